@@ -134,7 +134,11 @@ class History {
       oracle.givenByHub.set(repo, (oracle.givenByHub.get(repo) ?? new Set()).add(tag))
     })
     const touched = (await step.call(this, place)) ?? []
-    for (const artifact of touched) await place.doors.all(artifact)
+    for (const artifact of touched) {
+      await place.doors.all(artifact)
+      // what the mirror was asked for comes in meanwhile, under a name that the next look could take for another's
+      await this.#settle(place)
+    }
     // what only reads leaves nothing
     const readers: readonly unknown[] = [this.askWebseed, this.askSwarm, this.askOci]
     if (!readers.includes(step)) await this.#settle(place)
@@ -147,8 +151,10 @@ class History {
       oracle.givenByHub.set(repo, (oracle.givenByHub.get(repo) ?? new Set()).add(tag))
     })
     const all = [...oracle.artifacts.values()]
-    for (let i = 0; i < Math.min(SWEEP_AT_MOST, all.length); i++) await place.doors.all(pick(this.#random, all))
-    await this.#settle(place)
+    for (let i = 0; i < Math.min(SWEEP_AT_MOST, all.length); i++) {
+      await place.doors.all(pick(this.#random, all))
+      await this.#settle(place)
+    }
   }
 
   /** What strangers caused is over, and the model knows what it left: an import by the hub's road. */

@@ -125,14 +125,14 @@ export class HubMirror {
       if (found === undefined) return this.#unknown(request, response, repo)
       if (paths === undefined)
         return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
-      return this.#pathsInfo(request, response, found, paths)
+      return this.#send(request, response, repo!, found, await this.#pathsInfo(found, paths))
     }
     const [, named] = /^\/api\/models\/([^/]+\/[^/]+)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
       const found = await this.#repository(request, named, 'main')
       return found === undefined
         ? this.#unknown(request, response, named)
-        : sendJson(request, response, found, branchesOf(found))
+        : this.#send(request, response, named, found, branchesOf(found))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
@@ -140,7 +140,7 @@ export class HubMirror {
       if (found === undefined) return this.#unknown(request, response, repo)
       const withFiles = ['true', '1'].includes(query.get('blobs') ?? '')
       const info = (): Promise<unknown> => this.#info(found, withFiles)
-      return sendJson(request, response, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
+      return this.#send(request, response, repo, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
     }
     const file = /^\/([^/]+\/[^/]+)\/(?:resolve|raw)\/(.+)$/.exec(path)
     if (file === null) return absent(request, response)
@@ -161,12 +161,35 @@ export class HubMirror {
       'X-Linked-Size': file.sizeBytes,
       'X-Linked-ETag': `"${name}"`
     }
-    const options = { pool: this.#pool, headers, etag: `"${name}"` }
+    const mayGive = (): Promise<boolean> => this.#mayGive(repo, found)
+    const options = { pool: this.#pool, headers, etag: `"${name}"`, mayGive }
     const { store, onDemand } = this.#deps
-    if (isUpstream(file)) {
-      return sendUpstream(request, response, found.upstream!, file, { ...options, onDemand: onDemand!()! })
+    if (!isUpstream(file)) {
+      if (!(await sendFile(request, response, file, { ...options, store }))) throw new GoneError(file.manifest)
+      return
     }
-    if (!(await sendFile(request, response, file, { ...options, store }))) throw new GoneError(file.manifest)
+    const isSent = await sendUpstream(request, response, found.upstream!, file, { ...options, onDemand: onDemand!()! })
+    if (!isSent) return this.#unknown(request, response, repo)
+  }
+
+  /** Sends a document about a repository that was asked for as `repo`. */
+  async #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    repo: string,
+    found: Snapshot,
+    bytes: Uint8Array
+  ): Promise<void> {
+    if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)
+    sendJson(request, response, found, bytes)
+  }
+
+  /** Asked last: the owner may have changed their mind since the snapshot was made. */
+  async #mayGive(repo: string, { states, upstream }: Snapshot): Promise<boolean> {
+    if (upstream !== undefined && ((await this.#withholds(repo)) || (await this.#withholds(upstream.repo))))
+      return false
+    const manifests = new Set(states.map(({ manifestDigest }) => manifestDigest))
+    return (await this.#published.given(manifests, 'hub-mirror')).size === manifests.size
   }
 
   /** Clients tell a revision that is not here from a repository that is not. */
@@ -191,7 +214,8 @@ export class HubMirror {
     if (folder !== '' && !found.folders.has(folder)) return absent(request, response, 'EntryNotFound')
     const isRecursive = ['true', '1'].includes(query.get('recursive') ?? '')
     const list = (): Promise<unknown> => this.#entriesBelow(folder, isRecursive, found)
-    sendJson(request, response, found, await this.#rendered.get(`${found.id} ${isRecursive} ${folder}`, list))
+    const bytes = await this.#rendered.get(`${found.id} ${isRecursive} ${folder}`, list)
+    return this.#send(request, response, repo, found, bytes)
   }
 
   async #entriesBelow(folder: string, isRecursive: boolean, found: Snapshot): Promise<unknown[]> {
@@ -213,12 +237,7 @@ export class HubMirror {
     return entries
   }
 
-  async #pathsInfo(
-    request: IncomingMessage,
-    response: ServerResponse,
-    found: Snapshot,
-    paths: readonly string[]
-  ): Promise<void> {
+  #pathsInfo(found: Snapshot, paths: readonly string[]): Promise<Buffer> {
     const list = async (): Promise<Buffer> => {
       // a thousand entries take milliseconds: yield between two such lists
       await setImmediate()
@@ -229,7 +248,7 @@ export class HubMirror {
       }
       return Buffer.from(JSON.stringify(entries))
     }
-    sendJson(request, response, found, await this.#lists.run(undefined, list))
+    return this.#lists.run(undefined, list)
   }
 
   /** With the files' sizes and names of content, if the client asks for these. */

@@ -32,6 +32,7 @@ export interface OciMirrorDeps {
 }
 
 interface Packed {
+  readonly artifact: Sha256Digest
   readonly image: PackedImage
   readonly files: ReadonlyMap<Sha256Digest, PublishedFile>
   /** The configuration, and the licence texts from a manifest. */
@@ -102,8 +103,9 @@ export class OciMirror {
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
     if (name === undefined || wanted === undefined) return absent(request, response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
-    for await (const { image } of this.#candidates(name, wanted, clientOf(request, response))) {
+    for await (const { artifact, image } of this.#candidates(name, wanted, clientOf(request, response))) {
       if (isDigest(wanted) && image.manifest.digest !== wanted) continue
+      if (!(await this.#mayGive(artifact))) continue
       const { digest, mediaType, bytes } = image.manifest
       const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
       return sendBytes(request, response, bytes, headers)
@@ -129,14 +131,17 @@ export class OciMirror {
     digest: Sha256Digest,
     headers: OutgoingHttpHeaders
   ): Promise<'sent' | 'gone' | 'absent'> {
-    const options = { store: this.#deps.store, pool: this.#pool, headers, etag: `"${digest}"` }
+    const shared = { store: this.#deps.store, pool: this.#pool, headers, etag: `"${digest}"` }
     const client = clientOf(request, response)
     const demand = this.#deps.demand?.()
     let result: 'gone' | 'absent' = 'absent'
     let notNow: NotNowError | undefined
-    for await (const { files, small } of this.#candidates(name, digest, client, true)) {
+    for await (const { artifact, files, small } of this.#candidates(name, digest, client, true)) {
+      const mayGive = (): Promise<boolean> => this.#mayGive(artifact)
+      const options = { ...shared, mayGive }
       const bytes = small.get(digest)
       if (bytes !== undefined) {
+        if (!(await mayGive())) continue
         sendBytes(request, response, bytes, { ...headers, 'Content-Type': 'application/octet-stream' })
         return 'sent'
       }
@@ -163,11 +168,13 @@ export class OciMirror {
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
-    const tags = new Set((await this.#published.named(name)).map(({ quant }) => quant))
+    const members = [...(await this.#published.named(name))]
     const demand = this.#deps.demand?.()
     for (const manifest of demand === undefined ? [] : await this.#published.awaited(name))
       if (demand?.offers({ name, manifest }) && (await demand.isDescribed(manifest)))
-        tags.add(await this.#quantOf(manifest))
+        members.push({ quant: await this.#quantOf(manifest), manifest })
+    const given = await this.#published.given(new Set(members.map(({ manifest }) => manifest)), 'oci-mirror')
+    const tags = new Set(members.filter(({ manifest }) => given.has(manifest)).map(({ quant }) => quant))
     if (tags.size === 0) return absent(request, response, 'NAME_UNKNOWN')
     const body = Buffer.from(JSON.stringify({ name, tags: [...tags].sort() }))
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
@@ -276,6 +283,11 @@ export class OciMirror {
     return packed
   }
 
+  /** Right before the head is sent. */
+  async #mayGive(artifact: Sha256Digest): Promise<boolean> {
+    return (await this.#published.given([artifact], 'oci-mirror')).has(artifact)
+  }
+
   #forget(manifest: Sha256Digest): void {
     this.#published.forget(manifest)
     for (const key of this.#packed.keys()) if (key.startsWith(manifest)) this.#packed.delete(key)
@@ -303,7 +315,7 @@ export class OciMirror {
       const [first] = content.segments
       if (first instanceof Uint8Array) small.set(content.digest, first)
     }
-    return { image, small, files: new Map(files.map((file) => [file.digest, file])) }
+    return { artifact: digest, image, small, files: new Map(files.map((file) => [file.digest, file])) }
   }
 
   async #quantOf(digest: Sha256Digest): Promise<string> {

@@ -53,6 +53,9 @@ const MAX_KNOWN = 1_000
 /** One thread makes all views, and the owner's own wait behind at most this many for strangers. */
 const MADE_AT_ONCE = 2
 
+/** Of all records, for one answer. */
+const MAX_WALKS = 8
+
 /** After a failure, a view is not tried again within this time. */
 const RETRY_MS = 2_000
 
@@ -115,8 +118,29 @@ export class Published {
 
   /** Whether something of a repository of the hub is here that must not be shown: then nobody hears of the repository. */
   async withholds(repo: string): Promise<boolean> {
-    await this.ofRepo(repo)
-    return (await this.#listed?.byRepo)?.withheld.has(repo) === true
+    for (let walks = 0; walks < MAX_WALKS; walks++) {
+      await this.ofRepo(repo)
+      const listed = this.#listed
+      const withheld = (await listed?.byRepo)?.withheld
+      if (listed?.changes === this.#deps.artifacts.changes) return withheld?.has(repo) === true
+    }
+    // records change faster than they are read
+    return true
+  }
+
+  /**
+   * Which artifacts a door gives at this moment. To be asked last, with nothing awaited between this and the head of the answer: what was
+   * true when the request came may have changed while the answer was made.
+   */
+  async given(manifests: Iterable<Sha256Digest>, door: Door): Promise<ReadonlySet<Sha256Digest>> {
+    const { artifacts } = this.#deps
+    for (;;) {
+      const { changes } = artifacts
+      const given = new Set<Sha256Digest>()
+      for (const manifest of manifests)
+        if (verdictOf(await artifacts.standing(manifest), door).given) given.add(manifest)
+      if (artifacts.changes === changes) return given
+    }
   }
 
   /**

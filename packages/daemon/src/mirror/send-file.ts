@@ -16,17 +16,19 @@ export interface SendOptions {
   readonly headers: OutgoingHttpHeaders
   /** Quoted. */
   readonly etag: string
+  /** Asked when everything is at hand, right before the head is sent. */
+  readonly mayGive: () => Promise<boolean>
 }
 
 /**
- * Responds to GET or HEAD for a file, including ranges and conditions. @returns false if the file is gone; nothing was
- * sent then
+ * Responds to GET or HEAD for a file, including ranges and conditions. @returns false if the file is gone, or may not be given
+ * any longer; nothing was sent then
  */
 export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
   file: PublishedFile,
-  { store, ...options }: SendOptions
+  { store, mayGive, ...options }: SendOptions
 ): Promise<boolean> {
   const reader = await (file.isBlob
     ? store.open(file.digest)
@@ -38,8 +40,20 @@ export async function sendFile(
     throw error
   })
   if (reader === undefined) return false
+  if (!(await orClosed(reader, mayGive))) return false
   await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response) })
   return true
+}
+
+/** Whether a reader's bytes may be given now; if not, it is closed. */
+export async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive']): Promise<boolean> {
+  let mayBe = false
+  try {
+    mayBe = await mayGive()
+    return mayBe
+  } finally {
+    if (!mayBe) await reader.close()
+  }
 }
 
 /** Refuses a range, or a condition. */

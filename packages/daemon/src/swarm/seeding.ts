@@ -146,7 +146,7 @@ export class Seeding {
 
   /** After an import: what may no longer be shared leaves at once, whatever its state before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, config, swarm, log } = this.#deps
+    const { artifacts, config, log } = this.#deps
     try {
       const state = await artifacts.standing(manifestDigest)
       const reason = state && heldBackReason(state, config)

@@ -1,0 +1,142 @@
+// The owner makes a model private while a mirror makes an answer about it: the verdict is the last thing that is asked (spec add.37).
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Sha256Digest } from '@svc/ref'
+import { seededBytes } from '@svc/testkit/models'
+import { expect, onTestFinished, test } from 'vitest'
+import { mergeConfig } from '../../src/config/config.ts'
+import type { DaemonContext } from '../../src/index.ts'
+import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
+
+const COMMIT = 'a'.repeat(40)
+const QUANTS = ['q4_0', 'q8_0'] as const
+const weights = (quant: string): Buffer =>
+  Buffer.concat([
+    Buffer.from(`GGUF\x03\0\0\0${'\0'.repeat(16)}`, 'latin1'),
+    seededBytes(5_000, quant.length + Number(quant[1]))
+  ])
+
+interface Mirrors {
+  readonly daemon: TestDaemon
+  readonly context: DaemonContext
+  /** Digests of the weights. */
+  readonly digests: readonly string[]
+  ask(door: 'hub' | 'oci', path: string): Promise<{ status: number; text: string }>
+}
+
+/** Two quants of a model, which both mirrors show. */
+async function mirrors(): Promise<Mirrors> {
+  const folder = temporaryFolder()
+  const file = { swarm: { enabled: false }, mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0' } }
+  const daemon = await testDaemon({ folder, config: mergeConfig(file, { root: join(folder, 'root') }, {}) })
+  const { context } = daemon.running
+  const paths = QUANTS.map((quant) => join(folder, `model-${quant}.gguf`))
+  for (const [i, path] of paths.entries()) writeFileSync(path, weights(QUANTS[i]!))
+  const { result } = await daemon.import(paths, 'acme/m')
+  const digests: string[] = []
+  for (const manifest of result!.manifests as Sha256Digest[]) {
+    const state = (await context.artifacts.read(manifest))!
+    await context.artifacts.record({
+      ...state,
+      source: { kind: 'hf', repo: 'Acme/M', revision: COMMIT },
+      provenance: { access: 'public' }
+    })
+    const { files } = (await context.documents.manifest(manifest))!
+    digests.push(files.find(({ kind }) => kind === 'weights.gguf')!.digest)
+  }
+  const { hubMirrorAddress: hub, ociMirrorAddress: oci } = JSON.parse(
+    readFileSync(join(folder, 'runtime.json'), 'utf8')
+  )
+  const ask: Mirrors['ask'] = async (door, path) => {
+    const answer = await fetch(`http://${door === 'hub' ? hub : oci}${path}`)
+    return { status: answer.status, text: await answer.text() }
+  }
+  return { daemon, context, digests, ask }
+}
+
+/** Lets a call of a method go on only later, with what it found before. The calls before it and after it are left alone. */
+function stopped<M extends string>(target: Record<M, (...asked: never[]) => unknown>, method: M, call = 1) {
+  const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  onTestFinished(() => released.resolve())
+  const original = target[method].bind(target)
+  let calls = 0
+  target[method] = async (...asked: never[]) => {
+    const found = await original(...asked)
+    if (++calls !== call) return found
+    reached.resolve()
+    await released.promise
+    return found
+  }
+  return { isReached: reached.promise, letGo: released.resolve }
+}
+
+const info = `/api/models/Acme/M/revision/${COMMIT}?blobs=true`
+const tree = `/api/models/Acme/M/tree/${COMMIT}`
+const manifest = '/v2/acme/m/manifests/q4_0'
+
+async function makePrivate({ daemon }: Mirrors, quant: string): Promise<void> {
+  const body = { ref: `svc:///acme/m:${quant}`, private: true }
+  expect((await daemon.call('PUT', '/v1/private', { body })).status).toBe(200)
+}
+
+test.each([
+  ['oci', manifest],
+  ['hub', info],
+  ['hub', tree],
+  ['hub', '/api/models/Acme/M/refs']
+] as const)(
+  '%s %s is not answered when the model is private by the time that its files are known',
+  async (door, path) => {
+    const it = await mirrors()
+    const { isReached, letGo } = stopped(it.context.views, 'lend')
+    const asked = it.ask(door, path)
+    await isReached
+    for (const quant of QUANTS) await makePrivate(it, quant)
+    letGo()
+    const { status, text } = await asked
+    expect(status).toBe(404)
+    for (const digest of it.digests) expect(text).not.toContain(digest.slice(7))
+  }
+)
+
+test.each([
+  ['oci', 'blob'],
+  ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`]
+] as const)(
+  '%s: a file is not given when the model is private by the time that it is open (%s)',
+  async (door, named) => {
+    const it = await mirrors()
+    const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
+    // everything but the file itself is known already
+    expect((await it.ask(door, path)).status).toBe(200)
+    const { isReached, letGo } = stopped(it.context.store, 'open')
+    const asked = it.ask(door, path)
+    await isReached
+    for (const quant of QUANTS) await makePrivate(it, quant)
+    letGo()
+    expect((await asked).status).toBe(404)
+  }
+)
+
+test('a tag is not listed when its model is private by the time that the others were looked at', async () => {
+  const it = await mirrors()
+  expect(JSON.parse((await it.ask('oci', '/v2/acme/m/tags/list')).text).tags).toEqual(QUANTS)
+  const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 2)
+  const asked = it.ask('oci', '/v2/acme/m/tags/list')
+  await isReached
+  await makePrivate(it, 'q4_0')
+  letGo()
+  expect(JSON.parse((await asked).text).tags).toEqual(['q8_0'])
+})
+
+test('a verdict that is read while its record is written is read again', async () => {
+  const it = await mirrors()
+  expect((await it.ask('oci', manifest)).status).toBe(200)
+  // two say which artifacts the name has, the third is the last question
+  const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 3)
+  const asked = it.ask('oci', manifest)
+  await isReached
+  await makePrivate(it, 'q4_0')
+  letGo()
+  expect((await asked).status).toBe(404)
+})
