@@ -1,5 +1,8 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import {
   cpSync,
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -10,6 +13,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 
 /** A check that is taken away: one place of a source file. */
@@ -20,13 +24,21 @@ export interface Mutation {
   /** Must be there once, as it is written here. */
   readonly find: string
   readonly replace: string
+  /** The test that fails without it, where random histories meet it too seldom, or never: it takes something else to happen meanwhile. */
+  readonly caughtBy?: DirectTest
+}
+
+/** A test file from the root of the repository, and perhaps a part of a test's name. */
+export interface DirectTest {
+  readonly file: string
+  readonly name?: string
 }
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** The packages that are copied, and found by each other in the copy. */
 const COPIED = ['cli', 'daemon', 'oci']
 
-/** Copies the packages with these mutations into `folder`. @returns the copy's `main.ts` */
+/** Copies the packages with these mutations, and their tests, into `folder`. @returns the copy's `main.ts` */
 export function mutatedCopy(folder: string, mutations: readonly Mutation[]): string {
   const copy = mkdtempSync(join(folder, 'copy-'))
   for (const name of COPIED) {
@@ -38,8 +50,34 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
   }
   const test = 'packages/cli/test/provenance'
   cpSync(join(ROOT, test), join(copy, test), { recursive: true })
+  cpSync(join(ROOT, 'packages/daemon/test'), join(copy, 'packages/daemon/test'), { recursive: true })
+  for (const name of ['package.json', 'vitest.config.ts', 'test/put-back.ts', 'scripts/skipped-reporter.ts'])
+    cpSync(join(ROOT, name), join(copy, name))
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   for (const mutation of mutations) mutate(join(copy, mutation.file), mutation)
   return join(copy, test, 'main.ts')
+}
+
+/** Runs a test of a copy. @returns what failed of it, by name. @throws Error where it did not run */
+export async function failuresIn(copy: string, { file, name }: DirectTest): Promise<readonly string[]> {
+  const report = join(copy, `report-${file.replaceAll('/', '-')}.json`)
+  const words = ['run', file, '--reporter=json', `--outputFile=${report}`, '--testTimeout=30000']
+  const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
+  const child = spawn(process.execPath, [vitest, ...words, ...(name === undefined ? [] : ['-t', name])], {
+    cwd: copy,
+    stdio: ['ignore', 'ignore', 'pipe']
+  })
+  const [stderr] = await Promise.all([text(child.stderr), once(child, 'close')])
+  if (!existsSync(report)) throw new Error(`${file} was not run: ${stderr}`)
+  const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as { testResults: readonly TestResult[] }
+  const all = testResults.flatMap(({ assertionResults }) => assertionResults)
+  if (!all.some(({ status }) => status === 'passed' || status === 'failed'))
+    throw new Error(`${file} has no test "${name}" that runs: ${stderr}`)
+  return all.filter(({ status }) => status === 'failed').map(({ title }) => title)
+}
+
+interface TestResult {
+  readonly assertionResults: readonly { readonly title: string; readonly status: string }[]
 }
 
 /** The same packages as the original has, but those that are copied. */

@@ -1,8 +1,9 @@
-// The random histories find it when any one check is taken away: each mutation is applied to a copy of the sources.
+// Whichever check is taken away, something that runs finds it: the random histories, or the test that the mutation names. Each
+// mutation is applied to a copy of the sources.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { mutatedCopy } from './mutated-copy.ts'
+import { type DirectTest, failuresIn, mutatedCopy } from './mutated-copy.ts'
 import { MUTATIONS } from './mutations.ts'
 import { BASE, histories, type SeededOutcome } from './processes.ts'
 
@@ -27,9 +28,31 @@ test('a copy without a mutation leaks nothing', { timeout: 30 * 60_000 }, async 
   expect(await firstLeak(mutatedCopy(folder(), []), SEEDS)).toBeUndefined()
 })
 
-test.each(MUTATIONS)('without this it leaks: $what', { timeout: 30 * 60_000 }, async (mutation) => {
-  const found = await firstLeak(mutatedCopy(folder(), [mutation]), SEEDS)
-  expect(found?.leak).toBeDefined()
-  const { door, step, at } = found!.leak!
-  process.stdout.write(`${mutation.what}: ${door}, after ${step}, seed ${found!.seed}, step ${at}\n`)
+const copyOf = (main: string): string => main.slice(0, main.indexOf('/packages/cli/'))
+
+test('in a copy without a mutation all tests pass that mutations name', { timeout: 30 * 60_000 }, async () => {
+  const copy = copyOf(mutatedCopy(folder(), []))
+  const files = new Set(MUTATIONS.flatMap(({ caughtBy }) => (caughtBy === undefined ? [] : [caughtBy.file])))
+  const failures: DirectTest[] = []
+  for (const file of files) for (const name of await failuresIn(copy, { file })) failures.push({ file, name })
+  expect(failures).toEqual([])
 })
+
+test.each(
+  MUTATIONS.flatMap(({ caughtBy, ...mutation }) => (caughtBy === undefined ? [] : [{ caughtBy, ...mutation }]))
+)('without this a test of its own fails: $what', { timeout: 30 * 60_000 }, async ({ caughtBy, ...mutation }) => {
+  const failures = await failuresIn(copyOf(mutatedCopy(folder(), [mutation])), caughtBy)
+  expect(failures).not.toEqual([])
+  process.stdout.write(`${mutation.what}: ${caughtBy.file}, ${failures.join('; ')}\n`)
+})
+
+test.each(MUTATIONS.filter(({ caughtBy }) => caughtBy === undefined))(
+  'without this it leaks: $what',
+  { timeout: 30 * 60_000 },
+  async (mutation) => {
+    const found = await firstLeak(mutatedCopy(folder(), [mutation]), SEEDS)
+    expect(found?.leak).toBeDefined()
+    const { door, step, at } = found!.leak!
+    process.stdout.write(`${mutation.what}: ${door}, after ${step}, seed ${found!.seed}, step ${at}\n`)
+  }
+)

@@ -140,3 +140,17 @@ test('a verdict that is read while its record is written is read again', async (
   letGo()
   expect((await asked).status).toBe(404)
 })
+
+test('nothing is laid out for a name whose models are private, and none that is to come is shown', async () => {
+  const it = await mirrors()
+  for (const quant of QUANTS) await makePrivate(it, quant)
+  let views = 0
+  const lend = it.context.views.lend.bind(it.context.views)
+  it.context.views.lend = (...asked) => {
+    views++
+    return lend(...asked)
+  }
+  for (const path of [manifest, `/v2/acme/m/blobs/${it.digests[0]}`, '/v2/acme/m/tags/list'])
+    expect((await it.ask('oci', path)).status).toBe(404)
+  expect(views).toBe(0)
+})

@@ -154,6 +154,17 @@ test('what the owner keeps of a repository is not given because another commit o
   expect(provenance.unproven).toEqual(['model-q8_0.gguf'])
 })
 
+test('what the owner keeps proves nothing, not even for the commit that it is of', async () => {
+  const repo = freshRepo({ gated: 'auto' })
+  await importAll(rig, repo)
+  const { holdings, documents } = rig.daemon.context
+  const { source, manifestDigest } = await stateOf(rig, repo.id)
+  const digests = (await documents.manifest(manifestDigest))!.files.map(({ digest }) => digest)
+  expect(await holdings.proven(digests, source)).toEqual(new Set(digests))
+  await rig.client.setPrivate({ ref: `svc:///${repo.id.toLowerCase()}:q8_0`, private: true })
+  expect(await holdings.proven(digests, source)).toEqual(new Set())
+})
+
 test('what a gated repository gave to a token is not proven by its name: another commit may list digests alone', async () => {
   const repo = freshRepo({ gated: 'auto' })
   await importAll(rig, repo)
