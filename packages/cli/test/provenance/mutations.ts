@@ -52,13 +52,6 @@ const RULE = of('daemon/src/library/provenance.ts', [
 const DOORS = [
   ...of('daemon/src/swarm/seeding.ts', [
     {
-      what: 'the swarm is joined only by what is given',
-      find: `    const reason = heldBackReason(state, config)
-    if (reason !== undefined) {`,
-      replace: `    const reason = heldBackReason(state, config)
-    if (reason !== undefined && Date.now() < 0) {`
-    },
-    {
       what: 'what is given no longer leaves the swarm',
       find: `if (reason === undefined) return
       this.#heldBack`,
@@ -379,6 +372,14 @@ const DIRECT = [
     }
   ]),
   ...of('daemon/src/swarm/seeding.ts', [
+    {
+      what: 'what is not given is held back',
+      find: `    const reason = heldBackReason(state, config)
+    if (reason !== undefined) {`,
+      replace: `    const reason = heldBackReason(state, config)
+    if (reason !== undefined && Date.now() < 0) {`,
+      caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'what needed a token is held back' }
+    },
     {
       what: 'a join looks at the state again',
       find: `if (!(await this.#isShared(torrent.manifestDigest))) return`,
