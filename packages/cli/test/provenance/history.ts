@@ -378,6 +378,8 @@ class History {
     for (const artifact of machine.oracle.artifacts.values()) {
       if (needed.has(artifact.manifest) || (await machine.holds(artifact.manifest))) continue
       artifact.arrivals = []
+      // what comes back by its pin says of no repository that it is from there
+      artifact.isOfHub = false
       if (artifact.decision !== 'none') artifact.decision = 'either'
     }
   }

@@ -360,7 +360,7 @@ const DIRECT = [
       what: 'what is to come is not shown when it is withheld',
       find: `state?.futureName !== name || !verdictOf(state, 'oci-mirror').given) return false`,
       replace: `state?.futureName !== name) return false`,
-      caughtBy: MEANWHILE_TEST
+      caughtBy: { file: `${TESTS}/mirror/oci-arriving.test.ts`, name: 'an import that was interrupted goes on' }
     }
   ]),
   ...of('daemon/src/mirror/send-file.ts', [

@@ -185,7 +185,9 @@ test('an import that was interrupted goes on when a client asks, if clients may 
   gate.open()
   const node = await Node.start({ folder: first.folder, mirror: { ...ON_DEMAND, on_demand_allow: ['acme/*'] } })
   await node.client.setPrivate({ ref: `svc:///by/digest@${share.manifestDigest}`, private: true })
+  const asked = gate.asked.length
   expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 404 })
+  expect(gate.asked.length).toBe(asked)
   await node.client.setPrivate({ ref: `svc:///by/digest@${share.manifestDigest}`, private: false })
   const blob = await ask(node, `blobs/${digest}`)
   expect(blob.body.equals(FILES[WEIGHTS]!)).toBe(true)

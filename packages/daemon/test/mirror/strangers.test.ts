@@ -209,6 +209,7 @@ test('a redirect leads to no repository that may not be fetched, or that is kept
   expect(await it.importHf({ repo: 'Now/M', quants: ['q4_k_m'], private: true })).toBe('done')
   for (const name of ['Now/M', 'Old/M'])
     for (const path of [Q4, Q8]) expect((await it.ask(`/${name}/resolve/main/${path}`)).status).toBe(404)
+  expect(it.hub.bytesSent.get(Q8)).toBeUndefined()
   expect(await it.names()).toEqual(['now/m:q4_k_m'])
 })
 
