@@ -48,6 +48,8 @@ async function completed(...words: string[]): Promise<string[]> {
 describe('what is offered', () => {
   it('commands, options and choices', async () => {
     expect(await completed('ver')).toEqual(['verify'])
+    for (const command of ['why', 'backup', 'restore']) expect(await completed(command)).toEqual([command])
+    expect(await completed('import', 'local', '--rep')).toEqual(['--replace'])
     expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'oci'])
     expect(await completed('help', 'import', 'h')).toEqual(['hf'])
     expect(await completed('service', 'in')).toEqual(['install'])
