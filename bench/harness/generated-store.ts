@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import {
@@ -12,7 +12,10 @@ import {
   torrentOf
 } from '@svc/manifest'
 import { leafLayer, piecesRoot } from '@svc/metainfo'
-import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { digestFromBytes, type Sha256Digest } from '@svc/ref'
+import { Artifacts } from '../../packages/daemon/src/library/artifacts.ts'
+import { ReplacedFiles, STATE_FOLDERS } from '../../packages/daemon/src/library/replace.ts'
+import { Repos } from '../../packages/daemon/src/library/repos.ts'
 
 const WEIGHTS_BYTES = 64 << 10
 const AT_ONCE = 64
@@ -36,18 +39,28 @@ const fileOf = (digest: Sha256Digest, bytes: Uint8Array) => ({
   bt: { merkleRoot: digestFromBytes(piecesRoot(leafLayer(bytes), bytes.length)) }
 })
 
+/** The daemon's own state files, so that they have the format of today. */
+interface Generated {
+  readonly store: DiskBlobStore
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+}
+
 /** Creates a store with `count` repositories, several at a time. */
 async function fill(
   root: string,
   count: number,
-  each: (store: DiskBlobStore, index: number) => Promise<void>
+  each: (generated: Generated, index: number) => Promise<void>
 ): Promise<void> {
   mkdirSync(root, { mode: 0o700 })
   const store = await openDiskStore({ root })
   try {
+    for (const folder of STATE_FOLDERS) mkdirSync(join(root, folder), { recursive: true, mode: 0o700 })
+    const files = await ReplacedFiles.open(root)
+    const generated = { store, repos: new Repos(root, files), artifacts: new Artifacts(root, files) }
     let next = 0
     const lane = async (): Promise<void> => {
-      while (next < count) await each(store, next++)
+      while (next < count) await each(generated, next++)
     }
     await Promise.all(Array.from({ length: AT_ONCE }, lane))
   } finally {
@@ -55,16 +68,15 @@ async function fill(
   }
 }
 
-/** Paths as in docs/disk.md. */
-function writeRepo(root: string, index: number, digest: Sha256Digest): void {
-  const folder = join(root, 'state', 'repos', `org${Math.floor(index / NAMES_PER_NAMESPACE)}`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
-  writeFileSync(join(folder, `model-${index}.json`), JSON.stringify({ index: digest, tags: {} }), { mode: 0o600 })
+async function writeRepo({ repos }: Generated, number: number, index: Sha256Digest): Promise<void> {
+  const ns = `org${Math.floor(number / NAMES_PER_NAMESPACE)}`
+  await repos.update({ ns, name: `model-${number}` }, async () => ({ index, tags: new Map() }))
 }
 
 /** Creates a store with `count` complete artifacts of one small weights file, each in its own repository. */
 export async function generateArtifacts(root: string, count: number): Promise<void> {
-  await fill(root, count, async (store, number) => {
+  await fill(root, count, async (generated, number) => {
+    const { store, artifacts } = generated
     const weights = randomBytes(WEIGHTS_BYTES)
     const weightsDigest = await put(store, new Uint8Array(weights))
     const config = await seal(
@@ -87,25 +99,23 @@ export async function generateArtifacts(root: string, count: number): Promise<vo
       store,
       sealIndex([{ quant: 'bf16', manifest: manifest.digest, distribution: record.digest }])
     )
-    writeRepo(root, number, index.digest)
-    const folder = join(root, 'state', 'artifacts')
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const state = {
+    await writeRepo(generated, number, index.digest)
+    await artifacts.record({
+      manifestDigest: manifest.digest,
       record: record.digest,
       source: { kind: 'local' },
-      restricted: false,
+      provenance: { access: 'public' },
       hints: { trackers: [], webseeds: [], peers: [] }
-    }
-    writeFileSync(join(folder, `${digestHex(manifest.digest)}.json`), JSON.stringify(state), { mode: 0o600 })
+    })
   })
 }
 
 /** Creates a store with `count` repositories, each an index of two members whose manifests are absent. */
 export async function generateRepositories(root: string, count: number): Promise<void> {
   const digest = (): Sha256Digest => digestFromBytes(randomBytes(32))
-  await fill(root, count, async (store, number) => {
+  await fill(root, count, async (generated, number) => {
     const members = ['bf16', 'q8_0'].map((quant) => ({ quant, manifest: digest(), distribution: digest() }))
-    const index = await seal(store, sealIndex(members))
-    writeRepo(root, number, index.digest)
+    const index = await seal(generated.store, sealIndex(members))
+    await writeRepo(generated, number, index.digest)
   })
 }

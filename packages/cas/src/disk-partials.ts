@@ -10,6 +10,7 @@ import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
 import { requireRoom } from './publish.ts'
 import type { ByteRanges, PartialFollower, PartialKey, PartialOptions } from './store.ts'
 import type { StoreContext } from './store-context.ts'
+import { Unsynced } from './unsynced.ts'
 
 const ENTRY = /^([0-9a-f]{32})\.(part|json)$/
 const OPEN_PART = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -30,6 +31,9 @@ export class DiskPartials {
   /** Invariant: none of these has a holder. */
   readonly #remains = new Map<string, PartialRemains>()
   readonly #open = new Set<DiskPartialBlob>()
+  readonly #unsynced = new Unsynced(() => {
+    for (const partial of this.#open) partial.checkpointWritten()
+  })
   readonly #followers = new Map<string, Set<() => void>>()
 
   constructor(context: StoreContext, checkpointMs: number) {
@@ -223,6 +227,7 @@ export class DiskPartials {
       ranges,
       options,
       checkpointMs: this.#checkpointMs,
+      unsynced: this.#unsynced,
       onChange: () => this.#changed(key.key),
       onEnd: (remains) => {
         this.#open.delete(partial)

@@ -17,6 +17,7 @@ import type {
 } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { SessionResult } from './thread-protocol.ts'
+import type { Unsynced } from './unsynced.ts'
 
 /**
  * Bytes until the next checkpoint: as many as the journal has, within these bounds. So a kill in the first seconds of a fast
@@ -40,6 +41,8 @@ export interface PartialSetup {
   readonly options: PartialOptions
   /** Longest time until written bytes are in the journal. */
   readonly checkpointMs: number
+  /** Of the store. */
+  readonly unsynced: Unsynced
   /** Called when bytes were written or taken back. */
   readonly onChange: () => void
   /** Called once, at the end: releases the key and records what can be resumed. */
@@ -62,6 +65,8 @@ export class DiskPartialBlob implements PartialBlob {
   readonly #busy = new Set<Promise<unknown>>()
   #verified: HashResult | undefined
   #sinceCheckpoint = 0
+  /** Its share of the store's. */
+  #unsyncedBytes = 0
   /** Bytes that the journal on disk has. */
   #journaledBytes: number
   #checkpoint: Promise<void> | undefined
@@ -98,6 +103,10 @@ export class DiskPartialBlob implements PartialBlob {
     return this.#setup.fd
   }
 
+  get writeGate(): Int32Array {
+    return this.#setup.unsynced.gate
+  }
+
   ranges(): ByteRanges {
     return this.#ranges.toRanges()
   }
@@ -123,6 +132,7 @@ export class DiskPartialBlob implements PartialBlob {
       }
       this.#mark(offset, end, undefined)
     })
+    await this.#setup.unsynced.room()
   }
 
   markWritten(
@@ -138,7 +148,8 @@ export class DiskPartialBlob implements PartialBlob {
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
     const held = bytes?.length === end - start ? this.#prefix.hold(start, bytes) : undefined
     this.#mark(start, end, hashes)
-    return held
+    const room = this.#setup.unsynced.room()
+    return held === undefined ? room : room === undefined ? held : Promise.all([held, room]).then(() => undefined)
   }
 
   unmark(start: number, end: number): void {
@@ -287,12 +298,24 @@ export class DiskPartialBlob implements PartialBlob {
     this.#sinceCheckpoint += end - start
     this.#setup.onChange()
     if (this.#ended !== undefined) return
-    if (this.#sinceCheckpoint >= this.#checkpointBytes && this.#checkpoint === undefined) this.#checkpointSoon()
+    this.#unsyncedBytes += end - start
+    this.#setup.unsynced.add(end - start)
+    if (this.#sinceCheckpoint >= this.#checkpointBytes || this.#setup.unsynced.isFull) this.checkpointWritten()
     else this.#timer ??= setTimeout(() => this.#checkpointSoon(), this.#setup.checkpointMs).unref()
   }
 
   get #checkpointBytes(): number {
     return Math.min(MAX_CHECKPOINT_BYTES, Math.max(MIN_CHECKPOINT_BYTES, this.#journaledBytes))
+  }
+
+  /** Begins a checkpoint of bytes that no other one under way is sure to have. */
+  checkpointWritten(): void {
+    if (this.#sinceCheckpoint > 0 && this.#checkpoint === undefined && this.#ended === undefined) this.#checkpointSoon()
+  }
+
+  #synced(bytes: number): void {
+    this.#unsyncedBytes -= bytes
+    this.#setup.unsynced.remove(bytes)
   }
 
   /**
@@ -312,20 +335,29 @@ export class DiskPartialBlob implements PartialBlob {
       await running
     } finally {
       this.#checkpoint = undefined
+      // those who could begin the next one are waiting for it
+      if (this.#setup.unsynced.isFull) this.checkpointWritten()
     }
   }
 
   async #writeCheckpoint(): Promise<void> {
     const { context, id, fd, key } = this.#setup
     if (this.#failure !== undefined) throw this.#failure
-    this.#sinceCheckpoint = 0
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    const claimed = new ByteRangeSet(this.#ranges.toRanges())
+    let claimed = new ByteRangeSet()
+    let syncingBytes = 0
     try {
-      await context.datasync(fd, context.layout.part(id))
+      await context.datasync(fd, context.layout.part(id), () => {
+        // when its turn has come: other files' syncs may have taken long
+        clearTimeout(this.#timer)
+        this.#timer = undefined
+        this.#sinceCheckpoint = 0
+        syncingBytes = this.#unsyncedBytes
+        claimed = new ByteRangeSet(this.#ranges.toRanges())
+        return true
+      })
     } catch (error) {
       this.#failure = error as CasError
+      this.#synced(this.#unsyncedBytes)
       throw error
     }
     // Leave out ranges that were unmarked during the sync.
@@ -337,6 +369,9 @@ export class DiskPartialBlob implements PartialBlob {
       this.#journaledBytes = totalBytes(ranges)
     } catch (error) {
       throw ioError(error, 'replace journal', context.layout.journal(id))
+    } finally {
+      // even if it failed: nobody waits for a journal that the disk does not take
+      this.#synced(syncingBytes)
     }
   }
 
@@ -360,6 +395,7 @@ export class DiskPartialBlob implements PartialBlob {
         await Promise.all([this.#prefix.stop(), ...this.#blocks.map((one) => one.stop())])
         remains = await last()
       } finally {
+        this.#synced(this.#unsyncedBytes)
         this.#setup.onEnd(remains)
       }
     })()

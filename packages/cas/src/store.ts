@@ -135,8 +135,8 @@ export interface PartialBlob {
   /** The ranges that count as written. After a restart these are the ones that were durable at the last checkpoint. */
   ranges(): ByteRanges
   /**
-   * Resolves when the bytes are handed to the operating system. Out of bounds: `E_RANGE`. A range may be rewritten
-   * until the prefix hash has passed it.
+   * Resolves when the bytes are handed to the operating system, and fewer than 128 MiB of the store's partial blobs wait for a
+   * checkpoint. Out of bounds: `E_RANGE`. A range may be rewritten until the prefix hash has passed it.
    */
   write(offset: number, bytes: Uint8Array): Promise<void>
   /**
@@ -144,8 +144,8 @@ export interface PartialBlob {
    * written. `hashes`, keyed by the name of an attachment with `blocks`, are the hashes of all whole blocks in the
    * range, computed from the very bytes that were written. They are trusted and not computed again. `E_RANGE` for the
    * wrong number of hashes. `bytes` are the very bytes that were written, in shared memory: the store may hash them
-   * there instead of reading the file, and then returns a promise. They must not change until it resolves; it never
-   * rejects.
+   * there instead of reading the file, and then returns a promise. They must not change until it resolves. It also returns one
+   * where `write` would wait: the writer should not go on before. It never rejects.
    */
   markWritten(
     start: number,
@@ -160,8 +160,13 @@ export interface PartialBlob {
   /** Writable descriptor on disk stores, undefined in memory. */
   readonly fd: number | undefined
   /**
-   * fdatasync, then an atomic update of the journal: `ranges` after a crash. Also happens on its own, every 64 MiB and
-   * every two seconds.
+   * For threads that write through `fd`: shared memory of one element. While it is not 0, `write` would wait, and they should
+   * (`Atomics.wait`) before they write more.
+   */
+  readonly writeGate?: Int32Array | undefined
+  /**
+   * fdatasync, then an atomic update of the journal: `ranges` after a crash. Also happens on its own: at 8 MiB, at each doubling,
+   * then every 64 MiB, and every two seconds.
    */
   checkpoint(): Promise<void>
   /**

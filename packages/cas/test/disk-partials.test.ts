@@ -4,6 +4,7 @@ import { type BlobStore, type DiskBlobStore, type DiskStoreOptions, openDiskStor
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
 import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { heldSyncs } from './held-syncs.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
@@ -177,6 +178,57 @@ describe('partial blobs', () => {
     // few: no sync in between, and none for small files
     expect(plan.seen).toBe(3)
     await partial.discard()
+  })
+
+  test('take at most 128 MiB that no journal has while the disk syncs, together; writers wait', async () => {
+    const { filePort, hold, letGo } = heldSyncs()
+    hold()
+    const store = await open({ filePort })
+    const step = new Uint8Array(1 << 20)
+    const partials = await Promise.all(
+      ['a', 'b'].map((key) => store.partial({ key, sizeBytes: 100 * step.length }))
+    )
+    let accepted = 0
+    const lanes = partials.map(async (partial) => {
+      for (let at = 0; at < partial.sizeBytes; at += step.length) {
+        await partial.write(at, step)
+        accepted += step.length
+      }
+    })
+    const gate = partials[0]!.writeGate!
+    await vi.waitFor(() => expect(Atomics.load(gate, 0)).toBe(1), { timeout: 20_000 })
+    // those that use the descriptor are told as well
+    const [from, to] = [partials[0]!.sizeBytes - step.length, partials[0]!.sizeBytes]
+    const told = partials[0]!.markWritten(from, to)
+    expect(told).toBeInstanceOf(Promise)
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve))
+    expect(accepted).toBeLessThan(128 << 20)
+    letGo()
+    await Promise.all([...lanes, told])
+    expect(accepted).toBe(200 << 20)
+    await Promise.all(partials.map((partial) => partial.checkpoint()))
+    expect(Atomics.load(gate, 0)).toBe(0)
+    await Promise.all(partials.map((partial) => partial.discard()))
+  })
+
+  test('that end, or that the disk fails to sync, hold up no others', async () => {
+    const { filePort, hold, letGo } = heldSyncs()
+    hold()
+    const store = await open({ filePort })
+    const step = new Uint8Array(64 << 20)
+    const [first, second] = await Promise.all(
+      ['a', 'b'].map((key) => store.partial({ key, sizeBytes: 4 * step.length }))
+    )
+    await first!.write(0, step)
+    const waits = first!.write(step.length, step)
+    await vi.waitFor(() => expect(Atomics.load(first!.writeGate!, 0)).toBe(1), { timeout: 20_000 })
+    letGo(Object.assign(new Error('no disk'), { code: 'EIO' }))
+    await waits
+    expect(await codeOf(first!.checkpoint())).toBe('E_IO')
+    await second!.write(0, step)
+    expect(Atomics.load(second!.writeGate!, 0)).toBe(0)
+    await first!.discard()
+    await second!.discard()
   })
 
   test('never claim more than their file holds', async () => {

@@ -60,12 +60,13 @@ export interface BlockTarget {
   readonly sizeBytes: number
   readonly hashing: BlockHashing | undefined
   readonly makeHasher: HasherFactory | undefined
+  readonly writeGate?: Int32Array | undefined
 }
 
 /**
  * Writes the bytes of one range in a worker thread. Sockets read directly into its block; when the block is full it is
  * hashed, while still in the CPU cache, and written, and only then reported, with a few others. Writes are synchronous: a slow disk blocks
- * this thread's sockets, which is the backpressure.
+ * this thread's sockets, which is the backpressure. So does the gate of the sink, for a disk that takes bytes sooner than it keeps them.
  *
  * Invariant: `[start, reported)` is written and reported, `[reported, at)` is written; the next `filled` bytes are in
  * the block. After `end` all that is written is reported.
@@ -146,6 +147,7 @@ export class BlockWriter {
     const hashes = this.#hashes(start, end)
     const since = performance.now()
     try {
+      this.#waitForGate()
       for (let at = 0; at < this.#filled; ) at += writeSync(fd, this.#block.bytes, at, this.#filled - at, start + at)
     } catch (error) {
       throw new WriteFailure(error)
@@ -157,6 +159,14 @@ export class BlockWriter {
     this.#setLimit()
     if (hashes !== undefined) this.#unreported.push(hashes)
     if (end - this.#reported >= REPORT_BYTES || performance.now() - this.#reportedAtMs >= REPORT_MS) this.#report()
+  }
+
+  #waitForGate(): void {
+    const { writeGate } = this.#target
+    if (writeGate === undefined || Atomics.load(writeGate, 0) === 0) return
+    // what is written already can be made durable meanwhile
+    this.#report()
+    while (Atomics.load(writeGate, 0) !== 0) Atomics.wait(writeGate, 0, 1)
   }
 
   #report(): void {

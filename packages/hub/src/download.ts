@@ -245,9 +245,9 @@ class Download {
       }
     }
     const { start, end } = piece
-    const { fd, hashing } = direct
+    const { fd, hashing, writeGate } = direct
     const { connectMs, stallMs, slowMs } = net.timings
-    const job = { url: url.href, ...how, start, end, sizeBytes, fd, hashing, connectMs, stallMs, slowMs }
+    const job = { url: url.href, ...how, start, end, sizeBytes, fd, hashing, writeGate, connectMs, stallMs, slowMs }
     try {
       const reply = await net.ranges.fetch(job, AbortSignal.any([signal, refused.signal]), onProgress)
       refused.signal.throwIfAborted()

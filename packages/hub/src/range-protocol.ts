@@ -14,6 +14,8 @@ export interface RangeJob {
   readonly sizeBytes: number
   readonly fd: number
   readonly hashing: BlockHashing | undefined
+  /** See `DirectSink`. */
+  readonly writeGate?: Int32Array | undefined
   readonly policy: DialPolicy
   readonly connectMs: number
   readonly stallMs: number

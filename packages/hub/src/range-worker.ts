@@ -51,7 +51,7 @@ async function fetch(
   signal: AbortSignal,
   progress: (progress: RangeProgress) => void
 ): Promise<RangeReply> {
-  const { hashing, fd, start, end, sizeBytes, stallMs, slowMs } = job
+  const { hashing, fd, writeGate, start, end, sizeBytes, stallMs, slowMs } = job
   const makeHasher: BlockTarget['makeHasher'] =
     hashing === undefined ? undefined : ((await import(hashing.module)) as { default: never }).default
   const exchange: RangeExchange = {
@@ -63,7 +63,7 @@ async function fetch(
     slowMs,
     onHead: ({ headers, bodyBytes }) => {
       progress({ headers: { ...headers } })
-      const target = { fd, start, end: start + bodyBytes, sizeBytes, hashing, makeHasher }
+      const target = { fd, start, end: start + bodyBytes, sizeBytes, hashing, makeHasher, writeGate }
       return new BlockWriter(target, (from, to, hashes) => progress({ start: from, end: to, hashes }))
     }
   }

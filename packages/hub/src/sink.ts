@@ -39,6 +39,8 @@ export interface DirectSink {
    */
   readonly fd: number
   readonly hashing?: BlockHashing | undefined
+  /** Shared memory: while its only element is not 0, the threads wait before they write more. */
+  readonly writeGate?: Int32Array | undefined
   /**
    * `[start, end)` was written through `fd`; `hashes` are those of the whole blocks in it, if `hashing` asks for them.
    */

@@ -145,6 +145,7 @@ const watchedPartial = (
   get fd() {
     return partial.fd
   },
+  writeGate: partial.writeGate,
   ranges: () => partial.ranges(),
   write: (offset, bytes) => partial.write(offset, bytes),
   markWritten: (start, end, hashes, bytes) => partial.markWritten(start, end, hashes, bytes),

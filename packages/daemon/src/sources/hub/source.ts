@@ -132,7 +132,7 @@ const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Pa
 
 /** A partial blob as a sink for the hub client, which writes from threads through its descriptor if there is one. */
 function sinkOf(partial: PartialBlob, byBlock: BlockAttachment | undefined): HubSink {
-  const { sizeBytes, fd } = partial
+  const { sizeBytes, fd, writeGate } = partial
   return {
     sizeBytes,
     ranges: () => partial.ranges(),
@@ -141,6 +141,7 @@ function sinkOf(partial: PartialBlob, byBlock: BlockAttachment | undefined): Hub
     ...(fd !== undefined && {
       direct: {
         fd,
+        writeGate,
         ...(byBlock !== undefined && {
           hashing: { module: byBlock.module, options: byBlock.options, blockBytes: byBlock.blocks.blockBytes }
         }),
