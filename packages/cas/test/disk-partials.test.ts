@@ -185,9 +185,7 @@ describe('partial blobs', () => {
     hold()
     const store = await open({ filePort })
     const step = new Uint8Array(1 << 20)
-    const partials = await Promise.all(
-      ['a', 'b'].map((key) => store.partial({ key, sizeBytes: 100 * step.length }))
-    )
+    const partials = await Promise.all(['a', 'b'].map((key) => store.partial({ key, sizeBytes: 100 * step.length })))
     let accepted = 0
     const lanes = partials.map(async (partial) => {
       for (let at = 0; at < partial.sizeBytes; at += step.length) {

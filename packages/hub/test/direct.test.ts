@@ -105,6 +105,31 @@ function expectRight(file: HubFile, sink: DiskSink): void {
     expect(hash.equals(sha256(bytes.subarray(block * BLOCK, (block + 1) * BLOCK)))).toBe(true)
 }
 
+test('threads write nothing while the gate of the sink is closed, and all of it afterwards', async () => {
+  const { fake, hub, file, sink } = await setUp()
+  const writeGate = new Int32Array(new SharedArrayBuffer(4)).fill(1)
+  let early = 0
+  const markWritten: typeof sink.direct.markWritten = (...written) => {
+    early += Atomics.load(writeGate, 0)
+    direct.markWritten(...written)
+  }
+  const { direct } = sink
+  sink.direct = { ...direct, writeGate, markWritten }
+  // the head of a range has come: its bytes are there, and would be written
+  let opening: NodeJS.Timeout | undefined
+  const asked = setInterval(() => {
+    if (fake.requests.some(({ stage }) => stage === 'cdn') && opening === undefined)
+      opening = setTimeout(() => {
+        Atomics.store(writeGate, 0, 0)
+        Atomics.notify(writeGate, 0)
+      }, 200)
+  }, 5)
+  await hub.download(file, sink).finally(() => clearInterval(asked))
+  expect(early).toBe(0)
+  expectRight(file, sink)
+  expect(sink.directBytes).toBe(file.sizeBytes)
+})
+
 test('all of a large file goes through threads, hashed on the way; the hub is asked once, its CDN once a range', async () => {
   const { fake, hub, file, sink } = await setUp()
   const progress: number[] = []

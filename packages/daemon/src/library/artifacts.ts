@@ -312,6 +312,15 @@ export class Artifacts {
     return `${this.#root}${sep}${recordOf(manifestDigest)}`
   }
 
+  /** Those of all artifacts that have a record, sorted. */
+  async digests(): Promise<readonly Sha256Digest[]> {
+    const names = (await listFolder(this.#root)).map(({ name }) => name)
+    return names
+      .filter((each) => HEX_FILE.test(each))
+      .sort()
+      .map((each) => digestFromHex(each.slice(0, 64)))
+  }
+
   /**
    * All known artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With `cached`,
    * files that have not changed are not read again, as in {@link known}.
@@ -320,14 +329,9 @@ export class Artifacts {
     onUnreadable?: OnUnreadable,
     { cached = false }: { readonly cached?: boolean } = {}
   ): AsyncGenerator<ArtifactState> {
-    const names = (await listFolder(this.#root)).map(({ name }) => name)
-    for (const [i, name] of names
-      .filter((each) => HEX_FILE.test(each))
-      .sort()
-      .entries()) {
+    for (const [i, digest] of (await this.digests()).entries()) {
       // reads from the cache are synchronous
       if (cached && i % LOOKS_IN_A_ROW === LOOKS_IN_A_ROW - 1) await setImmediate()
-      const digest = digestFromHex(name.slice(0, 64))
       const state = await readable(() => (cached ? this.known(digest) : this.read(digest)), onUnreadable)
       if (state !== undefined) yield state
     }

@@ -1,13 +1,11 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../errors.ts'
 import type { Arrivals } from './arrivals.ts'
-import { artifactOf } from './artifact-record.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
+import { BlobIndex, manifestIn } from './blob-index.ts'
 import type { Documents } from './documents.ts'
 import type { ArtifactSource } from './origin.ts'
 import { isPrivate, type Provenance, verdictOf } from './provenance.ts'
-import type { UnreadableStateError } from './strict.ts'
 
 export interface HoldingsDeps {
   readonly store: Pick<DiskBlobStore, 'stat' | 'partialBytes'>
@@ -21,12 +19,12 @@ export const sourceKey = ({ kind, repo, revision }: ArtifactSource): string =>
   `${kind}:${repo?.toLowerCase() ?? revision ?? ''}`
 
 type Holder = Pick<ArtifactState, 'manifestDigest' | 'source' | 'provenance' | 'incomplete'>
-type Holders = ReadonlyMap<Sha256Digest, readonly Holder[]>
 
 /** Of blobs that are here: which artifacts have them, and what follows for another source that names them (spec add.37). */
 export class Holdings {
   readonly arrivals: Arrivals
   readonly #deps: HoldingsDeps
+  readonly #index: BlobIndex
   #asked: { readonly revision: number; readonly byManifest: Map<Sha256Digest, Promise<readonly string[]>> } = {
     revision: -1,
     byManifest: new Map()
@@ -34,6 +32,7 @@ export class Holdings {
 
   constructor(deps: HoldingsDeps) {
     this.#deps = deps
+    this.#index = new BlobIndex(deps)
     this.arrivals = deps.arrivals
   }
 
@@ -42,19 +41,12 @@ export class Holdings {
    * has them, the same source gave them before at the same commit, or an import from it that was not finished.
    */
   async proven(digests: readonly Sha256Digest[], source: ArtifactSource): Promise<ReadonlySet<Sha256Digest>> {
-    const proven = new Set<Sha256Digest>()
-    if (digests.length === 0) return proven
-    const holders = await this.#holders(new Set(digests))
     const key = sourceKey(source)
-    for (const digest of new Set(digests)) {
-      const states = holders.get(digest) ?? []
-      const isProven =
-        states.length === 0
-          ? await this.arrivals.isAlone(digest, key, { isBlob: true })
-          : states.some((state) => verdictOf(state, 'export').given || gaveItself(state, source))
-      if (isProven) proven.add(digest)
-    }
-    return proven
+    return this.#provenAmong(
+      digests,
+      (state) => isGiven(state) || gaveItself(state, source),
+      (digest) => this.arrivals.isAlone(digest, key, { isBlob: true })
+    )
   }
 
   /**
@@ -69,18 +61,13 @@ export class Holdings {
     for (const file of heavy)
       if (store.partialBytes(file.digest) > 0 || (await store.stat(file.digest)) !== undefined) here.push(file)
     if (here.length === 0) return []
-    const holders = await this.#holders(new Set(here.map(({ digest }) => digest)))
     const isKnown = (await artifacts.known(manifestDigest)) !== undefined
-    const unproven: string[] = []
-    for (const { name, digest } of here) {
-      const states = holders.get(digest) ?? []
-      const isProven =
-        states.length === 0
-          ? isKnown && !(await this.arrivals.has(digest))
-          : states.some((state) => verdictOf(state, 'export').given)
-      if (!isProven) unproven.push(name)
-    }
-    return unproven
+    const proven = await this.#provenAmong(
+      here.map(({ digest }) => digest),
+      isGiven,
+      async (digest) => isKnown && !(await this.arrivals.has(digest))
+    )
+    return here.filter(({ digest }) => !proven.has(digest)).map(({ name }) => name)
   }
 
   /** {@link unprovenOf}, for a door that asks at each request: remembered until an artifact or an arrival changes. */
@@ -99,51 +86,64 @@ export class Holdings {
   /** What bytes that the owner has on disk inherit: they are here through nothing but sources that are not public. */
   async inherited(digests: readonly Sha256Digest[]): Promise<ReadonlyMap<Sha256Digest, Provenance>> {
     const inherited = new Map<Sha256Digest, Provenance>()
-    if (digests.length === 0) return inherited
-    for (const [digest, states] of await this.#holders(new Set(digests))) {
-      if (!states.every(isForeign)) continue
-      const { decision: _, ...facts } = states[0]!.provenance
+    for (const digest of new Set(digests)) {
+      let first: Holder | undefined
+      let isOthers = false
+      for await (const state of this.#holders(digest)) {
+        first ??= state
+        isOthers = !isForeign(state)
+        if (isOthers) break
+      }
+      if (first === undefined || isOthers) continue
+      const { decision: _, ...facts } = first.provenance
       inherited.set(digest, facts)
     }
     return inherited
+  }
+
+  /** Those that one of their holders vouches for, or of which that is so without any. */
+  async #provenAmong(
+    digests: readonly Sha256Digest[],
+    vouches: (state: Holder) => boolean,
+    withoutHolders: (digest: Sha256Digest) => Promise<boolean>
+  ): Promise<ReadonlySet<Sha256Digest>> {
+    const proven = new Set<Sha256Digest>()
+    for (const digest of new Set(digests)) {
+      let isHeld = false
+      let isProven = false
+      for await (const state of this.#holders(digest)) {
+        isHeld = true
+        isProven = vouches(state)
+        if (isProven) break
+      }
+      if (isHeld ? isProven : await withoutHolders(digest)) proven.add(digest)
+    }
+    return proven
   }
 
   /**
    * Complete artifacts only: what another one names is perhaps not here through it. One whose record cannot be read counts, as from where
    * nobody could say.
    */
-  async #holders(digests: ReadonlySet<Sha256Digest>): Promise<Holders> {
-    const { documents } = this.#deps
-    const holders = new Map<Sha256Digest, Holder[]>()
-    for (const state of await this.#states()) {
-      if (state.incomplete === true) continue
-      const manifest = await documents.manifest(state.manifestDigest, { scan: true }).catch((error: unknown) => {
-        // nobody can tell what it has: it vouches for nothing
-        if (!(error instanceof DaemonError)) throw error
-        return undefined
-      })
-      for (const digest of new Set(manifest?.files.map((file) => file.digest))) {
-        if (!digests.has(digest)) continue
-        const states = holders.get(digest) ?? []
-        holders.set(digest, states)
-        states.push(state)
-      }
+  async *#holders(digest: Sha256Digest): AsyncGenerator<Holder> {
+    const { artifacts, documents } = this.#deps
+    for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
+      const standing = await artifacts.standing(manifestDigest)
+      if (standing === undefined || (standing !== 'damaged' && standing.incomplete === true)) continue
+      // nobody can tell what it has: it vouches for nothing
+      if ((await manifestIn(documents, manifestDigest)) === undefined) continue
+      yield standing === 'damaged' ? ofDamaged(manifestDigest) : standing
     }
-    return holders
-  }
-
-  async #states(): Promise<Holder[]> {
-    const states: Holder[] = []
-    const unreadable: Holder[] = []
-    const onUnreadable = ({ file }: UnreadableStateError): void => {
-      const manifestDigest = artifactOf(file)
-      if (manifestDigest !== undefined)
-        unreadable.push({ manifestDigest, source: { kind: 'local' }, provenance: { access: 'unknown' } })
-    }
-    for await (const state of this.#deps.artifacts.list(onUnreadable, { cached: true })) states.push(state)
-    return [...states, ...unreadable]
   }
 }
+
+const isGiven = (state: Holder): boolean => verdictOf(state, 'export').given
+
+const ofDamaged = (manifestDigest: Sha256Digest): Holder => ({
+  manifestDigest,
+  source: { kind: 'local' },
+  provenance: { access: 'unknown' }
+})
 
 /**
  * The same commit of the same repository gave the artifact's bytes before, when it was not public perhaps. The repository's name alone
