@@ -3,21 +3,13 @@ import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
 import { CasError, closedError, ioError } from './errors.ts'
-import { formatJournal, type Journal } from './journal.ts'
+import { formatJournal } from './journal.ts'
+import type { PartialRemains, PartialSetup } from './partial-setup.ts'
 import { PrefixHash } from './prefix-hash.ts'
 import { publish } from './publish.ts'
-import type {
-  ByteRanges,
-  HashResult,
-  IngestOptions,
-  IngestResult,
-  PartialBlob,
-  PartialKey,
-  PartialOptions
-} from './store.ts'
-import { checkExpected, type StoreContext } from './store-context.ts'
+import type { ByteRanges, HashResult, IngestOptions, IngestResult, PartialBlob } from './store.ts'
+import { checkExpected } from './store-context.ts'
 import type { SessionResult } from './thread-protocol.ts'
-import type { Unsynced } from './unsynced.ts'
 
 /**
  * Bytes until the next checkpoint: as many as the journal has, within these bounds. So a kill in the first seconds of a fast
@@ -25,29 +17,6 @@ import type { Unsynced } from './unsynced.ts'
  */
 const MIN_CHECKPOINT_BYTES = 8 << 20
 const MAX_CHECKPOINT_BYTES = 64 << 20
-
-/** A released partial, which the next holder of its key opens again. */
-export interface PartialRemains {
-  readonly id: string
-  readonly journal: Journal
-}
-
-export interface PartialSetup {
-  readonly context: StoreContext
-  readonly id: string
-  readonly fd: number
-  readonly key: PartialKey
-  readonly ranges: ByteRanges
-  readonly options: PartialOptions
-  /** Longest time until written bytes are in the journal. */
-  readonly checkpointMs: number
-  /** Of the store. */
-  readonly unsynced: Unsynced
-  /** Called when bytes were written or taken back. */
-  readonly onChange: () => void
-  /** Called once, at the end: releases the key and records what can be resumed. */
-  readonly onEnd: (remains: PartialRemains | undefined) => void
-}
 
 /**
  * A part file under construction.

@@ -10,7 +10,7 @@ export function heldSyncs(): {
 } {
   let end: PromiseWithResolvers<void> | undefined
   return {
-    filePort: { module: import.meta.url },
+    filePort: { module: new URL('./held-syncs.ts', import.meta.url).href },
     hold: () => {
       end = Promise.withResolvers()
       end.promise.catch(() => undefined)
