@@ -82,8 +82,8 @@ export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/library/holdings.ts', [
     {
       what: 'only what is given, or what the source gave, proves bytes',
-      find: `: states.some((state) => verdictOf(state, 'export').given || gaveItself(state, source))`,
-      replace: `: states.length > 0`,
+      find: `(state) => isGiven(state) || gaveItself(state, source)`,
+      replace: `(state) => state !== undefined`,
       caughtBy: PROOF_TEST
     },
     {
@@ -100,20 +100,20 @@ export const DIRECT: readonly Mutation[] = [
     },
     {
       what: 'bytes of an import that did not finish are its own',
-      find: `? await this.arrivals.isAlone(digest, key, { isBlob: true })`,
-      replace: `? key !== ''`,
+      find: `(digest) => this.arrivals.isAlone(digest, key, { isBlob: true })`,
+      replace: `async () => key !== ''`,
       caughtBy: PROOF_TEST
     },
     {
       what: 'bytes from disk inherit what they are here through',
-      find: `if (!states.every(isForeign)) continue`,
-      replace: `if (Date.now() > 0) continue`,
+      find: `isOthers = !isForeign(state)`,
+      replace: `isOthers = true`,
       caughtBy: PROOF_TEST
     },
     {
       what: 'a pinned manifest that names bytes proves nothing',
-      find: `if (!isProven) unproven.push(name)`,
-      replace: `if (!isProven && Date.now() < 0) unproven.push(name)`,
+      find: `return here.filter(({ digest }) => !proven.has(digest))`,
+      replace: `return here.filter(({ digest }) => digest === '' && !proven.has(digest))`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'a pinned manifest that names a private file' }
     }
   ]),
