@@ -85,7 +85,8 @@ export class Proof {
     entries: ReadonlySet<Sha256Digest>,
     weights: readonly Sha256Digest[]
   ): Promise<(manifest: Pick<Manifest, 'files'>) => Provenance> {
-    const proven = await this.#holdings.proven([...this.#taken.values()], this.#source)
+    const isRestricted = facts.access === 'restricted'
+    const proven = await this.#holdings.proven([...this.#taken.values()], this.#source, { isRestricted })
     const unproven = [...this.#taken].filter(([, digest]) => !proven.has(digest))
     const inherited = facts.access === 'own' ? await this.#holdings.inherited(weights) : undefined
     return ({ files }) => {

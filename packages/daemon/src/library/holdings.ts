@@ -38,13 +38,18 @@ export class Holdings {
 
   /**
    * Which of the blobs a source may pass on although it did not give them just now: an artifact that everybody may have
-   * has them, the same source gave them before at the same commit, or an import from it that was not finished.
+   * has them, the same source gave them before at the same commit, or an import from it that was not finished. For a
+   * source that is restricted now only the last two count: what others give may be taken back, and it may open.
    */
-  async proven(digests: readonly Sha256Digest[], source: ArtifactSource): Promise<ReadonlySet<Sha256Digest>> {
+  async proven(
+    digests: readonly Sha256Digest[],
+    source: ArtifactSource,
+    { isRestricted = false }: { readonly isRestricted?: boolean } = {}
+  ): Promise<ReadonlySet<Sha256Digest>> {
     const key = sourceKey(source)
     return this.#provenAmong(
       digests,
-      (state) => isGiven(state) || gaveItself(state, source),
+      (state) => (!isRestricted && isGiven(state)) || gaveItself(state, source),
       (digest) => this.arrivals.isAlone(digest, key, { isBlob: true })
     )
   }

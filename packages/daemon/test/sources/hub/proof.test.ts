@@ -174,6 +174,18 @@ test('what a gated repository gave to a token is not proven by its name: another
   expect(factOf(await stateOf(rig, repo.id))).toBe('unproven')
 })
 
+test('a gated repository that named what others gave has given nothing itself when it opens', async () => {
+  const repo = freshRepo()
+  await importAll(rig, repo)
+  const changed = { ...CONFIG, content: Buffer.from('{"model_type":"llama","n":3}') }
+  const copy = namingSame(repo, [...repo.files.filter((file) => file !== CONFIG), changed])
+  await importAll(rig, { ...copy, gated: 'auto' })
+  expect(factOf(await stateOf(rig, copy.id))).toBe('restricted')
+  await rig.client.setPrivate({ ref: `svc:///${repo.id.toLowerCase()}:q8_0`, private: true })
+  await importAll(rig, copy)
+  expect(factOf(await stateOf(rig, copy.id))).toBe('unproven')
+})
+
 test('an import that was interrupted, and goes on after a restart, is of its own source', async () => {
   const root = await tempFolder()
   const first = await rigOf(fake, { root })
