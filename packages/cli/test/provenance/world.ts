@@ -110,15 +110,17 @@ export class World {
     this.commit(repo, this.newModel().files, [])
   }
 
-  /** `named` are listed with their digests only: whoever listed them never had the bytes. */
-  commit(repo: Repo, files: readonly TaggedFile[], named: readonly TaggedFile[]): void {
+  /** Of `foreign` files the digests are listed: whoever listed them never had the bytes of most. */
+  commit(repo: Repo, files: readonly TaggedFile[], foreign: readonly TaggedFile[]): void {
+    // bytes that the repository has had are its own: the hub gives them at every commit that lists them
+    const named = foreign.filter(({ tag }) => !repo.commits.some(({ given }) => given.has(tag)))
     const of = (file: TaggedFile, isNeverGiven: boolean) => ({
       path: file.name,
       content: file.bytes,
       lfs: file.name.endsWith('.gguf'),
       isNeverGiven
     })
-    const all = [...files.filter(({ name }) => !named.some((each) => each.name === name)), ...named]
+    const all = [...files.filter(({ name }) => !foreign.some((each) => each.name === name)), ...foreign]
     const sha = this.hub.commit({
       id: repo.names[0]!,
       ...(repo.names[1] !== undefined && { formerId: repo.names[1] }),
