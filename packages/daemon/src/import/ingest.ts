@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { CasError, type DiskBlobStore, type IngestResult } from '@svc/cas'
+import { type BlobInfo, CasError, type DiskBlobStore, type IngestResult } from '@svc/cas'
 import {
   type Entry,
   type FileUse,
@@ -137,7 +137,7 @@ class FileIngest {
    * reports why.
    */
   async #small(files: readonly UsedFile[], signal: AbortSignal): Promise<void> {
-    const { store, leafLayers, progress } = this.#context
+    const { store, leafLayers, progress, proof } = this.#context
     progress.start(...files.map(({ file }) => file))
     const held: { readonly used: UsedFile; readonly name: HeldName }[] = []
     const taken: string[] = []
@@ -148,7 +148,8 @@ class FileIngest {
         if (name === undefined) rest.push(used)
         else held.push({ used, name })
       }
-      const options = { attachments: [LEAVES], signal }
+      const accept = ({ digest }: BlobInfo): Promise<void> => proof.own(digest)
+      const options = { attachments: [LEAVES], signal, accept }
       const outcomes = await store.ingestNamed(
         held.map(({ name }) => name.source),
         options
@@ -253,6 +254,7 @@ class FileIngest {
           accept: async (result) => {
             await opened.unchanged()
             await file.accept?.(result)
+            await this.#context.proof.own(result.digest)
           },
           ...(file.digest !== undefined && { digest: file.digest })
         }

@@ -71,6 +71,16 @@ export class Proof {
     else this.#arrived.add(digest)
   }
 
+  /**
+   * Before the owner's own bytes become a blob: an unfinished artifact that names them did not bring them, also when
+   * this import fails.
+   */
+  async own(digest: Sha256Digest): Promise<void> {
+    if (!(await this.#holdings.isAwaited(digest))) return
+    await this.#holdings.arrivals.begin(digest, this.#key, { isEmpty: false })
+    this.#arrived.add(digest)
+  }
+
   /** The partial blob has become a blob. */
   async published({ digest }: Named): Promise<void> {
     if (digest !== undefined) await this.#holdings.arrivals.published(digest)

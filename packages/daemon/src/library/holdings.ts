@@ -75,6 +75,15 @@ export class Holdings {
     return here.filter(({ digest }) => !proven.has(digest)).map(({ name }) => name)
   }
 
+  /** Whether an artifact names the blob and waits for bytes still. */
+  async isAwaited(digest: Sha256Digest): Promise<boolean> {
+    for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
+      const standing = await this.#deps.artifacts.standing(manifestDigest)
+      if (standing !== undefined && standing !== 'damaged' && standing.incomplete === true) return true
+    }
+    return false
+  }
+
   /** {@link unprovenOf}, for a door that asks at each request: remembered until an artifact or an arrival changes. */
   unprovenNow(manifestDigest: Sha256Digest): Promise<readonly string[]> {
     const revision = this.#deps.artifacts.changes + this.arrivals.changes

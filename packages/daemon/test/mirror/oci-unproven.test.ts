@@ -37,3 +37,27 @@ test('a private import of bytes that an unfinished artifact names: its mirror de
   await node.client.setPrivate({ ref: 'svc:///acme/model:q8_0', private: false })
   expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 200 })
 })
+
+test('a local import that fails after its weights came in leaves an unfinished artifact that names them nothing to show', {
+  timeout: 60_000
+}, async () => {
+  const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
+  const share = await seed.publish(FILES, 'acme/model')
+  const gate = await gated(share)
+  const node = await importing(gate, share, { on_demand: true })
+  gate.open((path) => !path.endsWith('.gguf'))
+  expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 200 })
+
+  // the other model of that name is not replaced, which is found when the bytes are in
+  const bring = async (name: string, bytes: Buffer) => {
+    const path = join(node.folder, name)
+    writeFileSync(path, bytes)
+    const job = await node.client.importLocal({ paths: [path], as: 'me/kept', private: true, replace: false })
+    return node.client.waitJob(job, { intervalMs: 1 })
+  }
+  expect(await bring('first.gguf', weights(MIB, 63))).toMatchObject({ state: 'done' })
+  expect(await bring('second.gguf', FILES[WEIGHTS]!)).toMatchObject({ state: 'failed' })
+  for (const asked of [`blobs/${digest}`, 'manifests/q8_0', 'tags/list'])
+    expect(await ask(node, asked), asked).toMatchObject({ status: 404 })
+  gate.open()
+})
