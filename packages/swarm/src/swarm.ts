@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { DhtOptions } from '@svc/internal-discovery'
 import { AddressRanges, hostKey, PerSecond, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
@@ -84,6 +85,8 @@ export interface SwarmOptions {
    * Called once per fault: a thread that finds peers (`dht`, `trackers`) crashed or hung, and restarts after a pause.
    */
   readonly onFault?: (fault: ThreadFault) => void
+  /** @internal For tests. */
+  readonly clock?: Clock
 }
 
 const HANDSHAKE_TIMEOUT_MS = 10_000
@@ -142,6 +145,7 @@ export async function createSwarm(options: SwarmOptions = {}): Promise<Swarm> {
 /** Connects the listener, discovery, shared buffers and torrents; holds no protocol state. */
 class Engine implements Swarm {
   readonly #options: SwarmOptions
+  readonly #clock: Clock
   readonly #torrents = new Map<string, Torrent>()
   readonly #byMseKey = new Map<string, Torrent>()
   readonly #environment: TorrentEnvironment
@@ -152,21 +156,24 @@ class Engine implements Swarm {
   #listener: Listener | undefined
   #local: LocalDiscovery | undefined
   #nextId = 1
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: SwarmOptions) {
     this.#options = options
-    this.#discovery = new WorkerDiscovery((fault) => options.onFault?.(fault))
+    const clock = options.clock ?? systemClock
+    this.#clock = clock
+    this.#discovery = new WorkerDiscovery(clock, (fault) => options.onFault?.(fault))
     this.#environment = {
+      clock,
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
-      cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024),
+      cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024, clock),
       frames: new Frames(),
       turns: new SendTurns(),
-      limiter: new UploadLimiter(),
+      limiter: new UploadLimiter(clock),
       rejects: new PerSecond(REJECTS_PER_SECOND),
-      hashWork: new HashWork(),
+      hashWork: new HashWork(clock),
       random: Math.random,
       connections: new ConnectionBudget({
         total: options.maxConnections ?? 500,
@@ -183,7 +190,7 @@ class Engine implements Swarm {
       clientName: options.clientName ?? 'svc-swarm 0.1',
       // Torrents are added only after the listener is open.
       listenPort: () => this.#listener?.port,
-      globalBucket: new TokenBucket(options.uploadLimit ?? 0, performance.now()),
+      globalBucket: new TokenBucket(options.uploadLimit ?? 0, clock.monotonic()),
       uploadSlots: options.uploadSlots ?? 32,
       pex: options.pex !== false,
       trusted: rangesOf(options.trusted ?? []),
@@ -200,18 +207,15 @@ class Engine implements Swarm {
   async start(): Promise<void> {
     const address = this.#options.peerAddress ?? { host: '0.0.0.0', port: 0 }
     if (address !== false)
-      this.#listener = await Listener.open({ ...address, accept: (socket) => this.#accept(socket) })
+      this.#listener = await Listener.open({ ...address, clock: this.#clock, accept: (socket) => this.#accept(socket) })
     if (this.#options.lsd === true && this.#listener !== undefined) {
       // lazy, because it is off by default
       const { LocalDiscovery } = await import('./discovery/lsd.ts')
-      this.#local = new LocalDiscovery(this.#listener.port)
+      this.#local = new LocalDiscovery(this.#listener.port, this.#clock)
     }
     if (this.#options.dht) await this.#discovery.startDht(this.#options.dht)
-    this.#timer = setInterval(
-      guarded(() => this.#tick()),
-      TICK_MS
-    )
-    this.#timer.unref()
+    const tick = guarded(() => this.#tick())
+    this.#timer = this.#clock.every(TICK_MS, tick)
   }
 
   get port(): number | undefined {
@@ -271,18 +275,19 @@ class Engine implements Swarm {
     }
     // The handshake's owner is set below, before any byte can arrive.
     let handshaking: IncomingHandshake | undefined
-    const transport = new Transport(socket, {
-      data: (bytes) => handshaking!.data(bytes),
-      closed: (error) => handshaking!.closed(error)
-    })
+    const transport = new Transport(
+      socket,
+      { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) },
+      this.#clock
+    )
     socket.on('data', (bytes) => transport.receive(bytes))
-    this.#greeting.set(transport, performance.now())
+    this.#greeting.set(transport, this.#clock.monotonic())
     handshaking = new IncomingHandshake(
       transport,
       {
         answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake,
         infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake.infohash,
-        mayEncrypt: () => this.#encrypting.take(hostKey(host), performance.now())
+        mayEncrypt: () => this.#encrypting.take(hostKey(host), this.#clock.monotonic())
       },
       {
         done: (handshake, open, rest) => {
@@ -294,7 +299,7 @@ class Engine implements Swarm {
           place.release()
         }
       },
-      HANDSHAKE_TIMEOUT_MS
+      { clock: this.#clock, timeoutMs: HANDSHAKE_TIMEOUT_MS }
     )
   }
 
@@ -302,7 +307,7 @@ class Engine implements Swarm {
   #placeFor(host: string): ConnectionPlace | undefined {
     const { connections } = this.#environment
     let place = connections.take('incoming', host)
-    if (place === 'full' && this.#displace(performance.now())) place = connections.take('incoming', host)
+    if (place === 'full' && this.#displace(this.#clock.monotonic())) place = connections.take('incoming', host)
     return typeof place === 'string' ? undefined : place
   }
 
@@ -323,7 +328,7 @@ class Engine implements Swarm {
   }
 
   #tick(): void {
-    const now = performance.now()
+    const now = this.#clock.monotonic()
     for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
     const { cache, frames } = this.#environment
     if (this.#torrents.size > 0 || cache.pinned > 0) return
@@ -337,7 +342,7 @@ class Engine implements Swarm {
   }
 
   async #close(): Promise<void> {
-    if (this.#timer !== undefined) clearInterval(this.#timer)
+    this.#timer?.cancel()
     const listening = this.#listener?.close()
     for (const transport of [...this.#greeting.keys()]) transport.close()
     // The threads end also where a storage cannot be closed.

@@ -1,3 +1,4 @@
+import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
 import { Engines } from './engines.ts'
@@ -33,9 +34,11 @@ test('two engines that dial each other at once end with one connection, the same
   const [one, two] = await Promise.all([engines.open(), engines.open()])
   const add = async (swarm: typeof one, name: string) => {
     const torrent = swarm.add({ info: fixture.info, storage: createFileStorage(await fixture.target(name)) })
-    while (torrent.state !== 'fetching') await new Promise((resolve) => setTimeout(resolve, 5))
+    await until(() => torrent.state === 'fetching')
     return torrent
   }
+  const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length
+  const before = sockets()
   const a = await add(one, 'one')
   const b = await add(two, 'two')
   a.addPeer(`127.0.0.1:${two.port}`)
@@ -50,7 +53,7 @@ test('two engines that dial each other at once end with one connection, the same
       )
       .sort()
   await expect.poll(ends).toEqual(['false', 'true'])
-  // Time for the loser to be seen closing on both sides: it may have come after that.
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  // The loser is closed on both sides: it may have come after that.
+  await until(() => sockets() === before + 2)
   await expect.poll(ends).toEqual(['false', 'true'])
 })

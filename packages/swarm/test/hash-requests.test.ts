@@ -1,4 +1,7 @@
+import { setImmediate } from 'node:timers/promises'
 import { encodeBencode, leafLayer } from '@svc/metainfo'
+import { until } from '@svc/testkit/until'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage, type TorrentStorage } from '../src/index.ts'
 import { formatExtended, formatHashRange, MESSAGE } from '../src/wire/messages.ts'
@@ -20,8 +23,6 @@ afterEach(async () => {
   await engines.close()
   await fixture.remove()
 })
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 async function raw(port: number, greet: (peer: RawPeer) => void = () => undefined): Promise<RawPeer> {
   const peer = await dialRaw(port, fixture, { greet })
@@ -46,7 +47,7 @@ describe('hash requests', () => {
         asked.push({ fileIndex, start, end })
         loading += 1
         mostLoading = Math.max(mostLoading, loading)
-        await delay(1)
+        await setImmediate()
         loading -= 1
         const bytes = fixture.files.get(fixture.info.files[fileIndex]!.path)!
         return leafLayer(bytes).slice(start * 32, end * 32)
@@ -83,22 +84,25 @@ describe('hash requests', () => {
 
   test('stay within the upload limit, and leave no endless debt', async () => {
     const limit = 100_000
-    const { swarm } = await engines.seed(fixture, { uploadLimit: limit })
+    const clock = new VirtualClock()
+    const { swarm } = await engines.seed(fixture, { uploadLimit: limit, clock })
     const peer = await raw(swarm.port!)
     const root = fixture.info.files[0]!.piecesRoot!
     const range = { root, baseLayer: 0, index: 0, length: 512, proofLayers: 0 }
     const requests = formatHashRange(MESSAGE.hashRequest, range)
     let debtMs = 0
-    const begun = performance.now()
-    while (performance.now() - begun < 3_000) {
-      peer.send(requests)
-      await delay(20)
-      debtMs = Math.max(debtMs, swarm.uploadBudget!.waitMs(performance.now()))
-    }
-    const seconds = (performance.now() - begun) / 1000
-    const answers = peer.received.filter(({ id }) => id === MESSAGE.hashes)
-    expect(answers.length).toBeGreaterThan(0)
-    expect(answers.reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(limit * seconds + 131_072)
+    await until(
+      () => clock.monotonic() >= 3_000,
+      async () => {
+        peer.send(requests)
+        await clock.advance(20)
+        debtMs = Math.max(debtMs, swarm.uploadBudget!.waitMs(clock.monotonic()))
+      }
+    )
+    const answers = () => peer.received.filter(({ id }) => id === MESSAGE.hashes)
+    await until(() => answers().length > 0)
+    const seconds = clock.monotonic() / 1000
+    expect(answers().reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(limit * seconds + 131_072)
     // Rejects come at once and count: who waits for the limit waits for them, but not for all that were ever asked for.
     expect(debtMs).toBeGreaterThan(0)
     expect(debtMs).toBeLessThan(3_000)
@@ -129,7 +133,8 @@ test('metadata requests stay within the upload limit', async () => {
   const limit = 50_000
   const many = await makeTorrent(Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`file-${n}`, 1])), PIECE)
   expect(many.info.infoBytes.length).toBeGreaterThan(16_384)
-  const { swarm } = await engines.seed(many, { uploadLimit: limit })
+  const clock = new VirtualClock()
+  const { swarm } = await engines.seed(many, { uploadLimit: limit, clock })
   const peer = await dialRaw(swarm.port!, many, {
     greet: (opened) => opened.send(formatExtended(0, encodeBencode({ m: { ut_metadata: 3 } })))
   })
@@ -138,13 +143,13 @@ test('metadata requests stay within the upload limit', async () => {
   let bytes = 0
   peer.socket.on('data', (data) => (bytes += data.length))
   const request = formatExtended(1, encodeBencode({ msg_type: 0, piece: 0 }))
-  const begun = performance.now()
-  // what the limit has saved up until now would be more than is allowed for below
-  while (swarm.uploadBudget!.waitMs(performance.now()) === 0) swarm.uploadBudget!.spend(16_384)
   for (let n = 0; n < 60; n += 1) peer.send(request)
   // all of them are a megabyte
-  while (bytes < 40_000) await delay(5)
-  await delay(300)
-  expect(bytes).toBeLessThan((limit * (performance.now() - begun)) / 1000 + 131_072)
+  await until(
+    () => bytes >= 40_000,
+    () => clock.advance(20)
+  )
+  for (let n = 0; n < 15; n += 1) await clock.advance(20)
+  expect(bytes).toBeLessThan((limit * clock.monotonic()) / 1000 + 131_072)
   await many.remove()
 })

@@ -3,8 +3,10 @@
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
 import { buildInfo, encodeBencode, equalBytes, truncateInfohash } from '@svc/metainfo'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
+import { until } from '@svc/testkit/until'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createFileStorage, type SwarmOptions, type SwarmTorrent } from '../src/index.ts'
 import { formatHandshake } from '../src/wire/handshake.ts'
 import {
   formatBitfield,
@@ -42,10 +44,14 @@ async function liar(script: Script): Promise<RawListener> {
   return listener
 }
 
-async function leech(peers: readonly string[], layers = true): Promise<{ torrent: SwarmTorrent; folder: string }> {
+async function leech(
+  peers: readonly string[],
+  layers = true,
+  options: SwarmOptions = {}
+): Promise<{ torrent: SwarmTorrent; folder: string }> {
   const folder = await fixture.target('leech')
   const torrent = engines.watch(
-    (await engines.open({ pex: false })).add({
+    (await engines.open({ pex: false, ...options })).add({
       info: fixture.info,
       ...(layers ? { pieceLayers: fixture.layers } : {}),
       storage: createFileStorage(folder),
@@ -53,6 +59,15 @@ async function leech(peers: readonly string[], layers = true): Promise<{ torrent
     })
   )
   return { torrent, folder }
+}
+
+/** Resolves when all that the engine has sent so far was read, and answered. */
+async function afterTraffic({ peers }: RawListener): Promise<void> {
+  const [peer] = peers
+  const before = peer!.received.filter(({ id }) => id === MESSAGE.hashReject).length
+  const range = { root: new Uint8Array(32), baseLayer: 0, index: 0, length: 2, proofLayers: 0 }
+  peer!.send(formatHashRange(MESSAGE.hashRequest, range))
+  await until(() => peer!.received.filter(({ id }) => id === MESSAGE.hashReject).length > before)
 }
 
 function flipped(bytes: Uint8Array): Uint8Array {
@@ -77,12 +92,18 @@ describe('peers that lie to a download', () => {
         return undefined
       }
     })
-    const { torrent, folder } = await leech([refusing.address])
-    await expect.poll(() => refused, { timeout: 30_000 }).toBeGreaterThan(60)
-    // Without a pause thousands would come; a slow machine only makes them fewer.
-    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    const clock = new VirtualClock()
+    const { torrent, folder } = await leech([refusing.address], true, { clock })
+    // What was asked for before the pause is refused as well.
+    await until(() => refused >= 64)
+    // Without a pause thousands would come.
+    for (let n = 0; n < 15; n += 1) {
+      await clock.advance(100)
+      await afterTraffic(refusing)
+    }
     expect(refused).toBeLessThan(400)
     isHonest = true
+    await clock.advance(4_000)
     await torrent.completed()
     await expectFiles(fixture, folder)
   })
@@ -254,9 +275,7 @@ describe('peers that lie to a download', () => {
   })
 
   test('metadata is asked of three peers at a time; those that stay silent for ten seconds lose their turn', async () => {
-    // the engine's clock stands still but for what is said below
-    vi.useFakeTimers({ toFake: ['performance'] })
-    onTestFinished(() => void vi.useRealTimers())
+    const clock = new VirtualClock()
     const { infoBytes, infohash } = fixture.info
     const silent = await Promise.all(
       Array.from({ length: 6 }, () =>
@@ -270,7 +289,7 @@ describe('peers that lie to a download', () => {
       silent.filter(({ peers }) =>
         peers.some(({ received }) => received.some(({ id, body }) => id === MESSAGE.extended && body[0] === 3))
       ).length
-    const swarm = await engines.open({ pex: false })
+    const swarm = await engines.open({ pex: false, clock })
     const torrent = engines.watch(
       swarm.add({
         infohash,
@@ -283,15 +302,10 @@ describe('peers that lie to a download', () => {
         .length
     await expect.poll(there).toBe(6)
     await expect.poll(asked).toBe(3)
-    vi.advanceTimersByTime(9_900)
-    // what it does each second
-    const tick = (): void =>
-      (swarm.get(infohash) as unknown as { tick: (nowMs: number) => void }).tick(performance.now())
-    tick()
+    await clock.advance(9_900)
     await expect.poll(() => torrent.progress().peers).toBe(6)
     expect(asked()).toBe(3)
-    vi.advanceTimersByTime(200)
-    tick()
+    await clock.advance(2_000)
     await expect.poll(asked).toBe(6)
   })
 
@@ -328,20 +342,20 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('one that accepts requests and is silent does not hold up the others', { timeout: 60_000 }, async () => {
+  test('one that accepts requests and is silent does not hold up the others', async () => {
     const silent = await liar({ block: () => undefined })
-    const { torrent, folder } = await leech([silent.address])
-    while (silent.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true)
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    const clock = new VirtualClock()
+    const { torrent, folder } = await leech([silent.address], true, { clock })
+    await until(() => silent.peers[0]?.received.some(({ id }) => id === MESSAGE.request))
     const { address } = await engines.seed(fixture)
     torrent.addPeer(address)
-    const begun = performance.now()
+    await clock.advance(12_000)
     await torrent.completed()
-    expect(performance.now() - begun).toBeLessThan(25_000)
     await expectFiles(fixture, folder)
   })
 
-  test('one that drips a byte a second does not hold up the others', { timeout: 60_000 }, async () => {
+  test('one that drips a byte a second does not hold up the others', async () => {
+    const clock = new VirtualClock()
     const drip = await liar({
       block: (bytes, block, peer) => {
         if (block.begin !== 0) return undefined
@@ -351,19 +365,18 @@ describe('peers that lie to a download', () => {
         header.writeUInt32BE(block.piece, 5)
         peer.send(header)
         let at = 0
-        const timer = setInterval(() => {
-          if (peer.socket.destroyed) return clearInterval(timer)
-          peer.send(bytes.subarray(at, at + 1))
+        clock.every(200, () => {
+          if (!peer.socket.destroyed) peer.send(bytes.subarray(at, at + 1))
           at += 1
-        }, 200)
+        })
         return undefined
       }
     })
-    const { torrent, folder } = await leech([drip.address])
-    while (drip.peers[0]?.received.some((message) => message.id === MESSAGE.request) !== true)
-      await new Promise((resolve) => setTimeout(resolve, 20))
+    const { torrent, folder } = await leech([drip.address], true, { clock })
+    await until(() => drip.peers[0]?.received.some(({ id }) => id === MESSAGE.request))
     const { address } = await engines.seed(fixture)
     torrent.addPeer(address)
+    await clock.advance(12_000)
     await torrent.completed()
     await expectFiles(fixture, folder)
   })
@@ -440,7 +453,7 @@ describe('peers that abuse a seed', () => {
     const many = Buffer.concat(Array.from({ length: 20_000 }, () => request))
     const before = process.memoryUsage().external
     peer.socket.write(many)
-    while (engines.warningsOf(torrent).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(() => engines.warningsOf(torrent).length > 0)
     expect(process.memoryUsage().external - before).toBeLessThan(100_000_000)
     peer.socket.resume()
     await peer.closed
@@ -515,7 +528,7 @@ describe('peers that abuse a seed', () => {
     syn.writeUInt16BE(1, 16)
     udp.send(Buffer.alloc(100), swarm.port!, '127.0.0.1')
     udp.send(syn, swarm.port!, '127.0.0.1')
-    while (answers.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    await until(() => answers.length > 0)
     expect(answers).toHaveLength(1)
     expect(answers[0]![0]).toBe(0x31)
     expect(Buffer.from(answers[0]!).readUInt16BE(2)).toBe(4711)

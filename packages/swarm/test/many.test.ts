@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { until } from '@svc/testkit/until'
 import { expect, test } from 'vitest'
 import { createFileStorage, createSwarm } from '../src/index.ts'
 import { formatSimple, MESSAGE } from '../src/wire/messages.ts'
@@ -79,7 +80,7 @@ test('200 peers at once on one torrent are served, memory stays flat, all places
     expect(torrent.progress().peers).toBe(200)
     swarm.checkInvariants()
     for (const peer of peers) peer.socket.destroy()
-    while (torrent.progress().peers > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    await until(() => torrent.progress().peers === 0)
   }
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -1,4 +1,5 @@
 import { equalBytes } from '@svc/metainfo'
+import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
 import { formatBitfield, formatBlockRef, formatIndex, formatSimple, MESSAGE, readU32 } from '../src/wire/messages.ts'
@@ -37,12 +38,12 @@ test('a leecher serves pieces of a file as they come, each with its right bytes'
       peers: [source.address]
     })
   )
-  while (torrent.state !== 'fetching') await new Promise((resolve) => setTimeout(resolve, 5))
+  await until(() => torrent.state === 'fetching')
   const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
   await peer.next(MESSAGE.unchoke)
   const seen = new Set<number>()
   for (const [at, piece] of order.entries()) {
-    while (!torrent.has(piece)) await new Promise((resolve) => setTimeout(resolve, 2))
+    await until(() => torrent.has(piece))
     if (at > 0) while (!seen.has(piece)) seen.add(readU32(await peer.next(MESSAGE.have), 0))
     const honest = peer.bytesOf(piece, 0, 16_384)
     peer.send(formatBlockRef(MESSAGE.request, piece, 0, honest.length))

@@ -1,6 +1,8 @@
 import { connect } from 'node:net'
+import { until } from '@svc/testkit/until'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { formatBlockRef, formatSimple, MESSAGE } from '../src/wire/messages.ts'
+import { formatBlockRef, formatHashRange, formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines } from './engines.ts'
 import { dialRaw, type RawPeer } from './raw-peer.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
@@ -19,13 +21,20 @@ afterEach(async () => {
   await fixture.remove()
 })
 
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
 async function raw(port: number, greet: (peer: RawPeer) => void = () => undefined): Promise<RawPeer> {
   const peer = await dialRaw(port, fixture, { greet })
   raws.push(peer)
   return peer
 }
+
+/** Answered with a reject, after all that was sent before it. */
+const MARK = formatHashRange(MESSAGE.hashRequest, {
+  root: new Uint8Array(32),
+  baseLayer: 0,
+  index: 0,
+  length: 2,
+  proofLayers: 0
+})
 
 /** Resolves when the engine has made its side of the handshake, or closed. */
 async function settled(peer: RawPeer): Promise<'open' | 'closed'> {
@@ -34,14 +43,16 @@ async function settled(peer: RawPeer): Promise<'open' | 'closed'> {
 }
 
 describe('places', () => {
-  test('of an upload slot are for those who use them: an idle peer gives its slot up', {
-    timeout: 30_000
-  }, async () => {
-    const { swarm } = await engines.seed(fixture, { uploadSlots: 2 })
+  test('of an upload slot are for those who use them: an idle peer gives its slot up', async () => {
+    const clock = new VirtualClock()
+    const { swarm } = await engines.seed(fixture, { uploadSlots: 2, clock })
     const interested = (peer: RawPeer): void => peer.send(formatSimple(MESSAGE.interested))
     const idle = await Promise.all([raw(swarm.port!, interested), raw(swarm.port!, interested)])
     for (const peer of idle) await peer.next(MESSAGE.unchoke)
-    const third = await raw(swarm.port!, interested)
+    const third = await raw(swarm.port!, (peer) => peer.send(Buffer.concat([formatSimple(MESSAGE.interested), MARK])))
+    await third.next(MESSAGE.hashReject)
+    expect(third.received.some(({ id }) => id === MESSAGE.unchoke)).toBe(false)
+    await clock.advance(12_000)
     await third.next(MESSAGE.unchoke)
     third.send(formatBlockRef(MESSAGE.request, 0, 0, 16_384))
     expect((await third.nextBlock()).bytes).toHaveLength(16_384)
@@ -55,21 +66,21 @@ describe('places', () => {
     expect(torrent.progress().peers).toBe(3)
     peers[0]!.socket.destroy()
     await peers[0]!.closed
-    while (torrent.progress().peers > 2) await delay(5)
+    await until(() => torrent.progress().peers === 2)
     expect(await settled(await raw(swarm.port!))).toBe('open')
   })
 
-  test('when all are taken, the one of no use makes room', { timeout: 30_000 }, async () => {
-    const { swarm, torrent } = await engines.seed(fixture, { maxConnections: 4 })
+  test('when all are taken, the one of no use makes room', async () => {
+    const clock = new VirtualClock()
+    const { swarm, torrent } = await engines.seed(fixture, { maxConnections: 4, clock })
     const idle = await Promise.all(Array.from({ length: 3 }, () => raw(swarm.port!)))
     for (const peer of idle) expect(await settled(peer)).toBe('open')
     const early = connect(swarm.port!, '127.0.0.1')
     await new Promise((resolve) => early.once('close', resolve))
-    let late: RawPeer
-    do {
-      await delay(500)
-      late = await raw(swarm.port!)
-    } while ((await settled(late)) === 'closed')
+    await clock.advance(14_000)
+    expect(await settled(await raw(swarm.port!))).toBe('closed')
+    await clock.advance(2_000)
+    expect(await settled(await raw(swarm.port!))).toBe('open')
     expect(torrent.progress().peers).toBe(3)
     // it may hear of that after the late one was greeted
     await Promise.race(idle.map((peer) => peer.closed))
@@ -77,17 +88,15 @@ describe('places', () => {
   })
 
   test('a connection without a handshake makes room for one with it', async () => {
-    const { swarm } = await engines.seed(fixture, { maxConnections: 4 })
+    const clock = new VirtualClock()
+    const { swarm } = await engines.seed(fixture, { maxConnections: 4, clock })
     const silent = Array.from({ length: 4 }, () => connect(swarm.port!, '127.0.0.1'))
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
-    const begun = performance.now()
-    let late: RawPeer
-    do {
-      await delay(100)
-      late = await raw(swarm.port!)
-    } while ((await settled(late)) === 'closed')
-    // Before its time for a handshake is over: ten seconds. It may be a second that it is left alone.
-    expect(performance.now() - begun).toBeLessThan(9_000)
+    await clock.advance(900)
+    expect(await settled(await raw(swarm.port!))).toBe('closed')
+    // Long before the ten seconds are over that it has for its handshake.
+    await clock.advance(200)
+    expect(await settled(await raw(swarm.port!))).toBe('open')
     for (const socket of silent) socket.destroy()
   })
 })

@@ -1,4 +1,5 @@
 import { TorrentLayout } from '@svc/metainfo'
+import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { judgeRange, webseedUrl } from '../src/download/webseed-range.ts'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
@@ -185,7 +186,7 @@ test('a webseed that answers and sends nothing does not hold up a peer', async (
     response.flushHeaders()
   })
   const { torrent, folder } = await fetchFrom([stuck.url])
-  while (stuck.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => stuck.requests.length > 0)
   const { address } = await engines.seed(fixture)
   torrent.addPeer(address)
   await torrent.completed()

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
+import type { Clock, Timer } from '@svc/internal-clock'
 import { guarded } from '../net/guarded.ts'
 import { formatLsd, LSD_GROUPS, LSD_PORT, MAX_LSD_INFOHASHES, tryParseLsd } from '../wire/lsd.ts'
 import { wireKey } from '../wire/wire-key.ts'
@@ -21,29 +22,28 @@ const PER_SECOND = 50
  */
 export class LocalDiscovery {
   readonly #port: number
+  readonly #clock: Clock
   readonly #cookie = randomBytes(8).toString('hex')
   readonly #torrents = new Map<string, DiscoverySink>()
   readonly #sockets: readonly { readonly socket: Socket; readonly family: 4 | 6 }[]
   /** To be announced at the next opportunity. */
   readonly #due = new Set<string>()
-  readonly #interval: NodeJS.Timeout
-  #gathering: NodeJS.Timeout | undefined
+  readonly #interval: Timer
+  #gathering: Timer | undefined
   #second = 0
   #taken = 0
   #closed = false
 
   /** @param port on which peers can reach the engine */
-  constructor(port: number) {
+  constructor(port: number, clock: Clock) {
     this.#port = port
+    this.#clock = clock
     this.#sockets = ([4, 6] as const).map((family) => ({ socket: this.#open(family), family }))
-    this.#interval = setInterval(
-      guarded(() => {
-        for (const key of this.#torrents.keys()) this.#due.add(key)
-        this.#announce()
-      }),
-      INTERVAL_MS
-    )
-    this.#interval.unref()
+    const announceAll = guarded(() => {
+      for (const key of this.#torrents.keys()) this.#due.add(key)
+      this.#announce()
+    })
+    this.#interval = clock.every(INTERVAL_MS, announceAll)
   }
 
   #open(family: 4 | 6): Socket {
@@ -78,14 +78,11 @@ export class LocalDiscovery {
     this.#torrents.set(key, sink)
     this.#due.add(key)
     if (this.#gathering === undefined && !this.#closed) {
-      this.#gathering = setTimeout(
-        guarded(() => {
-          this.#gathering = undefined
-          this.#announce()
-        }),
-        GATHER_MS
-      )
-      this.#gathering.unref()
+      const announce = guarded(() => {
+        this.#gathering = undefined
+        this.#announce()
+      })
+      this.#gathering = this.#clock.after(GATHER_MS, announce)
     }
     return {
       completed: () => undefined,
@@ -124,7 +121,7 @@ export class LocalDiscovery {
   }
 
   #received(datagram: Uint8Array, host: string): void {
-    const second = Math.floor(performance.now() / 1000)
+    const second = Math.floor(this.#clock.monotonic() / 1000)
     if (second !== this.#second) this.#taken = 0
     this.#second = second
     if (this.#taken >= PER_SECOND) return
@@ -138,8 +135,8 @@ export class LocalDiscovery {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    clearInterval(this.#interval)
-    clearTimeout(this.#gathering)
+    this.#interval.cancel()
+    this.#gathering?.cancel()
     await Promise.all(
       this.#sockets.map(
         ({ socket }) =>

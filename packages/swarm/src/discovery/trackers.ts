@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '@svc/internal-clock'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { truncateInfohash } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery.ts'
@@ -34,10 +35,12 @@ interface Joined {
 export class TrackerThread {
   readonly #thread: SupervisedThread<ToTrackers, FromTrackers>
   readonly #joined = new Map<number, Joined>()
-  readonly #timer: NodeJS.Timeout
+  readonly #clock: Clock
+  readonly #timer: Timer
   #nextId = 1
 
-  constructor(fault: (fault: ThreadFault) => void) {
+  constructor(clock: Clock, fault: (fault: ThreadFault) => void) {
+    this.#clock = clock
     this.#thread = new SupervisedThread({
       name: 'trackers',
       url: workerUrl('./tracker-worker', import.meta.url),
@@ -53,8 +56,7 @@ export class TrackerThread {
         fault(crash)
       }
     })
-    this.#timer = setInterval(() => this.#tellStats(), STATS_INTERVAL_MS)
-    this.#timer.unref()
+    this.#timer = clock.every(STATS_INTERVAL_MS, () => this.#tellStats())
   }
 
   join({ urls, infohash, peerId, port, sink }: TrackerJoin): Discovery {
@@ -78,16 +80,16 @@ export class TrackerThread {
         if (!this.#joined.has(id)) return
         this.#thread.post({ kind: 'leave', id, stats: sink.stats() })
         if (!this.#thread.running) joined.left.resolve()
-        const timer = setTimeout(() => joined.left.resolve(), LEAVE_GRACE_MS)
+        const timer = this.#clock.after(LEAVE_GRACE_MS, () => joined.left.resolve())
         await joined.left.promise
-        clearTimeout(timer)
+        timer.cancel()
         this.#joined.delete(id)
       }
     }
   }
 
   close(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer.cancel()
     return this.#thread.close({ kind: 'close' }, CLOSE_GRACE_MS)
   }
 

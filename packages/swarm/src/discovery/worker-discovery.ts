@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import type { DhtOptions } from '@svc/internal-discovery'
 import type { PeerAddress } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
@@ -26,12 +27,14 @@ const NO_PORT = 1
  * the first torrent that has any. A crash in one interrupts discovery for a moment, and nothing else.
  */
 export class WorkerDiscovery {
+  readonly #clock: Clock
   readonly #onFault: (fault: ThreadFault) => void
   #dht: DhtThread | undefined
   #trackers: TrackerThread | undefined
 
   /** @param onFault called once per crash of a thread */
-  constructor(onFault: (fault: ThreadFault) => void) {
+  constructor(clock: Clock, onFault: (fault: ThreadFault) => void) {
+    this.#clock = clock
     this.#onFault = onFault
   }
 
@@ -52,7 +55,7 @@ export class WorkerDiscovery {
   join({ infohash, trackers, peerId, port, dht, sink }: DiscoverTorrent): readonly Discovery[] {
     const found: Discovery[] = []
     if (trackers.length > 0) {
-      this.#trackers ??= new TrackerThread(this.#onFault)
+      this.#trackers ??= new TrackerThread(this.#clock, this.#onFault)
       found.push(this.#trackers.join({ urls: trackers, infohash, peerId, port: port ?? NO_PORT, sink }))
     }
     if (dht && this.#dht !== undefined) found.push(this.#dht.join(infohash, port, sink))

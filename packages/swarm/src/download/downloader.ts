@@ -12,6 +12,7 @@
 // own the verified pieces (`FileProgress`), the piece hashes (`PieceHashes`), the requests on the wire
 // (`PendingRequests`), or who is banned.
 
+import type { Clock } from '@svc/internal-clock'
 import type { TorrentLayout } from '@svc/metainfo'
 import { BLOCK_BYTES, equalBytes, HASH_BYTES } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
@@ -73,6 +74,7 @@ const MAX_PAROLE_DOUBLINGS = 4
  * picker exactly while it is active or verified; nothing touches a slot while its buffer is sealed.
  */
 export class Downloader {
+  readonly #clock: Clock
   readonly #layout: TorrentLayout
   readonly #picker: PiecePicker
   readonly #pool: SlotPool
@@ -97,6 +99,7 @@ export class Downloader {
   readonly #notify = (): void => this.#emit({ kind: 'work' })
 
   constructor(deps: {
+    readonly clock: Clock
     readonly layout: TorrentLayout
     readonly picker: PiecePicker
     readonly pool: SlotPool
@@ -105,6 +108,7 @@ export class Downloader {
     readonly files: Pick<FileProgress, 'writer'>
     readonly emit: Emit<DownloaderEvents>
   }) {
+    this.#clock = deps.clock
     this.#layout = deps.layout
     this.#picker = deps.picker
     this.#pool = deps.pool
@@ -138,14 +142,14 @@ export class Downloader {
 
   #from(buffer: PieceBuffer, source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (buffer.sealed || (buffer.exclusive !== NOBODY && buffer.exclusive !== source.id)) return undefined
-    if (buffer.parole && hasPassed(buffer, source.id)) return undefined
+    if (buffer.parole && hasPassed(buffer, source.id, this.#clock.monotonic())) return undefined
     const run = buffer.take(maxBlocks, source.id)
     if (buffer.freeBlocks === 0) this.#loose.delete(buffer)
     if (run === undefined) return undefined
     if (buffer.freeBlocks > 0) this.#current.set(source.id, buffer)
     if (buffer.parole && buffer.exclusive !== source.id) {
       buffer.exclusive = source.id
-      buffer.paroleSince = performance.now()
+      buffer.paroleSince = this.#clock.monotonic()
     }
     return { buffer, run }
   }
@@ -179,7 +183,7 @@ export class Downloader {
       return undefined
     }
     const buffer = new PieceBuffer(piece, slot)
-    buffer.begunAt = performance.now()
+    buffer.begunAt = this.#clock.monotonic()
     buffer.touchedAt = buffer.begunAt
     this.#active.set(piece, buffer)
     this.#picker.close(piece)
@@ -233,7 +237,7 @@ export class Downloader {
   #twice(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     const endGame = this.#picker.openCount === 0
     if (!endGame && !this.#starved) return undefined
-    const stillSince = performance.now() - STANDSTILL_MS
+    const stillSince = this.#clock.monotonic() - STANDSTILL_MS
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.requestedBlocks === 0 || !has(source, buffer.piece)) continue
       if (!endGame && buffer.touchedAt > stillSince) continue
@@ -305,7 +309,7 @@ export class Downloader {
   /** Whoever the piece was reserved for does not finish it. On parole the next one begins anew: only a single sender is proof. */
   #pass(buffer: PieceBuffer): void {
     if (buffer.parole && !buffer.sealed) {
-      buffer.passedAt.set(buffer.exclusive, performance.now())
+      buffer.passedAt.set(buffer.exclusive, this.#clock.monotonic())
       for (let block = 0; block < buffer.blockCount; block += 1) buffer.forget(block)
     }
     buffer.exclusive = NOBODY
@@ -459,9 +463,9 @@ function remember(buffer: PieceBuffer, leaves: Uint8Array): void {
   if (buffer.wrong.push({ leaves, senders: buffer.allSenders() }) > MAX_ATTEMPTS) buffer.wrong.shift()
 }
 
-function hasPassed(buffer: PieceBuffer, source: number): boolean {
+function hasPassed(buffer: PieceBuffer, source: number, nowMs: number): boolean {
   const at = buffer.passedAt.get(source)
-  return at !== undefined && performance.now() - at < PASSED_MS
+  return at !== undefined && nowMs - at < PASSED_MS
 }
 
 const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)

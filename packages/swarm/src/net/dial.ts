@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import type { Clock } from '@svc/internal-clock'
 import { guarded } from './guarded.ts'
 import { Transport, type TransportSink } from './transport.ts'
 
@@ -13,6 +14,7 @@ export interface DialOptions {
   readonly host: string
   readonly port: number
   readonly timeoutMs: number
+  readonly clock: Clock
   readonly localAddress?: string
   readonly opened: (transport: Transport) => void
 }
@@ -37,7 +39,7 @@ export function dial(options: DialOptions, sink: TransportSink): Transport {
       }
     }
   })
-  transport = new Transport(socket, sink)
+  transport = new Transport(socket, sink, options.clock)
   socket.setTimeout(options.timeoutMs, () => socket.destroy(new Error('no answer in time')))
   const opened = guarded(() => options.opened(transport!))
   socket.once('connect', () => {

@@ -1,5 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
+import type { Clock } from '@svc/internal-clock'
 import { guarded, reportDefect } from './guarded.ts'
 import { UtpResponder } from './utp-responder.ts'
 
@@ -22,6 +23,7 @@ export class Listener {
   static async open(options: {
     readonly host: string
     readonly port: number
+    readonly clock: Clock
     readonly accept: (socket: Socket) => void
   }): Promise<Listener> {
     const server = createServer({ noDelay: true }, (socket) => {
@@ -42,7 +44,7 @@ export class Listener {
     // Errors of single connections (such as EMFILE) must not end the process.
     server.on('error', () => undefined)
     const { port } = server.address() as { port: number }
-    return new Listener(server, await openUdp(options.host, port), port)
+    return new Listener(server, await openUdp(options.host, port, options.clock), port)
   }
 
   async close(): Promise<void> {
@@ -54,13 +56,13 @@ export class Listener {
 }
 
 /** Undefined when another program has the UDP port: peers that try uTP first then take seconds longer to connect. */
-function openUdp(host: string, port: number): Promise<UdpSocket | undefined> {
+function openUdp(host: string, port: number, clock: Clock): Promise<UdpSocket | undefined> {
   return new Promise((resolve) => {
     const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4')
     const responder = new UtpResponder(udp)
     udp.on(
       'message',
-      guarded((packet: Uint8Array, from: RemoteInfo) => responder.answer(packet, from, performance.now()))
+      guarded((packet: Uint8Array, from: RemoteInfo) => responder.answer(packet, from, clock.monotonic()))
     )
     const failed = (): void => void udp.close(() => resolve(undefined))
     udp.once('error', failed)

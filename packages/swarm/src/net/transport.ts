@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { Clock } from '@svc/internal-clock'
 import { PIECE_HEADER_BYTES } from '../wire/messages.ts'
 import type { Rc4 } from '../wire/rc4.ts'
 import { guarded, reportDefect } from './guarded.ts'
@@ -27,6 +28,7 @@ export interface TransportSink {
  */
 export class Transport implements TurnReader {
   readonly socket: Socket
+  readonly #clock: Clock
   #sink: TransportSink
   #encrypt: Rc4 | undefined
   #decrypt: Rc4 | undefined
@@ -39,8 +41,9 @@ export class Transport implements TurnReader {
   #closed = false
   #error: Error | undefined
 
-  constructor(socket: Socket, sink: TransportSink) {
+  constructor(socket: Socket, sink: TransportSink, clock: Clock) {
     this.socket = socket
+    this.#clock = clock
     this.#sink = sink
     socket.setNoDelay(true)
     socket.on('error', (error) => {
@@ -85,12 +88,12 @@ export class Transport implements TurnReader {
   receive(bytes: Uint8Array): void {
     if (this.#closed) return
     let at = 0
-    let nowMs = performance.now()
+    let since = performance.now()
     while (at < bytes.length && this.#held.length === 0 && !readTurns.isOver) {
       const slice = bytes.subarray(at, at + this.#sliceBytes())
       at += slice.length
-      this.#deliver(slice, nowMs)
-      nowMs = readTurns.charge(nowMs)
+      this.#deliver(slice)
+      since = readTurns.charge(since)
       if (this.#closed) return
     }
     if (at >= bytes.length) return
@@ -119,16 +122,16 @@ export class Transport implements TurnReader {
     const sliceBytes = this.#sliceBytes()
     if (first.length > sliceBytes) this.#held[0] = first.subarray(sliceBytes)
     else this.#held.shift()
-    this.#deliver(first.subarray(0, sliceBytes), performance.now())
+    this.#deliver(first.subarray(0, sliceBytes))
     if (this.#held.length > 0) return true
     if (this.#ended) this.#over()
     else if (!this.#closed) this.socket.resume()
     return false
   }
 
-  #deliver(bytes: Uint8Array, nowMs: number): void {
+  #deliver(bytes: Uint8Array): void {
     try {
-      this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes), nowMs)
+      this.#sink.data(this.#decrypt === undefined ? bytes : this.#decrypt.apply(bytes), this.#clock.monotonic())
     } catch (error) {
       reportDefect(error)
       this.close()

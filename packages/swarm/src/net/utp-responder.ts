@@ -18,7 +18,7 @@ export class UtpResponder {
   /** Answers one datagram. Its source is not trusted; it may even be port 0, to which nothing can be sent. */
   answer(packet: Uint8Array, from: { readonly address: string; readonly port: number }, nowMs: number): void {
     if (!isPort(from.port)) return
-    const reset = resetFor(packet)
+    const reset = resetFor(packet, nowMs)
     if (reset === undefined) return
     const second = Math.floor(nowMs / 1000)
     if (second !== this.#second) this.#sent = 0

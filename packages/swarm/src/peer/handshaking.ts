@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '@svc/internal-clock'
 import { SwarmError } from '../errors.ts'
 import { guarded } from '../net/guarded.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
@@ -19,21 +20,23 @@ export interface HandshakeEnd {
   failed(error: Error | undefined): void
 }
 
+export interface HandshakeTime {
+  readonly clock: Clock
+  readonly timeoutMs: number
+}
+
 abstract class Handshaking implements TransportSink {
   protected readonly transport: Transport
   protected readonly end: HandshakeEnd
   protected held: Uint8Array = new Uint8Array(0)
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   #over = false
 
-  constructor(transport: Transport, end: HandshakeEnd, timeoutMs: number) {
+  constructor(transport: Transport, end: HandshakeEnd, { clock, timeoutMs }: HandshakeTime) {
     this.transport = transport
     this.end = end
-    this.#timer = setTimeout(
-      guarded(() => this.fail(bad('no handshake in time'))),
-      timeoutMs
-    )
-    this.#timer.unref()
+    const late = guarded(() => this.fail(bad('no handshake in time')))
+    this.#timer = clock.after(timeoutMs, late)
   }
 
   protected abstract step(bytes: Uint8Array): void
@@ -50,14 +53,14 @@ abstract class Handshaking implements TransportSink {
   closed(error: Error | undefined): void {
     if (this.#over) return
     this.#over = true
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     this.end.failed(error)
   }
 
   fail(error: Error): void {
     if (this.#over) return
     this.#over = true
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     this.transport.close()
     this.end.failed(error)
   }
@@ -71,7 +74,7 @@ abstract class Handshaking implements TransportSink {
     if (handshake === undefined) throw bad('no BitTorrent handshake')
     this.ready(handshake)
     this.#over = true
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     this.end.done(handshake, this.transport, this.held.subarray(HANDSHAKE_BYTES))
   }
 
@@ -94,8 +97,8 @@ export class IncomingHandshake extends Handshaking {
   #mse: MseResponder | undefined
   #plain = false
 
-  constructor(transport: Transport, directory: HandshakeDirectory, end: HandshakeEnd, timeoutMs: number) {
-    super(transport, end, timeoutMs)
+  constructor(transport: Transport, directory: HandshakeDirectory, end: HandshakeEnd, time: HandshakeTime) {
+    super(transport, end, time)
     this.#directory = directory
   }
 
@@ -130,8 +133,8 @@ export class OutgoingHandshake extends Handshaking {
   readonly #encrypted: boolean
   #mse: MseInitiator | undefined
 
-  constructor(transport: Transport, ours: Handshake, encrypted: boolean, end: HandshakeEnd, timeoutMs: number) {
-    super(transport, end, timeoutMs)
+  constructor(transport: Transport, ours: Handshake, encrypted: boolean, end: HandshakeEnd, time: HandshakeTime) {
+    super(transport, end, time)
     this.#ours = ours
     this.#encrypted = encrypted
   }

@@ -17,6 +17,7 @@
 // Order: a message is checked, then our state changes, then the event is emitted, so its handler sees the new state. A
 // handler may throw an `E_PROTOCOL` error or close the peer; nothing is decoded after that.
 
+import type { Clock } from '@svc/internal-clock'
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { replyLength } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
@@ -84,6 +85,7 @@ export class Peer implements WireSink {
   readonly hashes = new PendingHashes()
   readonly down: RateMeter
   readonly up: RateMeter
+  readonly #clock: Clock
   readonly #pieces: PeerPieces
   readonly #emit: (event: ConnectionEvent<Peer>) => void
   readonly #decoder: WireDecoder
@@ -124,8 +126,10 @@ export class Peer implements WireSink {
     /** Undefined while the metadata is unknown. */
     readonly pieceCount: number | undefined
     readonly emit: (event: ConnectionEvent<Peer>) => void
-    readonly nowMs: number
+    readonly clock: Clock
   }) {
+    const nowMs = options.clock.monotonic()
+    this.#clock = options.clock
     this.id = options.id
     this.address = options.address
     this.incoming = options.incoming
@@ -137,13 +141,13 @@ export class Peer implements WireSink {
     this.#emit = options.emit
     this.#decoder = new WireDecoder(this)
     this.#receiver = new BlockReceiver(options.id)
-    this.down = new RateMeter(options.nowMs)
-    this.up = new RateMeter(options.nowMs)
-    this.turnSince = options.nowMs
-    this.downloadActiveAt = options.nowMs
-    this.lastReceivedAt = options.nowMs
-    this.uploadActiveAt = options.nowMs
-    this.#lastSentAt = options.nowMs
+    this.down = new RateMeter(nowMs)
+    this.up = new RateMeter(nowMs)
+    this.turnSince = nowMs
+    this.downloadActiveAt = nowMs
+    this.lastReceivedAt = nowMs
+    this.uploadActiveAt = nowMs
+    this.#lastSentAt = nowMs
   }
 
   get label(): string {
@@ -218,7 +222,7 @@ export class Peer implements WireSink {
   }
 
   send(bytes: Uint8Array): void {
-    this.#lastSentAt = performance.now()
+    this.#lastSentAt = this.#clock.monotonic()
     this.transport.send(bytes)
   }
 
@@ -328,7 +332,7 @@ export class Peer implements WireSink {
       case MESSAGE.unchoke:
         if (!this.peerChoking) return
         this.peerChoking = false
-        this.downloadActiveAt = performance.now()
+        this.downloadActiveAt = this.#clock.monotonic()
         return this.#emit({ kind: 'choke', peer: this })
       case MESSAGE.interested:
       case MESSAGE.notInterested:

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import type { AddressRanges, PerSecond } from '@svc/internal-net'
 import type { TorrentInfo } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
@@ -23,6 +24,7 @@ export interface DiscoverySubject {
 
 /** The resources that an engine's torrents share: memory, threads, limits, connections. */
 export interface TorrentEnvironment {
+  readonly clock: Clock
   readonly pool: SlotPool
   readonly verifier: Verifier
   readonly cache: ReadCache

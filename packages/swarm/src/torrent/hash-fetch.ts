@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import type { LayoutFile, TorrentLayout, TreeShape } from '@svc/metainfo'
 import {
   BLOCK_BYTES,
@@ -53,12 +54,14 @@ interface LeafJob {
  */
 export class HashFetch {
   readonly #layout: TorrentLayout
+  readonly #clock: Clock
   readonly #jobs = new Map<string, LayerJob>()
   readonly #leafJobs = new Set<LeafJob>()
   readonly #emit: Emit<'layer' | 'bad-data'>
 
-  constructor(layout: TorrentLayout, emit: Emit<'layer' | 'bad-data'>) {
+  constructor(layout: TorrentLayout, clock: Clock, emit: Emit<'layer' | 'bad-data'>) {
     this.#layout = layout
+    this.#clock = clock
     this.#emit = emit
   }
 
@@ -92,7 +95,7 @@ export class HashFetch {
     if (this.idle) return
     // A peer that connected with the v2 infohash supports v2 (BEP 52), whatever its reserved bit says.
     const able = [...peers].filter((peer) => !peer.closed)
-    const now = performance.now()
+    const now = this.#clock.monotonic()
     for (const job of this.#leafJobs)
       if (job.answers.size === 0 || now - job.askedAt > LEAVES_SILENCE_MS) this.#askLeaves(job, able, now)
     for (const job of this.#jobs.values()) {
@@ -106,7 +109,7 @@ export class HashFetch {
         )
         if (peer === undefined) break
         job.asked.set(request.index, peer.id)
-        peer.requestHashes({ root: job.file.piecesRoot!, ...request }, performance.now())
+        peer.requestHashes({ root: job.file.piecesRoot!, ...request }, now)
       }
     }
   }
@@ -163,7 +166,7 @@ export class HashFetch {
         answers: new Map(),
         triedPeers: new Set(),
         resolve,
-        deadline: performance.now() + timeoutMs,
+        deadline: this.#clock.monotonic() + timeoutMs,
         askedAt: 0
       })
     })

@@ -98,11 +98,12 @@ export class Leeching {
     this.#picker.inOrder = true
     this.#neighbourhood = new Neighbourhood(nodeHash(env.peerId))
     this.#gate = new OriginGate({
-      nowMs: performance.now(),
+      nowMs: env.clock.monotonic(),
       jitter: env.random(),
       pieceBytes: layout.pieceLengthBytes
     })
     this.#downloader = new Downloader({
+      clock: env.clock,
       layout,
       picker: this.#picker,
       pool: env.pool,
@@ -111,7 +112,7 @@ export class Leeching {
       files: progress,
       emit
     })
-    this.#hashFetch = new HashFetch(layout, emit)
+    this.#hashFetch = new HashFetch(layout, env.clock, emit)
     this.webseeds = new Webseeds({
       env,
       infohash: deps.infohash,
@@ -120,14 +121,18 @@ export class Leeching {
       allowance: () => this.#webseedAllowance(),
       mine: (piece, rank) => this.#neighbourhood.isMine(piece, rank),
       took: (piece) => {
-        this.#gate.took(performance.now())
+        this.#gate.took(this.#nowMs)
         this.#neighbourhood.took(piece)
       },
       brought: (tookMs) => this.#gate.brought(tookMs),
       hastened: () => this.#hastened,
-      isServedBy: (host) => givesPlenty(deps.peers.values(), host, performance.now()),
+      isServedBy: (host) => givesPlenty(deps.peers.values(), host, this.#nowMs),
       emit
     })
+  }
+
+  get #nowMs(): number {
+    return this.#deps.env.clock.monotonic()
   }
 
   /** Handles the events of its members, or passes them on. */
@@ -200,7 +205,7 @@ export class Leeching {
   #webseedAllowance(): WebseedAllowance | undefined {
     if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false, rank: 0 }
     this.#noteNear()
-    return this.#gate.allowance(performance.now(), this.#near.size === 0)
+    return this.#gate.allowance(this.#nowMs, this.#near.size === 0)
   }
 
   // Peers
@@ -315,7 +320,7 @@ export class Leeching {
   refused(peer: Peer, request: PendingRequest): void {
     this.#downloader.release(request.buffer, request.run, peer.id)
     // Who chokes us refuses what is outstanding.
-    if (!peer.peerChoking) this.#refusing.refused(peer.id, performance.now())
+    if (!peer.peerChoking) this.#refusing.refused(peer.id, this.#nowMs)
     this.moreWork()
   }
 
@@ -342,7 +347,7 @@ export class Leeching {
     if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return
     const { requests } = peer
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
-    const now = performance.now()
+    const now = this.#nowMs
     if (this.#refusing.isPaused(peer.id, now)) return
     const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
@@ -384,7 +389,7 @@ export class Leeching {
    */
   #noteNear(): void {
     const { openCount } = this.#picker
-    if (openCount > 0 && openCount === this.#picker.openUnshared) this.#gate.nearHasNothing(performance.now())
+    if (openCount > 0 && openCount === this.#picker.openUnshared) this.#gate.nearHasNothing(this.#nowMs)
   }
 
   #farAsked(): number {

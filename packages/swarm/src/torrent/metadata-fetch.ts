@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { equalBytes, sha256 } from '@svc/metainfo'
 import type { Emit } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -24,6 +25,7 @@ const TIMEOUT_MS = 10_000
  */
 export class MetadataFetch {
   readonly #infohash: Uint8Array
+  readonly #clock: Clock
   readonly #attempts = new Map<number, Attempt>()
   readonly #useless = new Set<number>()
   readonly #done: (infoBytes: Uint8Array) => void
@@ -31,8 +33,9 @@ export class MetadataFetch {
   #finished = false
 
   /** `infohash`: 32 bytes. `done`: called once, with the bytes that match the infohash. */
-  constructor(infohash: Uint8Array, done: (infoBytes: Uint8Array) => void, emit: Emit<'bad-data'>) {
+  constructor(infohash: Uint8Array, clock: Clock, done: (infoBytes: Uint8Array) => void, emit: Emit<'bad-data'>) {
     this.#infohash = infohash
+    this.#clock = clock
     this.#done = done
     this.#emit = emit
   }
@@ -55,7 +58,7 @@ export class MetadataFetch {
       pieces: new Array<Uint8Array | undefined>(count).fill(undefined),
       missing: count,
       requested: 0,
-      lastAt: performance.now()
+      lastAt: this.#clock.monotonic()
     }
     this.#attempts.set(peer.id, attempt)
     while (attempt.requested < Math.min(count, IN_FLIGHT)) this.#ask(attempt)
@@ -79,7 +82,7 @@ export class MetadataFetch {
     if (attempt.pieces[message.piece] !== undefined) return
     attempt.pieces[message.piece] = new Uint8Array(message.bytes)
     attempt.missing -= 1
-    attempt.lastAt = performance.now()
+    attempt.lastAt = this.#clock.monotonic()
     this.#ask(attempt)
     if (attempt.missing > 0) return
     const info = Buffer.concat(attempt.pieces as Uint8Array[])

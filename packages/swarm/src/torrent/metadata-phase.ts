@@ -1,6 +1,7 @@
 // The first phase of a torrent that was added by its infohash: it requests the info dictionary from peers (BEP 9) and
 // does nothing else. It ends with `metadata`, once; the torrent then continues with an ActivePhase, or fails.
 
+import type { Clock } from '@svc/internal-clock'
 import { parseInfo, TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import type { Emit, PeerEvent } from '../events.ts'
@@ -18,10 +19,11 @@ export class MetadataPhase {
   readonly #emit: Emit<'metadata' | 'bad-data' | 'failed'>
 
   /** `infohash`: 32 bytes. */
-  constructor(infohash: Uint8Array, emit: Emit<'metadata' | 'bad-data' | 'failed'>) {
+  constructor(infohash: Uint8Array, clock: Clock, emit: Emit<'metadata' | 'bad-data' | 'failed'>) {
     this.#emit = emit
     this.#fetch = new MetadataFetch(
       infohash,
+      clock,
       (bytes) => this.#done(bytes),
       (event) => emit(event)
     )

@@ -1,3 +1,4 @@
+import type { Timer } from '@svc/internal-clock'
 import { formatAddress, type PeerAddress } from '@svc/internal-net'
 import { SwarmError } from '../errors.ts'
 import type { Emit, PeerEvent } from '../events.ts'
@@ -50,12 +51,16 @@ export class PeerSet {
   readonly #left = new Map<number, Sender>()
   readonly #dialling = new Set<Transport>()
   #pieceCount: number | undefined
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #closed = false
 
   constructor(deps: PeerSetDeps) {
     this.#deps = deps
     this.#pieceCount = deps.pieceCount
+  }
+
+  get #nowMs(): number {
+    return this.#deps.env.clock.monotonic()
   }
 
   get size(): number {
@@ -100,7 +105,7 @@ export class PeerSet {
   /** Dials the addresses that are due. */
   pump(): void {
     if (this.#closed) return
-    const now = performance.now()
+    const now = this.#nowMs
     const connected = this.#connected()
     let misses = 0
     while (
@@ -126,14 +131,11 @@ export class PeerSet {
     if (this.#timer !== undefined) return
     const wait = this.book.nextInMs(now, connected, this.#takesFar())
     if (wait === undefined) return
-    this.#timer = setTimeout(
-      guarded(() => {
-        this.#timer = undefined
-        this.pump()
-      }),
-      Math.max(MIN_TIMER_MS, wait)
-    )
-    this.#timer.unref()
+    const again = guarded(() => {
+      this.#timer = undefined
+      this.pump()
+    })
+    this.#timer = this.#deps.env.clock.after(Math.max(MIN_TIMER_MS, wait), again)
   }
 
   #dial(address: PeerAddress, encrypted: boolean, place: ConnectionPlace): void {
@@ -145,6 +147,7 @@ export class PeerSet {
         {
           ...address,
           timeoutMs: DIAL_TIMEOUT_MS,
+          clock: this.#deps.env.clock,
           opened: () => {
             opened = true
             handshaking!.start()
@@ -172,11 +175,11 @@ export class PeerSet {
           place.release()
           if (error instanceof SwarmError && error.reason === 'self') this.book.markSelf(address)
           // The peer closed the connection after our plain handshake: it may require encryption.
-          this.book.over(address, opened ? 'closed-early' : 'failed', performance.now())
+          this.book.over(address, opened ? 'closed-early' : 'failed', this.#nowMs)
           this.pump()
         }
       },
-      DIAL_TIMEOUT_MS + HANDSHAKE_TIMEOUT_MS
+      { clock: this.#deps.env.clock, timeoutMs: DIAL_TIMEOUT_MS + HANDSHAKE_TIMEOUT_MS }
     )
     this.#dialling.add(transport)
   }
@@ -185,15 +188,14 @@ export class PeerSet {
   accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
     const { remoteAddress, remotePort } = transport.socket
     const address = { host: plainAddress(remoteAddress ?? ''), port: remotePort ?? 0 }
-    if (this.#closed || !this.book.admits(address, performance.now()) || !this.#hasRoom())
-      return refuse(transport, place)
+    if (this.#closed || !this.book.admits(address, this.#nowMs) || !this.#hasRoom()) return refuse(transport, place)
     this.#join(handshake, transport, rest, address, true, place)
   }
 
   /** Whether there is room for one more peer; the least useful one is closed if necessary. */
   #hasRoom(): boolean {
     if (this.#peers.size < this.#deps.env.maxPeersPerTorrent) return true
-    const useless = this.mostUseless(performance.now())
+    const useless = this.mostUseless(this.#nowMs)
     useless?.peer.close(new SwarmError('E_CLOSED', 'useless', 'another peer takes its place'))
     return useless !== undefined
   }
@@ -206,7 +208,7 @@ export class PeerSet {
     incoming: boolean,
     place: ConnectionPlace
   ): void {
-    const now = performance.now()
+    const now = this.#nowMs
     const other = this.#withPeerId(handshake.peerId)
     if (other !== undefined && !this.#gaveWay(other, handshake, incoming, now)) {
       refuse(transport, place)
@@ -222,14 +224,14 @@ export class PeerSet {
       trusted: this.#deps.env.trusted.has(plainAddress(transport.socket.remoteAddress ?? '')),
       pieceCount: this.#pieceCount,
       emit: this.#deps.emit,
-      nowMs: now
+      clock: this.#deps.env.clock
     })
     this.#peers.set(peer.id, peer)
     this.#places.set(peer.id, place)
     this.#joinedAt.set(peer.id, now)
     transport.setSink(peer.sink)
     this.#deps.emit({ kind: 'joined', peer })
-    if (rest.length > 0 && !peer.closed) peer.sink.data(rest, performance.now())
+    if (rest.length > 0 && !peer.closed) peer.sink.data(rest, this.#nowMs)
   }
 
   /**
@@ -294,7 +296,7 @@ export class PeerSet {
     this.#places.delete(peer.id)
     this.#joinedAt.delete(peer.id)
     if (!this.book.isBanned(peer.address)) this.#remember(peer)
-    if (!peer.incoming) this.book.over(peer.address, 'worked', performance.now())
+    if (!peer.incoming) this.book.over(peer.address, 'worked', this.#nowMs)
     this.pump()
   }
 
@@ -315,7 +317,7 @@ export class PeerSet {
     const sender = peer === undefined ? this.#left.get(id) : senderOf(peer)
     if (sender === undefined) return undefined
     this.#left.delete(id)
-    const now = performance.now()
+    const now = this.#nowMs
     this.book.ban(sender.address, now)
     // If it was dialled by name, it may come back by its address.
     this.book.ban({ host: sender.remoteHost, port: sender.address.port }, now)
@@ -327,7 +329,7 @@ export class PeerSet {
 
   close(): void {
     this.#closed = true
-    if (this.#timer !== undefined) clearTimeout(this.#timer)
+    this.#timer?.cancel()
     for (const transport of [...this.#dialling]) transport.close()
     for (const peer of [...this.#peers.values()]) peer.close()
   }

@@ -110,6 +110,10 @@ export class Seeding {
     this.#choking = new Choking(env.uploadSlots, (peer, choke, now) => this.#choke(peer, choke, now))
   }
 
+  get #nowMs(): number {
+    return this.#deps.env.clock.monotonic()
+  }
+
   // What peers are told
 
   /** True: the peer is to be told that we have nothing, and hears of pieces one by one. Those must know "have none" (BEP 6). */
@@ -130,7 +134,7 @@ export class Seeding {
     const { zone } = this.#deps.env
     if (zone !== undefined && peer.handshake.extended && peer.extended === undefined) return
     if (!this.#unplaced.delete(peer.id)) return
-    this.#superSeed!.joined(peer.id, peer.bits!, performance.now(), isFar(peer, zone))
+    this.#superSeed!.joined(peer.id, peer.bits!, this.#nowMs, isFar(peer, zone))
     this.#offer(peers)
   }
 
@@ -139,26 +143,26 @@ export class Seeding {
     const superSeed = this.#superSeed
     if (superSeed === undefined || !superSeed.has(peer.id)) return
     if (piece === undefined) superSeed.toldAll(peer.id)
-    else superSeed.got(peer.id, piece, performance.now())
+    else superSeed.got(peer.id, piece, this.#nowMs)
     this.#offer(peers)
   }
 
   #offer(peers: ReadonlyMap<number, Peer>): void {
     if (this.#superSeed === undefined) return
     const idle = ![...this.#uploads.values()].some(({ queued }) => queued > 0)
-    for (const [id, piece] of this.#superSeed.offers(performance.now(), idle)) peers.get(id)?.sendHave(piece)
+    for (const [id, piece] of this.#superSeed.offers(this.#nowMs, idle)) peers.get(id)?.sendHave(piece)
   }
 
   // Slots
 
   /** The peer's interest in us changed. `peers`: all that may be served. */
   interest(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
-    if (this.#deps.upload) this.#choking.interest(peer, peers, fetching, performance.now())
+    if (this.#deps.upload) this.#choking.interest(peer, peers, fetching, this.#nowMs)
   }
 
   /** The interest of some changed. */
   interests(peers: readonly Peer[], fetching: boolean): void {
-    if (this.#deps.upload) this.#choking.interests(peers, fetching, performance.now())
+    if (this.#deps.upload) this.#choking.interests(peers, fetching, this.#nowMs)
   }
 
   #choke(peer: Peer, choke: boolean, nowMs: number): void {
@@ -191,6 +195,7 @@ export class Seeding {
       queue = new UploadQueue(
         peer,
         {
+          clock: env.clock,
           layout,
           source: this.#source,
           cache: env.cache,
@@ -198,7 +203,7 @@ export class Seeding {
           turns: env.turns,
           limiter: env.limiter,
           files: progress,
-          sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, performance.now()),
+          sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, this.#nowMs),
           emit
         },
         this.#buckets
@@ -261,7 +266,7 @@ export class Seeding {
   #reply(peer: Peer): ReplyQueue {
     let queue = this.#replies.get(peer.id)
     if (queue === undefined) {
-      queue = new ReplyQueue(peer, this.#deps.env.limiter, this.#buckets, this.#deps.env.rejects)
+      queue = new ReplyQueue(peer, this.#deps.env, this.#buckets)
       this.#replies.set(peer.id, queue)
     }
     return queue
@@ -277,7 +282,7 @@ export class Seeding {
     this.#uploads.delete(peer.id)
     this.#replies.get(peer.id)?.close()
     this.#replies.delete(peer.id)
-    if (this.#deps.upload && this.#choking.slotsFree(peers)) this.#choking.run(peers, fetching, performance.now())
+    if (this.#deps.upload && this.#choking.slotsFree(peers)) this.#choking.run(peers, fetching, this.#nowMs)
   }
 
   /** About once a second. */

@@ -70,10 +70,10 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.infohash = identity.infohash
     this.trackers = identity.trackers
     this.handshake = handshakeOf(identity, env.peerId)
-    this.#bucket = new TokenBucket(options.uploadLimit ?? 0, performance.now())
+    this.#bucket = new TokenBucket(options.uploadLimit ?? 0, this.#env.clock.monotonic())
     this.#phase =
       identity.info === undefined
-        ? new MetadataPhase(identity.infohash, (event) => this.#outcome(event))
+        ? new MetadataPhase(identity.infohash, env.clock, (event) => this.#outcome(event))
         : this.#activePhase(identity.info)
     this.#peers = new PeerSet({
       env,
@@ -351,11 +351,11 @@ export class Torrent extends EventEmitter<TorrentEvents> {
         return this.#greet(peer)
       case 'extended':
         if (!this.#peers.stands(peer)) return
-        if (this.#pexEnabled) this.#pex.joined(peer, this.#peers.values(), performance.now())
+        if (this.#pexEnabled) this.#pex.joined(peer, this.#peers.values(), this.#env.clock.monotonic())
         break
       case 'extension':
         if (event.extension !== 'ut_pex') break
-        if (this.#pexEnabled) this.#pex.message(peer, event.payload, performance.now())
+        if (this.#pexEnabled) this.#pex.message(peer, event.payload, this.#env.clock.monotonic())
         return
       case 'closed':
         this.#left(peer, event.error)

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import type { PieceTree } from '@svc/metainfo'
 import { TokenBucket } from './token-bucket.ts'
 
@@ -18,9 +19,15 @@ const TREE_BYTES = 16 * 1024 * 1024
 export class HashWork {
   /** Least recently used first. */
   readonly #trees = new Map<string, PieceTree>()
-  readonly #hashes = new TokenBucket(HASHES_PER_SECOND, performance.now())
+  readonly #clock: Clock
+  readonly #hashes: TokenBucket
   #bytes = 0
   #line: Promise<unknown> = Promise.resolve()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.#hashes = new TokenBucket(HASHES_PER_SECOND, clock.monotonic())
+  }
 
   /** Runs `work` after all earlier calls have finished. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -31,8 +38,8 @@ export class HashWork {
 
   /** Waits until this many hashes may be computed. */
   async afford(hashes: number): Promise<void> {
-    const waitMs = this.#hashes.waitMs(performance.now())
-    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
+    const waitMs = this.#hashes.waitMs(this.#clock.monotonic())
+    if (waitMs > 0) await this.#clock.sleep(waitMs)
     this.#hashes.spend(hashes)
   }
 

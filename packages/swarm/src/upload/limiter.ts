@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '@svc/internal-clock'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
@@ -18,8 +19,13 @@ export interface LimitedSender {
  * Invariant: a sender is queued at most once; a timer runs only while a sender waits.
  */
 export class UploadLimiter {
+  readonly #clock: Clock
   readonly #waiting = new Set<LimitedSender>()
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   static ready(sender: LimitedSender, nowMs: number): boolean {
     for (const bucket of sender.buckets) if (!bucket.ready(nowMs)) return false
@@ -43,18 +49,18 @@ export class UploadLimiter {
 
   leave(sender: LimitedSender): void {
     this.#waiting.delete(sender)
-    if (this.#waiting.size === 0 && this.#timer !== undefined) {
-      clearTimeout(this.#timer)
-      this.#timer = undefined
-    }
+    if (this.#waiting.size === 0) this.#disarm()
   }
 
   #arm(delayMs: number): void {
     if (this.#timer !== undefined || this.#waiting.size === 0) return
-    this.#timer = setTimeout(
-      guarded(() => this.#run()),
-      delayMs
-    )
+    const run = guarded(() => this.#run())
+    this.#timer = this.#clock.after(delayMs, run)
+  }
+
+  #disarm(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
   }
 
   #run(): void {
@@ -62,7 +68,7 @@ export class UploadLimiter {
     let progress = true
     while (progress) {
       progress = false
-      const now = performance.now()
+      const now = this.#clock.monotonic()
       // One round: every sender sends one block and goes to the end of the queue.
       for (const sender of [...this.#waiting]) {
         if (!UploadLimiter.ready(sender, now)) continue
@@ -72,7 +78,7 @@ export class UploadLimiter {
       }
     }
     if (this.#waiting.size === 0) return
-    const now = performance.now()
+    const now = this.#clock.monotonic()
     let delay = 250
     for (const sender of this.#waiting) {
       let wait = 0
@@ -94,8 +100,7 @@ export class UploadLimiter {
 
   close(): void {
     this.#waiting.clear()
-    if (this.#timer !== undefined) clearTimeout(this.#timer)
-    this.#timer = undefined
+    this.#disarm()
   }
 
   checkInvariants(): void {

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { guarded } from '../net/guarded.ts'
 
 /** Files are read for upload in chunks of this size, aligned. */
@@ -46,6 +47,7 @@ const MORE_CHUNKS = 8
  */
 export class ReadCache {
   readonly #budget: number
+  readonly #clock: Clock
   /** Limit beyond which unpinned chunks are evicted. */
   #worthwhile: number
   /** Keys of evicted chunks, the latest last. */
@@ -56,7 +58,8 @@ export class ReadCache {
   readonly #starving = new Set<() => void>()
   #buffers = 0
 
-  constructor(budgetBytes: number) {
+  constructor(budgetBytes: number, clock: Clock) {
+    this.#clock = clock
     this.#budget = Math.max(4, Math.floor(budgetBytes / CHUNK_BYTES))
     this.#worthwhile = Math.min(FIRST_CHUNKS, this.#budget)
   }
@@ -134,7 +137,7 @@ export class ReadCache {
   ): Promise<void> {
     // The load itself holds a pin: the buffer belongs to the read until it ends.
     entry.pins += 1
-    const begun = performance.now()
+    const begun = this.#clock.monotonic()
     try {
       let done = from
       while (done < to) {
@@ -143,7 +146,7 @@ export class ReadCache {
         done += count
       }
       entry.ready = true
-      entry.slow = performance.now() - begun > SLOW_MS
+      entry.slow = this.#clock.monotonic() - begun > SLOW_MS
     } catch (error) {
       entry.error = error as Error
       entry.ready = true

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { hostKey, type PerSecond } from '@svc/internal-net'
 import { reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -29,17 +30,23 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024
 export class ReplyQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
   readonly #peer: Peer
+  readonly #clock: Clock
   readonly #limiter: UploadLimiter
   readonly #rejects: PerSecond
   readonly #waiting: MakeReply[] = []
   #making = false
   #closed = false
 
-  /** @param rejects how many a second may be sent, by host */
-  constructor(peer: Peer, limiter: UploadLimiter, buckets: readonly TokenBucket[], rejects: PerSecond) {
+  /** @param env `rejects`: how many a second may be sent, by host */
+  constructor(
+    peer: Peer,
+    env: { readonly clock: Clock; readonly limiter: UploadLimiter; readonly rejects: PerSecond },
+    buckets: readonly TokenBucket[]
+  ) {
     this.#peer = peer
-    this.#rejects = rejects
-    this.#limiter = limiter
+    this.#clock = env.clock
+    this.#rejects = env.rejects
+    this.#limiter = env.limiter
     this.buckets = buckets
   }
 
@@ -53,7 +60,7 @@ export class ReplyQueue implements LimitedSender {
 
   /** Sends a rejection at once; it counts towards the limit nevertheless. Too many end the connection. */
   reject(message: Uint8Array): void {
-    if (!this.#rejects.take(hostKey(this.#peer.remoteHost), performance.now()))
+    if (!this.#rejects.take(hostKey(this.#peer.remoteHost), this.#clock.monotonic()))
       return this.#peer.close(protocolError('flood', 'too many requests for hashes or metadata'))
     this.#send(message)
   }

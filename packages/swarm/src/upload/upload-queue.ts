@@ -1,5 +1,6 @@
 // One file because each way of sending keeps the same counts: of what is queued, read ahead, in frames and in flight.
 
+import type { Clock } from '@svc/internal-clock'
 import type { TorrentLayout } from '@svc/metainfo'
 import type { FileProgress } from '../download/file-progress.ts'
 import type { Emit } from '../events.ts'
@@ -22,6 +23,7 @@ interface Entry {
 }
 
 export interface UploadContext {
+  readonly clock: Clock
   readonly layout: TorrentLayout
   readonly source: ChunkSource
   readonly cache: ReadCache
@@ -88,7 +90,7 @@ export class UploadQueue implements LimitedSender, TurnTaker {
     this.#peer = peer
     this.#context = context
     this.buckets = buckets
-    this.drainedAt = performance.now()
+    this.drainedAt = context.clock.monotonic()
   }
 
   get queued(): number {
@@ -347,12 +349,12 @@ export class UploadQueue implements LimitedSender, TurnTaker {
   }
 
   #send(frame: Frame): void {
-    const { frames, emit } = this.#context
+    const { clock, frames, emit } = this.#context
     const bytes = frame.blockBytes
     this.#inFlight += bytes
     this.#turnBytes += bytes
     this.#refused = 0
-    const now = performance.now()
+    const now = clock.monotonic()
     if (this.#inFlight === bytes) this.drainedAt = now
     for (const bucket of this.buckets) bucket.spend(bytes)
     this.#peer.up.add(bytes)
@@ -362,7 +364,7 @@ export class UploadQueue implements LimitedSender, TurnTaker {
     const taken = (): void => {
       this.#inFlight -= bytes
       frames.give(frame)
-      const now = performance.now()
+      const now = clock.monotonic()
       const took = now - this.drainedAt
       this.drainedAt = now
       // A slow write means a slow reader: keep less of its data in memory.

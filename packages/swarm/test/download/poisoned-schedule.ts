@@ -1,4 +1,5 @@
 import { BLOCK_BYTES, equalBytes, HASH_BYTES, leafLayer, TorrentLayout, toHex } from '@svc/metainfo'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { type BlockOrder, Downloader, type DownloaderEvents, runRange } from '../../src/download/downloader.ts'
 import { PiecePicker } from '../../src/download/picker.ts'
 import { PieceHashes } from '../../src/download/piece-hashes.ts'
@@ -42,22 +43,15 @@ const mulberry = (seed: number) => () => {
  * One file is fetched from honest and lying peers in an order that `seed` gives: who is asked, in what fragments answers arrive,
  * who rejects, chokes, leaves and comes back, and whether anybody has the hashes of a wrong piece. Then the honest ones go on
  * until it is complete.
- *
- * @param pass puts the clock forward
  */
-export async function runSchedule(
-  fixture: Fixture,
-  verifier: Verifier,
-  seed: number,
-  pass: (ms: number) => void
-): Promise<Outcome> {
+export async function runSchedule(fixture: Fixture, verifier: Verifier, seed: number): Promise<Outcome> {
   const schedule = new Schedule(fixture, verifier, seed)
   const steps = 100 + Math.floor(schedule.random() * 400)
   for (let step = 0; step < steps; step += 1) await schedule.step()
   for (let round = 0; !schedule.complete; round += 1) {
     if (round > 2_000) throw new Error(`schedule ${seed} never completes`)
     await schedule.settle()
-    pass(1_000)
+    await schedule.clock.advance(1_000)
   }
   await schedule.close()
   return schedule
@@ -66,6 +60,7 @@ export async function runSchedule(
 class Schedule implements Outcome {
   readonly culprits = new Set<string>()
   readonly banned = new Set<string>()
+  readonly clock = new VirtualClock()
   readonly random: () => number
   readonly bytes: Uint8Array
   readonly #right: Uint8Array
@@ -106,6 +101,7 @@ class Schedule implements Outcome {
       markWritten: () => undefined
     }
     this.#downloader = new Downloader({
+      clock: this.clock,
       layout: this.#layout,
       picker,
       pool: new SlotPool(1 << 24),
@@ -190,7 +186,7 @@ class Schedule implements Outcome {
   async settle(): Promise<void> {
     this.#judge()
     // as the engine's clock does
-    for (const id of this.#downloader.overdue(performance.now())) this.#downloader.share(id)
+    for (const id of this.#downloader.overdue(this.clock.monotonic())) this.#downloader.share(id)
     for (const source of [...this.#sources]) {
       if (source.lies === 0) for (let n = 0; n < 4; n += 1) this.#ask(source, 4)
       while (source.queue.length > 0) this.#give(source, Number.POSITIVE_INFINITY)
@@ -225,7 +221,7 @@ class Schedule implements Outcome {
     source.queue.shift()
     source.receiver.end()
     const { sealed } = request.buffer
-    this.#downloader.arrived(request.buffer, request.run, source.id, performance.now())
+    this.#downloader.arrived(request.buffer, request.run, source.id, this.clock.monotonic())
     if (!sealed && request.buffer.sealed) this.#verifying += 1
   }
 

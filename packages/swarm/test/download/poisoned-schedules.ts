@@ -1,18 +1,17 @@
-import { expect, vi } from 'vitest'
+import { expect } from 'vitest'
 import { Verifier } from '../../src/download/verifier.ts'
 import { makeTorrent } from '../torrent-fixture.ts'
 import { runSchedule } from './poisoned-schedule.ts'
 
 /** Runs so many schedules, the first with this seed. Each gives a right file, and bans exactly those who lied in it. */
 export async function expectOnlyLiarsBanned(firstSeed: number, count: number): Promise<{ readonly culprits: number }> {
-  vi.useFakeTimers({ toFake: ['performance'] })
   const fixture = await makeTorrent({ a: 5 * 65_536 }, 65_536)
   const verifier = new Verifier(1)
   let culprits = 0
   try {
     const right = fixture.files.get('a')!
     for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
-      const outcome = await runSchedule(fixture, verifier, seed, (ms) => vi.advanceTimersByTime(ms))
+      const outcome = await runSchedule(fixture, verifier, seed)
       const label = `schedule ${seed}`
       expect([...outcome.banned].sort(), label).toEqual([...outcome.culprits].sort())
       expect(
@@ -25,7 +24,6 @@ export async function expectOnlyLiarsBanned(firstSeed: number, count: number): P
   } finally {
     await verifier.close()
     await fixture.remove()
-    vi.useRealTimers()
   }
   return { culprits }
 }

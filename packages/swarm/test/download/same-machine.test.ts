@@ -1,3 +1,4 @@
+import { systemClock } from '@svc/internal-clock'
 import { TorrentLayout } from '@svc/metainfo'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Downloader } from '../../src/download/downloader.ts'
@@ -33,6 +34,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
   const picker = new PiecePicker(layout.pieceCount, Math.random)
   for (let piece = 0; piece < layout.pieceCount; piece += 1) picker.reopen(piece)
   const downloader = new Downloader({
+    clock: systemClock,
     layout,
     picker,
     pool: new SlotPool(4 << 20),

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { formatMagnet, parseTorrent, toHex } from '@svc/metainfo'
 import { startTracker } from '@svc/testkit/tracker'
+import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage } from '../../src/index.ts'
 import { Engines, expectFiles } from '../engines.ts'
@@ -204,8 +205,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       storage: createFileStorage(await fixture.target('us')),
       peers: [`127.0.0.1:${middle.port}`]
     })
-    while (!torrent.peers().some((peer) => peer.address === `127.0.0.1:${swarm.port}`))
-      await new Promise((resolve) => setTimeout(resolve, 50))
+    await until(() => torrent.peers().some((peer) => peer.address === `127.0.0.1:${swarm.port}`))
   })
 
   test('learns of a third peer from us', async () => {
@@ -221,7 +221,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       upload: false
     })
     idle.priority(0, 0)
-    while (idle.peers().length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(() => idle.peers().length > 0)
     const leech = await libtorrent()
     const folder = await fixture.target('lt')
     leech.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: folder, peers: [['127.0.0.1', swarm.port]] })
@@ -269,7 +269,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
       webseeds: [webseed.url]
     })
     // a peer on loopback would be done before a busy machine has asked the webseed
-    while (webseed.requests.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    await until(() => webseed.requests.length > 0)
     torrent.addPeer(`127.0.0.1:${seed.port}`)
     await torrent.completed()
     await expectFiles(fixture, folder)

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
+import { systemClock } from '@svc/internal-clock'
 import { expect, test } from 'vitest'
 import { guarded } from '../../src/net/guarded.ts'
 import { Listener } from '../../src/net/listener.ts'
@@ -60,7 +61,7 @@ test('a listener whose number another program has for UDP works without, and lea
   const { port } = taken.address()
   const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'UDPWrap').length
   const before = sockets()
-  const listener = await Listener.open({ host, port, accept: () => undefined })
+  const listener = await Listener.open({ host, port, clock: systemClock, accept: () => undefined })
   expect(listener.port).toBe(port)
   await listener.close()
   await expect.poll(sockets).toBeLessThanOrEqual(before)
@@ -74,6 +75,7 @@ test('what a handler throws is reported and goes no further', async () => {
   const listener = await Listener.open({
     host: '127.0.0.1',
     port: 0,
+    clock: systemClock,
     accept: () => {
       throw new Error('a defect in accepting')
     }

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
+import { systemClock } from '@svc/internal-clock'
 import { expect, test } from 'vitest'
 import { ReadTurns, readTurns, SLICE_BYTES, type TurnReader } from '../../src/net/read-turns.ts'
-import { Transport } from '../../src/net/transport.ts'
+import { Transport, type TransportSink } from '../../src/net/transport.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
@@ -58,7 +59,7 @@ test('a connection whose bytes cost much gets one slice in a turn, all of them i
   let inTurn = 0
   let mostInTurn = 0
   const closed = Promise.withResolvers<void>()
-  const transport = new Transport(socket, {
+  const sink: TransportSink = {
     data: (bytes) => {
       parts.push(new Uint8Array(bytes))
       if (inTurn++ === 0)
@@ -72,7 +73,8 @@ test('a connection whose bytes cost much gets one slice in a turn, all of them i
       while (performance.now() < until) {}
     },
     closed: () => closed.resolve()
-  })
+  }
+  const transport = new Transport(socket, sink, systemClock)
   socket.on('data', (bytes: Buffer) => transport.receive(bytes))
   await closed.promise
   expect(Buffer.concat(parts).equals(sent)).toBe(true)

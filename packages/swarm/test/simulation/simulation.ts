@@ -6,6 +6,7 @@
 // a busy node (announcements, requests) wait behind the bytes in its sockets. Headers take their share of a link.
 // Not modelled: packets and loss, processors, peer discovery (nodes know random earlier ones), crashes.
 
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { Bitfield } from '../../src/bitfield.ts'
 import { FAR_AT_ONCE, OriginGate } from '../../src/download/origin-gate.ts'
 import { PiecePicker } from '../../src/download/picker.ts'
@@ -13,7 +14,6 @@ import { Neighbourhood, nodeHash } from '../../src/download/responsibility.ts'
 import { isFar } from '../../src/torrent/zone.ts'
 import { chooseUnchoked } from '../../src/upload/choker.ts'
 import { SuperSeed } from '../../src/upload/super-seed.ts'
-import { EventQueue } from './event-queue.ts'
 
 export interface SimulationOptions {
   readonly receivers: number
@@ -133,7 +133,7 @@ const randomOf = (seed: number) => () => {
 export function simulate(options: SimulationOptions): SimulationResult {
   const { receivers, fileBytes, pieces, bytesPerSecond, dials, staggerMs = 0, zones = 1, bucket } = options
   const random = randomOf(options.seed ?? 1)
-  const events = new EventQueue()
+  const clock = new VirtualClock()
   const pieceBytes = fileBytes / pieces
   const engineBytes = options.enginePieceBytes ?? pieceBytes
   const partMs = ((pieceBytes / PARTS) * (1 + HEADERS) * 1000) / bytesPerSecond
@@ -153,7 +153,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
       far,
       outstanding: 0,
       unchoked: false,
-      turnSince: events.nowMs,
+      turnSince: clock.monotonic(),
       sentThisTurn: 0
     })
     a.links.set(b.id, one(b))
@@ -167,7 +167,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
         if (!far && other.doneAt === undefined) node.neighbourhood.joined(other.id, other.hash)
       } else {
         other.revealed.set(node.id, new Bitfield(pieces))
-        other.superSeed.joined(node.id, node.bits, events.nowMs, far)
+        other.superSeed.joined(node.id, node.bits, clock.monotonic(), far)
       }
     }
   }
@@ -176,7 +176,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   const visible = (owner: Node, viewer: Node): Bitfield => owner.revealed.get(viewer.id) ?? owner.told
 
   const offer = (node: Node): void => {
-    for (const [id, piece] of node.superSeed?.offers(events.nowMs, !node.sending) ?? []) {
+    for (const [id, piece] of node.superSeed?.offers(clock.monotonic(), !node.sending) ?? []) {
       const peer = nodes[id]!
       node.revealed.get(id)!.set(piece)
       peer.picker.addHave(piece, 1, !peer.links.get(node.id)!.far)
@@ -184,7 +184,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     }
   }
 
-  const wants = (node: Node): boolean => node.doneAt === undefined && node.startedAt <= events.nowMs
+  const wants = (node: Node): boolean => node.doneAt === undefined && node.startedAt <= clock.monotonic()
 
   const choke = (node: Node): void => {
     const candidates = [...node.links].map(([id, each]) => ({
@@ -195,11 +195,11 @@ export function simulate(options: SimulationOptions): SimulationResult {
       downloadRate: 0,
       sentThisTurn: each.sentThisTurn,
       turnSince: each.turnSince,
-      uploadActiveAt: events.nowMs
+      uploadActiveAt: clock.monotonic()
     }))
     const fetching = node.doneAt === undefined
     const chosen = chooseUnchoked(candidates, {
-      nowMs: events.nowMs,
+      nowMs: clock.monotonic(),
       slots: SLOTS,
       fetching,
       quotaBytes: QUOTA_BYTES * Math.max(1, pieceBytes / engineBytes),
@@ -209,7 +209,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
       const unchoke = chosen.has(id)
       if (unchoke === each.unchoked) continue
       each.unchoked = unchoke
-      each.turnSince = events.nowMs
+      each.turnSince = clock.monotonic()
       each.sentThisTurn = 0
       if (unchoke) fill(each.peer, node)
     }
@@ -222,7 +222,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
 
   const took = (node: Node, piece: number): void => {
-    node.gate!.took(events.nowMs)
+    node.gate!.took(clock.monotonic())
     node.neighbourhood.took(piece)
   }
 
@@ -231,9 +231,9 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (!wants(node)) return
     const toSource = node.links.get(source.id)!
     if (!source.links.get(node.id)!.unchoked) return
-    const unsharedOnly = toSource.far && !node.gate!.isStarving(events.nowMs)
+    const unsharedOnly = toSource.far && !node.gate!.isStarving(clock.monotonic())
     if (unsharedOnly && toSource.outstanding > 0) return
-    const rank = node.gate!.rank(events.nowMs)
+    const rank = node.gate!.rank(clock.monotonic())
     const own = unsharedOnly ? (piece: number) => node.neighbourhood.isMine(piece, rank) : undefined
     while (toSource.outstanding < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
       if (unsharedOnly && toSource.outstanding === 0 && farSources(node) >= FAR_AT_ONCE) return
@@ -243,8 +243,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
       node.picker.close(piece)
       node.inFlight += 1
       toSource.outstanding += 1
-      const askedAt = events.nowMs
-      events.at(askedAt + newsMs(node), () => {
+      const askedAt = clock.monotonic()
+      clock.at(askedAt + newsMs(node), () => {
         source.queue.push({ to: node, piece, partsLeft: PARTS, arrived: 0, askedAt })
         if (!source.sending) send(source)
       })
@@ -265,9 +265,9 @@ export function simulate(options: SimulationOptions): SimulationResult {
     source.links.get(to.id)!.sentThisTurn += pieceBytes / PARTS
     if (bucket === undefined && source.id === 0) originBytes += pieceBytes / PARTS
     if (source.zone !== to.zone) crossing.set(to.zone!, (crossing.get(to.zone!) ?? 0) + pieceBytes / PARTS)
-    source.superSeed?.sent(to.id, transfer.piece, engineBytes / PARTS, events.nowMs)
-    const leftAt = events.nowMs + partMs
-    events.at(leftAt, () => {
+    source.superSeed?.sent(to.id, transfer.piece, engineBytes / PARTS, clock.monotonic())
+    const leftAt = clock.monotonic() + partMs
+    clock.at(leftAt, () => {
       if (transfer.partsLeft > 0) {
         // round-robin between peers, but one piece at a time for each of them
         const same = source.queue.findIndex((other) => other.to === to)
@@ -275,8 +275,8 @@ export function simulate(options: SimulationOptions): SimulationResult {
         else source.queue.splice(same, 0, transfer)
       }
       // cut-through: a part arrives while it is being sent, unless parts of other sources keep the downlink busy
-      to.downFreeAt = Math.max(events.nowMs, to.downFreeAt + partMs)
-      events.at(to.downFreeAt, () => arrived(transfer, source))
+      to.downFreeAt = Math.max(clock.monotonic(), to.downFreeAt + partMs)
+      clock.at(to.downFreeAt, () => arrived(transfer, source))
       send(source)
     })
   }
@@ -284,13 +284,13 @@ export function simulate(options: SimulationOptions): SimulationResult {
   function arrived(transfer: Transfer, source: Node | undefined): void {
     const { to, piece } = transfer
     transfer.arrived += 1
-    if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(events.nowMs, engineBytes / PARTS)
+    if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(clock.monotonic(), engineBytes / PARTS)
     if (transfer.arrived < PARTS) return
-    if (source === undefined || to.links.get(source.id)!.far) to.gate!.brought(events.nowMs - transfer.askedAt)
+    if (source === undefined || to.links.get(source.id)!.far) to.gate!.brought(clock.monotonic() - transfer.askedAt)
     if (source !== undefined) to.links.get(source.id)!.outstanding -= 1
     const wasFull = to.inFlight >= MAX_IN_FLIGHT
     to.inFlight -= 1
-    events.at(events.nowMs + VERIFY_MS, () => verified(to, piece))
+    clock.at(clock.monotonic() + VERIFY_MS, () => verified(to, piece))
     if (wasFull) fillAll(to)
     else if (source !== undefined) fill(to, source)
   }
@@ -298,11 +298,11 @@ export function simulate(options: SimulationOptions): SimulationResult {
   function verified(node: Node, piece: number): void {
     if (!node.bits.set(piece)) return
     if (node.bits.complete) {
-      node.doneAt = events.nowMs
+      node.doneAt = clock.monotonic()
       unfinished -= 1
       for (const each of node.links.values()) each.peer.neighbourhood.gone(node.id)
     }
-    events.at(events.nowMs + newsMs(node), () => say(node, piece))
+    clock.at(clock.monotonic() + newsMs(node), () => say(node, piece))
     // a free slot is given at once, as the engine does
     if (node.bits.count === 1) choke(node)
     takeFromBucket(node)
@@ -318,7 +318,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
         if (near && peer.picker.isUnshared(piece)) peer.neighbourhood.brought(node.id)
         if (peer.doneAt === undefined) peer.picker.addHave(piece, 1, near)
       } else {
-        peer.superSeed.got(node.id, piece, events.nowMs)
+        peer.superSeed.got(node.id, piece, clock.monotonic())
         if (node.told.complete) peer.superSeed.gone(node.id)
         offer(peer)
       }
@@ -328,14 +328,14 @@ export function simulate(options: SimulationOptions): SimulationResult {
 
   const noteNear = (node: Node): void => {
     const { openCount } = node.picker
-    if (openCount > 0 && openCount === node.picker.openUnshared) node.gate!.nearHasNothing(events.nowMs)
+    if (openCount > 0 && openCount === node.picker.openUnshared) node.gate!.nearHasNothing(clock.monotonic())
   }
 
   let bucketFreeAt = 0
   function takeFromBucket(node: Node): void {
     if (bucket === undefined || node.webseedBusy || !wants(node) || node.inFlight >= MAX_IN_FLIGHT) return
     noteNear(node)
-    const allowance = node.gate!.allowance(events.nowMs, node.links.size === 0)
+    const allowance = node.gate!.allowance(clock.monotonic(), node.links.size === 0)
     if (allowance === undefined) return
     const { picker } = node
     const mine = (piece: number): boolean => node.neighbourhood.isMine(piece, allowance.rank)
@@ -351,10 +351,10 @@ export function simulate(options: SimulationOptions): SimulationResult {
     node.webseedBusy = true
     node.inFlight += 1
     originBytes += pieceBytes
-    bucketFreeAt = Math.max(events.nowMs, bucketFreeAt) + (pieceBytes * (1 + HEADERS) * 1000) / bucket
-    const transfer: Transfer = { to: node, piece, partsLeft: 0, arrived: 0, askedAt: events.nowMs }
+    bucketFreeAt = Math.max(clock.monotonic(), bucketFreeAt) + (pieceBytes * (1 + HEADERS) * 1000) / bucket
+    const transfer: Transfer = { to: node, piece, partsLeft: 0, arrived: 0, askedAt: clock.monotonic() }
     node.downFreeAt = Math.max(bucketFreeAt, node.downFreeAt + partMs * PARTS)
-    events.at(node.downFreeAt, () => {
+    clock.at(node.downFreeAt, () => {
       transfer.arrived = PARTS - 1
       arrived(transfer, undefined)
       node.webseedBusy = false
@@ -370,22 +370,22 @@ export function simulate(options: SimulationOptions): SimulationResult {
       fillAll(node)
       takeFromBucket(node)
     }
-    events.at(events.nowMs + TICK_MS, () => tick(node))
+    clock.at(clock.monotonic() + TICK_MS, () => tick(node))
   }
 
   const round = (node: Node): void => {
     if (unfinished === 0) return
     choke(node)
-    events.at(events.nowMs + ROUND_MS, () => round(node))
+    clock.at(clock.monotonic() + ROUND_MS, () => round(node))
   }
 
   const start = (): void => {
     // ids are indexes of `nodes`
     const node = new Node(nodes.length, pieces, zoneOf(bucket === undefined ? nodes.length : nodes.length + 1), random)
-    node.startedAt = events.nowMs
-    node.begunAt = events.nowMs - START_MS
+    node.startedAt = clock.monotonic()
+    node.begunAt = clock.monotonic() - START_MS
     const reported = engineBytes
-    node.gate = new OriginGate({ nowMs: events.nowMs, jitter: random(), pieceBytes: reported })
+    node.gate = new OriginGate({ nowMs: clock.monotonic(), jitter: random(), pieceBytes: reported })
     for (let piece = 0; piece < pieces; piece += 1) node.picker.reopen(piece)
     if (bucket === undefined && nodes[0]!.links.size < 200) link(node, nodes[0]!)
     // dial random earlier nodes, at most a quarter of them in other zones
@@ -422,10 +422,10 @@ export function simulate(options: SimulationOptions): SimulationResult {
   const firstId = nodes.length
   for (let index = 0; index < receivers; index += 1) {
     // spread over half a second: even simultaneous starts are never exact
-    events.at(index * staggerMs + random() * 500, start)
+    clock.at(index * staggerMs + random() * 500, start)
   }
   while (unfinished > 0)
-    if (!events.step()) throw new Error(`the rollout has stalled with ${unfinished} receivers incomplete`)
+    if (!clock.step()) throw new Error(`the rollout has stalled with ${unfinished} receivers incomplete`)
   const degrees = nodes.map((node) => node.links.size)
   return {
     seconds: nodes.filter(({ id }) => id >= firstId).map((node) => (node.doneAt! - node.begunAt) / 1000),

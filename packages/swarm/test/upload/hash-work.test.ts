@@ -1,4 +1,5 @@
 import { PieceTree } from '@svc/metainfo'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
 import { HashWork } from '../../src/upload/hash-work.ts'
 
@@ -7,7 +8,7 @@ const treeOf = (pieces: number): PieceTree =>
   new PieceTree({ sizeBytes: pieces * 16_384, pieceLengthBytes: 16_384 }, new Uint8Array(pieces * 32))
 
 test('trees are kept within a budget, the least recently used go first', () => {
-  const work = new HashWork()
+  const work = new HashWork(new VirtualClock())
   const tree = treeOf(PIECES)
   // 64 bytes for each piece: four fill the 16 MiB.
   for (const key of ['1/0', '1/1', '2/0', '2/1']) work.keep(key, tree)
@@ -23,7 +24,7 @@ test('trees are kept within a budget, the least recently used go first', () => {
 })
 
 test('work is done one at a time, in order, whatever fails', async () => {
-  const work = new HashWork()
+  const work = new HashWork(new VirtualClock())
   const log: number[] = []
   let running = 0
   const jobs = [1, 2, 3].map((job) =>
@@ -43,9 +44,13 @@ test('work is done one at a time, in order, whatever fails', async () => {
 })
 
 test('what is over a second of hashes waits', async () => {
-  const work = new HashWork()
+  const clock = new VirtualClock()
+  const work = new HashWork(clock)
   await work.afford(200_000)
-  const begun = performance.now()
-  await work.afford(1)
-  expect(performance.now() - begun).toBeGreaterThan(1_000)
+  let afforded = false
+  const next = work.afford(1).then(() => (afforded = true))
+  await clock.advance(1_000)
+  expect(afforded).toBe(false)
+  await clock.advance(1_000)
+  await next
 })

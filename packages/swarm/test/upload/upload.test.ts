@@ -1,3 +1,4 @@
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
@@ -207,7 +208,7 @@ describe('the read cache', () => {
   }
 
   test('pinned chunks keep their bytes while others come and go', async () => {
-    const cache = new ReadCache(4 * CHUNK_BYTES)
+    const cache = new ReadCache(4 * CHUNK_BYTES, new VirtualClock())
     const get = async (chunk: number, insist = true): Promise<Chunk | undefined> => {
       let wake: () => void = () => undefined
       const ready = new Promise<void>((resolve) => {
@@ -237,7 +238,7 @@ describe('the read cache', () => {
   })
 
   test('a failed read rejects for everybody who waits, and is not cached', async () => {
-    const cache = new ReadCache(CHUNK_BYTES * 4)
+    const cache = new ReadCache(CHUNK_BYTES * 4, new VirtualClock())
     let fail = true
     const flaky = {
       id: 2,

@@ -1,0 +1,51 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** What {@link Clock.after} and {@link Clock.every} started. */
+export interface Timer {
+  /** Idempotent, also after it fired. */
+  cancel(): void
+}
+
+/**
+ * Time, for whatever measures it or waits for it to pass. Rooms take a clock with their dependencies, so that a test passes one of its
+ * own and decides when time passes. Budgets of CPU time and timeouts of sockets are no business of it: both are about the machine.
+ */
+export interface Clock {
+  /** The time of day in milliseconds since 1970. An administrator may set it, also back. */
+  now(): number
+  /** Milliseconds since some moment; never goes back. */
+  monotonic(): number
+  /** Calls `run` once. Does not keep the process alive. */
+  after(delayMs: number, run: () => void): Timer
+  /** Calls `run` once per period. Does not keep the process alive. */
+  every(periodMs: number, run: () => void): Timer
+  /** Keeps the process alive. Rejects with the signal's reason when that is aborted. */
+  sleep(delayMs: number, signal?: AbortSignal): Promise<void>
+}
+
+class SystemTimer implements Timer {
+  readonly #timer: NodeJS.Timeout
+
+  constructor(timer: NodeJS.Timeout) {
+    this.#timer = timer.unref()
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+  }
+}
+
+/** The clock of this process. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  after: (delayMs, run) => new SystemTimer(setTimeout(run, delayMs)),
+  every: (periodMs, run) => new SystemTimer(setInterval(run, periodMs)),
+  sleep: async (delayMs, signal) => {
+    try {
+      await delay(delayMs, undefined, { signal })
+    } catch (error) {
+      throw signal?.reason ?? error
+    }
+  }
+}
