@@ -82,7 +82,7 @@ export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/library/holdings.ts', [
     {
       what: 'only what is given, or what the source gave, proves bytes',
-      find: `(state) => isGiven(state) || gaveItself(state, source)`,
+      find: `(state) => (!isRestricted && isGiven(state)) || gaveItself(state, source)`,
       replace: `(state) => state !== undefined`,
       caughtBy: PROOF_TEST
     },

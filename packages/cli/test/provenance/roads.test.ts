@@ -23,6 +23,7 @@ import {
   origin,
   packed,
   pinned,
+  pinnedOfListing,
   published,
   type Road,
   TOKEN,
@@ -42,6 +43,7 @@ const LOCAL: readonly Road[] = [
   { road: 'a pin, from an open webseed', bring: pinned('open'), verdict: 'given' },
   { road: 'a pin, from a signed webseed', bring: pinned('keyed'), verdict: 'restricted', by: 'webseed-key' },
   { road: 'a pin, from a webseed that says `Cache-Control: private`', bring: pinned('habit'), verdict: 'marked' },
+  { road: 'a pin, from a webseed whose listing says `withheld`', bring: pinnedOfListing, verdict: 'marked' },
   {
     road: 'a pin, from an open front that redirects to signed requests',
     bring: pinned('front'),
@@ -207,6 +209,16 @@ describe('what others marked is not held back without a word', () => {
       expect(again.result?.warnings ?? []).toEqual([])
     }
   )
+
+  it('by a listing: the warning names it, and the command that gives it', async () => {
+    const ref = await packed('noted/listed', { isPrivate: true })
+    await origin.svc('publish', ref, join(folder, 'bucket/open/listed'), '--withheld')
+    const { infohash, manifestDigest } = await origin.client.share(`svc:///${ref}`)
+    const webseeds = [`${bucket.url}open/listed`]
+    const { result } = await gate.done(gate.client.importBt({ infohash, manifestDigest, webseeds, as: 'noted/listed' }))
+    expect(result?.warnings).toEqual([expect.stringContaining(`svc private ${ref} --off`)])
+    expect(result?.warnings?.[0]).toContain(webseeds[0])
+  })
 
   it('by an archive', async () => {
     const ref = await packed('noted/archive', { isPrivate: true })

@@ -137,6 +137,16 @@ export const pinned =
     return own(ref)
   }
 
+/** Pins what `svc publish --withheld` wrote, without its command: only the listing says that it was withheld. */
+export const pinnedOfListing: Road['bring'] = async (gate, name) => {
+  const ref = await packed(name, { isPrivate: true })
+  const at = `open/${name.replace('/', '-')}`
+  await origin.svc('publish', ref, join(folder, 'bucket', at), '--withheld')
+  const { infohash, manifestDigest } = await origin.client.share(`svc:///${ref}`)
+  await gate.done(gate.client.importBt({ infohash, manifestDigest, webseeds: [`${bucket.url}${at}/`], as: name }))
+  return own(ref)
+}
+
 /** Types the command that a publication prints, in a folder of its own behind an open web server. */
 export const published =
   (isPrivate: boolean): Road['bring'] =>

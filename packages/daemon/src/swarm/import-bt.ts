@@ -184,6 +184,7 @@ class BtImport {
     const { store, artifacts } = context
     const { torrent, hints } = await this.#torrent()
     await requireSpaceFor(store, torrent)
+    if (hints.webseeds.length > 0) await this.#documents.readListing(pin, this.#job.signal)
     // peers have the layers that no web seed has: the engine asks them
     const layers =
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
@@ -313,7 +314,7 @@ class BtImport {
     const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))
     if (notice === undefined) return []
     const { markedBy } = this.#documents
-    return [markedBy === undefined ? notice : `webseed ${markedBy} answers with "Cache-Control: private": ${notice}`]
+    return [markedBy === undefined ? notice : `${markedBy}: ${notice}`]
   }
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */

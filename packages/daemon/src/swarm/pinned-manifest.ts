@@ -27,6 +27,19 @@ interface Answered {
   readonly isMarked: boolean
 }
 
+/** The status of an answer that was not the document. */
+class StatusError extends Error {
+  readonly status: number
+
+  constructor(status: number, why = '') {
+    super(`answered ${status}${why}`)
+    this.status = status
+  }
+}
+
+/** There is none, or (in buckets whose keys nobody may list) nobody hears whether there is. */
+const NO_LISTING: readonly number[] = [403, 404, 410]
+
 /** Reports why a web seed was unusable, for the result's warnings. */
 export type Complain = (message: string) => void
 
@@ -40,6 +53,8 @@ export class WebseedDocuments {
   readonly #complain: Complain
   #isSigned = false
   #markedBy: string | undefined
+  /** Gave the manifest. */
+  #publisher: string | undefined
 
   constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
     this.#reading = reading
@@ -52,7 +67,7 @@ export class WebseedDocuments {
     return this.#isSigned
   }
 
-  /** The web seed of a document that it marked as not for others, as `svc publish --withheld` does (spec add.39). */
+  /** Who marked the model as not for others, and how, as `svc publish --withheld` does (spec add.39). */
   get markedBy(): string | undefined {
     return this.#markedBy
   }
@@ -64,6 +79,29 @@ export class WebseedDocuments {
       if (actual !== digestHex(pin)) throw new Error(`answered other bytes than the pinned manifest (sha256:${actual})`)
       return bytes
     })
+  }
+
+  /**
+   * Reads what the listing of a publication says of a model: that of the web seed that gave the manifest; where it was here
+   * before, of the first that answers.
+   */
+  async readListing(pin: Sha256Digest, signal: AbortSignal): Promise<void> {
+    const { LISTING_KEY, parseListing, PublishError } = await import('@svc/publish')
+    for (const webseed of this.#publisher === undefined ? this.#webseeds : [this.#publisher]) {
+      try {
+        const { bytes } = await this.#get(urlBelow(webseed, LISTING_KEY), MAX_DOCUMENT_BYTES, signal)
+        const { models } = parseListing(bytes, webseed)
+        if (models.some(({ manifest, withheld }) => manifest === pin && withheld === true))
+          this.#markedBy ??= `webseed ${webseed} lists it as withheld`
+        return
+      } catch (error) {
+        signal.throwIfAborted()
+        if (diskErrorOf(error) !== undefined) throw error
+        // somebody else's file of that name says nothing
+        if (error instanceof PublishError || (error instanceof StatusError && NO_LISTING.includes(error.status))) return
+        this.#complain(`webseed ${webseed}: its ${LISTING_KEY} could not be read: ${(error as Error).message}`)
+      }
+    }
   }
 
   /**
@@ -88,12 +126,12 @@ export class WebseedDocuments {
     read: (bytes: Uint8Array) => T
   ): Promise<T | undefined> {
     for (const webseed of this.#webseeds) {
-      const url = `${webseed.replace(/\/+$/, '')}/${path}`
       try {
-        const { bytes, isMarked } = await this.#get(url, maxBytes, signal)
+        const { bytes, isMarked } = await this.#get(urlBelow(webseed, path), maxBytes, signal)
         const document = read(bytes)
         // whoever gives other bytes says nothing about these
-        if (isMarked) this.#markedBy ??= webseed
+        if (isMarked) this.#markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
+        this.#publisher ??= webseed
         return document
       } catch (error) {
         signal.throwIfAborted()
@@ -121,7 +159,7 @@ export class WebseedDocuments {
     try {
       if (statusCode !== 200) {
         const why = signature !== undefined && statusCode === 403 ? clockTrouble(headers.date) : ''
-        throw new Error(`answered ${statusCode}${why}`)
+        throw new StatusError(statusCode, why)
       }
       if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('answered an encoded body')
       if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Error(`announced more than ${maxBytes} bytes`)
@@ -138,6 +176,8 @@ export class WebseedDocuments {
     }
   }
 }
+
+const urlBelow = (webseed: string, path: string): string => `${webseed.replace(/\/+$/, '')}/${path}`
 
 /** Signatures are valid for 15 minutes: with a clock that is off by more, every key seems wrong. */
 function clockTrouble(date: string | string[] | undefined): string {

@@ -19,8 +19,9 @@ export interface FakeWebseed {
   readonly fileBytes: number
 }
 
-/** `manifest`, `layers` and `torrent` are the documents of a share, `file` everything else. */
-export function kindOf(path: string): 'manifest' | 'layers' | 'torrent' | 'file' {
+/** `manifest`, `layers` and `torrent` are the documents of a share, `listing` that of a publication, `file` everything else. */
+export function kindOf(path: string): 'manifest' | 'layers' | 'torrent' | 'listing' | 'file' {
+  if (path === '/index.json') return 'listing'
   if (path.startsWith('/bt/piece-layers/')) return 'layers'
   if (path.startsWith('/bt/')) return 'torrent'
   return /^\/[^/]+\/manifest\//.test(path) ? 'manifest' : 'file'
