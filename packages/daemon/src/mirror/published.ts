@@ -171,11 +171,13 @@ export class Published {
   async isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
     const { artifacts, holdings, jobs } = this.#deps
     const state = await artifacts.standing(manifest)
-    if (state === 'damaged' || state?.futureName !== name || !verdictOf(state, 'oci-mirror').given) return false
-    if (state.incomplete !== true) return jobs.openOf(manifest).some(({ as }) => as === name)
+    if (state === 'damaged' || state?.futureName !== name) return false
+    const isComing = state.incomplete === true
+    if (!isComing && !jobs.openOf(manifest).some(({ as }) => as === name)) return false
     // what came by another way since its fetch began, its record does not name yet
-    const unproven = await holdings.unprovenNow(manifest)
-    return verdictOf({ provenance: { ...state.provenance, unproven } }, 'oci-mirror').given
+    const unproven = isComing ? await holdings.unprovenNow(manifest) : []
+    const provenance = { ...state.provenance, ...(unproven.length > 0 && { unproven }) }
+    return verdictOf({ provenance }, 'oci-mirror').given
   }
 
   async #names(): Promise<ByName> {
