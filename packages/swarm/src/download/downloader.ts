@@ -214,7 +214,7 @@ export class Downloader {
     this.#active.delete(buffer.piece)
     this.#loose.delete(buffer)
     for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
-    const give = (): void => this.#pool.give(buffer.slot, !buffer.isLent)
+    const give = (): void => this.#pool.give(buffer.slot)
     if (kept === undefined) return give()
     kept.then(give, give)
   }

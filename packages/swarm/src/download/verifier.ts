@@ -1,6 +1,5 @@
 import { plainErrors, WorkerPool, workerUrl } from '@svc/internal-workers'
 import { SwarmError } from '../errors.ts'
-import { WRITE_TURN_BYTES } from './write-turn.ts'
 
 /** A job of a verifying thread. */
 export interface VerifyJob {
@@ -26,17 +25,12 @@ export interface VerifyReply {
 /** Start parameters of a verifying thread. */
 export interface VerifyData {
   readonly nice: number
-  /** Of all verifying threads: see `WriteTurn`. */
-  readonly writing: SharedArrayBuffer
 }
 
 /** The operations of a verifying thread. */
 export interface VerifyCalls {
   verify: { request: VerifyJob; response: VerifyReply }
 }
-
-/** One for the process, since threads are passed on from one engine to the next. */
-const writing = new SharedArrayBuffer(WRITE_TURN_BYTES)
 
 /** Idle threads are stopped after this time. */
 const IDLE_MS = 10_000
@@ -50,7 +44,7 @@ export class Verifier {
     this.#threads = new WorkerPool({
       url: workerUrl(import.meta.url.endsWith('.ts') ? '../verify-worker' : './verify-worker', import.meta.url),
       threads,
-      workerData: { nice, writing } satisfies VerifyData,
+      workerData: { nice } satisfies VerifyData,
       idleMs: IDLE_MS,
       reusable: () => true,
       youngMib: 3,

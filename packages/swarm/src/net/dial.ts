@@ -4,8 +4,7 @@ import { guarded } from './guarded.ts'
 import { Transport, type TransportSink } from './transport.ts'
 
 /**
- * Every dialled socket reads into this one buffer, whose bytes are consumed before the next read, unless they can go where they
- * belong. Measured: 2.5 times less CPU than `data` events for bulk transfers.
+ * Every dialled socket reads into this one buffer, whose bytes are consumed before the next read. Measured: 2.5 times less CPU than `data` events for bulk transfers.
  */
 const RECEIVE_BYTES = 262_144
 let shared: Uint8Array | undefined
@@ -25,23 +24,21 @@ export interface DialOptions {
  */
 export function dial(options: DialOptions, sink: TransportSink): Transport {
   shared ??= new Uint8Array(RECEIVE_BYTES)
-  let transport: Transport | undefined
   const socket = connect({
     host: options.host,
     port: options.port,
     ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
     onread: {
-      // called before the first read and after each callback, also when that closed the connection
-      buffer: () => transport?.target(shared!) ?? shared!,
+      buffer: shared,
       callback: (count, buffer) => {
-        transport!.receive(buffer.subarray(0, count))
+        transport.receive(buffer.subarray(0, count))
         return true
       }
     }
   })
-  transport = new Transport(socket, sink, options.clock)
+  const transport = new Transport(socket, sink, options.clock)
   socket.setTimeout(options.timeoutMs, () => socket.destroy(new Error('no answer in time')))
-  const opened = guarded(() => options.opened(transport!))
+  const opened = guarded(() => options.opened(transport))
   socket.once('connect', () => {
     socket.setTimeout(0)
     opened()

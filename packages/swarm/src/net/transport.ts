@@ -11,11 +11,6 @@ export interface TransportSink {
   data(bytes: Uint8Array, nowMs: number): void
   /** Bytes that are missing from the block that is being received: these are only copied, so that no time is measured in between. */
   bodyBytes?(): number
-  /**
-   * Where the socket may write the bytes that come next: `shared`, a part of its beginning, or other memory. They are passed to `data`
-   * where they were written, or, when they have to wait, as a copy; until then the memory stays the socket's.
-   */
-  target?(shared: Uint8Array): Uint8Array
   /** Called once, however the connection ended. */
   closed(error: Error | undefined): void
 }
@@ -101,12 +96,6 @@ export class Transport implements TurnReader {
     this.#held.push(new Uint8Array(bytes.subarray(at)))
     this.socket.pause()
     readTurns.wait(this)
-  }
-
-  /** The memory for the next read of the socket; asked for after each `receive`. */
-  target(shared: Uint8Array): Uint8Array {
-    if (this.#closed || this.#decrypt !== undefined || this.#held.length > 0) return shared
-    return this.#sink.target?.(shared) ?? shared
   }
 
   /** The rest of a block and the head of the next one, or what may be many messages. */

@@ -289,13 +289,11 @@ export class Peer implements WireSink {
   readonly sink: TransportSink = {
     data: (bytes, nowMs) => this.#data(bytes, nowMs),
     bodyBytes: () => this.#decoder.bodyBytes,
-    target: (shared) => (this.#dropping || !this.#decoder.inBlocks ? shared : this.#receiver.target(shared)),
     closed: (error) => this.close(error)
   }
 
   #data(bytes: Uint8Array, nowMs: number): void {
     this.lastReceivedAt = nowMs
-    this.#receiver.settle()
     try {
       this.#decoder.push(bytes)
     } catch (error) {
@@ -325,7 +323,6 @@ export class Peer implements WireSink {
   }
 
   message(id: number, body: Uint8Array): void {
-    this.#receiver.interrupt()
     switch (id) {
       case MESSAGE.choke:
         return this.#onChoke()
@@ -365,7 +362,6 @@ export class Peer implements WireSink {
   }
 
   requested(piece: number, begin: number, length: number): void {
-    this.#receiver.interrupt()
     // A request counts as interest: some clients request blocks without having announced interest.
     if (!this.peerInterested) this.#onInterest(true)
     this.uploadActiveAt = this.lastReceivedAt

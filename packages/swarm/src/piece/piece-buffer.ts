@@ -1,5 +1,4 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
-import { copyIntoShared } from './copy.ts'
 import type { Slot } from './slot-pool.ts'
 
 /** No sender. Senders are positive numbers. */
@@ -26,15 +25,12 @@ export interface WrongAttempt {
  * One piece in progress: its slot, and for each 16 KiB block whether it is free, requested (from whom) or received
  * (from whom). Pure state.
  *
- * The system may write a sender's bytes straight into the slot, at any time until that sender is heard again. These blocks are lent to
- * it. When another sender is first with one of them, the piece moves to other memory, and the old one is nobody's.
- *
- * Invariants: a received block's bytes came from one sender and never change again, so that no received block is lent; `free +
- * requested + received = blocks`.
+ * Invariants: a received block's bytes came from one sender and never change again; `free + requested +
+ * received = blocks`.
  */
 export class PieceBuffer {
   readonly piece: number
-  #slot: Slot
+  readonly slot: Slot
   readonly blockCount: number
   /** The only source that may take blocks, as long as it is fast enough; NOBODY: any source. */
   exclusive = NOBODY
@@ -62,17 +58,13 @@ export class PieceBuffer {
   readonly #sender: Uint32Array
   /** Who is writing a block's bytes into the slot at the moment. */
   readonly #claims: Uint32Array
-  /** The blocks that the system may write to, by sender. */
-  readonly #lent = new Map<number, BlockRun>()
-  /** Two senders were at the same blocks: nothing is lent any more. */
-  #moved = false
   #free: number
   #received = 0
   #firstFree = 0
 
   constructor(piece: number, slot: Slot) {
     this.piece = piece
-    this.#slot = slot
+    this.slot = slot
     this.blockCount = Math.ceil(slot.bytes.length / BLOCK_BYTES)
     this.#state = new Uint8Array(this.blockCount)
     this.#asked = new Uint32Array(this.blockCount)
@@ -82,13 +74,8 @@ export class PieceBuffer {
     this.#free = this.blockCount
   }
 
-  /** Where the bytes are now. */
-  get slot(): Slot {
-    return this.#slot
-  }
-
   get sizeBytes(): number {
-    return this.#slot.bytes.length
+    return this.slot.bytes.length
   }
 
   get freeBlocks(): number {
@@ -189,48 +176,7 @@ export class PieceBuffer {
     if (this.#claims[block] === sender) this.#claims[block] = NOBODY
   }
 
-  /**
-   * Claims blocks for bytes that the system writes into the slot, until `takeBack`, and the one behind them if the sender was asked for
-   * it.
-   * @returns the number of blocks that are lent; 0: not all of the run can be
-   */
-  lend({ first, count }: BlockRun, sender: number): number {
-    if (this.#moved) return 0
-    for (let block = first; block < first + count; block += 1) if (!this.claim(block, sender)) return 0
-    const behind = first + count
-    const more = behind < this.blockCount && this.#asked[behind] === sender && this.claim(behind, sender) ? 1 : 0
-    this.#lent.set(sender, { first, count: count + more })
-    return count + more
-  }
-
-  /** The system has written what it was lent the memory for, or does not write there any more. */
-  takeBack(sender: number): void {
-    this.#lent.delete(sender)
-  }
-
-  /** The system may write to the slot. */
-  get isLent(): boolean {
-    return this.#lent.size > 0
-  }
-
-  #isLent(block: number): boolean {
-    for (const { first, count } of this.#lent.values()) if (first <= block && block < first + count) return true
-    return false
-  }
-
-  /** To memory that nobody else knows. Once for a piece, since it takes a millisecond or some. */
-  #move(): void {
-    const { bytes, capacity } = this.#slot
-    const moved = new Uint8Array(new SharedArrayBuffer(capacity), 0, bytes.length)
-    const half = bytes.length >> 1
-    copyIntoShared(bytes.subarray(0, half), moved, 0)
-    copyIntoShared(bytes.subarray(half), moved, half)
-    this.#slot = { bytes: moved, capacity }
-    this.#lent.clear()
-    this.#moved = true
-  }
-
-  /** Nobody may touch the slot from now on, but for the system where it is lent. */
+  /** Nobody may touch the slot from now on. */
   retire(): void {
     this.sealed = true
     this.#claims.fill(NOBODY)
@@ -253,8 +199,7 @@ export class PieceBuffer {
   /** Stores another sender's complete copy of a block whose claimant is slow. False if it had arrived before. */
   receiveCopy(block: number, sender: number, bytes: Uint8Array): boolean {
     if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
-    if (this.#isLent(block)) this.#move()
-    this.#slot.bytes.set(bytes, block * BLOCK_BYTES)
+    this.slot.bytes.set(bytes, block * BLOCK_BYTES)
     return this.receive(block, sender)
   }
 
@@ -297,10 +242,6 @@ export class PieceBuffer {
       if ((this.#state[block] === REQUESTED) !== (this.#asked[block] !== NOBODY))
         throw new Error('a requested block that nobody was asked for')
       if (this.#state[block] === RECEIVED && this.#sender[block] === NOBODY) throw new Error('a block without a sender')
-    }
-    for (const { first, count } of this.#lent.values()) {
-      for (let block = first; block < first + count; block += 1)
-        if (this.#state[block] === RECEIVED) throw new Error('a received block is lent')
     }
     if (free !== this.#free || received !== this.#received) throw new Error('blocks are miscounted')
   }

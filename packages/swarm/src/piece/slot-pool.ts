@@ -40,10 +40,10 @@ export class SlotPool {
     return { bytes: new Uint8Array(new SharedArrayBuffer(capacity), 0, sizeBytes), capacity }
   }
 
-  /** Returns a slot. Nobody may touch it afterwards, unless it is not `reusable`: then nobody else gets its memory. */
-  give(slot: Slot, reusable = true): void {
+  /** Returns a slot. Nobody may touch it afterwards. */
+  give(slot: Slot): void {
     this.#usedBytes -= slot.capacity
-    if (reusable && this.#usedBytes + this.#keptBytes + slot.capacity <= this.budgetBytes) {
+    if (this.#usedBytes + this.#keptBytes + slot.capacity <= this.budgetBytes) {
       const kept = this.#free.get(slot.capacity) ?? []
       kept.push(slot.bytes.buffer as SharedArrayBuffer)
       this.#free.set(slot.capacity, kept)

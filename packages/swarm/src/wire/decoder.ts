@@ -72,11 +72,6 @@ export class WireDecoder {
     return this.#state === PIECE_BODY ? this.#left : 0
   }
 
-  /** In a block, or where the head of one may come next. */
-  get inBlocks(): boolean {
-    return this.#state !== BODY && this.#state !== SKIP
-  }
-
   /** Stops decoding: `push` returns at once from now on. */
   stop(): void {
     this.#stopped = true
