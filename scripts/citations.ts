@@ -1,12 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-/** Where the numbered clauses and the decisions live, from the root of the repository. */
-const SPEC = 'docs/spec'
-const DECISIONS = 'docs/decisions'
+/** The pages whose paragraphs may be clauses, the page that says which area stands where, and the page of the decisions. */
+const DOCS = 'docs/'
+const INDEX = 'docs/README.md'
+const DECISIONS = 'docs/decisions.md'
 
-/** A clause begins a paragraph: its bold number, then its text. */
-const CLAUSE = /^\*\*([a-z]+)\.(\d+)\*\*/gm
+/** A clause begins a paragraph: its bold number, or those of several that are told together, then its text. */
+const CLAUSE = /^\*\*([a-z]+\.\d+(?:, [a-z]+\.\d+)*)\*\*/gm
+const ENTRY = /^\*\*(\d{4})\*\* \*\*[^*]+\.\*\* \S/gm
 const ID = '[a-z]+\\.\\d+'
 /** Between the words of a citation may be a line break, with the mark of a comment behind it. */
 const GAP = '(?:[ \\t]+|[ \\t]*\\r?\\n[ \\t]*(?:(?:\\*|//|#)[ \\t]+)?)'
@@ -14,7 +16,7 @@ const CITATION = new RegExp(`\\b[Ss]pec${GAP}(${ID}(?:(?:,|${GAP}and|${GAP}to)${
 const DECISION = new RegExp(`\\b[Dd]ecision${GAP}(\\d{4})\\b`, 'g')
 /** Sections of documents that this repository does not have. */
 const OLD_FORM = new RegExp(`\\b(?:API|[Dd]ecisions?)(?: document)?${GAP}(?:\u00a7|section${GAP}\\d)`, 'g')
-const PAGE = new RegExp(`\\b(?:${SPEC}|${DECISIONS})/[\\w-]+\\.md\\b`, 'g')
+const PAGE = /(?<![\w/.-])docs\/[\w/-]+\.md\b/g
 
 const TEXT = /\.(?:[cm]?[jt]sx?|json|md|ya?ml|toml|sh|py|c|service|socket)$/
 const SKIPPED = new Set(['node_modules', 'dist', 'coverage', 'CHANGELOG.md', 'pnpm-lock.yaml'])
@@ -42,71 +44,43 @@ interface Page {
   readonly text: string
 }
 
-/** Clause numbers of the pages, and what is wrong with them: each once, one area a page, no gap, every page listed. */
+/** The clauses of the pages, and what is wrong with them: each once, no gap, every page in the row of the area. */
 function readClauses(pages: readonly Page[]): { clauses: Set<string>; problems: string[] } {
   const clauses = new Set<string>()
   const problems: string[] = []
-  const index = pages.find(({ path }) => path === `${SPEC}/README.md`)?.text ?? ''
-  const areas = new Map<string, string>()
-  for (const { path, text } of pages) {
-    if (!path.startsWith(`${SPEC}/`) || path === `${SPEC}/README.md`) continue
-    const numbers: number[] = []
+  const index = pages.find(({ path }) => path === INDEX)?.text ?? ''
+  const numbers = new Map<string, number[]>()
+  for (const { path, text } of pages.filter(({ path }) => path.startsWith(DOCS))) {
     for (const match of text.matchAll(CLAUSE)) {
-      const [area = '', digits = ''] = [match[1], match[2]]
-      const id = `${area}.${digits}`
       const where = `${path}:${lineOf(text, match.index)}`
-      if (clauses.has(id)) problems.push(`${where}: clause ${id} exists already`)
-      clauses.add(id)
-      numbers.push(Number(digits))
-      const home = areas.get(area) ?? path
-      areas.set(area, home)
-      if (home !== path) problems.push(`${where}: clauses of "${area}" stand in ${home}`)
+      for (const id of idsIn(match[1] as string)) {
+        if (clauses.has(id)) problems.push(`${where}: clause ${id} exists already`)
+        clauses.add(id)
+        const [area = '', digits] = id.split('.')
+        numbers.set(area, [...(numbers.get(area) ?? []), Number(digits)])
+        const row = index.split('\n').find((line) => line.startsWith(`| \`${area}\` |`)) ?? ''
+        if (!row.includes(`](${path.slice(DOCS.length)})`))
+          problems.push(`${INDEX}: the row of "${area}" lacks ${path}, which has ${id}`)
+      }
     }
-    const absent = numbers.map((_, i) => i + 1).filter((number) => !numbers.includes(number))
-    if (absent.length > 0) problems.push(`${path}: number ${absent.join(', ')} is missing`)
-    const own = [...areas].filter(([, home]) => home === path).map(([area]) => area)
-    if (own.length !== 1) problems.push(`${path}: has clauses of ${own.length} areas, not of one`)
-    const row = new RegExp(`^\\|\\s*\`${own[0]}\`\\s*\\|\\s*\\[[^\\]]+\\]\\(${path.slice(SPEC.length + 1)}\\)`, 'm')
-    if (!row.test(index)) problems.push(`${SPEC}/README.md: no row for ${path}`)
+  }
+  for (const [area, given] of numbers) {
+    const absent = Array.from({ length: Math.max(...given) }, (_, i) => i + 1).filter((n) => !given.includes(n))
+    if (absent.length > 0) problems.push(`${DOCS}: ${area}.${absent.join(`, ${area}.`)} is missing`)
   }
   return { clauses, problems }
 }
 
-const SECTIONS = ['What was open', 'Decision', 'Why', 'Consequences']
-
-/** Numbers of the decisions, and what is wrong with the pages: name, heading, sections, and their row in the index. */
+/** Numbers of the decisions, and what is wrong with them: each once, with a title and a reason. */
 function readDecisions(pages: readonly Page[]): { decisions: Set<string>; problems: string[] } {
-  const decisions = new Set<string>()
-  const problems: string[] = []
-  const index = pages.find(({ path }) => path === `${DECISIONS}/README.md`)?.text ?? ''
-  const rows = [...index.matchAll(/^\|\s*(\d{4})\s*\|\s*\[([^\]]+)\]\(([^)]+)\)/gm)].map((match) => ({
-    number: match[1] as string,
-    title: match[2] as string,
-    file: match[3] as string
-  }))
-  for (const { path, text } of pages) {
-    const file = path.slice(DECISIONS.length + 1)
-    if (!path.startsWith(`${DECISIONS}/`) || file === 'README.md') continue
-    const number = /^(\d{4})-[a-z0-9-]+\.md$/.exec(file)?.[1]
-    if (number === undefined) {
-      problems.push(`${path}: is not named NNNN-title.md`)
-      continue
-    }
-    if (decisions.has(number)) problems.push(`${path}: number ${number} is taken`)
-    decisions.add(number)
-    const title = new RegExp(`^# ${number}\\. (.+)$`, 'm').exec(text)?.[1]
-    const row = rows.filter((each) => each.file === file)
-    if (title === undefined) problems.push(`${path}: has no heading "# ${number}. Title"`)
-    if (row.length !== 1) problems.push(`${DECISIONS}/README.md: ${row.length} rows for ${file}, not one`)
-    else if (row[0]?.number !== number || row[0].title !== title)
-      problems.push(`${DECISIONS}/README.md: the row of ${file} has another number or title than the page`)
-    const lacking = SECTIONS.filter((name) => !text.includes(`\n## ${name}\n`))
-    if (lacking.length > 0) problems.push(`${path}: lacks ${lacking.join(', ')}`)
-  }
-  for (const { file } of rows)
-    if (!pages.some(({ path }) => path === `${DECISIONS}/${file}`))
-      problems.push(`${DECISIONS}/README.md: ${file} does not exist`)
-  return { decisions, problems }
+  const text = pages.find(({ path }) => path === DECISIONS)?.text ?? ''
+  const given = [...text.matchAll(ENTRY)].map(([, number]) => number as string)
+  const begun = text.match(/^\*\*\d{4}\*\*/gm)?.length ?? 0
+  const problems = given
+    .filter((number, i) => given.indexOf(number) !== i)
+    .map((number) => `${DECISIONS}: number ${number} is taken`)
+  if (begun > given.length) problems.push(`${DECISIONS}: a decision lacks its title or its reason`)
+  return { decisions: new Set(given), problems }
 }
 
 /** What one file cites that leads nowhere. */
@@ -120,12 +94,14 @@ function checkPage({ path, text }: Page, known: Set<string>, decisions: Set<stri
   for (const match of text.matchAll(OLD_FORM)) report(match.index, `"${match[0]}" is no citation: name a clause`)
   for (const match of text.matchAll(PAGE)) if (!paths.has(match[0])) report(match.index, `there is no ${match[0]}`)
 
-  // Clauses refer to one another by their bare numbers; anywhere else a bare number is a citation that was not completed.
+  // Pages refer to clauses by their bare numbers; anywhere else a bare number is a citation that was not completed.
   const areas = [...new Set([...known].map((id) => id.split('.')[0]))].join('|')
-  if (path.startsWith(`${SPEC}/`)) {
-    for (const match of text.replaceAll(/`[^`\n]*`/g, (code) => ' '.repeat(code.length)).matchAll(/\b[a-z]+\.\d+\b/g))
+  if (areas === '') return problems
+  if (path.startsWith(DOCS)) {
+    const prose = text.replaceAll(/`[^`\n]*`/g, (code) => ' '.repeat(code.length))
+    for (const match of prose.matchAll(new RegExp(`\\b(?:${areas})\\.\\d+\\b`, 'g')))
       if (!known.has(match[0])) report(match.index, `there is no clause ${match[0]}`)
-  } else if (areas !== '') {
+  } else {
     const rest = text.replaceAll(CITATION, (citation) => citation.replaceAll(/[^\n]/g, ' '))
     for (const match of rest.matchAll(new RegExp(`(?<![\\w./'"\`-])(?:${areas})\\.\\d+\\b`, 'g')))
       report(match.index, `write "spec ${match[0]}"`)
@@ -134,7 +110,7 @@ function checkPage({ path, text }: Page, known: Set<string>, decisions: Set<stri
 }
 
 /**
- * Checks that the contract in docs/spec and the decisions in docs/decisions are well numbered, and that every citation of them
+ * Checks that the clauses of the pages in docs and the decisions are well numbered, and that every citation of them
  * below `root` (code, tests, vectors, documents) leads to one.
  * @returns what is wrong, as `path:line: what`; empty when all is well.
  */

@@ -101,15 +101,12 @@ const commands = [
   ...blocks
     .filter(({ language, isChecked }) => language === 'sh' && isChecked)
     .map(({ page, code }) => ({ page, text: code.replace(/(^|\s)#.*$/gm, '') })),
-  // The contract says itself which of its clauses are not built yet.
-  ...pages
-    .filter((page) => page !== 'docs/spec/additions.md')
-    .flatMap((page) =>
-      [...readFileSync(join(root, page), 'utf8').matchAll(/`(svcd? [^`]+)`/g)].map(([, text]) => ({
-        page,
-        text: text ?? ''
-      }))
-    )
+  ...pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/`(svcd? [^`]+)`/g)].map(([, text]) => ({
+      page,
+      text: text ?? ''
+    }))
+  )
 ].flatMap(({ page, text }) =>
   [...text.matchAll(/(?<![\w/.-])(svcd?) +([a-z-][^|)`\n]*)/g)].map(([, program = '', rest = '']) => ({
     page,

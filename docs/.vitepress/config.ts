@@ -28,6 +28,30 @@ const packages = readdirSync(new URL('packages/', root), { withFileTypes: true }
     }
   })
 
+/** The page of each clause, such as `http.6`: the bold number that begins its paragraph is its anchor. */
+const CLAUSE = /^\*\*([a-z]+\.\d+(?:, [a-z]+\.\d+)*)\*\*/gm
+const homes = new Map(
+  [...pagesOf('docs/'), ...pagesOf('docs/guide/')].flatMap(({ link }) =>
+    [...readFileSync(new URL(`.${link}.md`, root), 'utf8').matchAll(CLAUSE)].flatMap(([, ids = '']) =>
+      ids.split(', ').map((id): [string, string] => [id, `${link}#${id}`])
+    )
+  )
+)
+
+/** Gives clauses their anchors, and leads from each number in a text to its clause. */
+const withClauses = (html: string): string =>
+  html
+    .replace(/<p><strong>([a-z]+\.\d+(?:, [a-z]+\.\d+)*)<\/strong>/g, (_, ids: string) =>
+      ids
+        .split(', ')
+        .map((id) => `<strong id="${id}">${id}</strong>`)
+        .join(', ')
+        .replace(/^/, '<p>')
+    )
+    .replace(/(?<=^|[\s(>])([a-z]+\.\d+)(?=[\s),.;:<])(?!<\/strong>)/g, (text: string, id: string) =>
+      homes.has(id) ? `<a href="${homes.get(id)}">${text}</a>` : text
+    )
+
 export default defineConfig({
   title: 'svc',
   description: 'One verified copy of every model on this machine, for all tools that run models',
@@ -53,7 +77,13 @@ export default defineConfig({
     /^(?:\.\/|\.\.\/)*(?:packages|bench|vectors|systemd|\.changeset|scripts)\/[^.]*$/
   ],
   // `/v1/jobs/{id}` in a heading is a path, and no attribute of the heading.
-  markdown: { attrs: { disable: true } },
+  markdown: {
+    attrs: { disable: true },
+    config: (md) => {
+      const render = md.renderer.render.bind(md.renderer)
+      md.renderer.render = (...args) => withClauses(render(...args))
+    }
+  },
   themeConfig: {
     search: {
       provider: 'local',
@@ -61,7 +91,7 @@ export default defineConfig({
         miniSearch: {
           searchOptions: {
             // who looks for "adopt" wants to do it; the reference names everything, and more often
-            boostDocument: (id: string) => (id.includes('/docs/guide/') ? 6 : id.includes('/docs/spec/') ? 0.5 : 1)
+            boostDocument: (id: string) => (id.includes('/docs/guide/') ? 6 : 1)
           }
         }
       }
@@ -79,8 +109,6 @@ export default defineConfig({
         items: pagesOf('docs/guide/').filter(({ link }) => !/getting-started|concepts/.test(link))
       },
       { text: 'Reference', items: pagesOf('docs/') },
-      { text: 'The contract', collapsed: true, items: [item('docs/spec/README.md'), ...pagesOf('docs/spec/')] },
-      { text: 'Decisions', collapsed: true, items: pagesOf('docs/decisions/') },
       { text: 'Libraries', collapsed: true, items: packages.map(item) },
       { text: 'Contributing', items: ['CONTRIBUTING.md', 'ARCHITECTURE.md', 'SECURITY.md'].map(item) }
     ]

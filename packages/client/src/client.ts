@@ -60,7 +60,7 @@ export interface CallOptions {
 }
 
 /**
- * The daemon's management API (docs/spec/routes.md), one method per route. Each rejects with a `ClientError`: the code
+ * The daemon's management API (docs/api.md), one method per route. Each rejects with a `ClientError`: the code
  * of the daemon's envelope, `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the
  * signal's reason. References may be canonical (`svc:///ns/name:quant`) or short (`ns/name:quant`).
  */

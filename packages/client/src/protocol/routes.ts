@@ -89,7 +89,7 @@ const RemovalQuery = Type.Object({
 const BlobParams = Type.Object({ digest: Type.String({ description: '`sha256:<hex>`, or the bare hex' }) })
 
 /**
- * Every route of the management API (docs/spec/routes.md) as data, used by the HTTP layer, the client and the OpenAPI
+ * Every route of the management API (docs/api.md) as data, used by the HTTP layer, the client and the OpenAPI
  * document.
  */
 export const ROUTES = {

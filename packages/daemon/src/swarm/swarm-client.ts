@@ -55,7 +55,7 @@ export interface SwarmClientOptions {
   readonly startLimitMs?: number
 }
 
-/** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/spec/swarm.md). */
+/** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/swarm.md). */
 export class SwarmClient {
   readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
   readonly #context: SwarmClientDeps

@@ -59,7 +59,7 @@ export interface CatalogOptions {
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
 const LISTING_TIMEOUT_MS = 60_000
 
-/** Anchored pulls of community torrents, and seeding what they brought in (docs/spec/catalog.md). */
+/** Anchored pulls of community torrents, and seeding what they brought in (docs/catalog.md). */
 export class Catalog {
   readonly #context: CatalogDeps
   readonly #timings: PullTimings
