@@ -4,8 +4,7 @@ import { expect, test } from 'vitest'
 import { ERROR_CODES } from '../packages/client/src/protocol.ts'
 import { CONFIG_QUANT_FORMATS, CONFIG_QUANT_METHODS } from '../packages/ref/src/quant.ts'
 
-const page = (name: string): string =>
-  readFileSync(fileURLToPath(new URL(`../docs/${name}`, import.meta.url)), 'utf8')
+const page = (name: string): string => readFileSync(fileURLToPath(new URL(`../docs/${name}`, import.meta.url)), 'utf8')
 
 /** The text of one clause, up to the next one. */
 function clause(text: string, id: string): string {
@@ -15,10 +14,9 @@ function clause(text: string, id: string): string {
 }
 
 test('the codes of the contract are those of the protocol, with their statuses', () => {
-  const rows = [...clause(page('errors.md'), 'err.2').matchAll(/^\| `(E_[A-Z_]+)` +\| ([\w ]+?) +\|/gm)].map(([, code, status]) => [
-    code,
-    status
-  ])
+  const rows = [...clause(page('errors.md'), 'err.2').matchAll(/^\| `(E_[A-Z_]+)` +\| ([\w ]+?) +\|/gm)].map(
+    ([, code, status]) => [code, status]
+  )
   const codes = Object.entries(ERROR_CODES).map(([code, { status }]) => [
     code,
     status === 'job' ? 'job only' : String(status)

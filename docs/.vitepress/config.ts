@@ -38,19 +38,13 @@ const homes = new Map(
   )
 )
 
-/** Gives clauses their anchors, and leads from each number in a text to its clause. */
-const withClauses = (html: string): string =>
-  html
-    .replace(/<p><strong>([a-z]+\.\d+(?:, [a-z]+\.\d+)*)<\/strong>/g, (_, ids: string) =>
-      ids
-        .split(', ')
-        .map((id) => `<strong id="${id}">${id}</strong>`)
-        .join(', ')
-        .replace(/^/, '<p>')
-    )
-    .replace(/(?<=^|[\s(>])([a-z]+\.\d+)(?=[\s),.;:<])(?!<\/strong>)/g, (text: string, id: string) =>
-      homes.has(id) ? `<a href="${homes.get(id)}">${text}</a>` : text
-    )
+/** A text of a page of docs: bold numbers become anchors, all others lead to their clause. */
+const withClauses = (html: string, isBold: boolean): string =>
+  html.replace(/\b[a-z]+\.\d+\b/g, (id) => {
+    const home = homes.get(id)
+    if (home === undefined) return id
+    return isBold ? `<span id="${id}">${id}</span>` : `<a href="${home}">${id}</a>`
+  })
 
 export default defineConfig({
   title: 'svc',
@@ -80,8 +74,13 @@ export default defineConfig({
   markdown: {
     attrs: { disable: true },
     config: (md) => {
-      const render = md.renderer.render.bind(md.renderer)
-      md.renderer.render = (...args) => withClauses(render(...args))
+      const render = md.renderer.rules.text
+      md.renderer.rules.text = (tokens, i, options, env, self) => {
+        const html = render?.(tokens, i, options, env, self) ?? ''
+        const before = tokens[i - 1]?.type
+        const isPage = String(env.relativePath).startsWith('docs/')
+        return isPage && before !== 'link_open' ? withClauses(html, before === 'strong_open') : html
+      }
     }
   },
   themeConfig: {
