@@ -1,7 +1,29 @@
 export type { BlobInfo, BlobRead, BlobSlice } from './blob-read.ts'
 export { type CallOptions, type Client, type ClientOptions, createClient, type ModelName } from './client.ts'
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
+export type {
+  AdoptBody,
+  EnsureBody,
+  GcBody,
+  ImportBtBody,
+  ImportCatalogBody,
+  ImportHfBody,
+  ImportLocalBody,
+  ImportOciBody,
+  PrivateBody,
+  SeedLocalBody,
+  VerifyBody
+} from './protocol/bodies.ts'
+export type { ErrorCode } from './protocol/error-codes.ts'
+export type { DamagedRecord, Inventory, ModelMember } from './protocol/inventory.ts'
+export type { Job, JobKind, JobList, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
-export { defaultSocketPath } from './protocol/socket-path.ts'
-export type * from './protocol.ts'
+export type { CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
+export type { PrivateResult, RemovedModel } from './protocol/removal.ts'
+export type { OpenFile, OpenResult, ResolveResult } from './protocol/resolve.ts'
+export type { Snapshot } from './protocol/snapshot.ts'
+export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
+export type { SeedLocalResult, ShareResult, Status, SwarmStatus, TorrentStatus } from './protocol/status.ts'
+export type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
+export type { WhyResult } from './protocol/why.ts'
 export type { WatchOptions } from './watch.ts'
