@@ -3,8 +3,10 @@
  * provenance. Runs in continuous integration, where the registry can tell who builds; after the build.
  *
  * `--dry-run` does the same in a copy of the tree, into a registry on loopback, and installs a package from there. Provenance
- * is the one step that it leaves out: only the identity of the build machine can sign it. With `--only NAME…` versions and
- * changelogs are made of all packages, but only the named ones are published, which takes seconds.
+ * is the one step that it leaves out: only the identity of the build machine can sign it; the statement that would be signed
+ * is among the files. These go to `--out` (default `dist`): the packages, and what `pnpm dist` makes for the platforms of
+ * `--platform` (default all). With `--only NAME…` versions and changelogs are made of all packages, but only the named ones
+ * are published and nothing is kept, which takes seconds.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -20,14 +22,19 @@ import {
   writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { removeStaleFiles } from './built-files.ts'
 import { startLocalRegistry } from './release/registry.ts'
 
 const root = join(import.meta.dirname, '..')
 const { values } = parseArgs({
-  options: { 'dry-run': { type: 'boolean' }, only: { type: 'string', multiple: true } }
+  options: {
+    'dry-run': { type: 'boolean' },
+    only: { type: 'string', multiple: true },
+    out: { type: 'string', default: join(root, 'dist') },
+    platform: { type: 'string', multiple: true }
+  }
 })
 
 async function run(
@@ -168,8 +175,11 @@ async function dryRun(only: readonly string[] | undefined): Promise<void> {
       if (only !== undefined) withhold(copy, only)
     })
     if (registry.published.length === 0) throw new Error('nothing was published')
+    const out = only === undefined ? resolve(values.out) : scratch
+    mkdirSync(out, { recursive: true })
     for (const [name, tarball] of registry.tarballs) {
-      const path = join(scratch, 'published.tgz')
+      // as `npm pack` names it
+      const path = join(out, `svc-${basename(name)}`)
       writeFileSync(path, tarball)
       const files = (await run(scratch, 'tar', ['-tzf', path])).split('\n')
       for (const file of ['LICENSE', 'CHANGELOG.md', 'README.md'])
@@ -180,6 +190,12 @@ async function dryRun(only: readonly string[] | undefined): Promise<void> {
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'project', private: true, type: 'module' }))
     const dependent = only?.at(-1) ?? '@svc/ref'
     await run(project, 'npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', dependent], env)
+    if (only === undefined) {
+      const platforms = (values.platform ?? []).flatMap((name) => ['--platform', name])
+      const words = ['--conditions=svc-source', join(root, 'scripts/dist/main.ts'), '--out', out, ...platforms]
+      await run(root, process.execPath, words)
+      process.stdout.write(readFileSync(join(out, 'SHA256SUMS'), 'utf8'))
+    }
     console.log(`dry run: published ${registry.published.toSorted().join(', ')}; installed ${dependent} from there`)
   } finally {
     rmSync(scratch, { recursive: true, force: true })

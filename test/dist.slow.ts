@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { Spec, Validation } from '@cyclonedx/cyclonedx-library'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeModelFolder } from '../packages/testkit/src/models.ts'
 import { collectModules } from '../scripts/dist/modules.ts'
@@ -52,17 +53,38 @@ describe('the files of a release', () => {
   // dist.faults.ts makes them twice: they are the same bytes each time.
   it('are all there', () => {
     expect(readdirSync(out).sort()).toEqual([
+      'Dockerfile',
       'SHA256SUMS',
       'install.sh',
+      'provenance.intoto.json',
       `svc-${version}-darwin-arm64.tar.gz`,
       `svc-${version}-linux-x64.tar.gz`,
+      `svc-${version}.cdx.json`,
       `svc_${version}_amd64.deb`
     ])
   })
 
   it('have the digests that SHA256SUMS says', async () => {
     const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out })
-    expect(stdout.trim().split('\n')).toHaveLength(4)
+    expect(stdout.trim().split('\n')).toHaveLength(7)
+  })
+
+  it('have a bill of materials that CycloneDX accepts, with what is installed and what is bundled', async () => {
+    const bom = readFileSync(join(out, `svc-${version}.cdx.json`), 'utf8')
+    expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(bom)).toBeNull()
+    const names = (JSON.parse(bom) as { components: { name: string }[] }).components.map(({ name }) => name)
+    expect(names).toEqual(expect.arrayContaining(['@svc/daemon', 'commander', 'webtorrent', 'pino', 'node']))
+  })
+
+  it('have a statement that names the commit and each file with its digest', () => {
+    const { subject, predicate } = JSON.parse(readFileSync(join(out, 'provenance.intoto.json'), 'utf8'))
+    const sums = readFileSync(join(out, 'SHA256SUMS'), 'utf8')
+    for (const { name, digest } of subject) expect(sums).toContain(`${digest.sha256}  ${name}\n`)
+    expect(subject).toHaveLength(6)
+    const sha = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
+    expect(predicate.buildDefinition.resolvedDependencies).toEqual([
+      { uri: expect.stringMatching(/^git\+https:/), digest: { gitCommit: sha } }
+    ])
   })
 
   it('say nothing of who made them, when, and where', async () => {
