@@ -78,6 +78,7 @@ test('and each of these finds what is wrong with a package', async () => {
   expect(await contentFaults(faulty, unpacked, 'faulty')).toEqual([
     'README.md is missing',
     'LICENSE is missing',
+    'README.md does not say what is stable',
     'notes.txt is not for users',
     'dist/chunk-AAAAAAAA.js is of another build',
     'dist/chunk-AAAAAAAA.js.map is of another build',

@@ -35,6 +35,9 @@ export async function typeFaults(tarball: string): Promise<string[]> {
 const LOCAL_RANGE = /^(?:workspace|file|link|catalog):/
 const MAY_HOLD = /^(?:(?:bin|dist|src)\/.*|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
 
+const hasSection = (file: string, title: string): boolean =>
+  existsSync(file) && readFileSync(file, 'utf8').includes(`\n## ${title}\n`)
+
 /**
  * What the tarball lacks or should not hold, as sentences.
  * @param unpacked an empty folder, for its files
@@ -52,6 +55,7 @@ export async function contentFaults(tarball: string, unpacked: string, folder: s
   ]
   return [
     ...['README.md', 'LICENSE'].filter((file) => !files.includes(file)).map((file) => `${file} is missing`),
+    ...(hasSection(join(unpacked, 'README.md'), 'Stability') ? [] : ['README.md does not say what is stable']),
     ...files.filter((file) => !MAY_HOLD.test(file)).map((file) => `${file} is not for users`),
     ...staleFiles(unpacked).map((file) => `${file} is of another build`),
     ...targets
