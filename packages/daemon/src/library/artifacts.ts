@@ -32,6 +32,7 @@ export class Artifacts {
   readonly #records: StateRecords<RecordedState>
   readonly #changing = new Gate(1)
   readonly #known = new Map<Sha256Digest, { readonly stamp: FileStamp; readonly state: ArtifactState }>()
+  readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
   #changes = 0
   #shownChanges = 0
   /** Those of all artifacts; undefined until they are asked for, and while they are not known. */
@@ -167,6 +168,11 @@ export class Artifacts {
     return this.#shownChanges
   }
 
+  /** Calls `listener` after each change of an artifact that is known then. */
+  listen(listener: (manifestDigest: Sha256Digest) => void): void {
+    this.#listeners.push(listener)
+  }
+
   /** {@link read} through a cache that is validated with one `stat`. @throws UnreadableStateError */
   async known(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const stamp = stampOf(this.#path(manifestDigest))
@@ -294,6 +300,7 @@ export class Artifacts {
     } finally {
       this.#changes++
       if (before === undefined || isShownOtherwise(state, before)) this.#shownChanges++
+      for (const listener of this.#listeners) listener(manifestDigest)
     }
   }
 

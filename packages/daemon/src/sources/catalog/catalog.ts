@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
 import {
   formatRepoId,
@@ -18,7 +19,7 @@ import type { Importer } from '../../import/importer.ts'
 import { type ImportWishes, wishesOf } from '../../import/wishes.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { Artifacts } from '../../library/artifacts.ts'
+import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import { type Holdings, sourceKey } from '../../library/holdings.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
@@ -56,6 +57,12 @@ export interface CatalogOptions {
   readonly retry?: HubOptions['retry']
 }
 
+/** A torrent, and the artifacts that came from it. */
+interface Origin {
+  readonly seed: V1Seed
+  readonly manifests: Set<Sha256Digest>
+}
+
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
 const LISTING_TIMEOUT_MS = 60_000
 
@@ -69,11 +76,24 @@ export class Catalog {
   #swarm: Promise<V1Swarm> | undefined
   #listening: V1Swarm | undefined
   #seeds: V1Seeds | undefined
+  /** By infohash. */
+  readonly #origins = new Map<string, Origin>()
+  /** Infohashes of pulls under way. */
+  readonly #pulls = new Set<string>()
+  readonly #turns = new KeyedLock()
   #closed = false
 
   constructor(context: CatalogDeps, options: CatalogOptions = {}) {
-    const { config } = context
+    const { config, artifacts, log } = context
     this.#context = context
+    artifacts.listen((manifestDigest) => {
+      this.withhold(manifestDigest).catch((error: unknown) =>
+        log.error(
+          { err: error, manifest: manifestDigest },
+          'it cannot be told whether a BitTorrent v1 torrent may be seeded'
+        )
+      )
+    })
     this.#timings = {
       metadataTimeoutMs: 120_000,
       webAfterMs: 10_000,
@@ -94,37 +114,60 @@ export class Catalog {
 
   /** Rejoins the torrents of earlier pulls. Costs nothing if there are none. */
   async start(): Promise<void> {
-    const { artifacts, needed, config, log } = this.#context
+    const { artifacts, config, log } = this.#context
     if (!config.swarm.seed) return
     for await (const artifact of artifacts.list(
       (error) => log.warn({ err: error }, 'a corrupt artifact state is left alone'),
       { cached: true }
-    )) {
-      if (artifact.source.bittorrentV1 === undefined || !verdictOf(artifact, 'swarm', config.swarm).given) continue
-      if (!(await needed.isGiven(artifact.manifestDigest))) continue
-      const seed = parseV1Seed(artifact.source.bittorrentV1)
-      if (seed === undefined) continue
+    ))
+      this.#learn(artifact)
+    for (const infohash of this.#origins.keys()) {
       try {
-        await (await this.#seeding()).add(seed)
+        await this.#settle(infohash)
       } catch (error) {
-        log.warn({ err: error, infohash: seed.infohash }, 'a BitTorrent v1 torrent cannot be seeded')
+        log.warn({ err: error, infohash }, 'a BitTorrent v1 torrent cannot be seeded')
       }
     }
   }
 
-  /**
-   * After an artifact's privacy or need changed: leaves or rejoins the BitTorrent v1 swarm that it came from. A torrent
-   * shared by several artifacts is left with the first of them.
-   */
+  /** After an artifact's standing or need changed: leaves or rejoins the BitTorrent v1 swarm that it came from. */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
+    const artifact = await this.#context.artifacts.standing(manifestDigest)
+    const infohash = artifact === undefined || artifact === 'damaged' ? undefined : this.#learn(artifact)
+    if (infohash !== undefined) await this.#settle(infohash)
+  }
+
+  /** Notes which torrent an artifact came from. @returns its infohash */
+  #learn({ manifestDigest, source }: ArtifactState): string | undefined {
+    const seed = parseV1Seed(source.bittorrentV1)
+    if (seed === undefined) return undefined
+    const manifests = this.#origins.get(seed.infohash)?.manifests ?? new Set<Sha256Digest>()
+    this.#origins.set(seed.infohash, { seed, manifests: manifests.add(manifestDigest) })
+    return seed.infohash
+  }
+
+  /** Joins or leaves a torrent, as what came from it may be given now; after a change made meanwhile this runs again. */
+  #settle(infohash: string): Promise<void> {
+    return this.#turns.run(infohash, undefined, async () => {
+      const origin = this.#origins.get(infohash)
+      if (origin === undefined || this.#closed) return
+      // a client can join a torrent once: when a pull is over this runs again
+      if (!this.#pulls.has(infohash) && (await this.#mayGive(origin))) await (await this.#seeding()).add(origin.seed)
+      else await this.#seeds?.remove(infohash)
+    })
+  }
+
+  /** None of a torrent's artifacts is withheld, and one is needed. */
+  async #mayGive({ manifests }: Origin): Promise<boolean> {
     const { artifacts, needed, config } = this.#context
-    const artifact = await artifacts.standing(manifestDigest)
-    if (artifact === undefined || artifact === 'damaged') return
-    const seed = parseV1Seed(artifact.source.bittorrentV1)
-    if (seed === undefined || !config.swarm.seed) return
-    const given = verdictOf(artifact, 'swarm', config.swarm).given && (await needed.isGiven(manifestDigest))
-    if (given) await (await this.#seeding()).add(seed)
-    else await this.#seeds?.remove(seed.infohash)
+    let isNeeded = false
+    for (const manifest of manifests) {
+      const standing = await artifacts.standing(manifest)
+      if (standing === undefined) manifests.delete(manifest)
+      else if (!verdictOf(standing, 'swarm', config.swarm).given) return false
+      else isNeeded ||= await needed.isGiven(manifest)
+    }
+    return isNeeded && config.swarm.seed
   }
 
   async search(terms: string, names?: 'normalized'): Promise<CatalogSearch> {
@@ -204,32 +247,23 @@ export class Catalog {
   ): Promise<JobOutcome> {
     const { store, leafLayers, importer, config } = this.#context
     const swarm = await this.#started()
-    const seeds = await this.#seeding()
-    // A client can join a torrent once: a pull takes the place of its seeding for a while.
-    let again = await seeds.remove(entry.infohash)
-    // What must not be shared is not seeded again either, however the pull ends.
+    const { infohash } = entry
     const { given } = verdictOf({ provenance: withMark(anchor.provenance, wishes.private) }, 'swarm', config.swarm)
-    if (!given) again = undefined
     const web = await this.#webSources(entry, anchor)
     const arrivals = this.#arrivalsOf(entry)
+    this.#pulls.add(infohash)
     try {
+      await this.#settle(infohash)
       const pulled = await new Pull(
         { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings, arrivals },
         job
       ).run()
       const seed = await this.#seedOf(entry, pulled)
-      const outcome = await importer.run(
-        { repo, wishes, source: catalogSource(store, entry, anchor, pulled, seed) },
-        job
-      )
-      if (seed !== undefined && given && config.swarm.seed) again = seed
-      return outcome
+      return await importer.run({ repo, wishes, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
     } finally {
-      // its artifact may have been made private, or removed, in the meantime
-      if (again && (await this.#mayGive(again.infohash))) {
-        await seeds.add(again)
-        if (!(await this.#mayGive(again.infohash))) await seeds.remove(again.infohash)
-      }
+      this.#pulls.delete(infohash)
+      // what must not be shared is not seeded again either, however the pull ends
+      if (given) await this.#settle(infohash)
       for (const source of web) if (source !== this.#hub) await source.close()
     }
   }
@@ -244,18 +278,6 @@ export class Catalog {
       },
       published: (digest) => arrivals.published(digest)
     }
-  }
-
-  /** False if an artifact from this torrent must not be shared, or nobody can tell. */
-  async #mayGive(infohash: string): Promise<boolean> {
-    const { artifacts, config } = this.#context
-    let isKnown = true
-    const onUnreadable = (): void => void (isKnown = false)
-    for await (const artifact of artifacts.list(onUnreadable)) {
-      if (parseV1Seed(artifact.source.bittorrentV1)?.infohash !== infohash) continue
-      if (!verdictOf(artifact, 'swarm', config.swarm).given) return false
-    }
-    return isKnown
   }
 
   /** Hubs for the listing's web seed, which serves the hub's addresses on its own origin, or is the hub. */

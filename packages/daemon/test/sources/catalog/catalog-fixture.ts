@@ -15,6 +15,7 @@ import { afterEach, beforeEach, expect } from 'vitest'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
 import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
+import { SwarmClient } from '../../../src/swarm/swarm-client.ts'
 
 export const REPO = 'Org/Model-GGUF'
 export const GGUF = 'model-q8_0.gguf'
@@ -74,6 +75,7 @@ export async function start(
     },
     networks: {
       hub: (context) => createHubImports(context),
+      swarm: (context) => SwarmClient.open(context),
       catalog: (context) => {
         store = context.store
         return new Catalog(context, {

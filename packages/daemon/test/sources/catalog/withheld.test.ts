@@ -1,0 +1,51 @@
+// The BitTorrent v1 swarm of what came from the catalog: it is a door like the others (spec add.37).
+import type { Client } from '@svc/client'
+import { haveLibtorrent } from '@svc/testkit/v1-peer'
+import { describe, expect, test } from 'vitest'
+import { finished, freshSources, GGUF, listed, portOf, pull, REPO, start, weights } from './catalog-fixture.ts'
+
+freshSources()
+
+const REF = `svc:///${REPO.toLowerCase()}:q8_0`
+
+const infohashes = async (client: Client): Promise<readonly string[]> =>
+  ((await client.status()).catalog?.torrents ?? []).map(({ infohash }) => infohash)
+
+describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
+  test('what its owner makes private leaves, is not joined by a start, and returns when it is given again', async () => {
+    const { seed } = await listed({ [GGUF]: weights(70_000) })
+    const { client, daemon, root } = await start()
+    await pull(client, { peers: [seed.address] })
+    await portOf(client, seed.infohash)
+    await client.setPrivate({ ref: REF, private: true })
+    expect(await infohashes(client)).toEqual([])
+    await daemon.close()
+    const again = await start({ root })
+    expect(await infohashes(again.client)).toEqual([])
+    await again.client.setPrivate({ ref: REF, private: false })
+    await portOf(again.client, seed.infohash)
+  })
+
+  test('a private import is not in it, and takes out what was', async () => {
+    const { seed } = await listed({ [GGUF]: weights(70_000) })
+    const { client } = await start()
+    await pull(client, { peers: [seed.address] })
+    await portOf(client, seed.infohash)
+    expect((await pull(client, { peers: [seed.address], private: true })).state).toBe('done')
+    expect(await infohashes(client)).toEqual([])
+  })
+
+  test.each(['hub', 'pin'] as const)('what a private import by another road (%s) brings again leaves', async (road) => {
+    const { seed } = await listed({ [GGUF]: weights(70_000) })
+    const { client } = await start()
+    const { result } = await pull(client, { peers: [seed.address] })
+    await portOf(client, seed.infohash)
+    const { infohash, manifestDigest } = await client.share(REF)
+    const pinned = { infohash, manifestDigest, webseeds: ['http://127.0.0.1:9/'] }
+    const again = await (road === 'hub'
+      ? client.importHf({ repo: REPO, private: true })
+      : client.importBt({ ...pinned, private: true }))
+    expect(await finished(client, again)).toMatchObject({ state: 'done', result: { manifests: result!.manifests } })
+    await expect.poll(() => infohashes(client)).toEqual([])
+  })
+})
