@@ -1,14 +1,12 @@
 import { Gate } from '@svc/internal-concurrency'
-import type { Dispatcher } from 'undici'
+import type { HttpClientOptions } from '@svc/internal-http'
 import { type DownloadOptions, downloadRange, type Lanes } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
-import { DEFAULT_LIMITS, type HubLimits, type RetryTimings } from './limits.ts'
+import { DEFAULT_LIMITS, DEFAULT_TIMINGS, type HubLimits, type RetryTimings } from './limits.ts'
 import { fetchListing, fetchNamedCommits, type HubListing, type ListingOptions } from './listing.ts'
-import { createNet } from './net.ts'
+import { Net } from './net.ts'
 import { type ProbeOptions, probeFile } from './probe.ts'
-import { Buffers } from './range-writer.ts'
-import { DEFAULT_TIMINGS } from './retry.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 
@@ -22,7 +20,7 @@ export interface HubOptions {
   readonly tokenName?: string
   readonly userAgent?: string
   /** Replaces the built-in connection pools, including proxy support and address checks; `close` does not close it. */
-  readonly dispatcher?: Dispatcher
+  readonly dispatcher?: NonNullable<HttpClientOptions['dispatcher']>
   /**
    * For an endpoint from an untrusted source: it is never contacted on a loopback or private address either, whatever
    * its name resolves to when the connection is made.
@@ -91,12 +89,12 @@ export function createHub(options: HubOptions = {}): Hub {
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
   const { dispatcher, tokenName = 'a token', publicOnly = false, threadNice = 0 } = options
-  const net = createNet({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, threadNice, limits, timings })
+  const net = new Net({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, threadNice, limits, timings })
   const lanes: Lanes = {
     large: new Gate(limits.ranges),
-    small: new Gate(limits.smallFiles),
-    buffers: new Buffers(limits.writeBytes)
+    small: new Gate(limits.smallFiles)
   }
+  const shared = { net, lanes }
   const closing = new AbortController()
   const within = <T extends { readonly signal?: AbortSignal }>(given: T | undefined): T & { signal: AbortSignal } => {
     const signal = given?.signal ? AbortSignal.any([given.signal, closing.signal]) : closing.signal
@@ -107,7 +105,8 @@ export function createHub(options: HubOptions = {}): Hub {
     endpoint: endpoint.base,
     listing: (repo, revision, given) => fetchListing(net, repo, revision, within(given)),
     namedCommits: (repo, given) => fetchNamedCommits(net, repo, within(given)),
-    download: (file, sink, given) => downloadRange(net, lanes, file, sink, 0, file.sizeBytes, within(given)),
+    download: (file, sink, given) =>
+      downloadRange(shared, file, sink, { start: 0, end: file.sizeBytes }, within(given)),
     read: async (file, range = { start: 0, end: file.sizeBytes }, given = {}) => {
       const { start, end } = range
       if (!(start >= 0 && start <= end && end <= file.sizeBytes)) {
@@ -121,7 +120,7 @@ export function createHub(options: HubOptions = {}): Hub {
         write: (offset, bytes) => memory.write(offset - start, bytes),
         unmark: () => memory.unmark(0, memory.sizeBytes)
       }
-      await downloadRange(net, lanes, file, window, start, end, within(given))
+      await downloadRange(shared, file, window, range, within(given))
       return memory.bytes
     },
     probe: (file, given) => probeFile(net, file, within(given)),

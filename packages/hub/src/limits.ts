@@ -1,3 +1,5 @@
+import { type BackoffTimings, DEFAULT_BACKOFF, SLOW_MS } from '@svc/internal-http'
+
 /** Limits on what is accepted from a hub, and on concurrent requests to it. */
 export interface HubLimits {
   /** Entries of a listing, directories included. */
@@ -37,13 +39,7 @@ export const DEFAULT_LIMITS: HubLimits = {
 }
 
 /** How long to keep trying when the hub is slow, busy or unreachable. Times are in milliseconds. */
-export interface RetryTimings {
-  /** Attempts without progress before giving up. */
-  readonly tries: number
-  readonly firstDelayMs: number
-  readonly maxDelayMs: number
-  /** Total time spent waiting for a rate limit without progress. */
-  readonly maxRateWaitMs: number
+export interface RetryTimings extends BackoffTimings {
   /** Time without a byte after which an attempt counts as failed. */
   readonly stallMs: number
   /**
@@ -52,9 +48,14 @@ export interface RetryTimings {
    */
   readonly slowMs: number
   readonly connectMs: number
-  /** Returns a number in [0, 1), for jitter. */
-  readonly random: () => number
   /** Wall clock in milliseconds, used only to interpret HTTP dates. */
   readonly now: () => number
-  readonly sleep: (delayMs: number, signal: AbortSignal | undefined) => Promise<void>
+}
+
+export const DEFAULT_TIMINGS: RetryTimings = {
+  ...DEFAULT_BACKOFF,
+  stallMs: 30_000,
+  slowMs: SLOW_MS,
+  connectMs: 10_000,
+  now: Date.now
 }

@@ -1,13 +1,10 @@
+import { Backoff, DownloadError, isIdentity, type Response, type Waiting } from '@svc/internal-http'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
-import type { ResponseHead } from './exchange.ts'
-import { header, isIdentity } from './headers.ts'
 import { isObject, own, parseJson } from './json.ts'
 import type { Net } from './net.ts'
-import { gatedTrouble, networkTrouble, type OutcomeContext, statusTrouble } from './outcome.ts'
-import { Retry, type Waiting } from './retry.ts'
+import { gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
-import { Trouble } from './trouble.ts'
 
 /** All files of a repository at one commit, validated: safe names, no duplicates, well-formed sizes and hashes. */
 export interface HubListing {
@@ -36,7 +33,7 @@ export interface ListingOptions {
 interface JsonAnswer {
   readonly value: unknown
   readonly bytes: number
-  readonly head: ResponseHead
+  readonly response: Response
 }
 
 /** Fetches and validates a whole listing; an invalid one is refused entirely. Errors: see `Hub.listing`. */
@@ -74,9 +71,9 @@ export async function fetchListing(
     } catch (error) {
       if (!(error instanceof MaskedHashes)) throw error
       const page = `${net.endpoint.base}/${info.repoId}`
-      throw gatedTrouble(page, { ...net, repoId: info.repoId }, { path: error.message }).error
+      throw gatedFailure(page, { ...net, repoId: info.repoId }, { path: error.message }).error
     }
-    url = nextPage(answer.head, url, net, info.repoId)
+    url = nextPage(answer.response, url, net, info.repoId)
   }
   return { ...info, files: check.finish() }
 }
@@ -139,8 +136,8 @@ const badPaging = (repoId: string, what: string) =>
   )
 
 /** The target of `Link: <url>; rel="next"` (RFC 8288), which must be at the hub's own origin. */
-function nextPage(head: ResponseHead, base: URL, net: Net, repoId: string): URL | undefined {
-  const link = header(head.headers, 'link') ?? ''
+function nextPage(response: Response, base: URL, net: Net, repoId: string): URL | undefined {
+  const link = response.header('link') ?? ''
   for (const [, target, parameters] of link.matchAll(/<([^<>]*)>((?:\s*;\s*[^,<>]*)*)/g)) {
     if (!/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next)\s*(?:;|$)/i.test(parameters ?? '')) continue
     const url = URL.parse(target ?? '', base.href)
@@ -162,14 +159,14 @@ async function fetchJson(
   const { signal } = options
   const timings =
     options.maxRateWaitMs === undefined ? net.timings : { ...net.timings, maxRateWaitMs: options.maxRateWaitMs }
-  const retry = new Retry(timings, options.onWaiting)
+  const backoff = new Backoff(timings, options.onWaiting)
   for (;;) {
     try {
       return await tryJson(net, url, { ...about, ...contextOf(net) }, signal)
     } catch (error) {
       signal?.throwIfAborted()
-      if (!(error instanceof Trouble)) throw error
-      await retry.after(error, signal)
+      if (!(error instanceof DownloadError)) throw error
+      await backoff.after(error, signal)
     }
   }
 }
@@ -187,41 +184,29 @@ async function tryJson(
   context: OutcomeContext,
   signal: AbortSignal | undefined
 ): Promise<JsonAnswer> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
+  let response: Response | undefined
   try {
-    const { head } = await net.walk({
-      url,
-      headers: { accept: 'application/json' },
-      signal,
-      sameOriginOnly: true,
-      onAnswer: (head, at, flow) => {
-        if (head.status !== 200) throw statusTrouble(head, at, context)
-        if (!isIdentity(head)) throw badAnswer(at, 'encodes its answer, which was asked to be plain')
-        return {
-          onData: (chunk) => {
-            bytes += chunk.length
-            if (bytes > net.limits.jsonBytes) {
-              flow.abort(badPaging(context.repoId, `an answer has more than ${net.limits.jsonBytes} bytes`))
-            } else chunks.push(chunk)
-          }
-        }
-      }
-    })
-    return { value: parseJson(Buffer.concat(chunks)), bytes, head: head! }
+    response = await net.walk({ url, headers: { accept: 'application/json' }, signal, sameOriginOnly: true })
+    if (response.status !== 200) throw statusFailure(response, response.url, context)
+    if (!isIdentity(response.headers)) throw badAnswer(response.url, 'encodes its answer, which was asked to be plain')
+    const bytes = await response.bytes(net.limits.jsonBytes)
+    return { value: parseJson(bytes), bytes: bytes.length, response }
   } catch (error) {
+    void response?.discard()
     signal?.throwIfAborted()
+    if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE')
+      throw badPaging(context.repoId, `an answer has more than ${net.limits.jsonBytes} bytes`)
     if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {
       throw badAnswer(url, 'does not answer in JSON; is the endpoint a model hub?', error)
     }
-    throw networkTrouble(error, url, context)
+    throw networkFailure(error, url, context)
   }
 }
 
 const isDecoding = (error: { code: unknown }) => error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
 
 const badAnswer = (url: URL, what: string, cause?: unknown) =>
-  new Trouble(
+  new DownloadError(
     'retry',
     new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what}`, { url: printableUrl(url) }, cause)
   )

@@ -1,10 +1,8 @@
+import { DownloadError, type DownloadErrorKind, headerOf, parseRetryAfter, rateLimitWaitMs } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError, type HubErrorCode, type HubErrorReason } from './errors.ts'
-import type { ResponseHead } from './exchange.ts'
-import { header } from './headers.ts'
-import { parseRetryAfter, rateLimitWaitMs } from './rate-limit.ts'
-import { Trouble, type TroubleKind } from './trouble.ts'
+import type { ResponseHead } from './net.ts'
 
 export interface OutcomeContext {
   readonly endpoint: Endpoint
@@ -38,13 +36,13 @@ const SPOKEN: Readonly<Record<string, string>> = {
  * A network failure below HTTP: refused, reset, stalled, no such host, TLS. Aborts, our own errors and those of the disk pass
  * unchanged.
  */
-export function networkTrouble(error: unknown, url: URL, context: OutcomeContext): unknown {
-  if (error instanceof Trouble || error instanceof HubError || diskErrorOf(error) !== undefined) return error
+export function networkFailure(error: unknown, url: URL, context: OutcomeContext): unknown {
+  if (error instanceof DownloadError || error instanceof HubError || diskErrorOf(error) !== undefined) return error
   const code = (error as { code?: unknown } | null)?.code
   const what =
     typeof code === 'string' ? (SPOKEN[code] ?? code) : error instanceof Error ? error.name : 'unknown failure'
   const subject = context.path === undefined ? '' : ` while fetching "${context.path}"`
-  return new Trouble(
+  return new DownloadError(
     'retry',
     new HubError(
       'E_SOURCE_UNAVAILABLE',
@@ -57,7 +55,7 @@ export function networkTrouble(error: unknown, url: URL, context: OutcomeContext
 }
 
 /** What a status other than success or redirect means (the outcome table of docs/hub.md). */
-export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeContext): Trouble {
+export function statusFailure(head: ResponseHead, url: URL, context: OutcomeContext): DownloadError<HubError> {
   const { status, headers } = head
   const { repoId, hasToken, tokenName, nowMs } = context
   const atHub = url.origin === context.endpoint.origin
@@ -67,12 +65,12 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
     ...(context.path === undefined ? {} : { path: context.path })
   }
   const make = (
-    kind: TroubleKind,
+    kind: DownloadErrorKind,
     code: HubErrorCode,
     reason: HubErrorReason,
     message: string,
     waitMs?: number
-  ): Trouble => new Trouble(kind, new HubError(code, reason, message, details), waitMs)
+  ): DownloadError<HubError> => new DownloadError(kind, new HubError(code, reason, message, details), waitMs)
 
   if (status === 429) {
     return make(
@@ -89,7 +87,7 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
       'E_SOURCE_UNAVAILABLE',
       'unreachable',
       `${url.origin} answers ${status}; try again later`,
-      parseRetryAfter(header(headers, 'retry-after'), nowMs)
+      parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)
     )
   }
   // At other hosts a refusal concerns only the URL's signature, not the right to the file.
@@ -102,8 +100,8 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
     )
   }
 
-  const errorCode = header(headers, 'x-error-code') ?? ''
-  const errorMessage = header(headers, 'x-error-message') ?? ''
+  const errorCode = headerOf(headers, 'x-error-code') ?? ''
+  const errorMessage = headerOf(headers, 'x-error-message') ?? ''
   const page = `${context.endpoint.base}/${repoId}`
   const forbidden = (reason: HubErrorReason, message: string) => make('final', 'E_SOURCE_FORBIDDEN', reason, message)
 
@@ -114,7 +112,7 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
     )
   }
   if (status === 401 || status === 403) {
-    if (errorCode === 'GatedRepo') return gatedTrouble(page, context, details)
+    if (errorCode === 'GatedRepo') return gatedFailure(page, context, details)
     if (/disabled/i.test(errorMessage)) {
       return forbidden('disabled', `the hub has disabled access to "${repoId}"; see ${page}`)
     }
@@ -174,13 +172,16 @@ export function statusTrouble(head: ResponseHead, url: URL, context: OutcomeCont
   )
 }
 
-export function gatedTrouble(
+export function gatedFailure(
   page: string,
   { repoId, hasToken, tokenName }: Pick<OutcomeContext, 'repoId' | 'hasToken' | 'tokenName'>,
   details: { url?: string; status?: number; path?: string }
-): Trouble {
+): DownloadError<HubError> {
   const todo = hasToken
     ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval where that is asked`
     : `accept its conditions at ${page}, then set ${tokenName}`
-  return new Trouble('final', new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details))
+  return new DownloadError(
+    'final',
+    new HubError('E_SOURCE_FORBIDDEN', 'gated', `"${repoId}" is gated: ${todo}`, details)
+  )
 }

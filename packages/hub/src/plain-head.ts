@@ -1,3 +1,5 @@
+import { bodyRange } from '@svc/internal-http'
+
 /** The relevant content of a plain response head: see {@link readPlainHead}. */
 export interface PlainHead {
   /** The headers that identify the bytes; names are in lower case. */
@@ -19,7 +21,6 @@ const MAX_FIELDS = 100
 
 const STATUS = /^HTTP\/1\.1 (\d{3})(?: [\t\x20-\x7e]*)?$/
 const FIELD = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[\t ]*([\t\x20-\x7e]*?)[\t ]*$/
-const CONTENT_RANGE = /^bytes (\d{1,15})-(\d{1,15})\/(?:(\d{1,15})|\*)$/
 /** Headers with which a body is not a plain sequence of bytes. */
 const NEVER = new Set(['transfer-encoding', 'trailer', 'upgrade'])
 const ONCE = new Set(['content-length', 'content-range', 'content-encoding', 'content-type', 'etag', 'connection'])
@@ -50,15 +51,18 @@ export function readPlainHead(
     if (NEVER.has(name) || (ONCE.has(name) && name in headers)) return 'form'
     if (ONCE.has(name)) headers[name] = value
   }
-  const length = headers['content-length'] ?? ''
-  const [, from, to, total] = CONTENT_RANGE.exec(headers['content-range'] ?? '') ?? []
-  if (!/^\d{1,15}$/.test(length) || from === undefined || to === undefined) return 'form'
-  const bodyBytes = Number(length)
-  if (Number(from) !== start || Number(to) >= end || Number(to) + 1 - start !== bodyBytes) return 'form'
-  if (bodyBytes < 1 || (total !== undefined && Number(total) !== sizeBytes)) return 'form'
-  if (!/^(?:identity)?$/i.test(headers['content-encoding'] ?? '')) return 'form'
-  if (/^multipart\//i.test(headers['content-type'] ?? '')) return 'form'
+  if (!/^\d{1,15}$/.test(headers['content-length'] ?? '')) return 'form'
+  try {
+    bodyRange({ status: 206, headers }, { start, end }, sizeBytes)
+  } catch {
+    return 'form'
+  }
   const connection = (headers.connection ?? 'keep-alive').toLowerCase()
   if (connection !== 'keep-alive' && connection !== 'close') return 'form'
-  return { headers, bodyBytes, keepsAlive: connection === 'keep-alive', headBytes: until + 4 }
+  return {
+    headers,
+    bodyBytes: Number(headers['content-length']),
+    keepsAlive: connection === 'keep-alive',
+    headBytes: until + 4
+  }
 }

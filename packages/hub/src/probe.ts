@@ -1,9 +1,9 @@
+import { Backoff, type DownloadError, type Waiting } from '@svc/internal-http'
 import { resolveUrl } from './endpoint.ts'
+import type { HubError } from './errors.ts'
 import type { Net } from './net.ts'
-import { statusTrouble } from './outcome.ts'
-import { Retry, type Waiting } from './retry.ts'
+import { statusFailure } from './outcome.ts'
 import type { HubFile } from './tree.ts'
-import type { Trouble } from './trouble.ts'
 
 /** Options of a probe. `onWaiting` is called before each wait for a rate limit or a retry. */
 export interface ProbeOptions {
@@ -16,35 +16,39 @@ export interface ProbeOptions {
 /** Whether a file may be read: requests one byte of it. Errors: see `Hub.probe`. */
 export async function probeFile(net: Net, file: HubFile, options: ProbeOptions): Promise<void> {
   const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, onWaiting } = options
-  const retry = new Retry({ ...net.timings, maxRateWaitMs }, onWaiting)
+  const backoff = new Backoff({ ...net.timings, maxRateWaitMs }, onWaiting)
   for (;;) {
-    const trouble = await askOnce(net, file, signal)
-    if (trouble?.error.code === 'E_SOURCE_FORBIDDEN') throw trouble.error
+    const failure = await askOnce(net, file, signal)
+    if (failure?.error.code === 'E_SOURCE_FORBIDDEN') throw failure.error
     // Other failures are left to the download, which retries as often as it should.
-    if (trouble?.kind !== 'wait') return
-    await retry.after(trouble, signal)
+    if (failure?.kind !== 'wait') return
+    await backoff.after(failure, signal)
   }
 }
 
 /** The hub's own answer, before it sends the file or redirects to its storage. */
-async function askOnce(net: Net, file: HubFile, signal: AbortSignal | undefined): Promise<Trouble | undefined> {
+async function askOnce(
+  net: Net,
+  file: HubFile,
+  signal: AbortSignal | undefined
+): Promise<DownloadError<HubError> | undefined> {
   const { endpoint, hasToken, tokenName, timings } = net
   const context = { ...file, endpoint, hasToken, tokenName, revision: file.commit, nowMs: timings.now() }
   const answered = new Error('answered')
-  let trouble: Trouble | undefined
+  let failure: DownloadError<HubError> | undefined
   try {
     await net.walk({
       url: new URL(resolveUrl(endpoint, file.repoId, file.commit, file.path)),
       signal,
       headers: { range: 'bytes=0-0' },
-      onHop: (head, at) => {
-        if (at.origin === endpoint.origin && head.status >= 400) trouble = statusTrouble(head, at, context)
+      onHop: (response) => {
+        const { url, status } = response
+        if (url.origin === endpoint.origin && status >= 400) failure = statusFailure(response, url, context)
         throw answered
-      },
-      onAnswer: () => undefined
+      }
     })
   } catch {
     signal?.throwIfAborted()
   }
-  return trouble
+  return failure
 }

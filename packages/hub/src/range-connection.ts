@@ -1,6 +1,6 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { leastBytesIn } from '@svc/internal-net'
+import { leastBytesIn } from '@svc/internal-http'
 import { type BlockWriter, diskMs } from './block-writer.ts'
 import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
 

@@ -2,12 +2,10 @@ import { describeFuzz } from '@svc/testkit/fuzz'
 import { HubError } from '../src/errors.ts'
 import { parseJson } from '../src/json.ts'
 import { readPlainHead } from '../src/plain-head.ts'
-import { parseRetryAfter, rateLimitWaitMs } from '../src/rate-limit.ts'
 import { ListingCheck, MaskedHashes } from '../src/tree.ts'
 
 const SHA1 = 'b'.repeat(40)
 const SHA256 = 'c'.repeat(64)
-const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 describeFuzz([
   {
@@ -87,21 +85,6 @@ describeFuzz([
       if (text.match(/^(?:content-length|transfer-encoding)[ \t]*:/gim)!.length !== 1)
         throw new Error('two opinions about the length')
       return 'plain'
-    },
-    expected: () => undefined
-  },
-  {
-    name: 'rate-limit',
-    seeds: ['120', 'Wed, 21 Oct 2026 07:28:00 GMT', '"api";r=0;t=12', '"pages";r=1;t=300'],
-    dictionary: [';t=', ';r=0', '"', 'GMT', '-', '99999999999999999999', '1e9'],
-    maxBytes: 512,
-    run: (input) => {
-      const text = decoder.decode(input)
-      const waits = [parseRetryAfter(text, 0), rateLimitWaitMs({ ratelimit: text, 'retry-after': text }, 0)]
-      for (const wait of waits) {
-        if (wait !== undefined && !(Number.isFinite(wait) && wait >= 0)) throw new Error(`waits ${wait} ms`)
-      }
-      return waits.map((wait) => typeof wait).join()
     },
     expected: () => undefined
   }

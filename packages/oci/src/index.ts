@@ -17,7 +17,6 @@ export { writeLayout } from './layout.ts'
 export * from './media-types.ts'
 export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
 export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'
-export type { PatienceOptions } from './patience.ts'
 export { type Pushed, type PushOptions, pushImage } from './push.ts'
 export { readPlace } from './read-place.ts'
 export {
@@ -28,4 +27,5 @@ export {
   tryParseRegistryReference
 } from './reference.ts'
 export { type CallOptions, type RegistryOptions, Repository } from './registry.ts'
+export type { RetryOptions } from './retry.ts'
 export { chooseManifest, modelOf, type OciFile, type OciModel } from './unpack.ts'

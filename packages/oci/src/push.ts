@@ -1,13 +1,12 @@
 import { type BlobContent, checkContent, readContent } from './content.ts'
 import { describe, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
-import { headerOf } from './exchange.ts'
 import type { PackedImage } from './pack.ts'
-import { Patience, type PatienceOptions } from './patience.ts'
 import type { Repository } from './registry.ts'
+import { Retry, type RetryOptions } from './retry.ts'
 
 /** Options of {@link pushImage}. */
-export interface PushOptions extends PatienceOptions {
+export interface PushOptions extends RetryOptions {
   /** A repository of the same registry that may have the blobs; they are mounted from there instead of sent. */
   readonly mountFrom?: string | undefined
   /** Called with the bytes of each step; a blob that is already there counts as a whole. */
@@ -59,7 +58,7 @@ async function pushManifest(
   { bytes, mediaType }: OciDocument,
   options: PushOptions
 ): Promise<void> {
-  const patience = new Patience(options)
+  const retry = new Retry(options)
   for (;;) {
     try {
       const answer = await repository.call({
@@ -70,11 +69,11 @@ async function pushManifest(
         scope: 'push',
         signal: options.signal
       })
-      if (answer.statusCode !== 201) throw await repository.failure(answer, `the manifest of ${tag}`)
-      await answer.body.dump().catch(() => undefined)
+      if (answer.status !== 201) throw await repository.failure(answer, `the manifest of ${tag}`)
+      await answer.discard()
       return
     } catch (failure) {
-      await patience.after(failure)
+      await retry.after(failure)
     }
   }
 }
@@ -88,14 +87,14 @@ function asContent(document: OciDocument): BlobContent {
 async function pushBlob(repository: Repository, content: BlobContent, options: PushOptions): Promise<boolean> {
   const { digest, sizeBytes } = content
   const { signal, onBytes, mountFrom } = options
-  const patience = new Patience(options)
+  const retry = new Retry(options)
   let furthest = 0
   // only bytes beyond the furthest offset so far count as progress; otherwise an upload that is refused at its end
   // would restart for ever
   const reached = (bytesDone: number): void => {
     if (bytesDone <= furthest) return
     furthest = bytesDone
-    patience.progress()
+    retry.progress()
   }
   for (;;) {
     try {
@@ -108,10 +107,10 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
         onBytes?.(sizeBytes)
         return false
       }
-      await send(repository, content, upload, { patience, reached }, options)
+      await send(repository, content, upload, { retry, reached }, options)
       return true
     } catch (failure) {
-      await patience.after(failure)
+      await retry.after(failure)
     }
   }
 }
@@ -119,9 +118,9 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
 async function isThere(repository: Repository, digest: string, signal: AbortSignal | undefined): Promise<boolean> {
   const answer = await repository.call({ method: 'HEAD', target: `blobs/${digest}`, scope: 'push', signal })
   // a redirect means that the blob exists
-  const isPresent = answer.statusCode === 200 || (answer.statusCode >= 301 && answer.statusCode <= 308)
-  if (!isPresent && answer.statusCode !== 404) throw await repository.failure(answer, `the blob ${digest}`)
-  await answer.body.dump().catch(() => undefined)
+  const isPresent = answer.status === 200 || (answer.status >= 301 && answer.status <= 308)
+  if (!isPresent && answer.status !== 404) throw await repository.failure(answer, `the blob ${digest}`)
+  await answer.discard()
   return isPresent
 }
 
@@ -146,19 +145,19 @@ async function start(
     scope: 'push',
     signal
   })
-  if (answer.statusCode !== 201 && answer.statusCode !== 202) throw await repository.failure(answer, 'a new upload')
-  await answer.body.dump().catch(() => undefined)
-  if (answer.statusCode === 201) return undefined
-  const wanted = Number(headerOf(answer, 'oci-chunk-min-length') ?? 0)
+  if (answer.status !== 201 && answer.status !== 202) throw await repository.failure(answer, 'a new upload')
+  await answer.discard()
+  if (answer.status === 201) return undefined
+  const wanted = Number(answer.header('oci-chunk-min-length') ?? 0)
   return {
-    location: locationOf(repository, headerOf(answer, 'location')),
+    location: locationOf(repository, answer.header('location')),
     minChunkBytes: Number.isSafeInteger(wanted) ? wanted : 0
   }
 }
 
 /** The retry count of an upload, and its progress callback. */
 interface Tries {
-  readonly patience: Patience
+  readonly retry: Retry
   readonly reached: (bytesDone: number) => void
 }
 
@@ -169,7 +168,7 @@ async function send(
   repository: Repository,
   content: BlobContent,
   { location: first, minChunkBytes }: Upload,
-  { patience, reached }: Tries,
+  { retry, reached }: Tries,
   { signal, onBytes }: PushOptions
 ): Promise<void> {
   const { digest, sizeBytes } = content
@@ -190,15 +189,15 @@ async function send(
         scope: 'push',
         signal
       })
-      if (answer.statusCode !== 202) throw await repository.failure(answer, `an upload of ${digest}`)
-      await answer.body.dump().catch(() => undefined)
-      location = locationOf(repository, headerOf(answer, 'location'))
+      if (answer.status !== 202) throw await repository.failure(answer, `an upload of ${digest}`)
+      await answer.discard()
+      location = locationOf(repository, answer.header('location'))
       onBytes?.(end - at)
       at = end
       reached(at)
     } catch (failure) {
       if (isForgotten(failure)) throw forgotten(failure)
-      await patience.after(failure)
+      await retry.after(failure)
       const found = await whereIs(repository, location, signal)
       location = found.location
       if (found.done > at) onBytes?.(found.done - at)
@@ -216,14 +215,14 @@ async function send(
     scope: 'push',
     signal
   })
-  if (answer.statusCode !== 201) {
+  if (answer.status !== 201) {
     const failure = await repository.failure(answer, `the end of an upload of ${digest}`)
     if (isForgotten(failure)) throw forgotten(failure)
     // if our own bytes are damaged, the registry was right: report that
     await checkContent(content, signal)
     throw failure
   }
-  await answer.body.dump().catch(() => undefined)
+  await answer.discard()
 }
 
 const isForgotten = (failure: unknown): boolean => failure instanceof OciError && failure.code === 'E_NOT_FOUND'
@@ -237,13 +236,13 @@ async function whereIs(
   signal: AbortSignal | undefined
 ): Promise<{ readonly location: URL; readonly done: number }> {
   const answer = await repository.call({ method: 'GET', target: upload, scope: 'push', signal })
-  if (answer.statusCode !== 204) {
-    await answer.body.dump().catch(() => undefined)
+  if (answer.status !== 204) {
+    await answer.discard()
     throw forgotten()
   }
-  await answer.body.dump().catch(() => undefined)
-  const range = /^(?:bytes=)?0-(\d{1,16})$/.exec(headerOf(answer, 'range') ?? '')
-  const location = headerOf(answer, 'location')
+  await answer.discard()
+  const range = /^(?:bytes=)?0-(\d{1,16})$/.exec(answer.header('range') ?? '')
+  const location = answer.header('location')
   return {
     location: location === undefined ? upload : locationOf(repository, location),
     // registries report 0-0 also for an upload without a byte

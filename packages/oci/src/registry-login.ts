@@ -2,8 +2,8 @@ import { parseChallenge } from './challenge.ts'
 import type { Credentials } from './credentials.ts'
 import { parseObject } from './document.ts'
 import { OciError } from './errors.ts'
-import { type Exchange, readBody } from './exchange.ts'
 import { isLoopbackRegistry } from './reference.ts'
+import { type RegistryClient, readBody } from './registry-client.ts'
 
 /** The access that a request needs. */
 export type Scope = 'pull' | 'push'
@@ -18,15 +18,20 @@ const MAX_TOKEN_BYTES = 1 << 20
 export class RegistryLogin {
   readonly #base: URL
   readonly #repository: string
-  readonly #exchange: Exchange
+  readonly #client: RegistryClient
   readonly #credentials: () => Promise<Credentials | undefined>
   readonly #headers = new Map<Scope, string>()
   usedCredentials = false
 
-  constructor(base: URL, repository: string, exchange: Exchange, credentials: () => Promise<Credentials | undefined>) {
+  constructor(
+    base: URL,
+    repository: string,
+    client: RegistryClient,
+    credentials: () => Promise<Credentials | undefined>
+  ) {
     this.#base = base
     this.#repository = repository
-    this.#exchange = exchange
+    this.#client = client
     this.#credentials = credentials
   }
 
@@ -95,29 +100,28 @@ export class RegistryLogin {
     } else {
       for (const [key, value] of form) url.searchParams.append(key, value)
     }
-    const answer = await this.#exchange.send(
-      {
-        method: byRefresh ? 'POST' : 'GET',
-        url,
-        headers: {
-          accept: 'application/json',
-          ...(byRefresh && { 'content-type': 'application/x-www-form-urlencoded' }),
-          ...(credentials !== undefined && 'username' in credentials && { authorization: basic(credentials) })
-        },
-        ...(byRefresh && { body: Buffer.from(form.toString()) }),
-        signal
-      },
-      await this.#exchange.policyOf(url, this.#base.host)
-    )
+    const answer = await this.#client.send({
+      method: byRefresh ? 'POST' : 'GET',
+      url,
+      headers: ({ origin }) => ({
+        accept: 'application/json',
+        ...(byRefresh && { 'content-type': 'application/x-www-form-urlencoded' }),
+        ...(origin === url.origin &&
+          credentials !== undefined &&
+          'username' in credentials && { authorization: basic(credentials) })
+      }),
+      ...(byRefresh && { body: Buffer.from(form.toString()) }),
+      signal
+    })
     const body = await readBody(answer, MAX_TOKEN_BYTES)
-    if (answer.statusCode === 401 || answer.statusCode === 403) {
+    if (answer.status === 401 || answer.status === 403) {
       throw new OciError('E_DENIED', `${url.host} refuses the login for ${this.#base.host}`, {
-        status: answer.statusCode
+        status: answer.status
       })
     }
-    if (answer.statusCode !== 200) {
-      throw new OciError('E_UNAVAILABLE', `${url.host} gives no token: status ${answer.statusCode}`, {
-        status: answer.statusCode
+    if (answer.status !== 200) {
+      throw new OciError('E_UNAVAILABLE', `${url.host} gives no token: status ${answer.status}`, {
+        status: answer.status
       })
     }
     const { token, access_token: accessToken } = parseObject(body, `the answer of ${url.host}`)

@@ -1,10 +1,11 @@
+import { type ByteSpan, parseRetryAfter, type Response } from '@svc/internal-http'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { type Credentials, findCredentials } from './credentials.ts'
 import { digestOf, MAX_DOCUMENT_BYTES, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
-import { type Answer, Exchange, headerOf, readBody } from './exchange.ts'
 import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
 import { isLoopbackRegistry, type RegistryReference } from './reference.ts'
+import { RegistryClient, readBody } from './registry-client.ts'
 import { RegistryLogin, type Scope } from './registry-login.ts'
 
 /** How to access a registry. All optional. */
@@ -15,6 +16,13 @@ export interface RegistryOptions {
   readonly credentials?: (registry: string, repository: string) => Promise<Credentials | undefined>
   /** Default `svc`. */
   readonly userAgent?: string
+  /** Longest time without a byte of an answer, in milliseconds. Default 30,000. */
+  readonly stallMs?: number
+  /**
+   * In each of these spans, in milliseconds, a registry must send 1 KiB for each second, or the attempt counts as failed;
+   * what a failed attempt brought gives new attempts only at that rate. Default 60,000.
+   */
+  readonly slowMs?: number
 }
 
 /** Options common to all requests. */
@@ -37,9 +45,7 @@ export interface RegistryCall extends CallOptions {
 const DOCKER_TYPES: readonly string[] = ['v2', 'list.v2'].map(
   (kind) => `application/vnd.docker.distribution.manifest.${kind}+json`
 )
-const MAX_REDIRECTS = 5
 const MAX_ERROR_BYTES = 65_536
-const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 const findForRepository = (registry: string, repository: string): Promise<Credentials | undefined> =>
   findCredentials(registry, { repository })
@@ -54,7 +60,7 @@ const apiOf = (registry: string, repository: string): { readonly host: string; r
 export class Repository {
   readonly base: URL
   readonly #name: string
-  readonly #exchange: Exchange
+  readonly #client: RegistryClient
   readonly #login: RegistryLogin
 
   constructor(
@@ -65,8 +71,8 @@ export class Repository {
     const { host, path } = apiOf(registry, repository)
     this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)
     this.#name = `${registry}/${repository}`
-    this.#exchange = new Exchange(options.userAgent ?? 'svc')
-    this.#login = new RegistryLogin(this.base, path, this.#exchange, () => credentials(registry, path))
+    this.#client = new RegistryClient(this.base.host, options)
+    this.#login = new RegistryLogin(this.base, path, this.#client, () => credentials(registry, path))
   }
 
   /**
@@ -84,13 +90,13 @@ export class Repository {
       scope: 'pull',
       signal
     })
-    if (answer.statusCode !== 200) throw await this.failure(answer, `the manifest ${tagOrDigest}`)
+    if (answer.status !== 200) throw await this.failure(answer, `the manifest ${tagOrDigest}`)
     const bytes = await readBody(answer, MAX_DOCUMENT_BYTES)
     const digest = digestOf(bytes)
     if (isDigest(tagOrDigest) && digest !== tagOrDigest) {
       throw new OciError('E_DIGEST_MISMATCH', `${this.#name} answers ${tagOrDigest} with other bytes`, { digest })
     }
-    const mediaType = headerOf(answer, 'content-type')?.replace(/;.*$/, '').trim() ?? MANIFEST_TYPE
+    const mediaType = answer.header('content-type')?.replace(/;.*$/, '').trim() ?? MANIFEST_TYPE
     if (DOCKER_TYPES.includes(mediaType)) {
       throw new OciError(
         'E_UNSUPPORTED',
@@ -109,20 +115,20 @@ export class Repository {
     options: CallOptions = {}
   ): Promise<Uint8Array> {
     if (size > MAX_DOCUMENT_BYTES) throw new OciError('E_FORMAT', `${digest} is too large for a document`, { digest })
-    const answer = await this.blob(digest, 0, options)
+    const answer = await this.blob(digest, undefined, options)
     const bytes = await readBody(answer, size)
     if (digestOf(bytes) === digest) return bytes
     throw new OciError('E_DIGEST_MISMATCH', `${this.#name} answers ${digest} with other bytes`, { digest })
   }
 
   /**
-   * The bytes of a blob from `start` on: 206, or 200 and the whole blob if the registry does not support ranges. The
-   * caller must read or dump the body. @throws OciError as {@link manifest}
+   * A span of a blob, or all of it: 206, or 200 and the whole blob if the registry does not support ranges. The
+   * caller must read or discard the body. @throws OciError as {@link manifest}
    */
-  async blob(digest: Sha256Digest, start: number, { signal }: CallOptions = {}): Promise<Answer> {
-    const headers: Record<string, string> = start === 0 ? {} : { range: `bytes=${start}-` }
+  async blob(digest: Sha256Digest, span?: ByteSpan, { signal }: CallOptions = {}): Promise<Response> {
+    const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
     const answer = await this.call({ method: 'GET', target: `blobs/${digest}`, headers, scope: 'pull', signal })
-    if (answer.statusCode === 200 || answer.statusCode === 206) return answer
+    if (answer.status === 200 || answer.status === 206) return answer
     throw await this.failure(answer, `the blob ${digest}`)
   }
 
@@ -130,32 +136,27 @@ export class Repository {
    * Sends a request, logs in when the registry asks for it, and follows redirects of reads.
    * @throws OciError `E_UNAVAILABLE`, `E_DENIED`, `E_CREDENTIALS`; on abort the signal's reason
    */
-  async call({ method, target, headers, body, scope, signal }: RegistryCall): Promise<Answer> {
+  async call({ method, target, headers, body, scope, signal }: RegistryCall): Promise<Response> {
     const url = typeof target === 'string' ? new URL(target, this.base) : target
     for (let logins = 0; ; logins++) {
-      const atRegistry = url.origin === this.base.origin
-      const authorization = atRegistry ? this.#login.header(scope) : undefined
-      const answer = await this.#exchange.send(
-        {
-          method,
-          url,
-          headers: { ...headers, ...(authorization !== undefined && { authorization }) },
-          body: body?.(),
-          signal
-        },
-        await this.#exchange.policyOf(url, this.base.host)
-      )
-      if (answer.statusCode === 401 && atRegistry && logins < 2) {
-        await answer.body.dump().catch(() => undefined)
-        const challenge = headerOf(answer, 'www-authenticate') ?? ''
-        if (await this.#login.answer(challenge, scope, signal, authorization)) continue
-        throw new OciError('E_DENIED', `${this.#name} wants a login; log in with docker, podman or oras first`, {
-          status: 401
-        })
-      }
-      if (method === 'GET' && REDIRECTS.has(answer.statusCode))
-        return this.#follow(answer, url, { ...(headers !== undefined && { headers }), scope, signal })
-      return answer
+      const authorization = this.#login.header(scope)
+      const answer = await this.#client.send({
+        method,
+        url,
+        headers: ({ origin }) => ({
+          ...headers,
+          ...(origin === this.base.origin && authorization !== undefined && { authorization })
+        }),
+        body: body?.(),
+        signal
+      })
+      if (answer.status !== 401 || answer.url.origin !== this.base.origin || logins === 2) return answer
+      await answer.discard()
+      const challenge = answer.header('www-authenticate') ?? ''
+      if (await this.#login.answer(challenge, scope, signal, authorization)) continue
+      throw new OciError('E_DENIED', `${this.#name} wants a login; log in with docker, podman or oras first`, {
+        status: 401
+      })
     }
   }
 
@@ -164,50 +165,23 @@ export class Repository {
     return this.#login.usedCredentials
   }
 
-  async #follow(
-    first: Answer,
-    from: URL,
-    { headers = {}, scope, signal }: Pick<RegistryCall, 'headers' | 'scope' | 'signal'>
-  ): Promise<Answer> {
-    let answer = first
-    let url = from
-    for (let hops = 0; REDIRECTS.has(answer.statusCode); hops++) {
-      await answer.body.dump().catch(() => undefined)
-      const next = URL.parse(headerOf(answer, 'location') ?? '', url.href)
-      const isPlain =
-        next !== null && ['http:', 'https:'].includes(next.protocol) && next.username + next.password === ''
-      if (!isPlain || (url.protocol === 'https:' && next.protocol === 'http:') || hops === MAX_REDIRECTS) {
-        throw new OciError('E_UNAVAILABLE', `${this.#name} redirects to somewhere that is not followed`)
-      }
-      url = next
-      // still the registry, though at another path
-      const authorization = url.origin === this.base.origin ? this.#login.header(scope) : undefined
-      answer = await this.#exchange.send(
-        { method: 'GET', url, headers: { ...headers, ...(authorization !== undefined && { authorization }) }, signal },
-        await this.#exchange.policyOf(url, this.base.host)
-      )
-    }
-    return answer
-  }
-
   /** The error for a status. Reads the body. */
-  async failure(answer: Answer, what: string): Promise<OciError> {
-    const { statusCode: status } = answer
+  async failure(answer: Response, what: string): Promise<OciError> {
+    const { status } = answer
     const said = await readBody(answer, MAX_ERROR_BYTES).catch(() => new Uint8Array())
     const reason = reasonIn(said)
     const message = `${this.#name}: ${what}: status ${status}${reason === undefined ? '' : ` (${reason})`}`
     if (status === 401 || status === 403) return new OciError('E_DENIED', message, { status })
     if (status === 404) return new OciError('E_NOT_FOUND', `${this.#name} does not have ${what}`, { status })
     if (status === 429) {
-      const seconds = Number(headerOf(answer, 'retry-after'))
-      const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined
+      const retryAfterMs = parseRetryAfter(answer.header('retry-after'), Date.now())
       return new OciError('E_RATE_LIMITED', message, { status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
     }
     return new OciError('E_UNAVAILABLE', message, { status })
   }
 
   async close(): Promise<void> {
-    await this.#exchange.close()
+    await this.#client.close()
   }
 }
 

@@ -139,7 +139,7 @@ const doors: Readonly<Record<string, Door>> = {
   'redirects of a hub, followed by threads': () => download(inFile(), { endpoint }),
   'a hub that a stranger named': (host) =>
     download(memory(), { endpoint: `http://${host}:${innerPort}`, publicOnly: true }),
-  'redirects of a registry': () => withRepository((repository) => repository.blob(`sha256:${sha256}` as never, 0)),
+  'redirects of a registry': () => withRepository((repository) => repository.blob(`sha256:${sha256}` as never)),
   'logins of a registry': (host) => {
     outer = (_, response) =>
       void response.writeHead(401, { 'www-authenticate': `Bearer realm="https://${host}:${innerPort}/t"` }).end()

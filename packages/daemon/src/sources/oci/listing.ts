@@ -83,8 +83,8 @@ async function askForAccess(
   signal: AbortSignal
 ): Promise<void> {
   if (first === undefined) return
-  const { body } = await repository.call({ method: 'HEAD', target: `blobs/${first.digest}`, scope: 'pull', signal })
-  await body.dump()
+  const answer = await repository.call({ method: 'HEAD', target: `blobs/${first.digest}`, scope: 'pull', signal })
+  await answer.discard()
 }
 
 /** An index with a single manifest stands for that one: some tools wrap single artifacts. */

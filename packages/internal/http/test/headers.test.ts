@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseRetryAfter, rateLimitWaitMs } from '../src/rate-limit.ts'
+import { parseRetryAfter, rateLimitWaitMs } from '../src/headers.ts'
 
 const now = Date.parse('2026-01-02T03:04:05Z')
 

@@ -1,5 +1,15 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import { header } from './headers.ts'
+/** Headers as Node and undici give them: names in lower case. */
+export type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+/** The value of a header; repeated ones are joined as HTTP allows. */
+export function headerOf(headers: Headers, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+/** True if a body is not encoded: no Content-Encoding but `identity`. */
+export const isIdentity = (headers: Headers): boolean =>
+  /^\s*(?:identity)?\s*$/i.test(headerOf(headers, 'content-encoding') ?? '')
 
 /** `Retry-After` as milliseconds from now: seconds or an HTTP date (RFC 9110 §10.2.3). A past date gives 0. */
 export function parseRetryAfter(text: string | undefined, nowMs: number): number | undefined {
@@ -14,13 +24,13 @@ export function parseRetryAfter(text: string | undefined, nowMs: number): number
  * The wait that a 429 requests, in milliseconds: the longest of `Retry-After`, `RateLimit: "…";r=0;t=<s>`, the older
  * `RateLimit: limit=…, remaining=0, reset=<s>` and `RateLimit-Reset: <s>`. Undefined if the response names none.
  */
-export function rateLimitWaitMs(headers: IncomingHttpHeaders, nowMs: number): number | undefined {
+export function rateLimitWaitMs(headers: Headers, nowMs: number): number | undefined {
   const found: number[] = []
-  const retryAfter = parseRetryAfter(header(headers, 'retry-after'), nowMs)
+  const retryAfter = parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)
   if (retryAfter !== undefined) found.push(retryAfter)
-  const reset = header(headers, 'ratelimit-reset')
+  const reset = headerOf(headers, 'ratelimit-reset')
   if (reset !== undefined && /^\d{1,9}$/.test(reset)) found.push(Number(reset) * 1000)
-  const rate = header(headers, 'ratelimit') ?? ''
+  const rate = headerOf(headers, 'ratelimit') ?? ''
   // There may be several policies; those with requests left do not matter.
   for (const policy of rate.split(/,(?=\s*")/)) {
     const remaining = /(?:;\s*r|remaining)=(\d{1,9})/.exec(policy)?.[1]

@@ -11,7 +11,7 @@ export const leastBytesIn = (spanMs: number): number => Math.ceil((MIN_BYTES_PER
  * Whether bytes come at the least rate over a whole transfer, pauses included: one that breaks off after each byte makes no
  * progress, however fast that byte was.
  */
-export class Pace {
+export class MinRate {
   readonly #now: () => number
   #sinceMs: number
   #bytes = 0

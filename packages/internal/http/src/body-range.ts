@@ -1,0 +1,56 @@
+import { type Headers, headerOf, isIdentity } from './headers.ts'
+
+/** Bytes `[start, end)` of a file. */
+export interface ByteSpan {
+  readonly start: number
+  readonly end: number
+}
+
+/** Why a body is not what was asked for: its bytes are `encoded`, the file has another `size`, it is another `range`, or none. */
+export type BodyDefect = 'encoded' | 'size' | 'range'
+
+/** The message says what the server does, without a subject: "sends another range than was asked". */
+export class BodyRangeError extends Error {
+  override readonly name = 'BodyRangeError'
+  readonly code = 'ERR_BODY_RANGE'
+  readonly defect: BodyDefect
+
+  constructor(defect: BodyDefect, message: string) {
+    super(message)
+    this.defect = defect
+  }
+}
+
+/** Parses `bytes <first>-<last>/<size or *>` (RFC 9110 §14.4); undefined for anything else. */
+export function tryParseContentRange(
+  text: string | undefined
+): (ByteSpan & { readonly sizeBytes: number | undefined }) | undefined {
+  const [, first, last, size] = /^bytes (\d{1,15})-(\d{1,15})\/(?:(\d{1,15})|\*)$/i.exec(text ?? '') ?? []
+  if (first === undefined || Number(last) < Number(first)) return undefined
+  return { start: Number(first), end: Number(last) + 1, sizeBytes: size === undefined ? undefined : Number(size) }
+}
+
+/**
+ * Which bytes of a file of `sizeBytes` the body of a 200 or 206 holds, whose request asked for `span`: all of them in a 200,
+ * the first of those asked for, or all, in a 206. @throws BodyRangeError
+ */
+export function bodyRange(
+  { status, headers }: { readonly status: number; readonly headers: Headers },
+  span: ByteSpan,
+  sizeBytes: number
+): ByteSpan {
+  if (!isIdentity(headers) || /^multipart\//i.test(headerOf(headers, 'content-type') ?? ''))
+    throw new BodyRangeError('encoded', 'sends encoded bytes, which were asked to be plain')
+  const range = status === 206 ? tryParseContentRange(headerOf(headers, 'content-range')) : undefined
+  if (status === 206 && range === undefined) throw new BodyRangeError('range', 'does not say which range it sends')
+  const { start, end } = range ?? { start: 0, end: sizeBytes }
+  const length = headerOf(headers, 'content-length')
+  const said = range === undefined ? length : range.sizeBytes
+  if (said !== undefined && Number(said) !== sizeBytes)
+    throw new BodyRangeError('size', `has ${said} bytes instead of ${sizeBytes}`)
+  if (range !== undefined && (start !== span.start || end > span.end || end > sizeBytes))
+    throw new BodyRangeError('range', 'sends another range than was asked')
+  if (length !== undefined && Number(length) !== end - start)
+    throw new BodyRangeError('range', 'sends a body of another length than its range')
+  return { start, end }
+}

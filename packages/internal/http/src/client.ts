@@ -1,0 +1,139 @@
+import { Lazy } from '@svc/internal-concurrency'
+import { DialGuard, type DialPolicy, loadHttpClient } from '@svc/internal-net'
+import type { Dispatcher } from 'undici'
+import { SLOW_MS } from './min-rate.ts'
+import { RedirectError, redirectTarget } from './redirect.ts'
+import { Exchange, type Response, type ResponseTimings } from './response.ts'
+
+/** undici, loaded with the first request: most processes make none. The only place that loads it. */
+const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
+
+export interface HttpClientOptions extends Partial<ResponseTimings> {
+  readonly userAgent?: string
+  /** At once, for each origin. Default 8. */
+  readonly connections?: number
+  readonly connectMs?: number
+  /** Whether the proxy of the environment is used. Default true. */
+  readonly proxy?: boolean
+  /** Replaces the connection pools, the proxy and the guard; it is not closed. */
+  readonly dispatcher?: Dispatcher | undefined
+}
+
+export interface HttpRequest {
+  readonly url: URL
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined
+  readonly signal?: AbortSignal | undefined
+  /** On whose word the URL is requested. */
+  readonly policy: DialPolicy
+}
+
+/** How one URL is requested, on the way along redirects. */
+type Hop = Pick<HttpRequest, 'headers' | 'policy'>
+
+export interface FollowOptions {
+  readonly signal?: AbortSignal | undefined
+  /** Most redirects in a row. */
+  readonly redirects: number
+  /**
+   * How a URL is requested: asked for the first, and again for each redirect, so that what is meant for one origin is sent to no
+   * other. Undefined: not at all, the way ends before it.
+   */
+  readonly hop: (url: URL) => Hop | undefined | Promise<Hop | undefined>
+  /** Called with each answer, those that redirect among them; throws to refuse. */
+  readonly onAnswer?: (response: Response) => void
+}
+
+const CONNECT_MS = 10_000
+const STALL_MS = 30_000
+const MAX_HEADER_BYTES = 32_768
+
+/**
+ * Requests to other machines. What is dialled is judged by a policy ({@link DialGuard}), each policy has its own connections, bodies come
+ * unencoded, and a server that stalls or drips is given up.
+ */
+export class HttpClient {
+  readonly #options: HttpClientOptions
+  readonly #agents = new Map<DialPolicy, Lazy<Dispatcher>>()
+
+  constructor(options: HttpClientOptions = {}) {
+    this.#options = options
+  }
+
+  /**
+   * One request; redirects are answers. @throws errors of the network, with their codes; `ERR_REFUSED_ADDRESS`, `ERR_STALLED`; an error of the
+   * disk that the client could not be loaded from; on abort the signal's reason
+   */
+  async send({ url, method = 'GET', headers, body, signal, policy }: HttpRequest): Promise<Response> {
+    const { dispatcher, userAgent = 'svc', stallMs = STALL_MS, slowMs = SLOW_MS } = this.#options
+    signal?.throwIfAborted()
+    const guard = new DialGuard(policy)
+    guard.check(url.hostname)
+    const agent = dispatcher ?? (await this.#agent(guard))
+    // a stream is sent for as long as it takes; undici watches that it goes on, and then for the head
+    const isStream = body !== undefined && !(body instanceof Uint8Array)
+    const exchange = new Exchange(url, { stallMs, slowMs }, signal, isStream)
+    try {
+      agent.dispatch(
+        {
+          origin: url.origin,
+          path: url.pathname + url.search,
+          method,
+          headers: { 'user-agent': userAgent, 'accept-encoding': 'identity', ...headers },
+          ...(body !== undefined && { body: body as Uint8Array }),
+          headersTimeout: isStream ? stallMs : 0,
+          bodyTimeout: 0
+        },
+        exchange
+      )
+    } catch (error) {
+      exchange.fail(error)
+    }
+    return exchange.head
+  }
+
+  /**
+   * The answer at the end of redirects, or the URL before which the way ended. @throws RedirectError; errors of {@link send}, `hop` and
+   * `onAnswer`
+   */
+  async follow(first: URL, { signal, redirects, hop, onAnswer }: FollowOptions): Promise<Response | URL> {
+    let url = first
+    for (let hops = 0; ; hops++) {
+      const how = await hop(url)
+      if (how === undefined) return url
+      const response = await this.send({ url, signal, ...how })
+      try {
+        onAnswer?.(response)
+        const next = redirectTarget(url, response.status, response.header('location'))
+        if (next === undefined) return response
+        if (hops === redirects) throw new RedirectError(next, `more than ${redirects} addresses in a row`)
+        await response.discard()
+        url = next
+      } catch (error) {
+        response.destroy()
+        throw error
+      }
+    }
+  }
+
+  /** Aborts what is under way. */
+  async close(): Promise<void> {
+    for (const made of this.#agents.values()) await (await made.made)?.destroy()
+  }
+
+  #agent({ policy, lookup }: DialGuard): Promise<Dispatcher> {
+    const { connections = 8, connectMs = CONNECT_MS, proxy = true } = this.#options
+    const made =
+      this.#agents.get(policy) ??
+      new Lazy<Dispatcher>(async () => {
+        const { Agent, EnvHttpProxyAgent } = await undici()
+        // HTTP/2 is off: its flow-control windows throttle streams with a long round trip.
+        const options = { allowH2: false, pipelining: 1, connections, maxHeaderSize: MAX_HEADER_BYTES }
+        const connect = { timeout: connectMs, lookup }
+        return proxy ? new EnvHttpProxyAgent({ ...options, connect }) : new Agent({ ...options, connect })
+      })
+    this.#agents.set(policy, made)
+    return made.get()
+  }
+}

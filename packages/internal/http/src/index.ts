@@ -1,0 +1,15 @@
+export {
+  Backoff,
+  type BackoffTimings,
+  DEFAULT_BACKOFF,
+  DownloadError,
+  type DownloadErrorKind,
+  type Waiting
+} from './backoff.ts'
+export { BodyRangeError, type ByteSpan, bodyRange, tryParseContentRange } from './body-range.ts'
+export { HttpClient, type HttpClientOptions } from './client.ts'
+export { download, ForgetfulSinkError, type RangeSink, type RangeSource, SinkFailure } from './download.ts'
+export { type Headers, headerOf, isIdentity, parseRetryAfter, rateLimitWaitMs } from './headers.ts'
+export { leastBytesIn, MinRate, SLOW_MS } from './min-rate.ts'
+export { RedirectError, redirectTarget } from './redirect.ts'
+export type { Response } from './response.ts'

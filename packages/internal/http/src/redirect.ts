@@ -1,0 +1,27 @@
+const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+
+/** A redirect that is not followed. The message names what it leads to: "an unencrypted address". */
+export class RedirectError extends Error {
+  override readonly name = 'RedirectError'
+  readonly code = 'ERR_REDIRECT'
+  readonly url: URL
+
+  constructor(url: URL, message: string) {
+    super(message)
+    this.url = url
+  }
+}
+
+/**
+ * Where an answer sends its reader; undefined if it is no redirect. A redirect leads to http or https, never from https to http, and names
+ * no credentials. @throws RedirectError
+ */
+export function redirectTarget(from: URL, status: number, location: string | undefined): URL | undefined {
+  if (!STATUSES.has(status) || location === undefined) return undefined
+  const to = URL.parse(location, from.href)
+  if (to === null || !['http:', 'https:'].includes(to.protocol) || to.username + to.password !== '')
+    throw new RedirectError(from, 'something that is no plain http or https URL')
+  if (from.protocol === 'https:' && to.protocol === 'http:') throw new RedirectError(to, 'an unencrypted address')
+  to.hash = ''
+  return to
+}

@@ -1,0 +1,227 @@
+import type { Dispatcher } from 'undici'
+import { type Headers, headerOf } from './headers.ts'
+import { leastBytesIn } from './min-rate.ts'
+
+/** How long a server may take. */
+export interface ResponseTimings {
+  /** Longest time without a byte: from the request until the head has come as a whole, and within the body. */
+  readonly stallMs: number
+  /** In each span of this length the body must bring {@link leastBytesIn} it. */
+  readonly slowMs: number
+}
+
+class StallError extends Error {
+  override readonly name = 'StallError'
+  readonly code: 'ERR_STALLED' | 'ERR_SLOW'
+
+  constructor(code: StallError['code'], bytes: number, spanMs: number) {
+    super(`${bytes} bytes in ${spanMs / 1000} s`)
+    this.code = code
+  }
+}
+
+class TooLargeError extends Error {
+  override readonly name = 'TooLargeError'
+  readonly code = 'ERR_TOO_LARGE'
+}
+
+/** A reader that is behind by this much holds the connection back. */
+const HIGH_WATER_BYTES = 1 << 20
+/** Unwanted bodies are read up to this length, so that the connection can be used again, and cut off there. */
+const DISCARD_BYTES = 65_536
+const DISCARD_MS = 10_000
+/** The longest that a timer can be set to. */
+const MAX_MS = 2 ** 31 - 1
+
+/**
+ * The answer to a request. Its body is read by iterating, once, or by {@link bytes}; whoever does not read it calls {@link discard} or
+ * {@link destroy}. A reader that falls behind pauses the connection, and that time is not the server's.
+ */
+export class Response implements AsyncIterable<Uint8Array> {
+  readonly url: URL
+  readonly status: number
+  readonly headers: Headers
+  readonly #body: Exchange
+
+  constructor(url: URL, status: number, headers: Headers, body: Exchange) {
+    this.url = url
+    this.status = status
+    this.headers = headers
+    this.#body = body
+  }
+
+  header(name: string): string | undefined {
+    return headerOf(this.headers, name)
+  }
+
+  /** The bytes that came before a failure are given before it is thrown; after an abort none are. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      for (;;) {
+        const chunk = await this.#body.next()
+        if (chunk === undefined) return
+        yield chunk
+      }
+    } finally {
+      this.destroy()
+    }
+  }
+
+  /** All of a small body. @throws an error of code `ERR_TOO_LARGE`; errors of the network */
+  async bytes(maxBytes: number, withinMs = MAX_MS): Promise<Buffer> {
+    const chunks: Uint8Array[] = []
+    let length = 0
+    const timer = setTimeout(() => this.destroy(new StallError('ERR_SLOW', length, withinMs)), withinMs)
+    try {
+      for await (const chunk of this) {
+        length += chunk.length
+        if (length > maxBytes) throw new TooLargeError(`more than ${maxBytes} bytes`)
+        chunks.push(chunk)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+    return Buffer.concat(chunks)
+  }
+
+  /** The body is not wanted. Never rejects. */
+  async discard(): Promise<void> {
+    await this.bytes(DISCARD_BYTES, DISCARD_MS).catch(() => undefined)
+  }
+
+  /** Closes the connection, unless the body has come as a whole. Whoever reads gets the error. */
+  destroy(error: Error = new Error('the body is not wanted')): void {
+    this.#body.fail(error, true)
+  }
+}
+
+/** One request under way, from the connection to the last byte of the body. */
+export class Exchange implements Dispatcher.DispatchHandler {
+  readonly #url: URL
+  readonly #timings: ResponseTimings
+  readonly #signal: AbortSignal | undefined
+  readonly #isUpload: boolean
+  readonly #head = Promise.withResolvers<Response>()
+  #controller: Dispatcher.DispatchController | undefined
+  readonly #chunks: Uint8Array[] = []
+  #queuedBytes = 0
+  #paused = false
+  #wasPaused = false
+  #arrivedBytes = 0
+  #isEnded = false
+  #error: { readonly error: unknown } | undefined
+  #wake: (() => void) | undefined
+  #stall: NodeJS.Timeout | undefined
+  #slow: NodeJS.Timeout | undefined
+
+  /** @param isUpload the request is sent for as long as it takes: no stall until the head has come */
+  constructor(url: URL, timings: ResponseTimings, signal: AbortSignal | undefined, isUpload: boolean) {
+    this.#url = url
+    this.#timings = timings
+    this.#signal = signal
+    this.#isUpload = isUpload
+    signal?.addEventListener('abort', this.#onAbort, { once: true })
+    if (signal?.aborted === true) this.#onAbort()
+  }
+
+  /** @throws errors of the network, with their codes; `ERR_STALLED`; on abort the signal's reason */
+  get head(): Promise<Response> {
+    return this.#head.promise
+  }
+
+  /** Ends it with an error. @param forgets what has come, and was not read */
+  fail(error: unknown, forgets = false): void {
+    if (forgets) this.#chunks.length = 0
+    if (this.#isEnded || this.#error !== undefined) return
+    this.#error = { error }
+    this.#settle()
+    this.#head.reject(error)
+    this.#controller?.abort(error instanceof Error ? error : new Error('aborted', { cause: error }))
+  }
+
+  /** The next bytes; undefined after the last. */
+  async next(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      const chunk = this.#chunks.shift()
+      if (chunk !== undefined) {
+        this.#queuedBytes -= chunk.length
+        if (this.#paused && this.#queuedBytes <= HIGH_WATER_BYTES / 2) this.#resume()
+        return chunk
+      }
+      if (this.#error !== undefined) throw this.#error.error
+      if (this.#isEnded) return undefined
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+
+  // Started here rather than at the dispatch: waiting for a free connection is not a stall.
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#error !== undefined) return controller.abort(new Error('no longer wanted'))
+    if (!this.#isUpload) this.#watch()
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+    // 1xx responses precede the final one.
+    if (status < 200 || this.#error !== undefined) return
+    this.#watch()
+    const { slowMs } = this.#timings
+    this.#slow = setInterval(() => {
+      if (!this.#wasPaused && this.#arrivedBytes < leastBytesIn(slowMs))
+        this.fail(new StallError('ERR_SLOW', this.#arrivedBytes, slowMs))
+      this.#arrivedBytes = 0
+      this.#wasPaused = this.#paused
+    }, slowMs)
+    this.#head.resolve(new Response(this.#url, status, headers, this))
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.#error !== undefined) return
+    this.#stall?.refresh()
+    this.#arrivedBytes += chunk.length
+    this.#queuedBytes += chunk.length
+    this.#chunks.push(chunk)
+    if (!this.#paused && this.#queuedBytes >= HIGH_WATER_BYTES) {
+      this.#paused = this.#wasPaused = true
+      controller.pause()
+    }
+    this.#wake?.()
+  }
+
+  onResponseEnd(): void {
+    if (this.#error !== undefined) return
+    this.#isEnded = true
+    this.#settle()
+    this.#head.reject(new Error('the response ended before its head'))
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.fail(error)
+  }
+
+  #watch(): void {
+    const { stallMs } = this.#timings
+    clearTimeout(this.#stall)
+    this.#stall = setTimeout(
+      () => (this.#paused ? this.#stall?.refresh() : this.fail(new StallError('ERR_STALLED', 0, stallMs))),
+      stallMs
+    )
+  }
+
+  #resume(): void {
+    this.#paused = false
+    this.#stall?.refresh()
+    this.#controller?.resume()
+  }
+
+  #settle(): void {
+    clearTimeout(this.#stall)
+    clearInterval(this.#slow)
+    this.#signal?.removeEventListener('abort', this.#onAbort)
+    this.#wake?.()
+  }
+
+  readonly #onAbort = (): void => this.fail(this.#signal?.reason, true)
+}

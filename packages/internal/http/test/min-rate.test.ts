@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { leastBytesIn, MIN_BYTES_PER_SECOND, MinRate } from '../src/min-rate.ts'
+
+test('a rate is kept by bytes at the least rate, pauses included, and not by those of a drip', () => {
+  let nowMs = 0
+  const rate = new MinRate(() => nowMs)
+  expect(rate.keepsUpWith(0)).toBe(false)
+  nowMs = 1_000
+  expect(rate.keepsUpWith(MIN_BYTES_PER_SECOND - 1)).toBe(false)
+  expect(rate.keepsUpWith(1)).toBe(true)
+  // from there on anew: what came too fast before is no credit
+  nowMs = 61_000
+  expect(rate.keepsUpWith(leastBytesIn(60_000) - 1)).toBe(false)
+  nowMs = 62_000
+  expect(rate.keepsUpWith(1)).toBe(false)
+  rate.skip(1_000)
+  expect(rate.keepsUpWith(0)).toBe(true)
+})

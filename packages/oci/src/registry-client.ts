@@ -1,0 +1,87 @@
+import { BodyRangeError, HttpClient, type HttpClientOptions, RedirectError, type Response } from '@svc/internal-http'
+import { type DialPolicy, diskErrorOf, isRefusedAddress, policyOfNamer } from '@svc/internal-net'
+import { OciError } from './errors.ts'
+
+/** For a whole document; at a byte now and then an import would never end. */
+const DOCUMENT_MS = 120_000
+const MAX_REDIRECTS = 5
+
+/** One request to a registry, or to a server that it names. */
+export interface Call {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
+  readonly url: URL
+  /** What is sent to each URL, also along redirects, which a GET follows. */
+  readonly headers: (url: URL) => Readonly<Record<string, string>>
+  readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** HTTP with a registry, the storage that it redirects to, and its login server. */
+export class RegistryClient {
+  readonly #http: HttpClient
+  readonly #registry: string
+  #forOthers: Promise<DialPolicy> | undefined
+
+  /** @param registry `host` or `host:port` */
+  constructor(registry: string, options: HttpClientOptions) {
+    this.#registry = registry
+    this.#http = new HttpClient(options)
+  }
+
+  /** @throws OciError `E_UNAVAILABLE`; an error of our disk as it is; on abort the signal's reason */
+  async send({ method, url, headers, body, signal }: Call): Promise<Response> {
+    let at = url
+    try {
+      if (method !== 'GET')
+        return await this.#http.send({
+          method,
+          url,
+          headers: headers(url),
+          body,
+          signal,
+          policy: await this.policyOf(url)
+        })
+      const hop = async (next: URL) => {
+        at = next
+        return { headers: headers(next), policy: await this.policyOf(next) }
+      }
+      return (await this.#http.follow(url, { signal, redirects: MAX_REDIRECTS, hop })) as Response
+    } catch (cause) {
+      signal?.throwIfAborted()
+      throw unavailable(cause, `${at.host} cannot be reached`)
+    }
+  }
+
+  /** On whose word a URL is requested: the owner named the registry's own host, the registry all others. */
+  async policyOf(url: URL): Promise<DialPolicy> {
+    if (url.host === this.#registry) return 'owner'
+    return (this.#forOthers ??= policyOfNamer(this.#registry.replace(/:\d+$/, '')))
+  }
+
+  async close(): Promise<void> {
+    await this.#http.close()
+  }
+}
+
+/** A failure as one of the registry's; those of this package and of our disk are passed on. */
+export function unavailable(cause: unknown, what: string): unknown {
+  if (cause instanceof OciError || diskErrorOf(cause) !== undefined) return cause
+  const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown }
+  const text = isRefusedAddress(cause)
+    ? `${what}, since the registry names it: ${message}`
+    : cause instanceof RedirectError
+      ? `the registry redirects to ${message}, which is refused`
+      : cause instanceof BodyRangeError
+        ? `the registry ${message}`
+        : `${what}: ${typeof code === 'string' ? code : message}`
+  return new OciError('E_UNAVAILABLE', text, {}, cause)
+}
+
+/** Reads a small body. @throws OciError `E_UNAVAILABLE` when it exceeds `maxBytes` or the connection breaks */
+export async function readBody(response: Response, maxBytes: number, withinMs = DOCUMENT_MS): Promise<Uint8Array> {
+  try {
+    return await response.bytes(maxBytes, withinMs)
+  } catch (cause) {
+    throw unavailable(cause, `the response of ${response.url.host} cannot be read`)
+  }
+}
