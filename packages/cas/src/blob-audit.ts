@@ -1,21 +1,15 @@
 import { Gate } from '@svc/internal-concurrency'
 import { syncFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { notFound, openBlobFile, sizeOf } from './blob-reader.ts'
+import { blobPass } from './blob-pass.ts'
+import { notFound } from './blob-reader.ts'
 import { abortError, CasError, errnoOf, ioError, throwIfAborted } from './errors.ts'
 import { digestAt, SHARDS } from './layout.ts'
-import { SMALL_BYTES } from './publish.ts'
-import { type BlobPass, readTwice } from './read-twice.ts'
+import { readTwice } from './read-twice.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
 const LSTATS_AT_ONCE = 16
-
-interface AuditPass extends BlobPass {
-  readonly attachments: VerifyResult['attachments']
-  readonly dev: number
-  readonly ino: number
-}
 
 /** Lists and re-hashes the blobs of a disk store. */
 export class BlobAudit {
@@ -70,7 +64,7 @@ export class BlobAudit {
     const { layout } = this.#context
     const path = layout.blob(digest)
     try {
-      const pass = await readTwice(digest, path, () => this.#pass(digest, options, signal))
+      const pass = await readTwice(digest, path, () => blobPass(this.#context, digest, options, signal))
       const { sizeBytes, attachments } = pass
       if (pass.digest === digest) return { status: 'ok', sizeBytes, attachments }
       await this.#moveAside(digest, pass)
@@ -84,42 +78,6 @@ export class BlobAudit {
       if (error.code !== 'E_CORRUPT') throw error
       await this.#moveAside(digest, undefined)
       return { status: 'mismatched', sizeBytes: 0, attachments: {} }
-    }
-  }
-
-  /** Reads a blob's file once. @throws CasError `E_NOT_FOUND`, `E_CORRUPT` for what is no regular file, `E_IO` */
-  async #pass(
-    digest: Sha256Digest,
-    { attachments = [], onProgress }: VerifyOptions,
-    signal: AbortSignal
-  ): Promise<AuditPass> {
-    const { port, layout, threads } = this.#context
-    const path = layout.blob(digest)
-    const { thread, release } = await threads.takeBusy(signal)
-    try {
-      const { fd, sizeBytes, dev, ino } = await openBlobFile(port, digest, path)
-      const session = threads.nextSession()
-      const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
-      signal.addEventListener('abort', stop)
-      try {
-        throwIfAborted(signal)
-        const spec = { flat: true, attachments, sizeBytes }
-        const result = await thread.call(
-          'run',
-          { session, spec, fd, progress: onProgress !== undefined },
-          { onProgress }
-        )
-        onProgress?.(result.sizeBytes)
-        return { ...result, digest: result.digest!, fileBytes: sizeOf(port, fd, path), dev, ino }
-      } catch (error) {
-        await thread.call('drop', { session }).catch(() => undefined)
-        throw error
-      } finally {
-        signal.removeEventListener('abort', stop)
-        await port.close(fd).catch(() => undefined)
-      }
-    } finally {
-      release()
     }
   }
 
@@ -168,23 +126,14 @@ export class BlobAudit {
       let failure: unknown
       // A few more than there are threads, so that the next file is already open when a thread becomes free.
       const places = new Gate(this.#context.threads.hashThreads * 2, abortError)
-      const smallPlaces = new Gate(this.#context.threads.hashThreads * 48, abortError)
       const under = new Set<Promise<void>>()
-      const one = async ({ digest, sizeBytes }: BlobInfo): Promise<void> => {
+      const one = async (digest: Sha256Digest): Promise<void> => {
         let told = 0
         const onProgress = (done: number): void => {
           tell(done - told)
           told = done
         }
         try {
-          if (
-            sizeBytes < SMALL_BYTES &&
-            (await this.#context.threads.check({ path: this.#context.layout.blob(digest), digest }))
-          ) {
-            bytes += sizeBytes
-            blobs++
-            return tell(0)
-          }
           const { status } = await this.#verify(digest, { onProgress }, signal)
           if (status === 'missing') throw notFound(digest)
           if (status === 'mismatched') mismatched.push(digest)
@@ -199,10 +148,10 @@ export class BlobAudit {
         tell(0)
       }
       try {
-        for await (const info of this.list()) {
+        for await (const { digest } of this.list()) {
           if (signal.aborted) break
-          const leave = await (info.sizeBytes < SMALL_BYTES ? smallPlaces : places).enter()
-          const task = one(info).finally(() => {
+          const leave = await places.enter()
+          const task = one(digest).finally(() => {
             leave()
             under.delete(task)
           })

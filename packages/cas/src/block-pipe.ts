@@ -11,21 +11,15 @@ export const READ_BYTES = 1 << 20
 const BLOCKS = 6
 /** Wake the other side when this many blocks wait for it: a wake-up costs as much CPU as hashing 200 KiB. */
 const WORTH_WAKING = BLOCKS / 2
-/** The sender keeps blocks for itself, see {@link PipeSender.keep}, while this many wait for the taker. */
-const FAR_BEHIND = BLOCKS / 2
-/** Indexes of the control words; the lengths of the blocks follow, and then who keeps each. */
-const [SENT, TAKEN, TAKER_ASLEEP, SENDER_ASLEEP, LENGTHS, KEPT] = [0, 1, 2, 3, 4, 4 + BLOCKS] as const
-/** Values of the words from KEPT on. */
-const [NOBODY, TAKER, SENDER] = [0, 1, 2] as const
+/** Indexes of the control words; the lengths of the blocks follow. */
+const [SENT, TAKEN, TAKER_ASLEEP, SENDER_ASLEEP, LENGTHS] = [0, 1, 2, 3, 4] as const
 
 /**
  * Passes blocks from one thread to another: a ring buffer in shared memory, with messages only to wake a side that
- * sleeps. Both sides see every block; what is to be done once with each, the sender may do in the taker's place: both ask for it
- * (`keep`), and one of them gets it.
+ * sleeps.
  *
  * Invariants: `0 <= SENT - TAKEN <= BLOCKS`; only the sender raises SENT, only the taker raises TAKEN; a side sets its
- * ASLEEP flag before it checks once more and waits, so that no wake-up is lost; a block's KEPT word changes once, from NOBODY,
- * until the sender, which alone fills blocks, fills it again.
+ * ASLEEP flag before it checks once more and waits, so that no wake-up is lost.
  */
 export interface BlockPipe {
   readonly port: MessagePort
@@ -37,7 +31,7 @@ type Message = 'wake' | { readonly error: WireError }
 
 /** The shared memory of a pipe; the two ports are those of one MessageChannel. */
 export function newPipeMemory(): Omit<BlockPipe, 'port'> {
-  const control = new SharedArrayBuffer(4 * (KEPT + BLOCKS))
+  const control = new SharedArrayBuffer(4 * (LENGTHS + BLOCKS))
   new Int32Array(control)[TAKER_ASLEEP] = 1
   return { control, blocks: Array.from({ length: BLOCKS }, () => new SharedArrayBuffer(READ_BYTES)) }
 }
@@ -75,19 +69,8 @@ export class PipeSender {
   send(length: number): void {
     const sent = Atomics.load(this.#control, SENT)
     this.#control[LENGTHS + (sent % BLOCKS)] = length
-    Atomics.store(this.#control, KEPT + (sent % BLOCKS), NOBODY)
     Atomics.store(this.#control, SENT, sent + 1)
     if (this.#waiting() >= WORTH_WAKING) this.#wakeTaker()
-  }
-
-  /**
-   * True where the taker is far behind and has not kept the block that was sent last: it is the sender's now, and what is to be done
-   * once with it is the sender's to do.
-   */
-  keep(): boolean {
-    if (this.#waiting() < FAR_BEHIND) return false
-    const slot = (Atomics.load(this.#control, SENT) - 1) % BLOCKS
-    return Atomics.compareExchange(this.#control, KEPT + slot, NOBODY, SENDER) === NOBODY
   }
 
   /** Resolves when all blocks were taken. @throws the error that the taker failed with */
@@ -121,9 +104,6 @@ export class PipeSender {
   }
 }
 
-/** Takes a block. `keep`, to be called once at most, says whether what is to be done once with it is the taker's to do. */
-export type TakeBlock = (bytes: Uint8Array, keep: () => boolean) => void
-
 /**
  * The receiving end of a pipe. Yields to the event loop after each block; when `take` throws, all further blocks are
  * refused.
@@ -132,11 +112,11 @@ export class PipeTaker {
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #blocks: readonly Uint8Array[]
-  readonly #take: TakeBlock
+  readonly #take: (bytes: Uint8Array) => void
   readonly #yieldTurn: () => Promise<void>
   #closed = false
 
-  constructor(pipe: BlockPipe, take: TakeBlock, yieldTurn: () => Promise<void> = yieldToEventLoop) {
+  constructor(pipe: BlockPipe, take: (bytes: Uint8Array) => void, yieldTurn: () => Promise<void> = yieldToEventLoop) {
     this.#port = pipe.port
     this.#control = new Int32Array(pipe.control)
     this.#blocks = pipe.blocks.map((block) => new Uint8Array(block))
@@ -162,8 +142,7 @@ export class PipeTaker {
           continue
         }
         const slot = taken % BLOCKS
-        const keep = (): boolean => Atomics.compareExchange(this.#control, KEPT + slot, NOBODY, TAKER) === NOBODY
-        this.#take((this.#blocks[slot] as Uint8Array).subarray(0, this.#control[LENGTHS + slot]), keep)
+        this.#take((this.#blocks[slot] as Uint8Array).subarray(0, this.#control[LENGTHS + slot]))
         Atomics.store(this.#control, TAKEN, taken + 1)
         const left = Atomics.load(this.#control, SENT) - taken - 1
         if (left <= BLOCKS - WORTH_WAKING && Atomics.exchange(this.#control, SENDER_ASLEEP, 0) === 1) {

@@ -1,5 +1,6 @@
-import { constants, fstatSync } from 'node:fs'
+import { constants } from 'node:fs'
 import { errnoOf, ioError } from './errors.ts'
+import { identityOf, isSame } from './file-identity.ts'
 import type { FileIdentity } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
@@ -49,17 +50,14 @@ export class Snapshot {
 
   /** To be called before the source is cloned; undefined where a later write might go unnoticed. */
   static before(fd: number): Snapshot | undefined {
-    const stat = fstatSync(fd, { bigint: true })
+    const stat = identityOf(fd)
     const settledNs = BigInt(Date.now()) * 1_000_000n - SETTLED_NS
     return stat.mtimeNs <= settledNs && stat.ctimeNs <= settledNs ? new Snapshot(fd, stat) : undefined
   }
 
   /** Whether all that was read from the source since {@link before} is what its clone holds. */
   holds(): boolean {
-    const { dev, ino, size, mtimeNs, ctimeNs } = fstatSync(this.fd, { bigint: true })
-    const before = this.#before
-    const same = dev === before.dev && ino === before.ino && size === before.size
-    return same && mtimeNs === before.mtimeNs && ctimeNs === before.ctimeNs
+    return isSame(identityOf(this.fd), this.#before)
   }
 }
 

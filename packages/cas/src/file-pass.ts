@@ -1,7 +1,6 @@
 import { MessageChannel } from 'node:worker_threads'
 import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import type { Clone, Cloner } from './clone.ts'
-import { EarlySync } from './early-sync.ts'
 import { CasError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-thread.ts'
 import { requireRoom } from './publish.ts'
@@ -74,7 +73,7 @@ async function ofSnapshot<T>(read: () => Promise<T>): Promise<T | undefined> {
 
 /**
  * One thread reads, hashes and, if `isWritten`, writes; for a large file a second thread, if idle, computes the further
- * hashes and writes, and the first one writes what that one is behind with. Once this throws, both have stopped using the descriptor, and what was written is deleted.
+ * hashes and writes. Once this throws, both have stopped using the descriptor, and what was written is deleted.
  */
 async function pass(
   context: StoreContext,
@@ -87,10 +86,14 @@ async function pass(
   const attachments = options.attachments ?? []
   const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
   const session = threads.nextSession()
-  const written = isWritten ? part : undefined
-  const whole: SessionSpec = { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part: written }
+  const whole: SessionSpec = {
+    flat: true,
+    attachments,
+    sizeBytes,
+    maxBytes: sizeBytes,
+    part: isWritten ? part : undefined
+  }
   const busy: HashThread[] = [first]
-  const early = isWritten ? new EarlySync(context, part) : undefined
   let done: SessionResult | undefined
   const stop = (): void => busy.forEach((thread) => void thread.call('drop', { session }).catch(() => undefined))
   signal.addEventListener('abort', stop)
@@ -108,16 +111,11 @@ async function pass(
       throwIfAborted(signal)
       forward = { ...memory, port: port2 }
     }
-    const spec: SessionSpec =
-      forward === undefined ? whole : { ...whole, attachments: [], part: undefined, helpWrite: written }
-    const onProgress = (bytes: number): void => {
-      early?.advance(bytes)
-      options.onProgress?.(bytes)
-    }
+    const spec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
     const one = await first.call(
       'run',
       { session, spec, fd, forward, progress: true },
-      { transfer: forward === undefined ? [] : [forward.port], onProgress }
+      { transfer: forward === undefined ? [] : [forward.port], onProgress: options.onProgress }
     )
     if (second === undefined) done = one
     else {
@@ -125,24 +123,15 @@ async function pass(
       throwIfAborted(signal)
       done = await second.thread.call('finish', { session })
     }
-    await early?.end()
     const { attachments: attached, partFd } = done
-    if (isWritten && second !== undefined) requireAllWritten(one, done)
     return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
   } catch (error) {
     // Once this throws the caller may close the descriptor: both threads must have stopped using it.
-    await Promise.allSettled([early?.end(), ...busy.map((thread) => thread.call('drop', { session }))])
+    await Promise.allSettled(busy.map((thread) => thread.call('drop', { session })))
     if (done?.partFd !== undefined) await context.discardPart(done.partFd, part)
     throw error
   } finally {
     signal.removeEventListener('abort', stop)
     second?.release()
   }
-}
-
-/** Two threads share the writing: a block that neither wrote would be a hole in a file whose hash is right. */
-function requireAllWritten(one: SessionResult, other: SessionResult): void {
-  const writtenBytes = (one.writtenBytes ?? 0) + (other.writtenBytes ?? 0)
-  if (writtenBytes === one.sizeBytes) return
-  throw new CasError('E_THREAD', `${writtenBytes} bytes of a file of ${one.sizeBytes} were written`)
 }

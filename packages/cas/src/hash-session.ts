@@ -6,7 +6,6 @@ import { abortError, ioError } from './errors.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
-const OTHERS_PART = constants.O_WRONLY | constants.O_NOFOLLOW
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20
 
@@ -37,7 +36,6 @@ export class HashSession {
   readonly #spec: SessionSpec
   readonly #hasher: PassHasher
   #partFd: number | undefined
-  #writtenBytes = 0
   #dropped = false
   #failure: unknown
   #pumping: Promise<unknown> | undefined
@@ -58,12 +56,12 @@ export class HashSession {
         throw ioError(error, 'create part', spec.part)
       }
     }
-    if (from !== undefined) session.#from = new PipeTaker(from, (bytes, keep) => session.feed(bytes, keep))
+    if (from !== undefined) session.#from = new PipeTaker(from, (bytes) => session.feed(bytes))
     return session
   }
 
-  /** Takes the next bytes. After a failure no more are accepted. `isOurs` false: somebody else writes them to the part. */
-  feed(bytes: Uint8Array, isOurs: () => boolean = () => true): void {
+  /** Takes the next bytes. After a failure no more are accepted. */
+  feed(bytes: Uint8Array): void {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#dropped) throw abortError()
     try {
@@ -71,7 +69,7 @@ export class HashSession {
       const position = this.#hasher.sizeBytes
       if (maxBytes !== undefined && position + bytes.length > maxBytes) throw oversize(maxBytes)
       this.#hasher.update(bytes)
-      if (this.#partFd !== undefined && isOurs()) this.#write(this.#partFd, bytes, position, part)
+      if (this.#partFd !== undefined) this.#write(this.#partFd, bytes, position, part)
     } catch (error) {
       this.#failure = error
       throw error
@@ -84,7 +82,6 @@ export class HashSession {
     } catch (error) {
       throw ioError(error, 'write part', part)
     }
-    this.#writtenBytes += bytes.length
   }
 
   /** Reads a descriptor into the session; returns the number of bytes. */
@@ -96,7 +93,6 @@ export class HashSession {
 
   async #pump({ fd, start = 0, end, forward, onProgress }: PumpSource): Promise<number> {
     const sender = forward === undefined ? undefined : new PipeSender(forward)
-    const help = sender === undefined ? undefined : this.#openHelped()
     let position = start
     let told = start
     try {
@@ -114,8 +110,6 @@ export class HashSession {
         const bytes = block.subarray(0, count)
         sender?.send(count)
         this.feed(bytes)
-        // Of two threads, one that also writes is the slower one: this one does as much of it as makes them equal.
-        if (help !== undefined && sender?.keep() === true) this.#write(help, bytes, position, this.#spec.helpWrite)
         position += count
         if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
           told = position
@@ -129,21 +123,6 @@ export class HashSession {
       return position - start
     } finally {
       sender?.close()
-      closeQuietly(this.#port, help)
-    }
-  }
-
-  /**
-   * A descriptor of its own: the other session closes its descriptor when it is dropped, and its number may then belong to another
-   * file. What the system fails to write later is reported to the sync through the other one as well, which was open before.
-   * Undefined where there is nothing to help with, or it cannot be opened: the other session writes all of it then.
-   */
-  #openHelped(): number | undefined {
-    const part = this.#spec.helpWrite
-    try {
-      return part === undefined ? undefined : this.#port.openSync(part, OTHERS_PART)
-    } catch {
-      return undefined
     }
   }
 
@@ -154,8 +133,7 @@ export class HashSession {
     const partFd = this.#partFd
     this.#partFd = undefined
     this.#from?.close()
-    const isShared = this.#from !== undefined || this.#spec.helpWrite !== undefined
-    return { ...result, partFd, ...(isShared && { writtenBytes: this.#writtenBytes }) }
+    return { ...result, partFd }
   }
 
   /** Stops and cleans up; never throws. */
@@ -170,18 +148,13 @@ export class HashSession {
   }
 }
 
-/** What the system could not write is reported to the sync. */
-function closeQuietly(port: FilePort, fd: number | undefined): void {
+/** Closes and deletes a part file that is no longer needed. If that fails, the sweep at the next start deletes it. */
+export function discardPart(port: FilePort, fd: number | undefined, part: string | undefined): void {
   try {
     if (fd !== undefined) port.closeSync(fd)
   } catch {
     // The descriptor is released in any case.
   }
-}
-
-/** Closes and deletes a part file that is no longer needed. If that fails, the sweep at the next start deletes it. */
-export function discardPart(port: FilePort, fd: number | undefined, part: string | undefined): void {
-  closeQuietly(port, fd)
   try {
     if (part !== undefined) port.unlinkSync(part)
   } catch {

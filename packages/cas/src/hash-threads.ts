@@ -1,31 +1,13 @@
 import { availableParallelism } from 'node:os'
 import { Gate, type Release } from '@svc/internal-concurrency'
-import type { FilePort, FilePortModule } from '@svc/internal-files'
-import type { Sha256Digest } from '@svc/ref'
-import { openBlobFile, sizeOf } from './blob-reader.ts'
-import { abortError, throwIfAborted } from './errors.ts'
+import type { FilePortModule } from '@svc/internal-files'
+import { Batch } from './batch.ts'
+import { abortError } from './errors.ts'
 import { HashThread } from './hash-thread.ts'
-import type { BlobPass } from './read-twice.ts'
-import { ThreadBatch } from './thread-batch.ts'
-import type {
-  CommitItem,
-  CommitOutcome,
-  NamedRun,
-  SmallCheck,
-  SmallRun,
-  SmallRunOutcome,
-  ThreadData
-} from './thread-protocol.ts'
+import type { CommitItem, CommitOutcome, NamedOutcome, NamedRun, ThreadData } from './thread-protocol.ts'
 
 /** The more are synced together, the fewer commits of the file system's journal they take. */
 const MAX_COMMITS = 256
-const MAX_SMALL = 32
-/**
- * Threads that only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. Each
- * costs CPU to start: with eight of them, 1,000 files of 10 KiB took 1.1 s of CPU on tmpfs instead of 0.4, and were no
- * faster on ext4 (measured). The second one starts where the first is kept waiting by the disk.
- */
-const COMMIT_THREADS = 2
 /**
  * All threads give way to the event loop, which needs little but soon: on two full cores it waited for several slices of
  * the others, 12 ms at a time, when these had its priority or nearly. At these distances it is let in soon; larger ones let it in no
@@ -38,9 +20,10 @@ const NICE = 10
 /** Session numbers are unique in the process, since a thread may serve one store after another. */
 let nextSession = 1
 
-/** The store's threads: `hashThreads` of them read, hash and write; others sync and publish. */
+/** The store's threads: `hashThreads` of them read, hash and write; two more sync and publish. */
 export class HashThreads {
   readonly #hash: readonly HashThread[]
+  /** They only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. */
   readonly #commit: readonly HashThread[]
   /**
    * Hashes bytes as they arrive over the network, before the others: somebody waits for the hash when the last byte is
@@ -48,9 +31,7 @@ export class HashThreads {
    */
   readonly #follower: HashThread
   readonly #passGate: Gate
-  readonly #commits: ThreadBatch<HashThread, CommitItem, CommitOutcome>
-  readonly #runs: ThreadBatch<HashThread, SmallRun, SmallRunOutcome>
-  readonly #checks: ThreadBatch<HashThread, SmallCheck, boolean>
+  readonly #commits: Batch<HashThread, CommitItem, CommitOutcome>
 
   /** `root` is the store's. */
   constructor(root: string, filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
@@ -58,20 +39,14 @@ export class HashThreads {
       throw new RangeError('hashThreads is a number from 1 to 64')
     const data: ThreadData = { filePort, nice: NICE }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
-    this.#commit = Array.from({ length: COMMIT_THREADS }, () => new HashThread(data))
+    this.#commit = [new HashThread(data), new HashThread(data)]
     this.#follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
     // Two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
-    this.#commits = new ThreadBatch(this.#commit, { maxItems: MAX_COMMITS, joined: 1 }, (thread, items) => {
+    this.#commits = new Batch(this.#commit, MAX_COMMITS, (thread, items) => {
       const transfer = items.flatMap(({ bytes }) => (bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]))
       return thread.call('commit', { root, items }, { transfer })
     })
-    this.#runs = new ThreadBatch(this.#hash, { maxItems: MAX_SMALL }, (thread, items) =>
-      thread.call('runSmall', { items })
-    )
-    this.#checks = new ThreadBatch(this.#hash, { maxItems: MAX_SMALL }, (thread, items) =>
-      thread.call('check', { items })
-    )
   }
 
   get hashThreads(): number {
@@ -123,53 +98,11 @@ export class HashThreads {
     return this.#commits.add(item)
   }
 
-  /** A whole pass over a small file. It cannot be interrupted; a failed one leaves nothing behind. */
-  runSmall(item: SmallRun): Promise<SmallRunOutcome> {
-    return this.#runs.add(item)
-  }
-
-  /** Whole passes over small files that the thread opens; as {@link runSmall}. */
-  async runNamed(run: NamedRun, signal?: AbortSignal): Promise<readonly SmallRunOutcome[]> {
+  /** Whole passes over small files that a thread opens. They cannot be interrupted; a failed one leaves nothing behind. */
+  async runNamed(run: NamedRun, signal?: AbortSignal): Promise<readonly NamedOutcome[]> {
     const { thread, release } = await this.takeBusy(signal)
     try {
-      return await thread.call('runNamed', run, { transfer: [run.identities.buffer as ArrayBuffer] })
-    } finally {
-      release()
-    }
-  }
-
-  /** Whether a small blob's file matches its digest. False only means that it needs a closer look. */
-  check(item: SmallCheck): Promise<boolean> {
-    return this.#checks.add(item)
-  }
-
-  /**
-   * One pass over a blob's file, read to its end whatever its size. For large files, since it can be aborted.
-   * @throws CasError `E_IO`, `E_CORRUPT`, `E_NOT_FOUND`, `E_ABORTED`
-   */
-  async hashFile(
-    port: FilePort,
-    file: { readonly digest: Sha256Digest; readonly path: string },
-    signal: AbortSignal
-  ): Promise<BlobPass> {
-    const { thread, release } = await this.takeBusy(signal)
-    const session = this.nextSession()
-    const stop = (): void => void thread.call('drop', { session }).catch(() => undefined)
-    try {
-      const { fd } = await openBlobFile(port, file.digest, file.path)
-      try {
-        signal.addEventListener('abort', stop)
-        throwIfAborted(signal)
-        const spec = { flat: true, attachments: [] }
-        const { digest, sizeBytes } = await thread.call('run', { session, spec, fd, progress: false })
-        return { digest: digest!, sizeBytes, fileBytes: sizeOf(port, fd, file.path) }
-      } catch (error) {
-        await thread.call('drop', { session }).catch(() => undefined)
-        throw error
-      } finally {
-        signal.removeEventListener('abort', stop)
-        await port.close(fd).catch(() => undefined)
-      }
+      return await thread.call('runNamed', run)
     } finally {
       release()
     }

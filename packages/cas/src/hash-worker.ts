@@ -1,20 +1,12 @@
 import { workerData } from 'node:worker_threads'
-import { type FilePort, loadFilePort } from '@svc/internal-files'
+import { loadFilePort } from '@svc/internal-files'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
-import { OPEN_BLOB } from './blob-reader.ts'
 import { commitParts } from './commit.ts'
-import { CasError, encodeError, threadErrors } from './errors.ts'
+import { CasError, threadErrors } from './errors.ts'
 import { HashSession } from './hash-session.ts'
 import { layoutOf } from './layout.ts'
 import { runNamed } from './named-run.ts'
-import type {
-  SessionResult,
-  SmallCheck,
-  SmallRun,
-  SmallRunOutcome,
-  ThreadData,
-  ThreadOperations
-} from './thread-protocol.ts'
+import type { SessionResult, ThreadData, ThreadOperations } from './thread-protocol.ts'
 
 // The code that runs in a `HashThread`. Operations of different sessions interleave; messages of one session are
 // answered in order, because the sender awaits every answer that matters before it sends the next message.
@@ -34,44 +26,6 @@ function finish(id: number): SessionResult {
   const result = sessionOf(id).finish()
   sessions.delete(id)
   return result
-}
-
-async function runSmall(port: FilePort, { spec, source }: SmallRun): Promise<SmallRunOutcome> {
-  let session: HashSession | undefined
-  try {
-    session = await HashSession.begin(port, spec)
-    await session.pump({ fd: source.fd })
-    return { result: session.finish() }
-  } catch (error) {
-    await session?.drop()
-    return { error: encodeError(error) }
-  }
-}
-
-/** Also false for a file that cannot be opened or read: the caller then verifies it alone and gets the error. */
-async function check(port: FilePort, { path, digest }: SmallCheck): Promise<boolean> {
-  try {
-    const fd = port.openSync(path, OPEN_BLOB)
-    try {
-      if (!port.fstatSync(fd).isFile()) return false
-      const session = await HashSession.begin(port, { flat: true, attachments: [] })
-      await session.pump({ fd })
-      return session.finish().digest === digest
-    } finally {
-      port.closeSync(fd)
-    }
-  } catch {
-    return false
-  }
-}
-
-async function inTurn<Item, Outcome>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<Outcome>
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = []
-  for (const item of items) outcomes.push(await work(item))
-  return outcomes
 }
 
 serveCalls<ThreadOperations>(
@@ -98,14 +52,6 @@ serveCalls<ThreadOperations>(
       const found = sessions.get(session)
       sessions.delete(session)
       await found?.drop()
-    },
-    runSmall: async ({ items }) => {
-      const port = await loading
-      return inTurn(items, (item) => runSmall(port, item))
-    },
-    check: async ({ items }) => {
-      const port = await loading
-      return inTurn(items, (item) => check(port, item))
     },
     runNamed: async (run) => runNamed(await loading, run),
     commit: async ({ root, items }) => commitParts(await loading, layoutOf(root), items)

@@ -2,31 +2,23 @@ import { hash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex } from '@svc/ref'
 import { Cloner } from './clone.ts'
-import { EarlySync } from './early-sync.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import { filePass } from './file-pass.ts'
 import type { HashThread } from './hash-thread.ts'
 import { randomId } from './layout.ts'
-import { packIdentities } from './named-file.ts'
 import { PassHasher } from './pass-hasher.ts'
-import { publish, requireRoom, SMALL_BYTES } from './publish.ts'
+import { publish, requireRoom } from './publish.ts'
 import { Pull } from './pull.ts'
-import type {
-  ByteSource,
-  FileSource,
-  HashResult,
-  IngestNamedOptions,
-  IngestOptions,
-  IngestResult,
-  NamedFileSource
-} from './store.ts'
+import type { ByteSource, IngestNamedOptions, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
 import type { StoreContext } from './store-context.ts'
-import type { NamedRun, SessionResult, SessionSpec } from './thread-protocol.ts'
+import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Streams up to this size are hashed in place, without a thread, in at most 0.15 ms. */
 const INLINE_BYTES = 256 << 10
 const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
+/** Larger files are opened by their caller. */
+const MAX_NAMED_BYTES = 4 << 20
 /** Small files that one message brings to a thread, and that are published together. */
 const MAX_NAMED = 64
 
@@ -41,8 +33,6 @@ function casErrorOf(error: unknown): CasError {
   if (error instanceof CasError) return error
   throw error
 }
-
-const isFile = (source: ByteSource): source is FileSource => 'fd' in source
 
 /** Takes bytes into a disk store: streams and files are hashed, checked and published. */
 export class Ingestor {
@@ -63,11 +53,7 @@ export class Ingestor {
 
   async ingest(source: ByteSource, options: IngestOptions): Promise<IngestResult> {
     return this.#context.run(options.signal, (signal) =>
-      isFile(source)
-        ? this.#file(source.fd, options, signal)
-        : 'path' in source
-          ? this.#named(source, options, signal)
-          : this.#stream(source, options, signal)
+      'fd' in source ? this.#file(source.fd, options, signal) : this.#stream(source, options, signal)
     )
   }
 
@@ -76,22 +62,14 @@ export class Ingestor {
     try {
       const sizeBytes = this.#sourceSize(fd, options)
       const part = this.#context.layout.part(randomId())
-      const { partFd, ...result } =
-        sizeBytes < SMALL_BYTES
-          ? await this.#smallFilePass({ fd }, part, sizeBytes, options)
-          : await filePass(this.#context, this.#cloner, { fd, part, sizeBytes }, options, signal)
+      const file = { fd, part, sizeBytes }
+      const { partFd, ...result } = await filePass(this.#context, this.#cloner, file, options, signal)
       options.onProgress?.(result.sizeBytes)
       // Passing the size refuses a file that shrank or grew while it was read.
       return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
     } finally {
       leave()
     }
-  }
-
-  async #named(source: NamedFileSource, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    const [outcome] = await this.#runNamed([source], options, signal)
-    if (outcome instanceof CasError) throw outcome
-    return outcome!
   }
 
   /** Each file of the result is that at its index in `sources`. @throws CasError as {@link DiskBlobStore.ingestNamed} */
@@ -112,11 +90,11 @@ export class Ingestor {
   /** One thread reads, hashes and writes the files, one message for all; others publish them together. */
   async #runNamed(
     sources: readonly NamedFileSource[],
-    options: IngestOptions,
+    options: IngestNamedOptions,
     signal: AbortSignal
   ): Promise<readonly (IngestResult | CasError)[]> {
     for (const { identity } of sources) {
-      if (identity.size < SMALL_BYTES) continue
+      if (identity.size < MAX_NAMED_BYTES) continue
       const sizeBytes = Number(identity.size)
       throw new CasError('E_RANGE', `a file of ${sizeBytes} bytes is opened by its caller`, { sizeBytes })
     }
@@ -124,22 +102,18 @@ export class Ingestor {
     try {
       const { layout, threads, delaysBlocks: writeEarly } = this.#context
       const { attachments = [] } = options
-      const parts = sources.map(() => layout.part(randomId()))
-      const run: NamedRun = {
-        paths: sources.map(({ path }) => path),
-        identities: packIdentities(sources.map(({ identity }) => identity)),
-        parts,
-        attachments,
-        writeEarly
-      }
-      const outcomes = await threads.runNamed(run, signal)
+      const files = sources.map(({ path, identity: { dev, ino, size, mtimeNs, ctimeNs } }) => ({
+        path,
+        identity: { dev, ino, size, mtimeNs, ctimeNs },
+        part: layout.part(randomId())
+      }))
+      const outcomes = await threads.runNamed({ files, attachments, writeEarly }, signal)
       return await allOf(
         outcomes.map(async (outcome, i) => {
           if ('error' in outcome) return decodeError(outcome.error)
           const { partFd, ...result } = outcome.result
-          options.onProgress?.(result.sizeBytes)
           const hashed = { ...result, digest: result.digest! }
-          return publish(this.#context, hashed, { part: parts[i]!, partFd }, options, signal).catch(casErrorOf)
+          return publish(this.#context, hashed, { part: files[i]!.part, partFd }, options, signal).catch(casErrorOf)
         })
       )
     } finally {
@@ -167,25 +141,6 @@ export class Ingestor {
       )
     }
     return sizeBytes
-  }
-
-  /** Too short to be worth interrupting: an abort is noticed before the commit. */
-  async #smallFilePass(
-    source: FileSource,
-    part: string,
-    sizeBytes: number,
-    options: IngestOptions
-  ): Promise<HashResult & { readonly partFd: number | undefined }> {
-    const spec: SessionSpec = {
-      flat: true,
-      attachments: options.attachments ?? [],
-      sizeBytes,
-      maxBytes: sizeBytes,
-      part
-    }
-    const outcome = await this.#context.threads.runSmall({ spec, source })
-    if ('error' in outcome) throw decodeError(outcome.error)
-    return { ...outcome.result, digest: outcome.result.digest! }
   }
 
   /**
@@ -253,8 +208,6 @@ export class Ingestor {
     spec: SessionSpec & { readonly part: string },
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<SessionResult> {
-    const early = new EarlySync(this.#context, spec.part)
-    let done: SessionResult | undefined
     try {
       await thread.call('begin', { session, spec })
       const blocks = Array.from({ length: STREAM_BLOCKS }, () => new SharedArrayBuffer(STREAM_BLOCK_BYTES))
@@ -271,16 +224,12 @@ export class Ingestor {
         const answer = thread.call('feed', { session, block, length })
         answer.catch(() => undefined)
         answers[index] = answer
-        early.advance(pull.bytesTaken)
         onProgress?.(pull.bytesTaken)
       }
       await Promise.all(answers)
-      done = await thread.call('finish', { session })
-      await early.end()
-      return done
+      return await thread.call('finish', { session })
     } catch (error) {
-      await Promise.allSettled([early.end(), thread.call('drop', { session })])
-      if (done !== undefined) await this.#context.discardPart(done.partFd, spec.part)
+      await thread.call('drop', { session }).catch(() => undefined)
       throw error
     }
   }

@@ -1,7 +1,6 @@
 import { nodeFilePort } from '@svc/internal-files'
-import { NamedFile } from './named-file.ts'
 import { Pull } from './pull.ts'
-import type { ByteSource, NamedFileSource } from './store.ts'
+import type { ByteSource } from './store.ts'
 
 const CHUNK_BYTES = 256 << 10
 
@@ -14,8 +13,7 @@ export function readSource(
   sizeBytes: number | undefined,
   signal: AbortSignal
 ): Promise<Uint8Array> {
-  if ('fd' in source) return readDescriptor(source.fd, sizeBytes, signal)
-  return 'path' in source ? readNamed(source, sizeBytes, signal) : readStream(source, sizeBytes, signal)
+  return 'fd' in source ? readDescriptor(source.fd, sizeBytes, signal) : readStream(source, sizeBytes, signal)
 }
 
 async function readDescriptor(fd: number, sizeBytes: number | undefined, signal: AbortSignal): Promise<Uint8Array> {
@@ -42,20 +40,5 @@ async function readStream(
   } catch (error) {
     pull.breakOff()
     throw error
-  }
-}
-
-async function readNamed(
-  source: NamedFileSource,
-  sizeBytes: number | undefined,
-  signal: AbortSignal
-): Promise<Uint8Array> {
-  const file = NamedFile.open(nodeFilePort, source)
-  try {
-    const bytes = await readDescriptor(file.fd, sizeBytes ?? Number(source.identity.size), signal)
-    file.check()
-    return bytes
-  } finally {
-    file.close()
   }
 }

@@ -3,13 +3,21 @@ import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
 import { CasError, closedError, ioError } from './errors.ts'
-import { formatJournal } from './journal.ts'
-import type { PartialRemains, PartialSetup } from './partial-setup.ts'
+import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
 import { publish } from './publish.ts'
-import type { ByteRanges, HashResult, IngestOptions, IngestResult, PartialBlob } from './store.ts'
-import { checkExpected } from './store-context.ts'
+import type {
+  ByteRanges,
+  HashResult,
+  IngestOptions,
+  IngestResult,
+  PartialBlob,
+  PartialKey,
+  PartialOptions
+} from './store.ts'
+import { checkExpected, type StoreContext } from './store-context.ts'
 import type { SessionResult } from './thread-protocol.ts'
+import type { Unsynced } from './unsynced.ts'
 
 /**
  * Bytes until the next checkpoint: as many as the journal has, within these bounds. So a kill in the first seconds of a fast
@@ -17,6 +25,29 @@ import type { SessionResult } from './thread-protocol.ts'
  */
 const MIN_CHECKPOINT_BYTES = 8 << 20
 const MAX_CHECKPOINT_BYTES = 64 << 20
+
+/** A released partial, which the next holder of its key opens again. */
+export interface PartialRemains {
+  readonly id: string
+  readonly journal: Journal
+}
+
+export interface PartialSetup {
+  readonly context: StoreContext
+  readonly id: string
+  readonly fd: number
+  readonly key: PartialKey
+  readonly ranges: ByteRanges
+  readonly options: PartialOptions
+  /** Longest time until written bytes are in the journal. */
+  readonly checkpointMs: number
+  /** Of the store. */
+  readonly unsynced: Unsynced
+  /** Called when bytes were written or taken back. */
+  readonly onChange: () => void
+  /** Called once, at the end: releases the key and records what can be resumed. */
+  readonly onEnd: (remains: PartialRemains | undefined) => void
+}
 
 /**
  * A part file under construction.
@@ -104,21 +135,14 @@ export class DiskPartialBlob implements PartialBlob {
     await this.#setup.unsynced.room()
   }
 
-  markWritten(
-    start: number,
-    end: number,
-    hashes?: Readonly<Record<string, Uint8Array>>,
-    bytes?: Uint8Array
-  ): Promise<void> | undefined {
+  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): Promise<void> | undefined {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
     for (const blocks of this.#blocks) blocks.check(start, end, hashes?.[blocks.name])
     // They were declared before, so the hashes may be those of the earlier bytes.
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
-    const held = bytes?.length === end - start ? this.#prefix.hold(start, bytes) : undefined
     this.#mark(start, end, hashes)
-    const room = this.#setup.unsynced.room()
-    return held === undefined ? room : room === undefined ? held : Promise.all([held, room]).then(() => undefined)
+    return this.#setup.unsynced.room()
   }
 
   unmark(start: number, end: number): void {
@@ -128,7 +152,6 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges.remove(start, end)
     this.#verified = undefined
     if (start < this.#prefix.target) this.#prefix.restart()
-    else this.#prefix.letGo(start, end)
     for (const blocks of this.#blocks) blocks.forget(start, end)
     this.#prefix.advance(this.#ranges.prefixEnd)
     this.#setup.onChange()

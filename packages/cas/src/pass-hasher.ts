@@ -31,8 +31,8 @@ export const oversize = (expectedSizeBytes: number): CasError =>
 /** By module: even a repeated `import()` costs a tenth of hashing a small file. */
 const factories = new Map<string, StreamHasherFactory>()
 
-/** Loads the attachments' modules, for {@link startAttached}. @throws CasError `E_ATTACHMENT` */
-export async function loadAttached(attachments: readonly HashAttachment[]): Promise<void> {
+/** @throws CasError `E_ATTACHMENT` */
+async function loadAttached(attachments: readonly HashAttachment[]): Promise<void> {
   for (const { name, module } of attachments) {
     if (factories.has(module)) continue
     try {
@@ -44,7 +44,7 @@ export async function loadAttached(attachments: readonly HashAttachment[]): Prom
 }
 
 /** The attached hashes of one pass; their modules are loaded. @throws CasError `E_ATTACHMENT` */
-export function startAttached(attachments: readonly HashAttachment[], sizeBytes: number | undefined): AttachedHashers {
+function startAttached(attachments: readonly HashAttachment[], sizeBytes: number | undefined): AttachedHashers {
   const attached: [string, StreamHasher][] = []
   for (const { name, module, options } of attachments) {
     try {

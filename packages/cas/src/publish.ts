@@ -1,12 +1,13 @@
 import type { Sha256Digest } from '@svc/ref'
+import { blobPass } from './blob-pass.ts'
 import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import { readTwice } from './read-twice.ts'
 import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
 
-/** Smaller files are sent to a thread in batches. */
-export const SMALL_BYTES = 4 << 20
+/** Parts from this size on are synced before their turn to be published comes: a disk may take long. */
+const SYNC_FIRST_BYTES = 4 << 20
 /** Free space is checked in advance from this size on; smaller blobs simply fail. */
 const ROOM_BYTES = 16 << 20
 
@@ -37,6 +38,8 @@ export async function publish(
   try {
     checkExpected(result, options)
     await options.accept?.(result)
+    if ('partFd' in from && from.partFd !== undefined && sizeBytes >= SYNC_FIRST_BYTES)
+      await context.datasync(from.partFd, from.part)
 
     // While this lock is held, nobody else creates, moves or looks up the blob's name.
     const release = await digestLocks.acquire(digest, signal)
@@ -46,7 +49,7 @@ export async function publish(
       context.guard.requireRoot()
 
       // A thread syncs the file, links the name and syncs the folder: commit.ts.
-      const existing = notDurable.has(digest) ? await successor(context, digest, sizeBytes, signal) : 'keep'
+      const existing = notDurable.has(digest) ? await successor(context, digest, signal) : 'keep'
       const item: CommitItem = { ...from, digest, sizeBytes, existing }
       holdsPart = false
       let outcome = await threads.commit(item)
@@ -54,7 +57,7 @@ export async function publish(
       // A file of that name exists. If it is sound it stays; a corrupt one goes to quarantine, and these bytes replace it.
       if (outcome.state === 'exists' && !outcome.same) {
         holdsPart = 'partFd' in from
-        if (!(await isSound(context, digest, sizeBytes, signal))) {
+        if (!(await isSound(context, digest, signal))) {
           holdsPart = false
           const bytes = outcome.bytes
           outcome = await threads.commit({ ...item, ...(bytes && { bytes }), existing: 'set-aside' })
@@ -79,11 +82,10 @@ export async function publish(
 async function successor(
   context: StoreContext,
   digest: Sha256Digest,
-  sizeBytes: number,
   signal: AbortSignal
 ): Promise<CommitItem['existing']> {
   try {
-    return (await isSound(context, digest, sizeBytes, signal)) ? 'replace' : 'set-aside'
+    return (await isSound(context, digest, signal)) ? 'replace' : 'set-aside'
   } catch (error) {
     if (error instanceof CasError && error.code === 'E_NOT_FOUND') return 'keep'
     throw error
@@ -94,17 +96,9 @@ async function successor(
  * Whether the existing blob's file still matches its digest. The digest's lock must be held. @throws CasError
  * `E_ABORTED`; `E_IO` where the disk does not say: the file stays then
  */
-async function isSound(
-  { port, layout, threads }: StoreContext,
-  digest: Sha256Digest,
-  sizeBytes: number,
-  signal: AbortSignal
-): Promise<boolean> {
-  const path = layout.blob(digest)
-  // False only means that it needs a closer look.
-  if (sizeBytes < SMALL_BYTES && (await threads.check({ path, digest }))) return true
+async function isSound(context: StoreContext, digest: Sha256Digest, signal: AbortSignal): Promise<boolean> {
   try {
-    const pass = await readTwice(digest, path, () => threads.hashFile(port, { digest, path }, signal))
+    const pass = await readTwice(digest, context.layout.blob(digest), () => blobPass(context, digest, {}, signal))
     return pass.digest === digest
   } catch (error) {
     throwIfAborted(signal)

@@ -72,9 +72,8 @@ export class StoreContext {
   }
 
   /**
-   * Syncs a part file that is still being written. One at a time, in the process's I/O pool, of which a slow disk thus takes one
-   * thread; a publication, which somebody waits for, has threads of its own. A thread for these syncs cost each process 60 ms of CPU
-   * to start, with the first large file (measured). Left out where it `isWanted` no more when its turn comes.
+   * Syncs a part file ahead of its publication. One at a time, in the process's I/O pool, of which a slow disk thus takes one thread.
+   * Left out where it `isWanted` no more when its turn comes.
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */
   datasync(fd: number, part: string, isWanted = (): boolean => true): Promise<void> {

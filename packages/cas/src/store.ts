@@ -105,8 +105,8 @@ export interface NamedFileSource {
 }
 /** Options for many small files at a time: what concerns one file alone is left out. */
 export type IngestNamedOptions = Pick<IngestOptions, 'accept' | 'attachments' | 'signal'>
-/** Bytes to ingest: chunks of any size, an open file, or a small file known by its identity. */
-export type ByteSource = AsyncIterable<Uint8Array> | FileSource | NamedFileSource
+/** Bytes to ingest: chunks of any size, or an open file. */
+export type ByteSource = AsyncIterable<Uint8Array> | FileSource
 
 /**
  * The key of a resumable partial blob, which stays the same across restarts, renames and new URLs. `key` is e.g. the
@@ -143,16 +143,10 @@ export interface PartialBlob {
    * For writers that use `fd` themselves, such as the worker threads of a swarm engine: declares `[start, end)` as
    * written. `hashes`, keyed by the name of an attachment with `blocks`, are the hashes of all whole blocks in the
    * range, computed from the very bytes that were written. They are trusted and not computed again. `E_RANGE` for the
-   * wrong number of hashes. `bytes` are the very bytes that were written, in shared memory: the store may hash them
-   * there instead of reading the file, and then returns a promise. They must not change until it resolves. It also returns one
-   * where `write` would wait: the writer should not go on before. It never rejects.
+   * wrong number of hashes. Returns a promise where `write` would wait: the writer should not go on before it resolves. It never
+   * rejects.
    */
-  markWritten(
-    start: number,
-    end: number,
-    hashes?: Readonly<Record<string, Uint8Array>>,
-    bytes?: Uint8Array
-  ): Promise<void> | undefined
+  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): Promise<void> | undefined
   /** Forgets `[start, end)` because those bytes turned out wrong. Restarts the prefix hash if it had passed them. */
   unmark(start: number, end: number): void
   /** Reads bytes that were written. */

@@ -2,7 +2,7 @@ import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
 import type { WireError } from './errors.ts'
-import type { FileSource, HashAttachment } from './store.ts'
+import type { FileIdentity, HashAttachment } from './store.ts'
 
 export interface ThreadData {
   readonly filePort: FilePortModule | undefined
@@ -20,8 +20,6 @@ export interface SessionSpec {
   /** More bytes are refused at once: `E_SIZE_MISMATCH`. */
   readonly maxBytes?: number | undefined
   readonly part?: string | undefined
-  /** The part of the session that the blocks are forwarded to: where that one is behind, this one writes them. */
-  readonly helpWrite?: string | undefined
 }
 
 export interface SessionResult {
@@ -30,8 +28,6 @@ export interface SessionResult {
   readonly attachments: Record<string, Uint8Array>
   /** The part's open descriptor; the receiver of the result closes it. */
   readonly partFd: number | undefined
-  /** Bytes that this session wrote to the part, where two write to it. */
-  readonly writtenBytes?: number | undefined
 }
 
 /** A part file to publish as a blob. The thread closes and removes it, unless the outcome is `exists`. */
@@ -60,28 +56,14 @@ export type CommitOutcome =
   /** `nameStays`: the name could not be removed again, although its folder may not be durable. */
   | { readonly state: 'failed'; readonly error: WireError; readonly nameStays: boolean }
 
-/** A pass over a small file, in one message. */
-export interface SmallRun {
-  readonly spec: SessionSpec
-  readonly source: FileSource
-}
-/** Passes over small files that the thread opens, in one message that holds no object for each of them. */
+/** Passes over small files that the thread opens, in one message. */
 export interface NamedRun {
-  readonly paths: readonly string[]
-  /** As `packIdentities` makes them. */
-  readonly identities: BigInt64Array
-  /** The part files to write, one for each. */
-  readonly parts: readonly string[]
+  readonly files: readonly { readonly path: string; readonly identity: FileIdentity; readonly part: string }[]
   readonly attachments: readonly HashAttachment[]
   /** See `early-write.ts`. */
   readonly writeEarly: boolean
 }
-export type SmallRunOutcome = { readonly result: SessionResult } | { readonly error: WireError }
-
-export interface SmallCheck {
-  readonly path: string
-  readonly digest: Sha256Digest
-}
+export type NamedOutcome = { readonly result: SessionResult } | { readonly error: WireError }
 
 /** The requests and responses of a thread's operations. */
 export interface ThreadOperations {
@@ -112,9 +94,7 @@ export interface ThreadOperations {
   }
   /** Discards a session: stops its pump, deletes its part. */
   drop: { request: { session: number }; response: void }
-  runSmall: { request: { items: SmallRun[] }; response: SmallRunOutcome[] }
-  check: { request: { items: SmallCheck[] }; response: boolean[] }
-  runNamed: { request: NamedRun; response: SmallRunOutcome[] }
+  runNamed: { request: NamedRun; response: NamedOutcome[] }
   /** `root` is the store's. */
   commit: { request: { root: string; items: CommitItem[] }; response: CommitOutcome[] }
 }

@@ -16,7 +16,7 @@ const ways: readonly {
   readonly name: string
   readonly bytes: Uint8Array
   readonly key?: PartialKey
-  take(store: BlobStore, folder: string): Promise<unknown>
+  take(store: DiskBlobStore, folder: string): Promise<unknown>
 }[] = [
   { name: 'a small stream', bytes: small, take: (store) => store.ingest(chunksOf(small, 1000)) },
   { name: 'a large stream', bytes: large, take: (store) => store.ingest(chunksOf(large, 100_000)) },
@@ -24,11 +24,12 @@ const ways: readonly {
   {
     name: 'a small file by its name',
     bytes: large,
-    take: (store, folder) => {
+    take: async (store, folder) => {
       const path = `${folder}/named`
       writeFileSync(path, large)
       const { dev, ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true })
-      return store.ingest({ path, identity: { dev, ino, size, mtimeNs, ctimeNs } })
+      const [outcome] = await store.ingestNamed([{ path, identity: { dev, ino, size, mtimeNs, ctimeNs } }])
+      if (outcome instanceof CasError) throw outcome
     }
   },
   {

@@ -22,10 +22,9 @@ export interface FileWriter {
   /**
    * `[start, end)`, a piece, was written through `fd` or `write` and is verified. `leaves` are the hashes of its blocks
    * (32 bytes per 16 KiB), proven by the piece's hash: a storage that keeps them need not hash the bytes again.
-   * `bytes` is the piece in the engine's shared memory. It stays unchanged until this returns, or until the returned
-   * promise settles: a storage that hashes the bytes there need not read the file.
+   * Until the returned promise settles the engine keeps the memory of the piece, so that it fetches no faster than the storage takes.
    */
-  markWritten(start: number, end: number, leaves: Uint8Array, bytes: Uint8Array): Promise<void> | undefined | void
+  markWritten(start: number, end: number, leaves: Uint8Array): Promise<void> | undefined | void
   /** `[start, end)` is not valid after all. */
   unmark(start: number, end: number): void
 }

@@ -148,7 +148,7 @@ const watchedPartial = (
   writeGate: partial.writeGate,
   ranges: () => partial.ranges(),
   write: (offset, bytes) => partial.write(offset, bytes),
-  markWritten: (start, end, hashes, bytes) => partial.markWritten(start, end, hashes, bytes),
+  markWritten: (start, end, hashes) => partial.markWritten(start, end, hashes),
   unmark: (start, end) => partial.unmark(start, end),
   read: (target, offset) => partial.read(target, offset),
   checkpoint: () => partial.checkpoint(),

@@ -95,7 +95,7 @@ export class ArtifactStorage implements TorrentStorage {
     return {
       fd: partial.fd,
       write: (offset, bytes) => partial.write(offset, bytes),
-      markWritten: (start, end, leaves, bytes) => partial.markWritten(start, end, { [LEAVES.name]: leaves }, bytes),
+      markWritten: (start, end, leaves) => partial.markWritten(start, end, { [LEAVES.name]: leaves }),
       unmark: (start, end) => partial.unmark(start, end)
     }
   }

@@ -208,7 +208,7 @@ export class Downloader {
     this.#picker.reopen(buffer.piece)
   }
 
-  /** @param kept settles when the storage no longer reads from the slot */
+  /** @param kept settles when the storage has room for more */
   #dispose(buffer: PieceBuffer, kept?: Promise<void>): void {
     buffer.retire()
     this.#active.delete(buffer.piece)
@@ -379,7 +379,7 @@ export class Downloader {
     if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
     this.#nameLiars(buffer, reply.leaves)
     const end = span.offset + span.lengthBytes
-    const kept = this.#closed ? undefined : writer.markWritten(span.offset, end, reply.leaves, buffer.slot.bytes)
+    const kept = this.#closed ? undefined : writer.markWritten(span.offset, end, reply.leaves)
     return { event: { kind: 'piece-verified', piece: buffer.piece }, kept: kept ?? undefined }
   }
 
