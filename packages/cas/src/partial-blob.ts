@@ -1,4 +1,4 @@
-import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
+import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
 import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
@@ -221,10 +221,7 @@ export class DiskPartialBlob implements PartialBlob {
       await this.#checkpointNow().catch((error: unknown) => {
         failure = error
       })
-      if (this.#failure !== undefined) {
-        await this.#delete()
-        return undefined
-      }
+      if (this.#failure !== undefined) return this.#delete()
       // The bytes were synced even if the journal could not be written, so this process can resume them.
       await context.port.close(fd).catch((error: unknown) => {
         failure ??= ioError(error, 'close part')
@@ -238,10 +235,7 @@ export class DiskPartialBlob implements PartialBlob {
   }
 
   async discard(): Promise<void> {
-    await this.#end(async () => {
-      await this.#delete()
-      return undefined
-    })
+    await this.#end(() => this.#delete())
   }
 
   async #verify(signal: AbortSignal): Promise<HashResult> {
@@ -353,12 +347,13 @@ export class DiskPartialBlob implements PartialBlob {
       throw error
     }
     // Leave out ranges that were unmarked during the sync.
-    const ranges = claimed.toRanges().flatMap(([start, end]) => intersect(this.#ranges.toRanges(), start, end))
+    for (const [start, end] of gapsOf(this.#ranges.toRanges(), 0, this.sizeBytes)) claimed.remove(start, end)
+    const ranges = claimed.toRanges()
     const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
     try {
       context.guard.requireRoot()
       await replaceFile(context.port, context.layout.journal(id), journal)
-      this.#journaledBytes = totalBytes(ranges)
+      this.#journaledBytes = claimed.totalBytes
     } catch (error) {
       throw ioError(error, 'replace journal', context.layout.journal(id))
     } finally {
@@ -394,7 +389,7 @@ export class DiskPartialBlob implements PartialBlob {
     return this.#ended
   }
 
-  async #delete(): Promise<void> {
+  async #delete(): Promise<undefined> {
     const { context, id, fd } = this.#setup
     await context.discardPart(fd, context.layout.part(id))
     await context.port.unlink(context.layout.journal(id)).catch(() => undefined)
@@ -405,8 +400,3 @@ export class DiskPartialBlob implements PartialBlob {
     if (this.#failure !== undefined) throw this.#failure
   }
 }
-
-const intersect = (ranges: ByteRanges, start: number, end: number): [number, number][] =>
-  ranges.flatMap(([from, to]) =>
-    from < end && to > start ? [[Math.max(from, start), Math.min(to, end)] as [number, number]] : []
-  )
