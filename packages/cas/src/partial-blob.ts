@@ -41,7 +41,6 @@ export interface PartialSetup {
   readonly options: PartialOptions
   /** Longest time until written bytes are in the journal. */
   readonly checkpointMs: number
-  /** Of the store. */
   readonly unsynced: Unsynced
   /** Called when bytes were written or taken back. */
   readonly onChange: () => void
@@ -93,7 +92,6 @@ export class DiskPartialBlob implements PartialBlob {
     this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
-  /** The key that identifies it. */
   get key(): string {
     return this.#setup.key.key
   }
@@ -111,7 +109,6 @@ export class DiskPartialBlob implements PartialBlob {
     return this.#ranges.toRanges()
   }
 
-  /** Everything from `offset` up to here is written. */
   writtenUntil(offset: number): number {
     return this.#ranges.runEnd(offset)
   }
