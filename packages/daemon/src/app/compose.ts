@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
@@ -41,6 +42,7 @@ import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.
  * interface in its own folder, and this object satisfies all of them.
  */
 export interface DaemonContext {
+  readonly clock: Clock
   readonly config: DaemonConfig
   readonly log: Log
   readonly version: string
@@ -98,6 +100,7 @@ export async function composeContext(
   config: DaemonConfig,
   log: Log,
   version: string,
+  clock: Clock,
   filePort?: FilePortModule
 ): Promise<DaemonContext> {
   const { root } = config.store
@@ -111,17 +114,18 @@ export async function composeContext(
     const port = await loadFilePort(filePort)
     const files = await ReplacedFiles.open(join(store.root, 'state'), port, () => store.requireRoot())
     const repos = new Repos(store.root, files)
-    const artifacts = new Artifacts(store.root, files)
+    const artifacts = new Artifacts(store.root, files, clock)
     const documents = new Documents(store, port)
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
-    const usage = await Usage.open(store)
-    const views = await Views.open({ store, files, documents, resolver, uses, usage, log })
+    const usage = await Usage.open(store, clock)
+    const views = await Views.open({ clock, store, files, documents, resolver, uses, usage, log })
     const needed = new Needed({ store, repos, documents, artifacts })
     needed.addHolder(views)
-    const snapshots = new Snapshots({ store, files, needed, uses, log, version })
-    const members = new Members({ store, documents, artifacts, usage })
+    const snapshots = new Snapshots({ clock, store, files, needed, uses, log, version })
+    const members = new Members({ clock, store, documents, artifacts, usage })
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
+      clock,
       onDone: (job) => logImport(log, job),
       // what a job uses is protected from collections; a collection itself uses nothing
       around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
@@ -157,7 +161,7 @@ export async function composeContext(
       views
     }
     const endHoldOff = await holdOffWhereDistant(port, store.root)
-    return { config, log, version, ...library, jobs, importer, offload, endHoldOff, listeners: new Listeners() }
+    return { clock, config, log, version, ...library, jobs, importer, offload, endHoldOff, listeners: new Listeners() }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause

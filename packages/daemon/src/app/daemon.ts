@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
 import { resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
+import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { createApp } from '../api/app.ts'
 import { ownRoutes } from '../api/own-routes.ts'
 import { statusOf } from '../api/routes/status.ts'
@@ -33,14 +33,14 @@ export interface DaemonOptions {
   /** Where to listen: a path (its folder is created if absent), a descriptor, or the environment's default. */
   readonly socketPath?: string
   readonly socketDescriptor?: number
-  /** Interval of checks of the socket's file; if it is gone, the socket is bound again. Default 30 s. */
-  readonly socketCheckMs?: number
   readonly log?: Log
   /** Makers of everything that contacts other machines; default: this build's. */
   readonly networks?: NetworkFactories
   readonly http?: ServerOptions
   /** Replaces the operating system's file functions for store, state and leaf layers: tests make operations fail. */
   readonly filePort?: FilePortModule
+  /** Default: the system's. */
+  readonly clock?: Clock
 }
 
 /** A daemon that responds on its socket until it is closed. */
@@ -66,20 +66,21 @@ const FAREWELL_MS = 500
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const log = options.log ?? createLog('silent')
   const config = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
+  const clock = options.clock ?? systemClock
   const choice = socketChoice(options)
   if (options.socketDescriptor === undefined) await checkSocket(choice)
-  const context = await composeContext(config, log, VERSION, options.filePort)
+  const context = await composeContext(config, log, VERSION, clock, options.filePort)
   let services: Services | undefined
   let notice: StartNotice | undefined
   let metrics: MetricsListener | undefined
   let figures: Figures | undefined
   try {
-    const startedAt = new Date().toISOString()
+    const startedAt = timestampOf(clock)
     if (options.socketDescriptor === undefined) {
       const path = resolve(choice.path)
       const { root, id: storeId } = context.store
       const early = { pid: process.pid, version: VERSION, root, storeId, socket: path, startedAt }
-      notice = new StartNotice(runtimePathFor(path), early, log, () => services?.swarm?.verifying)
+      notice = new StartNotice(runtimePathFor(path), early, context, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
@@ -117,8 +118,8 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
         ? await claimSocket(server, choice)
         : await listenOnDescriptor(server, options.socketDescriptor)
     const kept = new KeptSocket(server, claimed, choice, {
+      clock,
       log,
-      checkMs: options.socketCheckMs,
       onRebound: () => void writeFacts()
     })
     const runtimePath = runtimePathFor(claimed.path)
@@ -143,7 +144,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     log.info(facts, 'listening')
     metrics?.setReady(true)
     services.hub?.confirmUnknown?.({ ...context, onConfirmed: services.onWithheld })
-    const watch = new StoreWatch(context.store, log)
+    const watch = new StoreWatch(context.store, log, clock)
     return running(context, services, server, kept, runtimePath, stopping, metrics, figures, watch)
   } catch (error) {
     await notice?.withdraw()
@@ -165,7 +166,7 @@ function running(
   figures: Figures,
   watch: StoreWatch
 ): RunningDaemon {
-  const { jobs, log } = context
+  const { clock, jobs, log } = context
   const hurry = new AbortController()
   let closed: Promise<void> | undefined
   const stop = async (): Promise<void> => {
@@ -175,7 +176,7 @@ function running(
     const cut = jobs.openCount
     log.info({ jobs: cut }, 'stopping')
     await jobs.stop()
-    if (cut > 0) await delay(FAREWELL_MS, undefined, { signal: hurry.signal }).catch(() => undefined)
+    if (cut > 0) await clock.sleep(FAREWELL_MS, hurry.signal).catch(() => undefined)
     await removeRuntimeFile(runtimePath)
     await kept.release()
     await drain(server, kept, hurry.signal)

@@ -1,4 +1,5 @@
 import type { SwarmStatus } from '@svc/client/protocol'
+import type { Clock, Timer } from '@svc/internal-clock'
 import type { Log } from '../log.ts'
 import { type RuntimeFacts, removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
 
@@ -17,21 +18,26 @@ export class StartNotice {
   readonly #facts: StartingFacts
   readonly #log: Log
   readonly #verifying: () => SwarmStatus['verifying']
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   #writing: Promise<void> | undefined
 
-  constructor(path: string, facts: StartingFacts, log: Log, verifying: () => SwarmStatus['verifying']) {
+  constructor(
+    path: string,
+    facts: StartingFacts,
+    { clock, log }: { readonly clock: Clock; readonly log: Log },
+    verifying: () => SwarmStatus['verifying']
+  ) {
     this.#path = path
     this.#facts = facts
     this.#log = log
     this.#verifying = verifying
     this.#write()
-    this.#timer = setInterval(() => this.#write(), REWRITE_MS)
+    this.#timer = clock.every(REWRITE_MS, () => this.#write())
   }
 
   /** Resolves when the last write has ended. */
   async end(): Promise<void> {
-    clearInterval(this.#timer)
+    this.#timer.cancel()
     await this.#writing
   }
 

@@ -1,4 +1,5 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
+import type { Clock, Timer } from '@svc/internal-clock'
 import type { Log } from '../log.ts'
 
 type Looked = Pick<DiskBlobStore, 'requireRoot' | 'check'>
@@ -28,19 +29,19 @@ export function storeProblem(store: Looked): string | undefined {
 
 /** Logs when the store goes away, and when it is back. */
 export class StoreWatch {
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   #problem: string | undefined
 
-  constructor(store: Looked, log: Log) {
-    this.#timer = setInterval(() => {
+  constructor(store: Looked, log: Log, clock: Clock) {
+    this.#timer = clock.every(LOOK_MS, () => {
       const problem = storeProblem(store)
       if (problem !== undefined && this.#problem === undefined) log.error({ problem }, 'the store is gone')
       if (problem === undefined && this.#problem !== undefined) log.warn('the store is back')
       this.#problem = problem
-    }, LOOK_MS).unref()
+    })
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.#timer.cancel()
   }
 }

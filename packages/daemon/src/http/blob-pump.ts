@@ -2,6 +2,7 @@ import { read as readCallback, readSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { BlobReader } from '@svc/cas'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { QuickReads } from '@svc/internal-files'
 import type { BufferPool } from './buffer-pool.ts'
 
@@ -36,6 +37,8 @@ export interface PumpOptions {
   readonly pool: BufferPool
   /** Absent: as fast as the client accepts it. */
   readonly budget?: SendBudget | undefined
+  /** The budget's; default: the system's. */
+  readonly clock?: Clock
   readonly slowReaderTimeoutMs?: number | undefined
   /** The head is sent without waiting for the first bytes, which may take long to come. */
   readonly headFirst?: boolean
@@ -55,17 +58,17 @@ export async function pumpBlob(
   options: PumpOptions
 ): Promise<void> {
   if (response.destroyed || response.closed) return
-  const { budget, slowReaderTimeoutMs: slowMs = SLOW_READER_TIMEOUT_MS } = options
+  const { budget, clock = systemClock, slowReaderTimeoutMs: slowMs = SLOW_READER_TIMEOUT_MS } = options
   const { fd } = blob
   const body = new ResponseBody(response, options.pool, slowMs, options.headFirst === true)
   let quickInARow = 0
   try {
     for (let offset = start; offset < end; ) {
       // Wait for the upload limit, then for the client to have accepted an earlier chunk.
-      let waitMs = budget?.waitMs(performance.now()) ?? 0
+      let waitMs = budget?.waitMs(clock.monotonic()) ?? 0
       while (waitMs > 0 && !body.isGone) {
-        await body.pause(Math.min(waitMs, slowMs / 2))
-        waitMs = budget?.waitMs(performance.now()) ?? 0
+        await body.pause(clock, Math.min(waitMs, slowMs / 2))
+        waitMs = budget?.waitMs(clock.monotonic()) ?? 0
       }
       while (!body.hasBuffer && !body.isGone) await body.change()
       if (body.isGone) return
@@ -168,10 +171,10 @@ class ResponseBody {
   }
 
   /** Waits because of the upload limit, which is not the client's fault. */
-  async pause(ms: number): Promise<void> {
-    const timer = setTimeout(() => this.#wake(), ms)
+  async pause(clock: Clock, ms: number): Promise<void> {
+    const timer = clock.after(ms, () => this.#wake())
     await this.change()
-    clearTimeout(timer)
+    timer.cancel()
     this.#slowTimer.refresh()
   }
 

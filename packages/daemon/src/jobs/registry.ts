@@ -1,4 +1,5 @@
 import { isTerminal, type Job } from '@svc/client/protocol'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { DaemonError } from '../errors.ts'
 import type { JobOutcome, JobProgress, JobStart, JobWork } from './job-work.ts'
 import type { Lanes } from './lanes.ts'
@@ -22,9 +23,8 @@ export class UnwantedError extends DaemonError {
 type CleanUp = (aborted: unknown) => Promise<void>
 
 export interface RegistryOptions {
+  readonly clock?: Clock
   readonly limits?: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
-  /** Monotonic clock. */
-  readonly nowMs?: () => number
   /** Called with the last snapshot of each successful job. */
   readonly onDone?: (job: Job) => void
   /** Wraps the work of every job. */
@@ -42,6 +42,7 @@ export class JobRegistry {
   readonly #jobs = new Map<string, { readonly job: TrackedJob; readonly serial: number }>()
   readonly #open = new Map<TrackedJob, Promise<void>>()
   readonly #openOf = new OpenIndex()
+  readonly #clock: Clock
   readonly #retention: Retention
   readonly #lanes: Lanes
   readonly #toError: JobErrors
@@ -53,13 +54,18 @@ export class JobRegistry {
   #serial = 0
   readonly #ended = { done: 0, failed: 0 }
 
-  constructor(lanes: Lanes, toError: JobErrors, { limits = OPEN_LIMITS, nowMs, onDone, around }: RegistryOptions = {}) {
+  constructor(
+    lanes: Lanes,
+    toError: JobErrors,
+    { clock = systemClock, limits = OPEN_LIMITS, onDone, around }: RegistryOptions = {}
+  ) {
     this.#lanes = lanes
+    this.#clock = clock
     this.#toError = toError
     this.#limits = limits
     this.#onDone = onDone
     this.#around = around ?? ((_kind, work) => work())
-    this.#retention = new Retention(nowMs)
+    this.#retention = new Retention(clock)
   }
 
   /** Number of jobs that wait or run. */
@@ -198,7 +204,7 @@ export class JobRegistry {
   }
 
   #add(start: JobStart): TrackedJob {
-    const job = new TrackedJob(start)
+    const job = new TrackedJob(start, this.#clock)
     this.#jobs.set(job.id, { job, serial: ++this.#serial })
     this.#open.set(job, Promise.resolve())
     this.#openOf.add(job)

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import type { TrackedJob } from './tracked-job.ts'
 
 /** At least this many finished jobs are kept: the newest, and those that ended last (spec job.12). */
@@ -22,10 +23,10 @@ interface Ended {
 export class Retention {
   /** In the order of their ends. */
   readonly #ended: Ended[] = []
-  readonly #nowMs: () => number
+  readonly #clock: Clock
 
-  constructor(nowMs: () => number = () => performance.now()) {
-    this.#nowMs = nowMs
+  constructor(clock: Clock) {
+    this.#clock = clock
   }
 
   get count(): number {
@@ -37,7 +38,7 @@ export class Retention {
    * @param newest whether a job is among the newest {@link KEPT_JOBS} that were accepted
    */
   keep(job: TrackedJob, newest: (job: TrackedJob) => boolean): TrackedJob[] {
-    const now = this.#nowMs()
+    const now = this.#clock.monotonic()
     this.#ended.push({ job, at: now })
     const surplus = this.#ended.length - KEPT_JOBS
     const forced = this.#ended.length - MAX_KEPT_JOBS

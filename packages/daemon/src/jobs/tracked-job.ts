@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type ErrorBody, isTerminal, type Job, MAX_ACTIVE_FILES } from '@svc/client/protocol'
+import { type Clock, timestampOf } from '@svc/internal-clock'
 import type { JobOutcome, JobProgress, JobStart } from './job-work.ts'
 
 /** Fields that only a running job has. */
@@ -23,17 +24,19 @@ export class TrackedJob {
   /** Files whose listing it holds in memory while it is open. */
   readonly listedFiles: number
   readonly lane: JobStart['kind'] | 'demand'
+  readonly #clock: Clock
   readonly #cancel = new AbortController()
   #snapshot: Job
 
-  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart) {
+  constructor({ kind, ref, as, target, manifest, dryRun, filesTotal, bytesTotal, lane }: JobStart, clock: Clock) {
+    this.#clock = clock
     this.listedFiles = filesTotal ?? 0
     this.lane = lane ?? kind
     this.#snapshot = Object.freeze({
       id: this.id,
       ref,
       state: 'waiting',
-      createdAt: new Date().toISOString(),
+      createdAt: timestampOf(clock),
       kind,
       ...(as !== undefined && { as }),
       ...(target !== undefined && { target }),
@@ -63,7 +66,7 @@ export class TrackedJob {
   }
 
   begin(): void {
-    this.#patch({ state: 'fetching', startedAt: new Date().toISOString() })
+    this.#patch({ state: 'fetching', startedAt: timestampOf(this.#clock) })
   }
 
   update({ files, warnings, ...rest }: JobProgress): void {
@@ -78,7 +81,7 @@ export class TrackedJob {
   end({ error, result, verify, manifest }: JobOutcome): void {
     this.#patch({
       state: error === undefined ? 'done' : 'failed',
-      finishedAt: new Date().toISOString(),
+      finishedAt: timestampOf(this.#clock),
       ...LIVE_ONLY,
       ...(manifest !== undefined && { manifest }),
       ...(result !== undefined && { result: result as Job['result'] }),

@@ -1,5 +1,6 @@
 import { join, sep } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
+import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
@@ -29,6 +30,7 @@ const HEX_FILE = /^[0-9a-f]{64}\.json$/
 /** `state/artifacts/<hex of the manifest digest>.json`. */
 export class Artifacts {
   readonly #root: string
+  readonly #clock: Clock
   readonly #records: StateRecords<RecordedState>
   readonly #changing = new Gate(1)
   readonly #known = new Map<Sha256Digest, { readonly stamp: FileStamp; readonly state: ArtifactState }>()
@@ -39,7 +41,8 @@ export class Artifacts {
   #futureNames: FutureNames | undefined
   #reading: Promise<FutureNames> | undefined
 
-  constructor(root: string, files: ReplacedFiles) {
+  constructor(root: string, files: ReplacedFiles, clock: Clock = systemClock) {
+    this.#clock = clock
     this.#root = join(root, 'state', 'artifacts')
     this.#records = new StateRecords(root, files, ARTIFACT_RECORD)
   }
@@ -102,7 +105,7 @@ export class Artifacts {
     return this.#inTurn(async () => {
       const before = await this.read(manifestDigest)
       if (before?.provenance.access !== 'unknown') return
-      const confirmedPublicAt = new Date().toISOString()
+      const confirmedPublicAt = timestampOf(this.#clock)
       await this.#write(
         { ...before, provenance: { ...before.provenance, access: 'public', confirmedPublicAt } },
         before
@@ -238,7 +241,7 @@ export class Artifacts {
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,
-      importedAt: new Date().toISOString(),
+      importedAt: timestampOf(this.#clock),
       ...(record !== undefined && { record }),
       ...(incomplete && { incomplete }),
       ...(futureName !== undefined && { futureName })

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ModelMember } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { listFolder } from '@svc/internal-files'
 import type { Manifest, ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
@@ -15,6 +16,7 @@ import { type OnUnreadable, UnreadableStateError } from './strict.ts'
 import type { Usage } from './usage.ts'
 
 export interface MembersDeps {
+  readonly clock: Clock
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly artifacts: Artifacts
@@ -40,10 +42,11 @@ export class Members {
   readonly #deps: MembersDeps
   readonly #files = new Map<Sha256Digest, Files>()
   /** What folders had when one list read them, for the next one. */
-  readonly folders = newFolders()
+  readonly folders: ReturnType<typeof newFolders>
 
   constructor(deps: MembersDeps) {
     this.#deps = deps
+    this.folders = newFolders(deps.clock)
   }
 
   /** The current corrupt blobs in quarantine. */

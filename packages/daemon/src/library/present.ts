@@ -1,6 +1,7 @@
 import { opendir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
+import type { Clock } from '@svc/internal-clock'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { QuietFolders } from './quiet-folders.ts'
 
@@ -25,8 +26,8 @@ const stateDigestOf = (name: string): Sha256Digest | undefined =>
   STATE_FILE.test(name) ? digestFromHex(name.slice(0, 64)) : undefined
 
 /** Digests that folders have as names of files, for one list after another; undefined for a folder that cannot be read. */
-export const newFolders = (now?: () => number): QuietFolders<Digests | undefined> =>
-  new QuietFolders((digests) => digests?.size ?? 0, MAX_KEPT, now)
+export const newFolders = (clock?: Pick<Clock, 'now'>): QuietFolders<Digests | undefined> =>
+  new QuietFolders((digests) => digests?.size ?? 0, MAX_KEPT, clock)
 
 /**
  * Which blobs and artifact states are missing, for one list of all models. A look at a file that is not there costs most, since each goes to the file

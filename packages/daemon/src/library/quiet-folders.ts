@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 
 /**
@@ -19,14 +20,14 @@ export class QuietFolders<Names> {
   readonly #kept = new Map<string, Kept<Names>>()
   readonly #countOf: (names: Names) => number
   readonly #maxCount: number
-  readonly #now: () => number
+  readonly #clock: Pick<Clock, 'now'>
   #count = 0
 
-  /** Keeps `maxCount` names in total. `now` is the clock that files get their times from, in milliseconds. */
-  constructor(countOf: (names: Names) => number, maxCount: number, now: () => number = Date.now) {
+  /** Keeps `maxCount` names in total. `clock` is the one that files get their times from. */
+  constructor(countOf: (names: Names) => number, maxCount: number, clock: Pick<Clock, 'now'> = systemClock) {
     this.#countOf = countOf
     this.#maxCount = maxCount
-    this.#now = now
+    this.#clock = clock
   }
 
   /** What {@link read} found the last time, if it is still so. */
@@ -40,7 +41,7 @@ export class QuietFolders<Names> {
   /** Reads the folder. What `read` throws is passed on, and nothing is kept. */
   async read(folder: string, read: (folder: string) => Promise<Names>): Promise<Names> {
     const stamp = stampOf(folder)
-    const isQuiet = stamp !== undefined && this.#now() - Math.max(stamp.mtimeMs, stamp.ctimeMs) > QUIET_MS
+    const isQuiet = stamp !== undefined && this.#clock.now() - Math.max(stamp.mtimeMs, stamp.ctimeMs) > QUIET_MS
     const names = await read(folder)
     this.#forget(folder)
     if (isQuiet && isUnchanged(folder, stamp)) this.#keep(folder, { stamp, names })

@@ -3,6 +3,7 @@ import { type FileHandle, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Snapshot } from '@svc/client/protocol'
+import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
 import { listFolder, makeFolders } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -18,6 +19,7 @@ const MAX_SNAPSHOTS = 8
 const BATCH_CHARACTERS = 1 << 20
 
 export interface SnapshotsDeps {
+  readonly clock: Clock
   readonly store: DiskBlobStore
   readonly files: ReplacedFiles
   readonly needed: Needed
@@ -29,7 +31,7 @@ export interface SnapshotsDeps {
 interface Kept {
   readonly answer: Omit<Snapshot, 'heldUntil'>
   readonly letGo: () => Promise<void>
-  timer: NodeJS.Timeout
+  timer: Timer
 }
 
 /**
@@ -38,12 +40,10 @@ interface Kept {
  */
 export class Snapshots {
   readonly #deps: SnapshotsDeps
-  readonly #holdMs: number
   readonly #kept = new Map<string, Kept>()
 
-  constructor(deps: SnapshotsDeps, holdMs = HOLD_MS) {
+  constructor(deps: SnapshotsDeps) {
     this.#deps = deps
-    this.#holdMs = holdMs
   }
 
   /** @throws DaemonError `E_RATE_LIMITED` (503) beyond {@link MAX_SNAPSHOTS} */
@@ -76,7 +76,7 @@ export class Snapshots {
   /** Holds a snapshot for longer. @throws DaemonError `E_NOT_FOUND` */
   hold(id: string): Snapshot {
     const kept = this.#require(id)
-    clearTimeout(kept.timer)
+    kept.timer.cancel()
     kept.timer = this.#timer(id)
     return this.#answer(kept)
   }
@@ -84,7 +84,7 @@ export class Snapshots {
   /** @throws DaemonError `E_NOT_FOUND` */
   async release(id: string): Promise<Snapshot> {
     const kept = this.#require(id)
-    clearTimeout(kept.timer)
+    kept.timer.cancel()
     this.#kept.delete(id)
     await kept.letGo()
     return this.#answer(kept)
@@ -94,12 +94,12 @@ export class Snapshots {
     await Promise.all([...this.#kept.keys()].map((id) => this.release(id)))
   }
 
-  #timer(id: string): NodeJS.Timeout {
-    return setTimeout(() => void this.release(id), this.#holdMs).unref()
+  #timer(id: string): Timer {
+    return this.#deps.clock.after(HOLD_MS, () => void this.release(id))
   }
 
   #answer({ answer }: Kept): Snapshot {
-    return { ...answer, heldUntil: new Date(Date.now() + this.#holdMs).toISOString() }
+    return { ...answer, heldUntil: timestampOf(this.#deps.clock, HOLD_MS) }
   }
 
   #require(id: string): Kept {
@@ -115,12 +115,12 @@ export class Snapshots {
     path: string,
     hold: (blobs: ReadonlySet<Sha256Digest>) => void
   ): Promise<Omit<Snapshot, 'id' | 'heldUntil'>> {
-    const { store, files, version } = this.#deps
+    const { clock, store, files, version } = this.#deps
     const file = new Lines(await open(path, 'wx', 0o600))
     try {
       const storeId = store.id
       const { createdAt, needed } = await files.frozen(async () => {
-        const createdAt = new Date().toISOString()
+        const createdAt = timestampOf(clock)
         await file.add({ svcSnapshot: 1, storeId, createdAt, version })
         await this.#addState(file, '')
         const needed = await this.#neededBlobs()

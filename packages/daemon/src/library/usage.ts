@@ -1,6 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
+import type { Clock, Timer } from '@svc/internal-clock'
 import { makeFolders } from '@svc/internal-files'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 
@@ -12,20 +13,22 @@ const MAX_BYTES = 64 << 20
  * written occasionally without a sync, and harmless to lose.
  */
 export class Usage {
+  readonly #clock: Clock
   readonly #file: string
   readonly #at: Map<Sha256Digest, number>
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #writing: Promise<void> = Promise.resolve()
 
   readonly #mayWrite: () => void
 
-  private constructor(file: string, at: Map<Sha256Digest, number>, mayWrite: () => void) {
+  private constructor(clock: Clock, file: string, at: Map<Sha256Digest, number>, mayWrite: () => void) {
+    this.#clock = clock
     this.#mayWrite = mayWrite
     this.#file = file
     this.#at = at
   }
 
-  static async open(store: Pick<DiskBlobStore, 'root' | 'requireRoot'>): Promise<Usage> {
+  static async open(store: Pick<DiskBlobStore, 'root' | 'requireRoot'>, clock: Clock): Promise<Usage> {
     const file = join(store.root, 'cache', 'last-used.json')
     const at = new Map<Sha256Digest, number>()
     try {
@@ -36,12 +39,12 @@ export class Usage {
     } catch {
       // absent or damaged: start empty
     }
-    return new Usage(file, at, () => store.requireRoot())
+    return new Usage(clock, file, at, () => store.requireRoot())
   }
 
   note(manifestDigest: Sha256Digest): void {
-    this.#at.set(manifestDigest, Math.floor(Date.now() / 1000))
-    this.#timer ??= setTimeout(() => this.#flush(), FLUSH_MS).unref()
+    this.#at.set(manifestDigest, Math.floor(this.#clock.now() / 1000))
+    this.#timer ??= this.#clock.after(FLUSH_MS, () => this.#flush())
   }
 
   /** UTC, RFC 3339; undefined if it was never requested. */
@@ -60,7 +63,7 @@ export class Usage {
   }
 
   #flush(): void {
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
     const text = JSON.stringify(Object.fromEntries(this.#at))
     this.#writing = this.#writing

@@ -3,6 +3,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
@@ -28,6 +29,7 @@ import { deviceOf, placeOf } from './view-place.ts'
 import { type ViewRecord, ViewRecords } from './view-records.ts'
 
 export interface ViewsDeps {
+  readonly clock: Clock
   readonly store: DiskBlobStore
   readonly files: ReplacedFiles
   readonly documents: Documents
@@ -72,11 +74,12 @@ export class Views {
   readonly #making = new Map<string, Making>()
   /** Running changes: no state is written after {@link close} has resolved. */
   readonly #underWay = new Set<Promise<unknown>>()
-  readonly #holds = new ViewHolds()
+  readonly #holds: ViewHolds
   #changes = 0
 
   private constructor(deps: ViewsDeps) {
     this.#deps = deps
+    this.#holds = new ViewHolds(deps.clock)
     this.#folder = join(deps.store.root, 'views')
     this.#lent = join(deps.store.root, 'cache', 'views')
     this.#records = new ViewRecords(deps.store.root, deps.files)
@@ -134,7 +137,7 @@ export class Views {
       if (named.has(manifestOf(name)) || this.#making.has(path) || this.#holds.of(path).heldUntil !== undefined)
         continue
       const madeMs = (await stat(path).catch(() => undefined))?.mtimeMs
-      if (madeMs !== undefined && Date.now() - madeMs >= graceMs) idle.push(path)
+      if (madeMs !== undefined && this.#deps.clock.now() - madeMs >= graceMs) idle.push(path)
     }
     return idle
   }

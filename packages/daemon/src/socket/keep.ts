@@ -1,5 +1,6 @@
 import type { Server as HttpServer } from 'node:http'
 import { createServer, type Server } from 'node:net'
+import type { Clock, Timer } from '@svc/internal-clock'
 import type { Log } from '../log.ts'
 import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
 
@@ -7,8 +8,8 @@ import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
 const SOCKET_CHECK_MS = 30_000
 
 export interface KeepOptions {
+  readonly clock: Clock
   readonly log: Log
-  readonly checkMs?: number | undefined
   /** Called after the socket was bound again. */
   readonly onRebound?: () => void
 }
@@ -25,7 +26,7 @@ export class KeptSocket {
   readonly #server: HttpServer
   readonly #choice: SocketChoice
   readonly #options: KeepOptions
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   readonly #acceptors: Server[] = []
   #claimed: ClaimedSocket
   #checking: Promise<void> | undefined
@@ -39,8 +40,7 @@ export class KeptSocket {
     this.#claimed = claimed
     this.#choice = choice
     this.#options = options
-    this.#timer = setInterval(() => this.#start(), options.checkMs ?? SOCKET_CHECK_MS)
-    this.#timer.unref()
+    this.#timer = options.clock.every(SOCKET_CHECK_MS, () => this.#start())
   }
 
   /**
@@ -49,7 +49,7 @@ export class KeptSocket {
    */
   async release(): Promise<void> {
     this.#released = true
-    clearInterval(this.#timer)
+    this.#timer.cancel()
     await this.#checking
     await this.#claimed.release()
     this.#closed = Promise.all(

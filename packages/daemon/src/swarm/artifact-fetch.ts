@@ -7,6 +7,7 @@ import type { TorrentProgress } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
+import { type FetchPatience, SourceWatch } from './source-watch.ts'
 
 export interface FetchRequest {
   readonly torrent: ArtifactTorrent
@@ -28,16 +29,11 @@ export interface FetchProgress {
   readonly rateBytesPerSecond: number
 }
 
-export interface FetchContext {
+export interface FetchContext extends FetchPatience {
   readonly signal: AbortSignal
-  /** After this long without a byte the fetch fails. */
-  readonly fillTimeoutMs: number
-  /** If there is neither a tracker nor a DHT to find others: after this long without a source the fetch fails. */
-  readonly lonelyTimeoutMs: number | undefined
   readonly onProgress: (progress: FetchProgress) => void
 }
 
-const TICK_MS = 250
 const MAX_WARNINGS = 50
 
 /**
@@ -89,29 +85,22 @@ export async function fetchArtifact(
   })
   try {
     let before: number | undefined
-    let bytes = -1
-    let since = performance.now()
-    let company = since
+    const watch = new SourceWatch(context)
     while (!over) {
       signal.throwIfAborted()
       const now = handle.progress()
       if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
       context.onProgress(progressOf(now, blobs.size, before))
-      if (now.verifiedBytes + now.downloadedBytes !== bytes || now.state === 'checking') {
-        bytes = now.verifiedBytes + now.downloadedBytes
-        since = performance.now()
+      if (now.state === 'checking') watch.rest()
+      const sources = now.peers + now.webseeds
+      const why = watch.look(now.verifiedBytes + now.downloadedBytes, sources > 0)
+      if (why === 'silent') {
+        const what = `no source gave a byte for ${Math.round(context.fillTimeoutMs / 1000)} s`
+        throw gaveUp(what, warnings, lied && sources === 0)
       }
-      if (now.peers > 0 || now.webseeds > 0 || now.state === 'checking') company = performance.now()
-      if (performance.now() - since >= context.fillTimeoutMs)
-        throw gaveUp(
-          `no source gave a byte for ${Math.round(context.fillTimeoutMs / 1000)} s`,
-          warnings,
-          lied && now.peers + now.webseeds === 0
-        )
-      if (context.lonelyTimeoutMs !== undefined && performance.now() - company >= context.lonelyTimeoutMs) {
+      if (why === 'lonely')
         throw gaveUp('no source is left, and neither a tracker nor the DHT can name another one', warnings, lied)
-      }
-      await Promise.race([whole, failed.promise, pause(TICK_MS)])
+      await watch.next(whole, failed.promise)
     }
     context.onProgress(progressOf(handle.progress(), blobs.size, before))
     return [...warnings]
@@ -121,8 +110,6 @@ export async function fetchArtifact(
     throw error
   }
 }
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 const progressOf = (now: TorrentProgress, blobsDone: number, before: number | undefined): FetchProgress => ({
   blobsDone,

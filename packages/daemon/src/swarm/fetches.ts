@@ -1,4 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
+import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
@@ -19,6 +20,7 @@ export interface FetchesDeps {
   readonly holdings: Pick<Holdings, 'unprovenOf'>
   readonly swarm: ArtifactSwarm
   readonly config: SwarmConfig
+  readonly clock: Clock
 }
 
 /** How a fetch is visible to others. */
@@ -87,7 +89,7 @@ export class Fetches {
     signal: AbortSignal,
     onProgress: FetchContext['onProgress']
   ): Promise<readonly string[]> {
-    const { swarm, config } = this.#deps
+    const { clock, swarm, config } = this.#deps
     const { manifestDigest } = request.torrent
     let before = { blobsDone: 0, bytesDone: 0 }
     for (;;) {
@@ -109,6 +111,7 @@ export class Fetches {
               done = { blobsDone: before.blobsDone + now.blobsDone, bytesDone: before.bytesDone + now.bytesDone }
               onProgress({ ...now, ...done } satisfies FetchProgress)
             },
+            clock,
             fillTimeoutMs: config.fillTimeoutMs,
             lonelyTimeoutMs: lonelyTimeoutMs(config, { ...round.exposure, hints: request.hints })
           }

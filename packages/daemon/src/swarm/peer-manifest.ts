@@ -6,6 +6,7 @@ import type { FileState, FileWriter, Swarm, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
+import { type FetchPatience, SourceWatch } from './source-watch.ts'
 
 export interface PeerManifestRequest {
   readonly pin: Sha256Digest
@@ -18,18 +19,12 @@ export interface PeerManifestRequest {
   readonly quiet: boolean
 }
 
-export interface PeerManifestContext {
+export interface PeerManifestContext extends FetchPatience {
   readonly signal: AbortSignal
-  /** Fails after this long without a byte. */
-  readonly fillTimeoutMs: number
-  /** Fails after this long without a peer, if there is no way to find another. */
-  readonly lonelyTimeoutMs: number | undefined
   /** Called for a peer that was proven wrong and dropped. */
   readonly onLie: (peer: string) => void
   readonly onProgress: (progress: { readonly peers?: number; readonly message: string | undefined }) => void
 }
-
-const TICK_MS = 250
 
 /**
  * Fetches the pinned manifest from its own torrent (spec add.9): peers send the metadata, which must match the
@@ -41,7 +36,7 @@ const TICK_MS = 250
 export async function manifestFromPeers(
   engine: Swarm,
   { pin, infohashText, hints, trackers, quiet }: PeerManifestRequest,
-  { signal, fillTimeoutMs, lonelyTimeoutMs, onProgress, onLie }: PeerManifestContext
+  { signal, onProgress, onLie, ...patience }: PeerManifestContext
 ): Promise<Uint8Array> {
   const infohash = parseInfohash(infohashText)
   // a joined torrent has its manifest in the store, and the pin was not found there
@@ -76,18 +71,10 @@ export async function manifestFromPeers(
       `${what}${warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''}; try again when one is there`
     )
   try {
-    let bytes: number | undefined
-    let since = performance.now()
-    let company = since
+    const watch = new SourceWatch(patience)
     for (;;) {
       signal.throwIfAborted()
       const { peers, downloadedBytes, state } = torrent.progress()
-      const now = performance.now()
-      if (peers > 0) company = now
-      if (downloadedBytes !== bytes) {
-        bytes = downloadedBytes
-        since = now
-      }
       const what = state === 'metadata' ? 'the list of files' : 'the manifest'
       onProgress({
         peers,
@@ -96,18 +83,16 @@ export async function manifestFromPeers(
             ? 'looking for a peer that has it'
             : `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${what}`
       })
-      if (now - since >= fillTimeoutMs) throw gaveUp(`no peer gave ${what} for ${Math.round(fillTimeoutMs / 1000)} s`)
-      if (lonelyTimeoutMs !== undefined && now - company >= lonelyTimeoutMs)
-        throw gaveUp('no peer answers, and neither a tracker nor the DHT can name another one')
-      const done = await Promise.race([storage.manifest, failed.promise, pause(TICK_MS)])
+      const why = watch.look(downloadedBytes, peers > 0)
+      if (why === 'silent') throw gaveUp(`no peer gave ${what} for ${Math.round(patience.fillTimeoutMs / 1000)} s`)
+      if (why === 'lonely') throw gaveUp('no peer answers, and neither a tracker nor the DHT can name another one')
+      const done = await watch.next(storage.manifest, failed.promise)
       if (done !== undefined) return done
     }
   } finally {
     await torrent.remove()
   }
 }
-
-const pause = (ms: number): Promise<undefined> => new Promise((resolve) => setTimeout(() => resolve(undefined), ms))
 
 const otherManifest = (pin: Sha256Digest): DaemonError =>
   new DaemonError('E_NOT_IMPORTABLE', `the torrent does not bind to the pin: it holds no manifest ${pin}`)

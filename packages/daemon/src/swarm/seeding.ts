@@ -1,5 +1,6 @@
 import type { DiskBlobStore, VerifyStatus } from '@svc/cas'
 import type { HeldBack, SwarmStatus } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -29,6 +30,7 @@ export interface SeedingDeps {
   readonly log: Log
   /** Default {@link START_LIMIT_MS}. */
   readonly startLimitMs?: number | undefined
+  readonly clock: Clock
 }
 
 interface Candidate {
@@ -71,12 +73,12 @@ export class Seeding {
    * logged, never thrown.
    */
   async start(): Promise<void> {
-    const { config, log } = this.#deps
+    const { clock, config, log } = this.#deps
     if (!config.seed) {
       log.info('seeding is off: nothing is announced ([swarm] seed)')
       return
     }
-    const begun = performance.now()
+    const begun = clock.monotonic()
     this.#progress = { artifactsDone: 0, artifactsTotal: 0, bytesDone: 0, bytesTotal: 0 }
     const listed = Promise.withResolvers<void>()
     this.#listed = listed.promise
@@ -89,15 +91,13 @@ export class Seeding {
         this.#unverified.clear()
         this.#progress = undefined
       })
-    let timer: NodeJS.Timeout | undefined
-    const limit = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, this.#deps.startLimitMs ?? START_LIMIT_MS)
-    })
-    await Promise.race([this.#background, limit])
-    clearTimeout(timer)
+    const limit = Promise.withResolvers<void>()
+    const timer = clock.after(this.#deps.startLimitMs ?? START_LIMIT_MS, limit.resolve)
+    await Promise.race([this.#background, limit.promise])
+    timer.cancel()
     if (this.#progress !== undefined) {
       log.info(
-        { ...this.#progress, afterMs: Math.round(performance.now() - begun) },
+        { ...this.#progress, afterMs: Math.round(clock.monotonic() - begun) },
         'the verification of what is seeded goes on in the background'
       )
     }
@@ -242,7 +242,7 @@ export class Seeding {
       this.#progress = { artifactsDone, artifactsTotal: candidates.length, bytesDone, bytesTotal }
     }
     publish()
-    const timer = setInterval(() => log.info(this.#progress, 'verifying what will be seeded'), LOG_EVERY_MS)
+    const timer = this.#deps.clock.every(LOG_EVERY_MS, () => log.info(this.#progress, 'verifying what will be seeded'))
     const queue = [...candidates]
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
@@ -260,7 +260,7 @@ export class Seeding {
     try {
       await Promise.all(Array.from({ length: PARALLEL_BLOBS }, work))
     } finally {
-      clearInterval(timer)
+      timer.cancel()
       this.#checked.clear()
     }
   }

@@ -1,4 +1,5 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
@@ -39,6 +40,7 @@ const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 export interface SwarmClientDeps extends ImportBtContext, Omit<EnsureDeps, 'filler'> {
   readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   readonly log: Log
+  readonly clock: Clock
   readonly needed: Pick<Needed, 'isGiven'>
   /** Counts the webseed listener's traffic. */
   readonly listeners?: Listeners
@@ -79,7 +81,7 @@ export class SwarmClient {
     keys: WebseedKeys,
     options: SwarmClientOptions
   ) {
-    const { store, leafLayers, documents, artifacts, log, config } = context
+    const { clock, store, leafLayers, documents, artifacts, log, config } = context
     this.#context = context
     this.#engine = engine
     this.#webseed = webseed
@@ -97,7 +99,7 @@ export class SwarmClient {
     const onRestricted = (digest: Sha256Digest): Promise<void> => this.#fetches.changed(digest)
     this.#signed = new SignedRequests({ keys, artifacts, swarm: this.#artifacts, onRestricted, log })
     const { holdings } = context
-    this.#fetches = new Fetches({ store, artifacts, holdings, swarm: this.#artifacts, config: config.swarm })
+    this.#fetches = new Fetches({ store, artifacts, holdings, swarm: this.#artifacts, config: config.swarm, clock })
     this.#seeding = new Seeding({
       store,
       artifacts,
@@ -106,24 +108,26 @@ export class SwarmClient {
       swarm: this.#artifacts,
       config: config.swarm,
       log,
+      clock,
       startLimitMs: options.startLimitMs
     })
   }
 
   /** @throws StartError, ConfigError when an address is unavailable. */
   static async open(context: SwarmClientDeps, options: SwarmClientOptions = {}): Promise<SwarmClient> {
-    const { config, store, log } = context
+    const { clock, config, store, log } = context
     const { swarm } = config
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
     const seed = swarm.webseedAddr === '' ? undefined : configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
-    const keys = new WebseedKeys(config.webseedKeys, process.env)
+    const keys = new WebseedKeys(config.webseedKeys, process.env, clock)
     await keys.check()
     let webseed: WebseedListener | undefined
     try {
       if (seed !== undefined && swarm.seed)
-        webseed = await WebseedListener.listen(store, log, seed, context.listeners?.add('webseed'))
+        webseed = await WebseedListener.listen({ store, log, clock }, seed, context.listeners?.add('webseed'))
       const signed: { current?: SignedRequests } = {}
       const engine = await createSwarm({
+        clock,
         peerAddress: peer,
         pex: swarm.dht,
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
@@ -176,14 +180,14 @@ export class SwarmClient {
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine can join a swarm only once
         this.#fetches.turns.run(request.pin, signal, async () => {
-          const { store, config } = this.#context
+          const { clock, store, config } = this.#context
           const present = await readSmallBlob(store, request.pin)
           if (present !== undefined) return present
           const { trackers, fillTimeoutMs } = config.swarm
           return manifestFromPeers(
             this.#engine,
             { ...request, trackers },
-            { signal, onProgress, onLie, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
+            { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
           )
         }),
       fetch: (request, fetching) => this.#fetches.run(request, fetching),

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Environment } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { ConfigError } from '../errors.ts'
@@ -22,15 +23,14 @@ interface KnownFile {
 export class WebseedKeys {
   readonly #configs: readonly WebseedKeyConfig[]
   readonly #env: Environment
-  readonly #now: () => Date
+  readonly #clock: Pick<Clock, 'now'>
   readonly #files = new Map<string, KnownFile>()
 
-  /** @param now for tests */
-  constructor(configs: readonly WebseedKeyConfig[], env: Environment, now: () => Date = () => new Date()) {
+  constructor(configs: readonly WebseedKeyConfig[], env: Environment, clock: Pick<Clock, 'now'> = systemClock) {
     // the longest first: a more specific base takes precedence
     this.#configs = [...configs].sort((a, b) => b.base.pathname.length - a.base.pathname.length)
     this.#env = env
-    this.#now = now
+    this.#clock = clock
   }
 
   /** Whether requests below a URL are signed. */
@@ -51,7 +51,7 @@ export class WebseedKeys {
     const key = await this.#keyOf(config).catch((cause: unknown) => {
       throw new Error('its key cannot be used; svcd --check says why', { cause })
     })
-    return signGet({ url, headers, region: config.region, key, at: this.#now() })
+    return signGet({ url, headers, region: config.region, key, at: new Date(this.#clock.now()) })
   }
 
   /** For the status: where the keys come from, and what is wrong with them now, but nothing of them. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { BlobStore } from '@svc/cas'
+import type { Clock } from '@svc/internal-clock'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
@@ -26,24 +27,25 @@ const WEBSEED_CHUNK_BYTES = 256 << 10
  */
 export class WebseedListener {
   readonly #store: BlobStore
+  readonly #clock: Clock
   readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
   readonly #byName = new Map<string, ServedArtifact>()
   readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
   #listener!: GuardedListener
   #budget: SendBudget | undefined
 
-  private constructor(store: BlobStore) {
+  private constructor(store: BlobStore, clock: Clock) {
+    this.#clock = clock
     this.#store = store
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE. */
   static async listen(
-    store: BlobStore,
-    log: Log,
+    { store, log, clock }: { readonly store: BlobStore; readonly log: Log; readonly clock: Clock },
     address: { readonly host: string; readonly port: number },
     traffic?: Traffic
   ): Promise<WebseedListener> {
-    const webseed = new WebseedListener(store)
+    const webseed = new WebseedListener(store, clock)
     const answer: ListenerOptions['answer'] = (request, response, url) => webseed.#route(request, response, url)
     webseed.#listener = await GuardedListener.listen({ name: 'webseed', address, answer, log, traffic })
     return webseed
@@ -102,6 +104,7 @@ export class WebseedListener {
     await sendBlob(request, response, reader, {
       pool: this.#pool,
       budget: this.#budget,
+      clock: this.#clock,
       headers: HARDENING,
       refuse: (status, headers) =>
         status === 416

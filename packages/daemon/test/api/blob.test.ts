@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { request } from 'node:http'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
+import { until } from '@svc/testkit/until'
 import { describe, expect, it } from 'vitest'
 import { ApiClient, sharedByFile, type TestDaemon, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -173,7 +174,7 @@ describe('slow and broken readers', () => {
         call.end()
       })
     }
-    while (openBlobs(api) > 0) await new Promise((resolve) => setTimeout(resolve, 2))
+    await until(() => openBlobs(api) === 0)
     expect(openBlobs(api)).toBe(0)
   })
 
@@ -190,6 +191,6 @@ describe('slow and broken readers', () => {
     for (let i = 0; i < 5; i++) expect((await client.get(`/v1/blob/${digest}`)).bytes.equals(content)).toBe(true)
     client.agent.destroy()
     for (const socket of slow) socket.destroy()
-    while (openBlobs(api) > 0) await new Promise((resolve) => setTimeout(resolve, 2))
+    await until(() => openBlobs(api) === 0)
   })
 })

@@ -12,8 +12,7 @@ test('DELETE of a job aborts its work, leaves other jobs alone, and the next att
   const api = await testDaemon({ fileConfig, networks: BUILTIN_NETWORKS })
   hub.setFaults(scriptedFaults([{ stage: 'cdn', fault: { kind: 'stall', afterBytes: 1_000_000 } }]))
   const { body: job } = await api.post('/v1/import/hf', { repo: 'org/plain' })
-  while ((await api.get(`/v1/jobs/${job.id}`)).body.state === 'waiting')
-    await new Promise((done) => setTimeout(done, 5))
+  await expect.poll(async () => (await api.get(`/v1/jobs/${job.id}`)).body.state).not.toBe('waiting')
 
   const cancelled = await api.call('DELETE', `/v1/jobs/${job.id}`)
   expect([cancelled.status, cancelled.body.state, cancelled.body.error.code]).toEqual([200, 'failed', 'E_ABORTED'])

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import type { BlobReader } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
+import { until } from '@svc/testkit/until'
 import { expect, onTestFinished, test } from 'vitest'
 import { sendBlob } from '../../src/http/blob-response.ts'
 import { BufferPool } from '../../src/http/buffer-pool.ts'
@@ -43,10 +44,6 @@ test('keeps 16 buffers; the memory of others is given back soon, not when they a
   expect(taken.filter((buffer) => buffer.length === CHUNK_BYTES)).toHaveLength(17)
   expect(pool.take().length).toBe(CHUNK_BYTES)
 })
-
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
 
 const readerOf = (file: FileHandle, sizeBytes: number): BlobReader => ({
   digest: digestFromBytes(new Uint8Array(32)),

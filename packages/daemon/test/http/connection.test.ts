@@ -4,6 +4,7 @@ import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { until } from '@svc/testkit/until'
 import { describe, expect, it } from 'vitest'
 import { createHttpServer } from '../../src/http/server.ts'
 import { createLog } from '../../src/log.ts'
@@ -36,11 +37,6 @@ const connected = (path: string): Promise<Socket> =>
     socket.on('error', reject)
   })
 
-/** Waits for what an event will bring about; the test's own time limit ends it. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
-}
-
 describe('pipelined requests', () => {
   it('are answered one at a time: what waits holds no descriptor, and all get their answer in order', async () => {
     const { api, digest } = await shared()
@@ -51,9 +47,9 @@ describe('pipelined requests', () => {
     socket.write(`${gets.join('')}${request('/v1/nothing', 'Connection: close\r\n')}`)
     await until(() => openBlobs() > 0)
     // the first answer fills the socket's buffer and stays there until somebody reads it
-    for (let i = 0; i < 20; i++) {
+    for (let turn = 0; turn < 20; turn++) {
       expect(openBlobs()).toBe(1)
-      await new Promise((resolve) => setTimeout(resolve, 5))
+      await api.get('/v1/status')
     }
     let left = 0
     let pending = Buffer.alloc(0)
@@ -132,10 +128,8 @@ describe('pipelined requests', () => {
       socket.write(`${request(`/v1/blob/${digest}`).repeat(20)}CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n`)
     }
     await until(() => openBlobs() === sockets.length)
-    const begun = performance.now()
     for (const socket of sockets) socket.destroy()
     await until(() => openBlobs() === 0)
-    expect(performance.now() - begun).toBeLessThan(20_000)
   })
 
   it('start a few in a turn of the event loop, however many connections have them waiting: others come first', async () => {
@@ -277,52 +271,6 @@ describe('clients that leave or dawdle', () => {
     }
     await until(() => lines.filter(({ msg }) => msg.startsWith('the client left')).length === 5)
     expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([])
-  })
-
-  it('hold nothing once they are cut: slow readers, slow writers, 500 connections; others do not notice', async () => {
-    // idle connections are cut long after the 408: both run in this process, which a busy machine may hold up for a second
-    const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 50, idleTimeoutMs: 4_000 }
-    const api = await testDaemon({ http: { limits } })
-    await api.import([writeFiles(join(api.folder, 'model'), { 'm-q8_0.gguf': gguf(SIZE - 24) })])
-    const { files } = (await api.open('svc:///me/model:q8_0')).body as { files: { kind?: string; digest: string }[] }
-    const digest = files.find(({ kind }) => kind === 'weights.gguf')!.digest
-    const before = openBlobs()
-    const ended: Promise<string>[] = []
-    for (let i = 0; i < 500; i++) {
-      const socket = await connected(api.socketPath)
-      let answer = ''
-      socket.on('error', () => undefined)
-      ended.push(new Promise((resolve) => socket.on('close', () => resolve(answer))))
-      const kind = i % 4
-      if (kind === 0) {
-        // reads nothing; a while later it looks at what came
-        socket.pause()
-        socket.write(request(`/v1/blob/${digest}`))
-        setTimeout(() => socket.resume(), 7_000)
-      } else {
-        socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')))
-        if (kind === 1) socket.write('GET /v1/jobs HTTP/1.1\r\nHo')
-        else if (kind === 2) socket.write('POST /v1/ensure HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
-      }
-    }
-    const times: number[] = []
-    for (let i = 0; i < 200; i++) {
-      const begun = performance.now()
-      expect((await api.resolve('svc:///me/model:q8_0')).status).toBe(200)
-      times.push(performance.now() - begun)
-    }
-    // a bound for a busy machine; docs/budgets.md has a figure
-    expect(times.sort((a, b) => a - b)[197]).toBeLessThan(500)
-    const answers = await Promise.all(ended)
-    for (const [i, answer] of answers.entries()) {
-      // whoever says nothing at all is told the same
-      if (i % 4 !== 0) {
-        expect(responsesOf(answer).map(({ status, body }) => [status, JSON.parse(body).error.code])).toEqual([
-          [408, 'E_TIMEOUT']
-        ])
-      }
-    }
-    await until(() => openBlobs() === before)
   })
 
   it('leave no memory behind: thousands of broken requests', async () => {

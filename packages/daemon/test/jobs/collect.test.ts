@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import type { ModelMember, ViewEntry } from '@svc/client/protocol'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { describe, expect, test } from 'vitest'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -32,7 +33,8 @@ function blobs({ root }: TestDaemon): Sha256Digest[] {
 }
 
 test('an inventory says of each quant how large it is, whether it is here, and since when', async () => {
-  const api = await testDaemon()
+  const clock = new VirtualClock(Date.UTC(2026, 4, 1))
+  const api = await testDaemon({ clock })
   await importAs(api, 'me/m', { ...quants('q4_0', 'q8_0'), ...shared })
   const [first, second] = await members(api)
   expect(first).toEqual({
@@ -41,12 +43,13 @@ test('an inventory says of each quant how large it is, whether it is here, and s
     sizeBytes: expect.any(Number),
     complete: true,
     private: false,
-    importedAt: expect.stringMatching(/^20.*Z$/)
+    importedAt: '2026-05-01T00:00:00.000Z'
   })
   expect(second!.quant).toBe('q8_0')
+  await clock.advance(3_600_000)
   const { body: opened } = await api.open('svc:///me/m:q4_0')
   const [used] = await members(api)
-  expect(Date.parse(used!.lastUsedAt!)).toBeGreaterThan(Date.now() - 60_000)
+  expect(used!.lastUsedAt).toBe('2026-05-01T01:00:00.000Z')
   const weights = opened.files.find((file: { kind?: string }) => file.kind === 'weights.gguf')
   await api.running.context.store.remove(weights.digest)
   const [broken] = await members(api)

@@ -1,5 +1,7 @@
 import { CasError } from '@svc/cas'
 import type { ErrorBody } from '@svc/client/protocol'
+import { type Clock, systemClock } from '@svc/internal-clock'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { describe, expect, it } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
 import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
@@ -8,9 +10,9 @@ import { KEPT_JOBS, MAX_KEPT_JOBS, MIN_KEPT_MS } from '../../src/jobs/retention.
 
 const registry = (
   limits: NonNullable<RegistryOptions['limits']> = OPEN_LIMITS,
-  nowMs: () => number = () => performance.now()
+  clock: Clock = systemClock
 ): JobRegistry =>
-  new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, { limits, nowMs })
+  new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, { limits, clock })
 function gate(): { open: () => void; passed: Promise<void> } {
   let open = (): void => undefined
   const passed = new Promise<void>((resolve) => (open = resolve))
@@ -76,14 +78,14 @@ describe('jobs', () => {
   })
 
   it('keep the newest thousand, and every one that runs', async () => {
-    let now = 0
-    const jobs = registry(OPEN_LIMITS, () => now)
+    const clock = new VirtualClock()
+    const jobs = registry(OPEN_LIMITS, clock)
     const held = gate()
     const running = jobs.start({ kind: 'ensure', ref: 'old' }, async () => (await held.passed, {}))
     const settleMany = (count: number, from: number): string[] =>
       Array.from({ length: count }, (_, i) => jobs.settled({ kind: 'ensure', ref: `r${from + i}` }, {}).id)
     const first = settleMany(50, 0)
-    now += MIN_KEPT_MS
+    await clock.advance(MIN_KEPT_MS)
     const second = settleMany(KEPT_JOBS, 50)
     expect(jobs.list()).toHaveLength(KEPT_JOBS + 1)
     expect([jobs.get(first[49]!), jobs.get(second[0]!)?.ref, jobs.get(running.id)?.ref]).toEqual([
@@ -97,20 +99,20 @@ describe('jobs', () => {
   })
 
   it('keep one that ends after a thousand newer ones, for a while; and no more than ten thousand in all', async () => {
-    let now = 0
-    const jobs = registry(OPEN_LIMITS, () => now)
+    const clock = new VirtualClock()
+    const jobs = registry(OPEN_LIMITS, clock)
     const held = gate()
     const long = jobs.start({ kind: 'ensure', ref: 'long' }, async () => (await held.passed, {}))
     for (let i = 0; i < KEPT_JOBS + 500; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
-    now += MIN_KEPT_MS
+    await clock.advance(MIN_KEPT_MS)
     held.open()
     await settle(jobs)
     expect(jobs.get(long.id)?.state).toBe('done')
     for (let i = 0; i < KEPT_JOBS + 500; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
-    now += MIN_KEPT_MS - 1
+    await clock.advance(MIN_KEPT_MS - 1)
     jobs.settled({ kind: 'ensure', ref: 'short' }, {})
     expect(jobs.get(long.id)?.state).toBe('done')
-    now += 1
+    await clock.advance(1)
     jobs.settled({ kind: 'ensure', ref: 'short' }, {})
     expect(jobs.get(long.id)).toBeUndefined()
     for (let i = 0; i < MAX_KEPT_JOBS + 10; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import type { Inventory, ModelMember, NamespaceEntry } from '@svc/client/protocol'
+import { systemClock } from '@svc/internal-clock'
 import { QuickReads } from '@svc/internal-files'
 import { type Sealed, sealIndex, sealManifest, sealModelConfig } from '@svc/manifest'
 import { digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
@@ -33,7 +34,13 @@ beforeEach(async () => {
   store = await openDiskStore({ root, folders: STATE_FOLDERS })
   const files = await ReplacedFiles.open(join(root, 'state'))
   const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
-  const members = new Members({ store, documents, artifacts, usage: await Usage.open(store) })
+  const members = new Members({
+    clock: systemClock,
+    store,
+    documents,
+    artifacts,
+    usage: await Usage.open(store, systemClock)
+  })
   deps = { store, repos, artifacts, documents, members }
 })
 afterEach(async () => {
@@ -186,7 +193,7 @@ test('what was found missing counts until the state that a list starts from chan
 
 test('what one list found missing is missing for the next one until something is added to the folder', async () => {
   // a clock by which nobody has written to these folders for a while
-  const folders = newFolders(() => Date.now() + 60_000)
+  const folders = newFolders({ now: () => systemClock.now() + 60_000 })
   mkdirSync(join(root, 'state', 'artifacts'), { recursive: true })
   const bytes = Buffer.from('added later')
   const missing = digestFromBytes(createHash('sha256').update(bytes).digest())

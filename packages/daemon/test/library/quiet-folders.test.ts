@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '@svc/internal-clock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { QuietFolders } from '../../src/library/quiet-folders.ts'
 
@@ -15,11 +16,7 @@ const write = (name: string): void => writeFileSync(join(folder, name), '')
 const namesIn = async (path: string): Promise<string[]> => readdirSync(path).sort()
 /** `laterMs`: how much later it is than the folder's last change, by the clock that is given. */
 const foldersAt = (laterMs: number, maxCount = 100): QuietFolders<string[]> =>
-  new QuietFolders(
-    ({ length }) => length,
-    maxCount,
-    () => Date.now() + laterMs
-  )
+  new QuietFolders(({ length }) => length, maxCount, { now: () => systemClock.now() + laterMs })
 
 test('names of a folder at rest are kept until one is added, taken away or renamed', async () => {
   const folders = foldersAt(60_000)

@@ -3,6 +3,7 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
+import { systemClock } from '@svc/internal-clock'
 import { parseDigest } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
 import { Artifacts } from '../../src/library/artifacts.ts'
@@ -25,7 +26,15 @@ async function setUp() {
   const files = await ReplacedFiles.open(join(root, 'state'))
   const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
   const needed = new Needed({ store, repos, artifacts, documents })
-  const snapshots = new Snapshots({ store, files, needed, uses, log: createLog('silent'), version: '0' })
+  const snapshots = new Snapshots({
+    clock: systemClock,
+    store,
+    files,
+    needed,
+    uses,
+    log: createLog('silent'),
+    version: '0'
+  })
   return { root, files, repos, needed, snapshots }
 }
 

@@ -9,6 +9,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test, vi } from 'vitest'
 import { ReplacedFiles } from '../../src/library/replace.ts'
 import { ViewRecords } from '../../src/library/view-records.ts'
@@ -178,11 +179,14 @@ test('a view that somebody deleted by hand holds nothing; one whose disk is away
 })
 
 test('a held managed view is not removed before its time', async () => {
-  const daemon = await withModel()
-  const view = await makeView(daemon, { ref: REF, holdSeconds: 1 })
-  expect(Date.parse(view.heldUntil)).toBeGreaterThan(Date.now())
+  const clock = new VirtualClock(Date.UTC(2026, 4, 1))
+  const daemon = await withModel({ clock })
+  const view = await makeView(daemon, { ref: REF, holdSeconds: 60 })
+  expect(view.heldUntil).toBe('2026-05-01T00:01:00.000Z')
+  await clock.advance(59_000)
   expect(await refused(remove(daemon, view.path))).toEqual([400, 'E_BAD_REQUEST'])
-  await vi.waitFor(async () => expect((await remove(daemon, view.path)).status).toBe(200), 10_000)
+  await clock.advance(2_000)
+  expect((await remove(daemon, view.path)).status).toBe(200)
 })
 
 /** Enough that a copy of it is seen on its way. */

@@ -35,6 +35,10 @@ class SystemTimer implements Timer {
   }
 }
 
+/** {@link Clock.now} as UTC, RFC 3339. */
+export const timestampOf = (clock: Pick<Clock, 'now'>, laterMs = 0): string =>
+  new Date(clock.now() + laterMs).toISOString()
+
 /** The clock of this process. */
 export const systemClock: Clock = {
   now: () => Date.now(),
