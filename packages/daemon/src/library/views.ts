@@ -39,11 +39,11 @@ export interface ViewsDeps {
   readonly log: Log
 }
 
-/** Concurrent copies: more would only cause seeking. Views made of links do not wait for them. */
-const COPIES_AT_ONCE = 2
 /** Name below `<root>/views`: the artifact, and the layout unless it is `files`. */
 const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
 const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.exec(name)![1]!)
+
+type Place = { readonly place: string; readonly device: string }
 
 interface Making {
   readonly entry: Omit<ViewEntry, 'present' | 'making' | 'heldUntil'>
@@ -70,7 +70,8 @@ export class Views {
     reusable: () => true
   })
   readonly #places = new KeyedLock()
-  readonly #copies = new Gate(COPIES_AT_ONCE)
+  /** More at once would only cause seeking. Views made of links do not wait for them. */
+  readonly #copies = new Gate(2)
   readonly #making = new Map<string, Making>()
   /** Running changes: no state is written after {@link close} has resolved. */
   readonly #underWay = new Set<Promise<unknown>>()
@@ -355,16 +356,12 @@ export class Views {
     return entries.map(({ name }) => name).filter((name) => MANAGED_NAME.test(name))
   }
 
-  async #managed(
-    folder: string,
-    manifestDigest: Sha256Digest,
-    layout: ViewBody['layout']
-  ): Promise<{ place: string; device: string }> {
+  async #managed(folder: string, manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<Place> {
     await makeFolders(folder, 0o700)
     return { place: join(folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
   }
 
-  async #named(path: string): Promise<{ place: string; device: string }> {
+  async #named(path: string): Promise<Place> {
     if (!isAbsolute(path)) throw bad(`the field "path": ${JSON.stringify(path)} is not absolute`)
     const place = await placeOf(path)
     const root = await realpath(this.#deps.store.root)
