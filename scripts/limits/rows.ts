@@ -73,7 +73,7 @@ requests in work | 1 | connection | the next waits, unread | connection webseed-
 pipelined requests started | {connection#STARTS_PER_TURN} | turn of the event loop | wait | connection
 waiting requests | {connection#MAX_WAITING_REQUESTS} | listener | connections with more than {connection#FAIR_WAITING_REQUESTS} are closed | connection
 request header | {server#maxHeaderBytes}, {server#maxHeaders} fields, {server#headersTimeoutMs} | request | 431, 408 | budgets.faults http-hostile connection
-request body | http.6, {json#MAX_JSON_DEPTH} levels, {server#requestTimeoutMs} | request | 413, 400, 408 | budgets.faults http-hostile json
+request body | 1 MiB (adopt 32 MiB), {json#MAX_JSON_DEPTH} levels, {server#requestTimeoutMs} | request | 413, 400, 408 | budgets.faults http-hostile json
 silence | {server#idleTimeoutMs}; {server#keepAliveTimeoutMs} between requests | connection | closed | budgets.faults connection
 reader of a blob | {blob-pump#SLOW_READER_TIMEOUT_MS} per chunk; {blob-pump#BUFFERS} chunks of {buffer-pool#CHUNK_BYTES} | response | closed | budgets.faults connection slow-readers.faults
 open jobs | {registry#OPEN_LIMITS.jobs}; {registry#OPEN_LIMITS.files} listed files | daemon | 503 | jobs
