@@ -7,8 +7,8 @@ import { inspect, parseArgs } from 'node:util'
 import { DaemonLauncher } from './harness/daemon.ts'
 import { type Plot, plotSvg } from './harness/plot.ts'
 import { PROFILES, type Profile } from './harness/profile.ts'
-import { formatTable, machineFacts, type RowReport } from './harness/report.ts'
-import type { Row } from './harness/row.ts'
+import { formatTable, machineFacts, type Results, type RowReport } from './harness/report.ts'
+import type { Line, Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
 import { adoptRow } from './rows/adopt.ts'
 import { blobRow } from './rows/blob.ts'
@@ -89,7 +89,7 @@ flags
   --runs N        rounds
   --dir FOLDER    where data is put meanwhile (default /dev/shm, else the system's temporary folder)
   --source        the daemon from its sources, without a build
-  --json FILE     the table as data, too
+  --json FILE     the table as data, too, such as bench/results/DATE.json
   --cpu-prof DIR  the daemons leave CPU profiles there
   --plots DIR     growth rows write their plots there, as SVG
 `
@@ -136,22 +136,30 @@ async function main(): Promise<void> {
   const parent = values.dir ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 
   const facts = machineFacts(parent)
-  process.stdout.write(`${facts.join('\n')}\n\n`)
+  process.stdout.write(`${Object.values(facts).join('\n')}\n\n`)
   const profiles = values['cpu-prof']
   const nodeFlags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profiles)}`]
   const daemons = new DaemonLauncher({ source: values.source ?? false, nodeFlags })
   const reports: RowReport[] = []
+  const save = (): void => {
+    const results: Results = { ...facts, reports }
+    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
+  }
   for (const row of ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     const report = await runRow(row, parent, profile, daemons)
     reports.push(report)
     // a long run that is cut short has still said what it knows
     process.stdout.write(`${formatTable([report])}\n\n`)
-    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify({ facts, reports }, null, 2)}\n`)
+    save()
   }
   if (reports.length > 1) process.stdout.write(`${formatTable(reports)}\n`)
   if (reports.some(({ error }) => error !== undefined)) process.exitCode = 1
   for (const [name, program] of Object.entries(PROGRAMS))
-    if (wanted.includes(name)) await runProgram(program.file, program.args(values.runs))
+    if (wanted.includes(name)) {
+      const lines = await runProgram(program.file, program.args(values.runs))
+      if (lines.length > 0) reports.push({ row: name, lines })
+      save()
+    }
 }
 
 function plot(name: string, curves: Plot): void {
@@ -184,9 +192,14 @@ function swarmArgs(runs: string | undefined): readonly string[] {
   return [String(sizeMiB), runs ?? String(usual)]
 }
 
-async function runProgram(file: string, args: readonly string[]): Promise<void> {
+/** Runs a program that prints its own table. @returns the lines that it sent for the results, if it sends any. */
+async function runProgram(file: string, args: readonly string[]): Promise<readonly Line[]> {
   const path = new URL(file, import.meta.url).pathname
-  const child = spawn(process.execPath, ['--conditions=svc-source', path, ...args], { stdio: 'inherit' })
+  const child = spawn(process.execPath, ['--conditions=svc-source', path, ...args], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc']
+  })
+  const lines: Line[] = []
+  child.on('message', (message) => lines.push(...(message as Line[])))
   await new Promise<void>((done, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => {
@@ -194,6 +207,7 @@ async function runProgram(file: string, args: readonly string[]): Promise<void> 
       done()
     })
   })
+  return lines
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -38,25 +38,39 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   1481003842: 'xfs'
 }
 
+/** Where and when figures were taken. */
+export interface Machine {
+  readonly date: string
+  readonly machine: string
+  readonly conditions: string
+  readonly versions: string
+}
+
+/** A file of `bench/results`, as `--json` writes it; scripts/performance.ts makes the table of docs/performance.md of the newest. */
+export interface Results extends Machine {
+  readonly reports: readonly RowReport[]
+}
+
 /** Date, machine and versions, for the head of a report. */
-export function machineFacts(folder: string): string[] {
+export function machineFacts(folder: string): Machine {
   const memory = /^MemTotal:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'latin1'))?.[1]
   const type = statfsSync(folder).type
-  return [
-    `${new Date().toISOString().slice(0, 16)}Z, Linux ${release()}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown CPU'}, ${Math.round(Number(memory) / 2 ** 20)} GiB`,
-    `load average at the start ${loadavg()
-      .map((load) => load.toFixed(1))
-      .join(' ')}; data on ${FILE_SYSTEMS[type] ?? `file system ${type.toString(16)}`}`,
-    [
-      `Node ${process.version}`,
-      versionOf('openssl', 'version'),
-      versionOf('nginx', '-v'),
-      versionOf('curl', '--version')?.split(' (')[0],
-      versionOf('git', '--version')
-    ]
-      .filter((text) => text !== undefined)
-      .join(', ')
+  const load = loadavg()
+    .map((each) => each.toFixed(1))
+    .join(' ')
+  const tools = [
+    `Node ${process.version}`,
+    versionOf('openssl', 'version'),
+    versionOf('nginx', '-v'),
+    versionOf('curl', '--version')?.split(' (')[0],
+    versionOf('git', '--version')
   ]
+  return {
+    date: `${new Date().toISOString().slice(0, 16)}Z`,
+    machine: `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown CPU'}, ${Math.round(Number(memory) / 2 ** 20)} GiB, Linux ${release()}`,
+    conditions: `load average at the start ${load}; data on ${FILE_SYSTEMS[type] ?? `file system ${type.toString(16)}`}`,
+    versions: tools.filter((text) => text !== undefined).join(', ')
+  }
 }
 
 const MIB = 1 << 20
