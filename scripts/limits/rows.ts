@@ -81,9 +81,9 @@ ended jobs | {retention#KEPT_JOBS}, and those of {retention#MIN_KEPT_MS}; {reten
 paths of an import | {walk#MAX_FILES} files | request | 400 | many-files.faults
 `),
   'Servers that imports read': rows(`
-registry document | {document#MAX_DOCUMENT_BYTES}, {document#MAX_ENTRIES} entries, {document#MAX_DEPTH} levels; begins in {exchange#HEAD_MS}, whole in {exchange#DOCUMENT_MS} | answer | the import fails | registry exchange
+registry document | {document#MAX_DOCUMENT_BYTES}, {document#MAX_ENTRIES} entries, {document#MAX_DEPTH} levels; whole in {registry-client#DOCUMENT_MS} | answer | the import fails | registry registry-client
 registry token | {registry-login#MAX_TOKEN_BYTES} | answer | the import fails | registry
-slow source (hub, registry) | {pace#MIN_BYTES_PER_SECOND}/s over each {pace#SLOW_MS}; six tries without progress | range, blob | fails; its lane is free | download exchange drips.faults
+slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is free | download registry-client drips.faults
 catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, {listing#TURN_MS} of a turn | answer | the rest is not read | listing
 catalog record | {provider#MAX_RECORD_BYTES}, {record#MAX_LINES} lines | answer | refused | listing
 pinned manifest | {small-blob#MAX_DOCUMENT_BYTES}, {pinned-manifest#TOTAL_TIMEOUT_MS} | request | the next source is asked | webseed-keys
