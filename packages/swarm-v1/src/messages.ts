@@ -24,7 +24,7 @@ export type ToThread =
       readonly complete: boolean
     }
   /** The layout is accepted and the storage open. */
-  | { readonly kind: 'opened'; readonly id: number }
+  | { readonly kind: 'opened'; readonly id: number; readonly upload: boolean }
   /** The answer to `get`; undefined when the bytes are not there. */
   | { readonly kind: 'got'; readonly call: number; readonly bytes: Uint8Array | undefined }
   /** The answer to `put`. */

@@ -5,6 +5,8 @@ import type { V1Layout } from './layout.ts'
  * and the swarm. Files are indexes into {@link V1Layout.files}; offsets are bytes within the file.
  */
 export interface V1Storage {
+  /** Peers get what is here. Default true. */
+  readonly upload?: boolean
   /** Whether `[start, end)` can be read. Called for every piece at the start, so it must be cheap. */
   has(file: number, start: number, end: number): boolean
   /** Fills `target` from `offset`; rejects if it cannot fill it completely. */
@@ -53,6 +55,10 @@ export class Pieces {
   constructor(layout: V1Layout, storage: V1Storage) {
     this.#layout = layout
     this.#storage = storage
+  }
+
+  get upload(): boolean {
+    return this.#storage.upload ?? true
   }
 
   /**

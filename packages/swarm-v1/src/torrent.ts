@@ -194,8 +194,8 @@ export class Joined implements V1Torrent {
     clearTimeout(this.#timer)
     try {
       this.#opening ??= this.#open(parseV1Torrent(info, this.infohash))
-      await this.#opening
-      if (this.#left === undefined) this.#owner.post({ kind: 'opened', id: this.#id })
+      const { upload } = await this.#opening
+      if (this.#left === undefined) this.#owner.post({ kind: 'opened', id: this.#id, upload })
     } catch (error) {
       this.#reject(error)
     }

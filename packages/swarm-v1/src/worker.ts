@@ -90,7 +90,7 @@ function receive(message: ToThread, deps: Omit<TorrentDeps, 'pieces'>): void {
       torrents.set(message.id, new ThreadTorrent(message, { ...deps, pieces: calls.of(message.id) }))
       return
     case 'opened':
-      return torrents.get(message.id)?.opened()
+      return torrents.get(message.id)?.opened(message.upload)
     case 'got':
       return calls.answer(message.call, message.bytes)
     case 'stored':

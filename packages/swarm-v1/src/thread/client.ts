@@ -8,6 +8,7 @@ import type { Server, Socket } from 'node:net'
 export interface WebTorrentWire extends EventEmitter {
   readonly remoteAddress?: string
   readonly remotePort?: number
+  unchoke(): unknown
   destroy(): void
 }
 

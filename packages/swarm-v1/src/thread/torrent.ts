@@ -46,6 +46,7 @@ export class ThreadTorrent {
   #info: Uint8Array | undefined
   #told = ''
   #sweptMs = 0
+  #mayUpload = false
 
   constructor(join: JoinMessage, deps: TorrentDeps) {
     this.#join = join
@@ -100,8 +101,9 @@ export class ThreadTorrent {
     if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#dial(address)
   }
 
-  /** The owner has accepted the metadata and opened the storage. */
-  opened(): void {
+  /** The owner has accepted the metadata and opened the storage. With `upload` peers get what is in it. */
+  opened(upload: boolean): void {
+    this.#mayUpload = upload
     this.#opened.resolve()
   }
 
@@ -212,6 +214,9 @@ export class ThreadTorrent {
   #watch(wire: WebTorrentWire, given: string | undefined): void {
     const address = given ?? addressOf(wire)
     if (this.#blame.isBanned(address)) return wire.destroy()
+    const unchoke = wire.unchoke.bind(wire)
+    // whoever is interested is unchoked there once, however many slots there are
+    wire.unchoke = () => this.#mayUpload && unchoke()
     wire.on('piece', (piece: number, offset: number, block: Uint8Array) =>
       this.#blame.sent(piece, offset, block, addressOf(wire), performance.now())
     )

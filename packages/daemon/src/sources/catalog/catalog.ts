@@ -24,7 +24,7 @@ import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import { type Holdings, sourceKey } from '../../library/holdings.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Needed } from '../../library/needed.ts'
-import { verdictOf, withMark } from '../../library/provenance.ts'
+import { heldBackReason, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -164,10 +164,10 @@ export class Catalog {
     for (const manifest of manifests) {
       const standing = await artifacts.standing(manifest)
       if (standing === undefined) manifests.delete(manifest)
-      else if (!verdictOf(standing, 'swarm', config.swarm).given) return false
+      else if (heldBackReason(standing, config.swarm) !== undefined) return false
       else isNeeded ||= await needed.isGiven(manifest)
     }
-    return isNeeded && config.swarm.seed
+    return isNeeded
   }
 
   async search(terms: string, names?: 'normalized'): Promise<CatalogSearch> {
@@ -248,14 +248,15 @@ export class Catalog {
     const { store, leafLayers, importer, config } = this.#context
     const swarm = await this.#started()
     const { infohash } = entry
-    const { given } = verdictOf({ provenance: withMark(anchor.provenance, wishes.private) }, 'swarm', config.swarm)
+    const provenance = withMark(anchor.provenance, wishes.private)
+    const upload = heldBackReason({ provenance }, config.swarm) === undefined
     const web = await this.#webSources(entry, anchor)
     const arrivals = this.#arrivalsOf(entry)
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
       const pulled = await new Pull(
-        { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings, arrivals },
+        { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings, arrivals, upload },
         job
       ).run()
       const seed = await this.#seedOf(entry, pulled)
@@ -263,7 +264,7 @@ export class Catalog {
     } finally {
       this.#pulls.delete(infohash)
       // what must not be shared is not seeded again either, however the pull ends
-      if (given) await this.#settle(infohash)
+      if (upload) await this.#settle(infohash)
       for (const source of web) if (source !== this.#hub) await source.close()
     }
   }

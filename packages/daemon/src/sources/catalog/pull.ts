@@ -31,6 +31,8 @@ export interface PullOptions {
   /** Hubs that can serve the anchored files, tried in order: the listing's web seed, the hub itself. */
   readonly webSources: readonly Hub[]
   readonly timings: PullTimings
+  /** Whether others may have what comes. */
+  readonly upload: boolean
 }
 
 export interface PulledFile {
@@ -199,6 +201,8 @@ export class Pull {
     this.#layout = layout
     const contents = await Promise.all(wanted.map((file) => file && this.#content(file, signal)))
     return {
+      // of what was here by another way its peers get nothing (spec add.37)
+      upload: this.#options.upload && contents.every((content) => content?.isSeen !== false),
       has: (file, start, end) => contents[file]!.has(start, end),
       read: (file, offset, target) => contents[file]!.read(offset, target),
       write: (file, offset, bytes) => contents[file]!.write(offset, bytes)

@@ -1,8 +1,25 @@
 // The BitTorrent v1 swarm of what came from the catalog: it is a door like the others (spec add.37).
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Client } from '@svc/client'
 import { haveLibtorrent } from '@svc/testkit/v1-peer'
 import { describe, expect, test } from 'vitest'
-import { finished, freshSources, GGUF, listed, portOf, pull, REPO, start, weights } from './catalog-fixture.ts'
+import {
+  catalog,
+  finished,
+  folder,
+  freshSources,
+  GGUF,
+  hub,
+  line,
+  listed,
+  peer,
+  portOf,
+  pull,
+  REPO,
+  start,
+  weights
+} from './catalog-fixture.ts'
 
 freshSources()
 
@@ -48,4 +65,32 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(await finished(client, again)).toMatchObject({ state: 'done', result: { manifests: result!.manifests } })
     await expect.poll(() => infohashes(client)).toEqual([])
   })
+
+  test.each(['nobody keeps', 'is imported as private', 'has bytes of what its owner keeps'] as const)(
+    'while a torrent that %s comes, its peers get of it what others may have',
+    async (which) => {
+      const source = await folder()
+      const files = { [GGUF]: weights(300_000), 'README.md': Buffer.alloc(600_000, 'a') }
+      await mkdir(join(source, 'model'))
+      for (const [name, bytes] of Object.entries(files)) await writeFile(join(source, 'model', name), bytes)
+      const commit = hub.commit({
+        id: REPO,
+        files: Object.entries(files).map(([path, content]) => ({ path, content, lfs: path === GGUF }))
+      })
+      const options = { folder: source, name: 'model', piece_length: 65_536 }
+      const seed = await peer({ mode: 'seed', ...options, upload_limit: 300_000 })
+      catalog.list([line(seed.infohash, GGUF, commit)])
+      const leecher = await peer({ mode: 'leech', folder: await folder(), torrent: seed.torrent, peers: [] })
+      const { client } = await start()
+      if (which === 'has bytes of what its owner keeps') {
+        const paths = [join(source, 'model', GGUF)]
+        await finished(client, await client.importLocal({ paths, as: 'me/own', private: true }))
+      }
+      const peers = [seed.address, leecher.address]
+      const job = await pull(client, { peers, private: which === 'is imported as private' })
+      expect(job.state).toBe('done')
+      const { downloaded } = await leecher.until(() => true)
+      expect(downloaded > 0).toBe(which === 'nobody keeps')
+    }
+  )
 })
