@@ -53,4 +53,5 @@ export async function importAgain(session: Session, origin: HubOrigin): Promise<
   })
 }
 
-const escapeGlob = (name: string): string => name.replace(/[\\*?[\]{}()!+@|^$]/g, '\\$&')
+/** A glob that matches one name. */
+export const escapeGlob = (name: string): string => name.replace(/[\\*?[\]{}()!+@|^$]/g, '\\$&')

@@ -23,6 +23,10 @@ const common = (command: Command): Command =>
 
 const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
+const askedForVersion = (): never => {
+  throw new VersionAsked()
+}
+
 /**
  * The commands of `svc`. Each loads its module only when it runs, to keep the start fast. `signal` aborts on Ctrl-C;
  * with `json` the caller prints the parser's errors.
@@ -32,9 +36,9 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   const program = common(new Command('svc'))
     .description('Keep models in a local, verified store. Talks to the daemon svcd over its socket.')
     .option('-V, --version', "print the version, and the running daemon's")
-    .on('option:version', () => {
-      throw new VersionAsked()
-    })
+    .on('option:version', askedForVersion)
+    .addOption(new Option('-v', 'the same').hideHelp())
+    .on('option:v', askedForVersion)
     .helpOption('-h, --help', 'show help')
     .helpCommand(false)
     .exitOverride()
@@ -82,10 +86,29 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   const imports = common(program.command('import')).description(
     'import a model from files, the hub, a swarm, the catalog or a registry'
   )
-  const addImport = (nameAndArgs: string, description: string): Command =>
-    add(imports, nameAndArgs, description)
+  const ofHub = (command: Command): Command =>
+    command
+      .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
+      .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
+      .option('--all', 'all quants, without asking')
+      .option('--as <ns/name>', 'another name to keep it under')
+      .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
+      .option('--private', 'keep it to yourself: neither announce nor share it')
+      .option('--dry-run', 'only show what would be fetched, stored and skipped')
+  const ofEach = (command: Command): Command =>
+    command
       .option('-d, --detach', 'do not wait; print the job id')
       .option('--replace', 'give the name to this model, even if another one has it')
+  ofHub(ofEach(imports))
+    .argument('[source]', 'org/name:quant or an address of the hub, or a path')
+    .action(async (source: string | undefined, options, command: Command) => {
+      if (source === undefined) return command.help()
+      return run(command, async (session) =>
+        (await import('./commands/imports.ts')).importSource(session, source, options)
+      )
+    })
+  const addImport = (nameAndArgs: string, description: string): Command =>
+    ofEach(add(imports, nameAndArgs, description))
 
   addImport('local <path...>', 'import files and folders of this machine')
     .option('--as <ns/name>', 'the name to keep it under')
@@ -96,17 +119,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (paths: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importLocal(session, paths, options))
     )
-  addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')
-    .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
-    .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
-    .option('--all', 'all quants, without asking')
-    .option('--as <ns/name>', 'another name to keep it under')
-    .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
-    .option('--private', 'keep it to yourself: neither announce nor share it')
-    .option('--dry-run', 'only show what would be fetched, stored and skipped')
-    .action(async (repo: string, options, command: Command) =>
+  ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')).action(
+    async (repo: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importHf(session, repo, options))
-    )
+  )
   addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
     .option('--pin <digest>', 'the expected digest of the manifest; required')
     .option('--as <ns/name>', 'a name to keep it under')
@@ -149,6 +165,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
 
   addLoadCommands(program, { add, run })
   add(program, 'ls [text]', 'list the models in the store, one line per quant')
+    .alias('list')
     .option('--filter <filter>', 'size>1GB, used>30d, imported<7d, incomplete, damaged, private; repeatable', list)
     .option('--sort <key>', 'name (default), size, imported or used')
     .option('--format <format>', 'table, json, csv or ids')
@@ -178,10 +195,11 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   add(program, 'fsck', 'the same as svc verify all').action(async (_options, command: Command) =>
     run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, 'all'))
   )
-  add(program, 'show <ref>', 'show files, sizes and licence of a model; with ns/name its quants').action(
-    async (ref: string, _options, command: Command) =>
+  add(program, 'show <ref>', 'show files, sizes and licence of a model; with ns/name its quants')
+    .alias('info')
+    .action(async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).show(session, ref))
-  )
+    )
   add(program, 'cat <target>', 'print a file of a model: REF, REF#name, REF#manifest or a digest')
     .option('--range <start-end>', 'only these bytes: 0-99, 100-, or -16 for the last 16')
     .action(async (target: string, options, command: Command) =>
@@ -191,7 +209,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/model.ts')).resolve(session, ref))
   )
-  add(program, 'pull <ref>', 'fetch the missing files of a model')
+  add(program, 'pull <ref>', 'fetch the missing files of a model, or a model that only the hub has')
     .option('--wait <time>', 'use the hub if no peer sends anything for this long: 30s, 10m (default 15s)')
     .action(async (ref: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref, options))

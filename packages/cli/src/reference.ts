@@ -22,7 +22,8 @@ import { unknownHere } from './unknown-here.ts'
  * a selector it selects the repository's only quant. If only the selector is wrong, the error lists the alternatives.
  * @throws RefError, CliError
  */
-export async function canonicalRef(session: Session, text: string): Promise<string> {
+export async function canonicalRef(session: Session, typed: string): Promise<string> {
+  const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo !== undefined) return loneMember(session, repo)
   try {
@@ -39,6 +40,24 @@ export async function canonicalRef(session: Session, text: string): Promise<stri
       : error.message
     throw new CliError(EXIT.usage, message, { code: error.code, candidates, cause: error })
   }
+}
+
+/** A name without its namespace, and what it selects. */
+const LONE_NAME = /^([a-z0-9][a-z0-9._-]*)(:[^/@]+)?$/i
+
+/**
+ * Puts the namespace before a name that only one model here has; returns anything else unchanged.
+ * @throws CliError when several have it
+ */
+export async function fullName(session: Session, text: string): Promise<string> {
+  const [, name, selector = ''] = LONE_NAME.exec(text) ?? []
+  if (name === undefined || asDigest(text) !== undefined) return text
+  const { namespaces } = await session.client.models()
+  const found = namespaces.filter((entry) => entry.name === name.toLowerCase())
+  if (found.length === 0) return text
+  const candidates = found.map((entry) => `${entry.ns}/${entry.name}${selector}`)
+  if (candidates.length === 1) return candidates[0]!
+  throw new CliError(EXIT.usage, `${candidates.length} models here are named ${name}`, { code: 'E_PARSE', candidates })
 }
 
 const SELECTOR_REASONS: ReadonlySet<string> = new Set(['quant-format', 'bare-tag'])
@@ -118,7 +137,8 @@ export function importName(as: string | undefined, source: string): string {
 }
 
 /** The artifacts of a reference; `ns/name` stands for all its quants. @throws as {@link canonicalRef} */
-export async function refsOf(session: Session, text: string): Promise<string[]> {
+export async function refsOf(session: Session, typed: string): Promise<string[]> {
+  const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo === undefined) return [await canonicalRef(session, text)]
   const { namespaces } = await session.client.models()

@@ -59,10 +59,10 @@ it.each(vectors.filter(({ canonical }) => canonical !== undefined))('$input is t
 // The daemon takes canonical references only; here a short form that lacks nothing is one as well.
 const complete = (row: RefVector): boolean =>
   row.error?.reason === 'short-form' && row.suggestion?.includes('<') === false
-// Quants are taken in any case here, and a lone quant need not be named: what lacks it is a question for the daemon.
+// Quants are taken in any case here, and a lone quant or namespace need not be named: what lacks it is a question for the daemon.
 const lenient = ({ input, error }: RefVector): boolean =>
   error?.code === 'E_PARSE' && /^(?:svc:\/\/\/)?[^:@]+:(?:[^@+]*\+)?(?=[A-Z_0-9]*[A-Z])[A-Z0-9_]+$/.test(input)
-const lacking = ({ input }: RefVector): boolean => /^(?:svc:\/\/\/)?[a-z0-9._-]+\/[a-z0-9._-]+$/i.test(input)
+const lacking = ({ input }: RefVector): boolean => /^(?:(?:svc:\/\/\/)?[a-z0-9._-]+\/)?[a-z0-9._-]+$/i.test(input)
 const rejected = vectors.filter((row) => row.error !== undefined && !complete(row) && !lenient(row) && !lacking(row))
 it.each(rejected)('$input is refused', async (row) => {
   await expect(canonicalRef(session, row.input)).rejects.toMatchObject({ code: row.error!.code })

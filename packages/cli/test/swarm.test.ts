@@ -76,5 +76,5 @@ it('what cannot be imported says why', async () => {
   expect(wrongPin.code).not.toBe(0)
   expect(['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE']).toContain(JSON.parse(wrongPin.stderr).error.code)
   expect(await there.svc('import', 'bt', shared.infohash, '--pin', 'sha256:00')).toMatchObject({ code: 2, stdout: '' })
-  expect(await there.svc('pull', 'acme/none:q8_0')).toMatchObject({ code: 3, stdout: '' })
+  expect(await there.svc('pull', 'svc:///acme/none:q8_0')).toMatchObject({ code: 3, stdout: '' })
 })

@@ -1,11 +1,12 @@
 import type { CatalogEntry, Job } from '@svc/client'
 import { chooseQuants } from '../choose-quants.ts'
 import { count, formatTable } from '../format.ts'
+import { tryParseHubSource } from '../hub-source.ts'
 import { importName } from '../reference.ts'
 import type { ReplaceField } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
-import { type ChoiceOptions, choiceOf, finish, withQuants } from './imports.ts'
+import { type ChoiceOptions, choiceOf, finish } from './imports.ts'
 
 /** `svc catalog search TERMS` */
 export async function catalogSearch(session: Session, terms: readonly string[]): Promise<void> {
@@ -28,7 +29,7 @@ export interface CatalogOptions extends ChoiceOptions {
  * imported one after the other.
  */
 export async function importCatalog(session: Session, text: string, options: CatalogOptions): Promise<void> {
-  const { repo, quant = options.quant } = withQuants(text)
+  const { repo, quant = options.quant } = tryParseHubSource(text) ?? { repo: text }
   const { quant: _, ...choice } = options
   const named = quant?.split(',').filter((each) => each !== '')
   const wanted = named ?? (options.file === undefined ? await listedQuants(session, repo, options) : [undefined])

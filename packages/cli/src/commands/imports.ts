@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ImportBtBody, ImportHfBody, ImportPlan, Job } from '@svc/client'
 import { chooseQuants } from '../choose-quants.ts'
@@ -5,6 +6,8 @@ import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
+import { escapeGlob } from '../hub-origin.ts'
+import { tryParseHubSource } from '../hub-source.ts'
 import { settleOwnModels, tellShared } from '../own-models.ts'
 import { asDigest, importName } from '../reference.ts'
 import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../replacing.ts'
@@ -43,6 +46,14 @@ export async function importLocal(session: Session, paths: readonly string[], op
   if (mustTell) tellShared(session, as)
 }
 
+/** `svc import SOURCE`: what it is, its form says. A name that is also a path is the path. */
+export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
+  if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
+  if (tryParseHubSource(text) !== undefined) return importHf(session, text, options)
+  const ways = 'svc import hf, local, bt, catalog or oci says where it comes from'
+  throw usage(`"${text}" is neither a file here nor a name on the hub`, ways)
+}
+
 export interface HfOptions extends ChoiceOptions {
   readonly revision?: string
   readonly dryRun?: boolean
@@ -51,20 +62,22 @@ export interface HfOptions extends ChoiceOptions {
 
 /** `svc import hf org/name[:QUANT[,QUANT]] [--file GLOB]… [--revision R] [--as ns/name] [--private] [--keep-names] [--all] [--dry-run]` */
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
-  const { repo, quant, revision: shown } = withQuants(text)
-  if (!/^[^/\s]+\/[^/\s]+$/.test(repo))
+  const source = tryParseHubSource(text)
+  if (source === undefined)
     throw new CliError(
       EXIT.usage,
-      `"${repo}" is no repository of the hub: its name is org/name, as the hub spells it`,
+      `"${text}" is no repository of the hub: its name is org/name, as the hub spells it`,
       {
         code: 'E_BAD_REQUEST',
         hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; files of your own come in with svc import local'
       }
     )
-  const { revision = shown, as, all } = options
+  const { repo, quant } = source
+  const file = options.file ?? (source.file === undefined ? undefined : [escapeGlob(source.file)])
+  const { revision = source.revision, as, all } = options
   const body: ImportHfBody = {
     repo,
-    ...choiceOf({ ...options, ...(quant !== undefined && { quant }) }),
+    ...choiceOf({ ...options, ...(file !== undefined && { file }), ...(quant !== undefined && { quant }) }),
     ...(revision !== undefined && { revision }),
     ...(as !== undefined && { as: importName(as, repo) })
   }
@@ -72,7 +85,7 @@ export async function importHf(session: Session, text: string, options: HfOption
     const plan = await askingHub(session, body, session.client.planHf(body))
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
-  const chosen = quant !== undefined || options.file !== undefined || all === true
+  const chosen = quant !== undefined || file !== undefined || all === true
   const { warnings, ...choice } = chosen ? { ...body, warnings: [] } : await choose(session, body)
   const start = (field: ReplaceField): Promise<Job> =>
     askingHub(session, choice, session.client.importHf({ ...choice, ...field }))
@@ -86,27 +99,6 @@ const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>):
     `asking the hub what ${body.repo} holds; when it limits the rate, that takes a while`,
     answer
   )
-
-/** A URL from a browser: with or without a revision's page, optionally followed by quants. */
-const HUB_PAGE =
-  /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/([^/:?#]+\/[^/:?#]+)(?:\/tree\/([^/:?#]+))?\/?(?::([^/]*))?$/i
-
-interface Named {
-  readonly repo: string
-  readonly quant?: string | undefined
-  readonly revision?: string | undefined
-}
-
-/**
- * Splits `org/name:Q4_K_M,Q8_0`, as llama.cpp spells it, or the URL of a repository, into the repository and its
- * quants.
- */
-export function withQuants(text: string): Named {
-  const [page, repo, revision, quants] = HUB_PAGE.exec(text) ?? []
-  if (page !== undefined) return { repo: repo!, revision, quant: quants }
-  const colon = text.indexOf(':')
-  return colon < 0 ? { repo: text } : { repo: text.slice(0, colon), quant: text.slice(colon + 1) }
-}
 
 /**
  * When a repository has several quants, asks on a terminal which of them to import; otherwise refuses with the list.

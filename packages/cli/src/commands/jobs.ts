@@ -4,9 +4,10 @@ import { EXIT } from '../exit-codes.ts'
 import { follow, PatienceOver } from '../follow.ts'
 import { count, formatBytes, formatSince, formatTable, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
+import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
 import { asDigest, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
-import { printImport } from './imports.ts'
+import { importHf, printImport } from './imports.ts'
 import { printHurt, secondsOf } from './remove.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id follows the newest running job. */
@@ -127,6 +128,7 @@ const PEERS_SECONDS = '15s'
  * is fetched from there.
  */
 export async function pull(session: Session, text: string, options: { readonly wait?: string }): Promise<void> {
+  if (await isOnlyOnHub(session, text)) return importHf(session, text, {})
   const wait = options.wait ?? PEERS_SECONDS
   const patienceMs = secondsOf(wait) * 1000
   const ref = await canonicalRef(session, text)
@@ -154,6 +156,16 @@ export async function pull(session: Session, text: string, options: { readonly w
   if (session.json) return
   session.print(shortRef(ref))
   session.note(complete ? 'already complete' : 'complete')
+}
+
+/** Whether a name or an address of the hub's stands for nothing here. */
+async function isOnlyOnHub(session: Session, text: string): Promise<boolean> {
+  const source = tryParseHubSource(text)
+  if (source === undefined) return false
+  const isAddress = tryParseHubAddress(text) !== undefined
+  const { namespaces } = await session.client.models()
+  const repo = source.repo.toLowerCase()
+  return isAddress || !namespaces.some(({ ns, name }) => `${ns}/${name}` === repo)
 }
 
 /** Whether the artifact's manifest is absent, so that only its digest is known. */

@@ -2,7 +2,7 @@ import type { OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { readManifest } from '../manifest-facts.ts'
-import { asRepo, canonicalRef, shortRef } from '../reference.ts'
+import { asRepo, canonicalRef, fullName, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
 
@@ -18,7 +18,8 @@ export async function resolve(session: Session, text: string): Promise<void> {
 }
 
 /** `svc show REF`, or `svc show ns/name` for the quants. */
-export async function show(session: Session, text: string): Promise<void> {
+export async function show(session: Session, typed: string): Promise<void> {
+  const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo !== undefined && (session.json || !(await hasOneQuant(session, repo)))) return showRepo(session, repo)
   const result = await session.client.open(await canonicalRef(session, text))

@@ -3,7 +3,7 @@ import { parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
-import { asRepo, canonicalRef, refsOf, shortRef } from '../reference.ts'
+import { asRepo, canonicalRef, fullName, refsOf, shortRef } from '../reference.ts'
 import { letGoOfViews } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
@@ -28,7 +28,8 @@ export async function rm(
   if (freeable > 0) session.note(`${formatBytes(freeable)} can be given back with: svc gc`)
 }
 
-async function removeOne(session: Session, text: string, allTags: boolean): Promise<RemovedModel> {
+async function removeOne(session: Session, typed: string, allTags: boolean): Promise<RemovedModel> {
+  const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo !== undefined) {
     const [ns, name] = repo.split('/') as [string, string]

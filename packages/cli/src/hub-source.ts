@@ -1,0 +1,27 @@
+/** What the hub calls a model, as people and browsers write it. */
+export interface HubSource {
+  readonly repo: string
+  readonly quant?: string | undefined
+  readonly revision?: string | undefined
+  /** The path of one file in the repository. */
+  readonly file?: string | undefined
+}
+
+/** The address of a repository, of one of its revisions, or of one of its files; quants may follow. */
+const ADDRESS =
+  /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/(?<repo>[^/:?#]+\/[^/:?#]+)(?:\/(?:tree|blob|resolve)\/(?<revision>[^/:?#]+)(?:\/(?<file>[^:?#]+))?)?\/?(?:\?[^:#]*)?(?::(?<quant>[^/]*))?$/i
+
+/** `org/name`, as the hub spells it, and its quants: `:Q4_K_M,Q8_0`. */
+const NAME = /^(?<repo>[^/\s:@+#]+\/[^/\s:@+#]+)(?::(?<quant>[^@+#\s]+))?$/
+
+/** The address of something on the hub; undefined for anything else. */
+export function tryParseHubAddress(text: string): HubSource | undefined {
+  const found = ADDRESS.exec(text)?.groups as (HubSource & Record<string, string>) | undefined
+  if (found === undefined) return undefined
+  const { repo, quant, revision, file } = found
+  return { repo, quant, revision, file: file === undefined ? undefined : decodeURIComponent(file) }
+}
+
+/** An address, or `org/name:QUANT,…` as llama.cpp spells it; undefined for anything else. */
+export const tryParseHubSource = (text: string): HubSource | undefined =>
+  tryParseHubAddress(text) ?? (NAME.exec(text)?.groups as (HubSource & Record<string, string>) | undefined)

@@ -1,0 +1,96 @@
+// Names as people type them: of the hub, of files, and of what is here.
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf } from '@svc/testkit/models'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+const REPO = 'Qwen/Small-GGUF'
+const NAME = 'qwen/small-gguf'
+const undo = laterUndo()
+let hub: FakeHub
+let daemon: TestDaemon
+let commit: string
+
+beforeAll(async () => {
+  hub = await startFakeHub({})
+  undo.later(() => hub.close())
+  const weights = (path: string, seed: number) => ({ path, content: makeGguf({ seed }) })
+  commit = hub.commit({ id: REPO, files: [weights('small-Q8_0.gguf', 1), weights('small-Q4_K_M.gguf', 2)] })
+  hub.commit({ id: 'Other/Small-GGUF', files: [weights('other-Q8_0.gguf', 3)] })
+  daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } }, undo.later)
+}, 60_000)
+beforeEach(async () => {
+  const { stdout } = await daemon.svc('ls', '-q')
+  if (stdout !== '') await daemon.svc('rm', '--tags', ...stdout.trim().split('\n'))
+})
+afterAll(undo.all)
+
+it.each([
+  [`${REPO}:Q8_0`],
+  [`https://huggingface.co/${REPO}:Q8_0`],
+  [`hf.co/${REPO}:Q8_0`],
+  [`https://huggingface.co/${REPO}/blob/main/small-Q8_0.gguf`],
+  [`https://huggingface.co/${REPO}/resolve/main/small-Q8_0.gguf?download=true`]
+])('svc import and svc pull bring in %s', async (typed) => {
+  for (const command of ['import', 'pull']) {
+    expect(await daemon.svc(command, typed)).toMatchObject({ code: 0, stdout: `${NAME}:q8_0\n` })
+    expect((await daemon.svc('ls', '-q')).stdout).toBe(`${NAME}:q8_0\n`)
+    expect((await daemon.svc('rm', NAME)).code).toBe(0)
+  }
+})
+
+it('an address with a commit means that commit', async () => {
+  const ran = await daemon.svc('import', `https://huggingface.co/${REPO}/tree/${commit}`, '--dry-run')
+  expect(ran.stdout).toContain(`${REPO} at ${commit}`)
+})
+
+it('svc import takes options of the hub before and after the name, and still knows its own words', async () => {
+  const ran = await daemon.svc('import', '--as', 'my/small', `${REPO}:Q8_0`, '--private')
+  expect(ran).toMatchObject({ code: 0, stdout: 'my/small:q8_0\n' })
+  expect((await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)).stdout).toBe(`${NAME}:q4_k_m\n`)
+  expect((await daemon.svc('import', 'lokal')).code).toBe(2)
+  expect((await daemon.svc('import')).stdout).toContain('svc import')
+})
+
+it('a path is a path, also where it looks like a name of the hub', async () => {
+  writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), makeGguf({ seed: 4 }))
+  expect(await daemon.svc('import', './mine-q8_0.gguf', '--as', 'my/mine', '--private')).toMatchObject({
+    code: 0,
+    stdout: 'my/mine:q8_0\n'
+  })
+})
+
+it('svc pull of a model that is here fetches nothing anew, whatever its case', async () => {
+  await daemon.svc('import', `${REPO}:Q8_0`)
+  const asked = hub.requests.length
+  expect(await daemon.svc('pull', `${REPO}:Q8_0`)).toMatchObject({ code: 0, stdout: `${NAME}:q8_0\n` })
+  expect(hub.requests.length).toBe(asked)
+})
+
+it('svc pull of a name that nobody has gives the answer of the hub, which does not tell absent from private', async () => {
+  const ran = await daemon.svc('pull', 'nobody/nothing:q8_0', '--json')
+  expect(ran.code).toBe(6)
+  expect(JSON.parse(ran.stderr).error.code).toBe('E_SOURCE_FORBIDDEN')
+})
+
+it('a name alone is enough while only one model here has it', async () => {
+  await daemon.svc('import', `${REPO}:Q8_0`)
+  expect((await daemon.svc('path', 'small-gguf')).stdout).toMatch(/small-q8_0\.gguf\n$/)
+  expect((await daemon.svc('resolve', 'Small-GGUF:Q8_0', '-q')).code).toBe(0)
+  expect((await daemon.svc('info', 'small-gguf')).stdout).toContain(`${NAME}:q8_0`)
+
+  await daemon.svc('import', 'Other/Small-GGUF')
+  const ran = await daemon.svc('path', 'small-gguf', '--json')
+  expect(ran.code).toBe(2)
+  expect(JSON.parse(ran.stderr).error.candidates).toEqual(['other/small-gguf', NAME])
+  expect((await daemon.svc('rm', 'other/small-gguf')).code).toBe(0)
+  expect((await daemon.svc('rm', 'small-gguf')).stdout).toBe(`removed ${NAME}\n`)
+})
+
+it('list, info and -v are ls, show and --version', async () => {
+  await daemon.svc('import', `${REPO}:Q8_0`)
+  expect((await daemon.svc('list', '-q')).stdout).toBe(`${NAME}:q8_0\n`)
+  expect((await daemon.svc('-v')).stdout).toBe((await daemon.svc('--version')).stdout)
+})
