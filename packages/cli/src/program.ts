@@ -23,7 +23,7 @@ const common = (command: Command): Command =>
 
 const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
-const askedForVersion = (): never => {
+function askedForVersion(): never {
   throw new VersionAsked()
 }
 
