@@ -66,7 +66,7 @@ describe('docs/configuration.md', () => {
 })
 
 test('ARCHITECTURE.md gives a reason for each dependency at run time, and for no other', () => {
-  const dependencyTable = /^## Dependencies at run time$([\s\S]*?)^## /m.exec(read('ARCHITECTURE.md'))![1]!
+  const dependencyTable = /^## Dependencies at run time$([\s\S]*)/m.exec(read('ARCHITECTURE.md'))![1]!
   const rows = [...dependencyTable.matchAll(/^\| `([^`]+)` +\| ([a-z,0-9 -]+?) +\| .{20,} \|$/gm)].map(
     ([, name, rooms]) => `${name}: ${rooms}`
   )

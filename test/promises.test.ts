@@ -35,3 +35,10 @@ test('each path that ARCHITECTURE.md sends a reader to exists', () => {
   expect(paths.length).toBeGreaterThan(15)
   expect(paths.filter((path) => !existsSync(`${root}${path}`))).toEqual([])
 })
+
+test('each file on the walks of ARCHITECTURE.md exists', () => {
+  const [, section = ''] = /^## The walks$([\s\S]*?)^## /m.exec(read('ARCHITECTURE.md')) ?? []
+  const paths = [...section.matchAll(/(?<![\w/])[\w-]+(?:\/[\w-]+)*\/src\/[\w/.-]+\.ts/g)].map(([path]) => path)
+  expect(paths.length).toBeGreaterThan(40)
+  expect(paths.filter((path) => !existsSync(`${root}packages/${path}`))).toEqual([])
+})
