@@ -27,7 +27,6 @@ import { Frames } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { ReadCache } from './upload/read-cache.ts'
-import { SendTurns } from './upload/send-turns.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
 import { isZone } from './wire/extensions.ts'
 import { mseKeyOf } from './wire/mse.ts'
@@ -170,7 +169,6 @@ class Engine implements Swarm {
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
       cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024, clock),
       frames: new Frames(),
-      turns: new SendTurns(),
       limiter: new UploadLimiter(clock),
       rejects: new PerSecond(REJECTS_PER_SECOND),
       hashWork: new HashWork(clock),

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import type { BlobReader } from '@svc/cas'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { loopBudget } from '@svc/internal-concurrency'
 import { QuickReads } from '@svc/internal-files'
 import type { BufferPool } from './buffer-pool.ts'
 
@@ -26,8 +27,6 @@ const BUDGET_CHUNK_BYTES = 64 << 10
 const quickReads = new QuickReads()
 /** A little less than the send buffer of a Unix socket: the system takes such a chunk at once. */
 const QUICK_BYTES = 192 << 10
-/** After this many reads everybody else has a turn of the event loop, so that a fast client does not hold up the others. */
-const QUICK_IN_A_ROW = 10
 
 /** One buffer is written to the socket while the next one is read. */
 const BUFFERS = 2
@@ -61,7 +60,6 @@ export async function pumpBlob(
   const { budget, clock = systemClock, slowReaderTimeoutMs: slowMs = SLOW_READER_TIMEOUT_MS } = options
   const { fd } = blob
   const body = new ResponseBody(response, options.pool, slowMs, options.headFirst === true)
-  let quickInARow = 0
   try {
     for (let offset = start; offset < end; ) {
       // Wait for the upload limit, then for the client to have accepted an earlier chunk.
@@ -75,9 +73,8 @@ export async function pumpBlob(
 
       // Read the next chunk, here if that is quick.
       const quick = fd !== undefined && quickReads.allowed
-      if (quick && ++quickInARow > QUICK_IN_A_ROW) {
-        quickInARow = 0
-        await new Promise<void>((resolve) => setImmediate(resolve))
+      if (loopBudget.isOver('blobs')) {
+        await loopBudget.next('blobs')
         continue
       }
       const buffer = body.buffer()

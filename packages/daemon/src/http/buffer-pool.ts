@@ -1,3 +1,5 @@
+import { loopBudget } from '@svc/internal-concurrency'
+
 /**
  * Bytes per read and write. Measured: over a Unix socket larger reads than 1 MiB are no faster (the row blob of
  * bench/).
@@ -13,11 +15,10 @@ const POOLED_BUFFERS = 16
  * Each buffer beyond them is a memory mapping of its own, which `resize` releases. Memory from the C library's heap
  * is released only by garbage collection, and even then stays with the heap: measured, 200 slow readers left 250 MiB
  * behind. The kept buffers are not resizable: reading into such a buffer and sending from it costs a quarter more CPU.
- * A release takes 0.3 ms, so there is one in a turn of the event loop: hundreds of readers may leave at once.
+ * A release takes 0.3 ms, and hundreds of readers may leave at once.
  */
 export class BufferPool {
   readonly #idle: Buffer[] = []
-  readonly #leaving: Buffer[] = []
   readonly #chunkBytes: number
   #kept = 0
 
@@ -27,7 +28,7 @@ export class BufferPool {
   }
 
   take(): Buffer {
-    const idle = this.#idle.pop() ?? this.#leaving.pop()
+    const idle = this.#idle.pop()
     if (idle !== undefined) return idle
     if (this.#kept === POOLED_BUFFERS) return mapped(this.#chunkBytes)
     this.#kept++
@@ -36,14 +37,9 @@ export class BufferPool {
 
   /** Returns a buffer from {@link take}, whole and once; nobody may use it, or a view of it, afterwards. */
   give(buffer: Buffer): void {
-    if (!(buffer.buffer as ArrayBuffer).resizable) this.#idle.push(buffer)
-    else if (this.#leaving.push(buffer) === 1) setImmediate(this.#release)
-  }
-
-  readonly #release = (): void => {
-    const { buffer } = this.#leaving.pop() ?? {}
-    if (buffer !== undefined) (buffer as ArrayBuffer).resize(0)
-    if (this.#leaving.length > 0) setImmediate(this.#release)
+    const memory = buffer.buffer as ArrayBuffer
+    if (memory.resizable) loopBudget.later('blobs', () => memory.resize(0))
+    else this.#idle.push(buffer)
   }
 }
 

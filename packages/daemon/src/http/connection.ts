@@ -1,18 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { loopBudget } from '@svc/internal-concurrency'
 import { type Refusal, refuseRaw } from './raw-refusal.ts'
 
 /** Limit of requests waiting on all connections of a listener together: a few KB each. */
 const MAX_WAITING_REQUESTS = 8_192
 /** This many may wait on one connection even if the listener's limit is reached. */
 const FAIR_WAITING_REQUESTS = 8
-/**
- * Requests that waited behind another one of their connection start at this rate, on all connections of a listener
- * together: each takes tens of microseconds, and without a limit a hundred of them, pipelined on each of ten connections,
- * run one after another before anybody else's request is read.
- */
-const STARTS_PER_TURN = 4
-
 interface Exchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
@@ -30,35 +24,8 @@ export function endConnectionWith(response: ServerResponse): void {
 /** The connections of one listener, with their common limits. */
 export class Connections {
   readonly #bySocket = new WeakMap<Duplex, Connection>()
-  /** Starts that are due, in their order. */
-  readonly #starts: (() => void)[] = []
-  #scheduled = 0
   /** Requests that wait, on all connections. */
   waiting = 0
-
-  /** Calls `start` in a later turn of the event loop, after those that were given before. */
-  inLaterTurn(start: () => void): void {
-    this.#starts.push(start)
-    this.#schedule()
-  }
-
-  /** What is scheduled by an immediate runs in the next turn. */
-  #schedule(): void {
-    while (this.#scheduled < Math.min(STARTS_PER_TURN, this.#starts.length)) {
-      this.#scheduled++
-      setImmediate(this.#startOne)
-    }
-  }
-
-  readonly #startOne = (): void => {
-    this.#scheduled--
-    const start = this.#starts.shift()
-    try {
-      start?.()
-    } finally {
-      this.#schedule()
-    }
-  }
 
   /** Whether nothing was asked on a connection that has no answer yet. */
   isIdle(socket: Duplex): boolean {
@@ -176,7 +143,7 @@ export class Connection {
     if (this.#socket.destroyed) return this.#drop()
     if (this.#waiting.length === 0) return this.#readOn(undefined)
     this.#isDue = true
-    this.#all.inLaterTurn(() => {
+    loopBudget.later('pipelined', () => {
       this.#isDue = false
       if (this.#socket.destroyed) return this.#drop()
       const next = this.#take(0)

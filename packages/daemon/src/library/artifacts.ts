@@ -1,7 +1,6 @@
 import { join, sep } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
-import { Gate } from '@svc/internal-concurrency'
+import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
@@ -23,8 +22,6 @@ export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'inco
 type FutureNames = Map<string, Set<Sha256Digest>>
 
 const MAX_KNOWN = 100_000
-/** About a millisecond's worth; then the event loop gets a turn. */
-const LOOKS_IN_A_ROW = 256
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
 /** `state/artifacts/<hex of the manifest digest>.json`. */
@@ -339,9 +336,8 @@ export class Artifacts {
     onUnreadable?: OnUnreadable,
     { cached = false }: { readonly cached?: boolean } = {}
   ): AsyncGenerator<ArtifactState> {
-    for (const [i, digest] of (await this.digests()).entries()) {
-      // reads from the cache are synchronous
-      if (cached && i % LOOKS_IN_A_ROW === LOOKS_IN_A_ROW - 1) await setImmediate()
+    for (const digest of await this.digests()) {
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       const state = await readable(() => (cached ? this.known(digest) : this.read(digest)), onUnreadable)
       if (state !== undefined) yield state
     }

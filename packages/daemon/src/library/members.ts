@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ModelMember } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
+import { loopBudget } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
 import type { Manifest, ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
@@ -10,7 +11,6 @@ import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import { newFolders, type Present } from './present.ts'
 import { isPrivate, isRestricted, verdictOf } from './provenance.ts'
-import type { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 import { type OnUnreadable, UnreadableStateError } from './strict.ts'
 import type { Usage } from './usage.ts'
@@ -25,7 +25,6 @@ export interface MembersDeps {
 
 /** What belongs to one list of all models. */
 export interface Scan {
-  readonly slices: Slices
   readonly present: Present
   readonly onUnreadable: OnUnreadable
 }
@@ -68,7 +67,8 @@ export class Members {
     for (const { quant, manifest } of index.members) {
       const files = this.#filesNow(manifest, scan.present)
       const state = this.#deps.artifacts.knownNow(manifest, scan.present)
-      if (files === undefined || state === undefined || scan.slices.isOver) return this.#wait(index, quarantined, scan)
+      if (files === undefined || state === undefined || loopBudget.isOver('lists'))
+        return this.#wait(index, quarantined, scan)
       listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))
     }
     return listed
@@ -81,7 +81,7 @@ export class Members {
   ): Promise<ModelMember[]> {
     const listed: ModelMember[] = []
     for (const { quant, manifest } of members) {
-      if (scan.slices.isOver) await scan.slices.next()
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       const files = (await this.#filesOf(manifest)) ?? 'absent'
       const state = await this.#stateOf(manifest, scan)
       listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))

@@ -1,5 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { DamagedRecord, Inventory, NamespaceEntry, TagEntry } from '@svc/client/protocol'
+import { loopBudget } from '@svc/internal-concurrency'
 import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -8,7 +9,6 @@ import type { Documents } from './documents.ts'
 import type { Members } from './members.ts'
 import { Present } from './present.ts'
 import type { RepoState, Repos } from './repos.ts'
-import { Slices } from './slices.ts'
 import { stampOf } from './stamp.ts'
 import { readable, type UnreadableStateError } from './strict.ts'
 
@@ -35,7 +35,6 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
   const tags: string[] = []
   const damaged = new Map<string, DamagedRecord>()
   const onUnreadable = ({ file, what }: UnreadableStateError): void => void damaged.set(file, { file, what })
-  const slices = new Slices()
   const present = new Present(store, () => repos.changes + artifacts.changes, members.folders)
   for await (const { ns, names } of folders(repos)) {
     for (const name of names) {
@@ -43,15 +42,15 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
       if (state === undefined) continue
       if (state.index !== undefined) {
         const presence = presenceNow(state.index, deps) ?? (await presenceOf(state.index, deps))
-        const listed = members.of(presence.index, quarantined, { slices, present, onUnreadable })
+        const listed = members.of(presence.index, quarantined, { present, onUnreadable })
         const entry = entryOf(ns, name, state.index, presence, Array.isArray(listed) ? listed : await listed)
         text.add(JSON.stringify(entry))
       }
       if (state.tags.size > 0) tags.push(...tagsOf(ns, name, state, deps).map((tag) => JSON.stringify(tag)))
-      if (slices.isOver) {
+      if (loopBudget.isOver('lists')) {
         text.cut()
         await present.read()
-        await slices.next()
+        await loopBudget.next('lists')
       }
     }
   }

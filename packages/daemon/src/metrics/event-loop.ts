@@ -1,4 +1,5 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
+import { loopBudget } from '@svc/internal-concurrency'
 import type { Metric, Sample } from './exposition.ts'
 
 const RESOLUTION_MS = 10
@@ -56,6 +57,12 @@ export class EventLoop {
         type: 'counter',
         help: 'Time that the event loop was active or idle.',
         samples: [spent('active', active), spent('idle', idle)]
+      },
+      {
+        name: 'svc_event_loop_turns_used_up_total',
+        type: 'counter',
+        help: 'Turns of the event loop whose time for long work was used up, by what used it up.',
+        samples: [...loopBudget.usedUp].map(([work, value]): Sample => ({ labels: { work }, value }))
       }
     ]
   }

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { setImmediate } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
-import { Gate } from '@svc/internal-concurrency'
+import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { BufferPool } from '../http/buffer-pool.ts'
@@ -22,8 +21,6 @@ import { NotNowError } from './upstream.ts'
 const CHUNK_BYTES = 256 << 10
 /** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
-/** Some milliseconds, then other work runs. */
-const NAMES_IN_A_ROW = 500
 
 /** The cached facts about an artifact's files are outdated: they are gone. */
 class GoneError extends Error {
@@ -221,9 +218,8 @@ export class HubMirror {
   async #entriesBelow(folder: string, isRecursive: boolean, found: Snapshot): Promise<unknown[]> {
     const entries: unknown[] = []
     const folders = new Set<string>()
-    let looks = 0
     for (const [name, file] of found.files) {
-      if (++looks % NAMES_IN_A_ROW === 0) await setImmediate()
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       if (!name.startsWith(folder)) continue
       const segments = name.slice(folder.length).split('/')
       for (let i = 1; i < segments.length; i++) {
@@ -239,10 +235,9 @@ export class HubMirror {
 
   #pathsInfo(found: Snapshot, paths: readonly string[]): Promise<Buffer> {
     const list = async (): Promise<Buffer> => {
-      // a thousand entries take milliseconds: yield between two such lists
-      await setImmediate()
       const entries: unknown[] = []
       for (const path of paths) {
+        if (loopBudget.isOver('lists')) await loopBudget.next('lists')
         const file = found.files.get(path)
         if (file !== undefined) entries.push(await this.#entry(path, file, found))
       }
@@ -255,7 +250,7 @@ export class HubMirror {
   async #info(found: Snapshot, withFiles: boolean): Promise<unknown> {
     const siblings: unknown[] = []
     for (const [rfilename, file] of found.files) {
-      if (siblings.length % NAMES_IN_A_ROW === NAMES_IN_A_ROW - 1) await setImmediate()
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       if (!withFiles) {
         siblings.push({ rfilename })
         continue

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { setImmediate } from 'node:timers/promises'
 import type { DiskBlobStore } from '@svc/cas'
-import { Gate } from '@svc/internal-concurrency'
+import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
@@ -78,9 +77,6 @@ export interface PublishedMember {
 
 /** The artifacts of each name, `ns/name`. */
 type ByName = ReadonlyMap<string, readonly PublishedMember[]>
-
-/** A fraction of a millisecond, then other work runs. */
-const NAMES_IN_A_ROW = 64
 
 /**
  * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), with their files
@@ -202,9 +198,8 @@ export class Published {
     const { repos, documents, log } = this.#deps
     const byName = new Map<string, readonly PublishedMember[]>()
     const onCorrupt = (err: unknown): void => log.warn({ err }, 'a mirror cannot show a repository')
-    let looks = 0
     for await (const { ns, name, state } of repos.list(onCorrupt)) {
-      if (++looks % NAMES_IN_A_ROW === 0) await setImmediate()
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       if (state.index === undefined) continue
       try {
         const shown: PublishedMember[] = []

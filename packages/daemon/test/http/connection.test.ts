@@ -132,13 +132,18 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('start a few in a turn of the event loop, however many connections have them waiting: others come first', async () => {
+  it('take a bounded time of each turn of the event loop, however many connections have them waiting: others come first', async () => {
     const { api } = await shared()
     let inTurn = 0
     let most = 0
     const server = createHttpServer(({ url }, response) => {
       // the first of each connection starts at once
-      if (url === '/waited') most = Math.max(most, ++inTurn)
+      if (url === '/waited') {
+        most = Math.max(most, ++inTurn)
+        // half of the time that a turn has
+        const until = performance.now() + 1
+        while (performance.now() < until) {}
+      }
       response.end('x')
     })
     const path = join(api.folder, 'turns.sock')
@@ -148,14 +153,14 @@ describe('pipelined requests', () => {
       immediate = setImmediate(turn)
     }
     let immediate = setImmediate(turn)
-    const [connections, each] = [40, 40]
+    const [connections, each] = [20, 10]
     const all = request('/first') + request('/waited').repeat(each - 2) + request('/waited', 'Connection: close\r\n')
     const answers = await Promise.all(Array.from({ length: connections }, () => rawExchange(path, all)))
     clearImmediate(immediate)
     await new Promise((resolve) => server.close(resolve))
     for (const answer of answers) expect(answer.split('HTTP/1.1 200').length - 1).toBe(each)
-    // four in a turn, of which the count here may see parts of two; without a bound it is one of each connection
-    expect(most).toBeLessThanOrEqual(8)
+    // two or three in a turn, of which the count here may see parts of two; without a bound it is one of each connection
+    expect(most).toBeLessThanOrEqual(6)
   })
 
   it('are bounded over all connections together: those that ask for too much are cut, others are answered', async () => {

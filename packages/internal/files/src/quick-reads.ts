@@ -1,3 +1,5 @@
+import { type LoopBudget, loopBudget, processWide } from '@svc/internal-concurrency'
+
 /** A read that takes longer was not served from memory: it went to the disk, or another program ran in between. */
 const SLOW_MS = 2
 /** A longer one counts as slow even if nothing came from a disk: file systems of programs tell nobody what they read. */
@@ -5,41 +7,40 @@ const STALLED_MS = 20
 /** After the first slow read; doubles with each further one. */
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 10_000
-/** Share of one turn of the event loop for reads and the work that depends on them. */
-const TURN_MS = 2
 
-/** Number of active callers of {@link QuickReads.holdOff}. */
-let holders = 0
+/** Active callers of {@link QuickReads.holdOff}. */
+const holders = processWide('quick-reads', () => ({ count: 0 }))
 
 /**
  * Decides which reads run on the event loop's thread. From the page cache a small read takes microseconds, and passing
  * it to the thread pool ten times as long; from a cold disk it takes milliseconds, in which no other request is served.
  * So reads run here until one was slow. Then they go to the pool for a while, which doubles as long as the first read
- * afterwards is slow again. Other requests wait for one such read at most, and after 2 ms in one turn of the loop they
- * come first. On a file system that may stop responding even one read is too much: see {@link QuickReads.holdOff}.
+ * afterwards is slow again. Other requests wait for one such read at most, and come first when the time of a turn is used up
+ * ({@link LoopBudget}). On a file system that may stop responding even one read is too much: see {@link QuickReads.holdOff}.
  */
 export class QuickReads {
   #pausedUntil = 0
   #pauseMs = FIRST_PAUSE_MS
-  #turnEnd = Number.POSITIVE_INFINITY
-  #nextTurn: Promise<void> | undefined
   #blocksRead = process.resourceUsage().fsRead
+  readonly #budget: LoopBudget
+
+  constructor(budget = loopBudget) {
+    this.#budget = budget
+  }
 
   /** Sends all reads of this process through the thread pool until the returned function is called. */
   static holdOff(): () => void {
     let held = 1
-    holders++
+    holders.count++
     return () => {
-      holders -= held
+      holders.count -= held
       held = 0
     }
   }
 
   /** Runs `here` on this thread, or `pooled`, which must do the same through the thread pool. */
   async run<T>(here: () => T, pooled: () => Promise<T>): Promise<T> {
-    if (holders > 0) return pooled()
-    this.#nextTurn ??= this.#begin()
-    while (performance.now() > this.#turnEnd) await (this.#nextTurn ??= this.#begin())
+    while (this.allowed && this.#budget.isOver('file-reads')) await this.#budget.next('file-reads')
     return this.allowed ? this.timed(here) : pooled()
   }
 
@@ -48,18 +49,16 @@ export class QuickReads {
    * so much that promises cost as much as the reads.
    */
   tryNow<T extends NonNullable<unknown>>(here: () => T): T | undefined {
-    if (!this.allowed) return undefined
-    this.#nextTurn ??= this.#begin()
-    return performance.now() > this.#turnEnd ? undefined : this.timed(here)
+    return !this.allowed || this.#budget.isOver('file-reads') ? undefined : this.timed(here)
   }
 
   /** Whether the next read may run on this thread. */
   get allowed(): boolean {
-    if (holders > 0) return false
+    if (holders.count > 0) return false
     return this.#pausedUntil === 0 || performance.now() >= this.#pausedUntil
   }
 
-  /** Runs a read on this thread and measures it. */
+  /** Runs a read on this thread, and measures it. */
   timed<T>(here: () => T): T {
     const begun = performance.now()
     try {
@@ -84,16 +83,5 @@ export class QuickReads {
     const before = this.#blocksRead
     this.#blocksRead = process.resourceUsage().fsRead
     return this.#blocksRead !== before
-  }
-
-  #begin(): Promise<void> {
-    this.#turnEnd = performance.now() + TURN_MS
-    return new Promise((resolve) => {
-      setImmediate(() => {
-        this.#nextTurn = undefined
-        this.#turnEnd = Number.POSITIVE_INFINITY
-        resolve()
-      })
-    })
   }
 }

@@ -1,3 +1,4 @@
+import { LoopBudget } from '@svc/internal-concurrency'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { QuickReads } from '../src/index.ts'
 
@@ -15,7 +16,7 @@ const kind = (reads: QuickReads): Promise<'here' | 'pooled'> =>
 
 describe('reads on the event loop', () => {
   test('are made here until one was slow, then in the pool, and here again later', async () => {
-    const reads = new QuickReads()
+    const reads = new QuickReads(new LoopBudget())
     expect(await kind(reads)).toBe('here')
     await reads.run(
       () => busy(25),
@@ -29,7 +30,7 @@ describe('reads on the event loop', () => {
   })
 
   test('a disk that stays slow is asked ever less often', async () => {
-    const reads = new QuickReads()
+    const reads = new QuickReads(new LoopBudget())
     let here = 0
     const begun = performance.now()
     while (performance.now() - begun < 500) {
@@ -46,7 +47,7 @@ describe('reads on the event loop', () => {
   })
 
   test('let others come first: many in a row do not hold up a timer', async () => {
-    const reads = new QuickReads()
+    const reads = new QuickReads(new LoopBudget())
     let over = false
     let others = 0
     const tick = (): void => {
@@ -64,7 +65,7 @@ describe('reads on the event loop', () => {
   })
 
   test('at once: until the turn is over or one was slow', async () => {
-    const reads = new QuickReads()
+    const reads = new QuickReads(new LoopBudget())
     const now = (): 'here' | undefined => reads.tryNow(() => 'here')
     expect(now()).toBe('here')
     busy(3)
@@ -81,7 +82,7 @@ describe('reads on the event loop', () => {
   })
 
   test('a failing read fails its caller alone', async () => {
-    const reads = new QuickReads()
+    const reads = new QuickReads(new LoopBudget())
     const failing = reads.run(
       () => {
         throw new Error('EIO')

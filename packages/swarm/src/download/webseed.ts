@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream'
+import { loopBudget } from '@svc/internal-concurrency'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { HttpPools } from '../net/http.ts'
-import { readTurns } from '../net/read-turns.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
@@ -241,10 +241,10 @@ export class Webseed {
       try {
         for await (const chunk of body.stream as AsyncIterable<Uint8Array>) {
           this.down.add(chunk.length)
-          readTurns.run(() => take(chunk))
+          take(chunk)
           if (at === pending.length) break
           // what the body holds meanwhile is bounded, and then its socket is not read
-          if (readTurns.isOver) await new Promise((resolve) => setImmediate(resolve))
+          if (loopBudget.isOver('webseeds')) await loopBudget.next('webseeds')
         }
       } finally {
         receiver.abandon()

@@ -1,27 +1,27 @@
 import type { Socket } from 'node:net'
 import type { Clock } from '@svc/internal-clock'
-import { PIECE_HEADER_BYTES } from '../wire/messages.ts'
+import { loopBudget } from '@svc/internal-concurrency'
 import type { Rc4 } from '../wire/rc4.ts'
 import { guarded, reportDefect } from './guarded.ts'
-import { readTurns, SLICE_BYTES, type TurnReader } from './read-turns.ts'
+
+/** Time is looked at after this many bytes: some thousand of the smallest messages. */
+export const SLICE_BYTES = 16_384
 
 /** The reader of a transport. Data views are valid during the call only. */
 export interface TransportSink {
   /** `nowMs`: the time, which need not be asked for once more. */
   data(bytes: Uint8Array, nowMs: number): void
-  /** Bytes that are missing from the block that is being received: these are only copied, so that no time is measured in between. */
-  bodyBytes?(): number
   /** Called once, however the connection ended. */
   closed(error: Error | undefined): void
 }
 
 /**
  * A TCP connection as peers use it: messages of one turn of the event loop are sent with one writev; optional RC4 in
- * both directions. What arrives beyond the time of a turn waits (see {@link readTurns}), and is not read from the socket.
+ * both directions. What arrives beyond the time of a turn waits, and is not read from the socket.
  *
  * Invariants: after `closed` nothing is delivered and nothing is sent; while bytes are held the socket is paused.
  */
-export class Transport implements TurnReader {
+export class Transport {
   readonly socket: Socket
   readonly #clock: Clock
   #sink: TransportSink
@@ -83,39 +83,29 @@ export class Transport implements TurnReader {
   receive(bytes: Uint8Array): void {
     if (this.#closed) return
     let at = 0
-    let since = performance.now()
-    while (at < bytes.length && this.#held.length === 0 && !readTurns.isOver) {
-      const slice = bytes.subarray(at, at + this.#sliceBytes())
+    while (at < bytes.length && this.#held.length === 0 && !loopBudget.isOver('peer-messages')) {
+      const slice = bytes.subarray(at, at + SLICE_BYTES)
       at += slice.length
       this.#deliver(slice)
-      since = readTurns.charge(since)
       if (this.#closed) return
     }
     if (at >= bytes.length) return
     // A copy: the socket's buffer is used again.
     this.#held.push(new Uint8Array(bytes.subarray(at)))
     this.socket.pause()
-    readTurns.wait(this)
+    loopBudget.later('peer-messages', this.#readHeld)
   }
 
-  /** The rest of a block and the head of the next one, or what may be many messages. */
-  #sliceBytes(): number {
-    const bodyBytes = this.#decrypt === undefined ? (this.#sink.bodyBytes?.() ?? 0) : 0
-    return bodyBytes === 0 ? SLICE_BYTES : bodyBytes + PIECE_HEADER_BYTES
-  }
-
-  /** Called by {@link readTurns}. */
-  readHeld(): boolean {
+  /** One slice of what is held, in a later turn. */
+  readonly #readHeld = (): void => {
     const first = this.#held[0]
-    if (this.#closed || first === undefined) return false
-    const sliceBytes = this.#sliceBytes()
-    if (first.length > sliceBytes) this.#held[0] = first.subarray(sliceBytes)
+    if (this.#closed || first === undefined) return
+    if (first.length > SLICE_BYTES) this.#held[0] = first.subarray(SLICE_BYTES)
     else this.#held.shift()
-    this.#deliver(first.subarray(0, sliceBytes))
-    if (this.#held.length > 0) return true
-    if (this.#ended) this.#over()
+    this.#deliver(first.subarray(0, SLICE_BYTES))
+    if (this.#held.length > 0) loopBudget.later('peer-messages', this.#readHeld)
+    else if (this.#ended) this.#over()
     else if (!this.#closed) this.socket.resume()
-    return false
   }
 
   #deliver(bytes: Uint8Array): void {
@@ -136,7 +126,7 @@ export class Transport implements TurnReader {
   #end(): void {
     this.#closed = true
     this.#held = []
-    readTurns.leave(this)
+    loopBudget.leave(this.#readHeld)
   }
 
   /** Queues bytes, to be sent together with everything else of this turn. */

@@ -288,7 +288,6 @@ export class Peer implements WireSink {
   /** The receiving end of the transport. */
   readonly sink: TransportSink = {
     data: (bytes, nowMs) => this.#data(bytes, nowMs),
-    bodyBytes: () => this.#decoder.bodyBytes,
     closed: (error) => this.close(error)
   }
 

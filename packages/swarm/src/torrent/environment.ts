@@ -11,7 +11,6 @@ import type { Frames } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
 import type { ReadCache } from '../upload/read-cache.ts'
-import type { SendTurns } from '../upload/send-turns.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 
 /** The properties of a torrent that peer discovery uses. */
@@ -29,7 +28,6 @@ export interface TorrentEnvironment {
   readonly verifier: Verifier
   readonly cache: ReadCache
   readonly frames: Frames
-  readonly turns: SendTurns
   readonly limiter: UploadLimiter
   /** Rejections, by host. */
   readonly rejects: PerSecond

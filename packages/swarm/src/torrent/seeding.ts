@@ -200,7 +200,6 @@ export class Seeding {
           source: this.#source,
           cache: env.cache,
           frames: env.frames,
-          turns: env.turns,
           limiter: env.limiter,
           files: progress,
           sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, this.#nowMs),

@@ -1,9 +1,11 @@
 // One file because each way of sending keeps the same counts: of what is queued, read ahead, in frames and in flight.
 
 import type { Clock } from '@svc/internal-clock'
+import { loopBudget } from '@svc/internal-concurrency'
 import type { TorrentLayout } from '@svc/metainfo'
 import type { FileProgress } from '../download/file-progress.ts'
 import type { Emit } from '../events.ts'
+import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
@@ -11,7 +13,6 @@ import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
 import { FRAME_BLOCK_BYTES, type Frame, type Frames } from './frame.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
-import type { SendTurns, TurnTaker } from './send-turns.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
 interface Entry {
@@ -28,7 +29,6 @@ export interface UploadContext {
   readonly source: ChunkSource
   readonly cache: ReadCache
   readonly frames: Frames
-  readonly turns: SendTurns
   readonly limiter: UploadLimiter
   /** Which files are complete: of others only verified pieces are read. */
   readonly files: Pick<FileProgress, 'isDone'>
@@ -40,8 +40,6 @@ export interface UploadContext {
 /** How far to read ahead from a disk that takes its time. */
 const MIN_AHEAD_BYTES = 262_144
 const MAX_AHEAD_BYTES = 2 * 1024 * 1024
-/** Sent to one peer in one turn of the event loop at most, however much the kernel takes. */
-const TURN_BYTES = 2 * 1024 * 1024
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
@@ -57,7 +55,7 @@ const chunkOf = (offset: number): number => Math.floor(offset / CHUNK_BYTES)
  * Invariants: chunks are pinned exactly from `acquire` until their bytes are in a frame; nothing is sent while the peer
  * is choked.
  */
-export class UploadQueue implements LimitedSender, TurnTaker {
+export class UploadQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
   readonly #peer: Peer
   readonly #context: UploadContext
@@ -79,12 +77,11 @@ export class UploadQueue implements LimitedSender, TurnTaker {
   /** The chunk sent last had to be waited for. */
   #slowReads = false
   #inFlight = 0
-  #turnBytes = 0
   #closed = false
   #pumping = false
   /** When the socket last took a whole write. */
   drainedAt: number
-  readonly #wake = (): void => this.pump()
+  readonly #wake = guarded((): void => this.pump())
 
   constructor(peer: Peer, context: UploadContext, buckets: readonly TokenBucket[]) {
     this.#peer = peer
@@ -118,12 +115,12 @@ export class UploadQueue implements LimitedSender, TurnTaker {
     const entry: Entry = { block, fileIndex, offset: offset + block.begin, chunks: undefined }
     this.#queue.push(entry)
     this.#byBlock?.set(keyOf(block), entry)
-    if (!this.#pumping) this.#context.turns.soon(this)
+    if (!this.#pumping) this.#later()
   }
 
-  takeTurn(): void {
-    this.#turnBytes = 0
-    this.pump()
+  /** With all others that wait: a few fast peers cannot keep the time from the others. */
+  #later(): void {
+    loopBudget.later('peer-requests', this.#wake)
   }
 
   cancel(block: BlockRef): void {
@@ -169,7 +166,7 @@ export class UploadQueue implements LimitedSender, TurnTaker {
       if (!this.#closed) this.#reject(entry.block)
     }
     this.#context.limiter.leave(this)
-    this.#context.turns.leave(this)
+    loopBudget.leave(this.#wake)
     this.#context.cache.leave(this.#wake)
   }
 
@@ -220,8 +217,8 @@ export class UploadQueue implements LimitedSender, TurnTaker {
 
   /** False when others come first: the rest is sent in the next turn. */
   #mayGoOn(): boolean {
-    if (this.#turnBytes < TURN_BYTES) return true
-    this.#context.turns.soon(this)
+    if (!loopBudget.isOver('peer-requests')) return true
+    this.#later()
     return false
   }
 
@@ -280,7 +277,7 @@ export class UploadQueue implements LimitedSender, TurnTaker {
 
   /** Sends what can be read at once, past the cache. `later`: in the next turn. */
   #sendRead(): 'sent' | 'later' | 'not' {
-    const { source, layout, frames, turns } = this.#context
+    const { source, layout, frames } = this.#context
     const first = this.#queue[this.#head]
     if (first === undefined || source.readNow === undefined) return 'not'
     const { fileIndex, offset } = first
@@ -306,7 +303,7 @@ export class UploadQueue implements LimitedSender, TurnTaker {
     if (count !== frame.blockBytes) {
       frames.give(frame)
       if (count !== 0) return 'not'
-      turns.soon(this, true)
+      this.#later()
       return 'later'
     }
     for (const _ of targets) this.#shift(this.#queue[this.#head]!)
@@ -352,7 +349,6 @@ export class UploadQueue implements LimitedSender, TurnTaker {
     const { clock, frames, emit } = this.#context
     const bytes = frame.blockBytes
     this.#inFlight += bytes
-    this.#turnBytes += bytes
     this.#refused = 0
     const now = clock.monotonic()
     if (this.#inFlight === bytes) this.drainedAt = now
@@ -373,7 +369,6 @@ export class UploadQueue implements LimitedSender, TurnTaker {
     }
     const atOnce = this.#peer.transport.sendNow(frame.message, () => {
       taken()
-      this.#turnBytes = 0
       if (!this.#closed) this.pump()
     })
     if (atOnce) taken()

@@ -67,11 +67,6 @@ export class WireDecoder {
     this.#sink = sink
   }
 
-  /** Bytes that are missing from the block that is being received; 0 between blocks. */
-  get bodyBytes(): number {
-    return this.#state === PIECE_BODY ? this.#left : 0
-  }
-
   /** Stops decoding: `push` returns at once from now on. */
   stop(): void {
     this.#stopped = true

@@ -4,7 +4,6 @@ import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
 import { Frames } from '../../src/upload/frame.ts'
 import { CHUNK_BYTES, type Chunk, ReadCache } from '../../src/upload/read-cache.ts'
-import { SendTurns } from '../../src/upload/send-turns.ts'
 import { TokenBucket } from '../../src/upload/token-bucket.ts'
 import { formatPieceHeader } from '../../src/wire/messages.ts'
 
@@ -145,35 +144,6 @@ test('a bucket without a rate is always ready', () => {
   const bucket = new TokenBucket(0, 0)
   bucket.spend(1e12)
   expect(bucket.ready(0)).toBe(true)
-})
-
-test('when a turn has room for two senders, all of five get the same share', async () => {
-  const turns = new SendTurns()
-  const got = [0, 0, 0, 0, 0]
-  let room = 2
-  await new Promise<void>((resolve) => {
-    const takers = got.map((_, at) => {
-      const taker = {
-        takeTurn: () => {
-          if (got.reduce((sum, count) => sum + count) === 50) return resolve()
-          const missed = room === 0
-          if (!missed) {
-            room -= 1
-            got[at]! += 1
-          }
-          turns.soon(taker, missed)
-        }
-      }
-      return taker
-    })
-    const refill = (): void => {
-      room = 2
-      if (got.reduce((sum, count) => sum + count) < 50) setImmediate(refill)
-    }
-    refill()
-    for (const taker of takers) turns.soon(taker)
-  })
-  expect(got).toEqual([10, 10, 10, 10, 10])
 })
 
 test('a frame holds the blocks that were added, each behind its head, and is used again', () => {

@@ -1,5 +1,5 @@
 import { ggufQuant } from '@svc/classify'
-import { yieldToEventLoop } from '@svc/internal-concurrency'
+import { loopBudget } from '@svc/internal-concurrency'
 import { parseMagnetTopics } from '@svc/metainfo'
 import { isTrackerUrl } from '../../library/hints.ts'
 
@@ -25,7 +25,6 @@ const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}\/[A-Za-z0-9][A-Za-z0-9._-]{0,95}$
 const MAX_LINES = 10_000
 const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
-const TURN_MS = 5
 
 /** Parses text lines of four fields separated by two spaces (spec cat.2). Invalid lines are skipped. */
 export const parseListing = (text: string): CatalogEntry[] =>
@@ -34,12 +33,9 @@ export const parseListing = (text: string): CatalogEntry[] =>
 /** {@link parseListing} in turns of the event loop: four megabytes can name hundreds of thousands of trackers. */
 export async function parseListingInTurns(text: string): Promise<CatalogEntry[]> {
   const entries: CatalogEntry[] = []
-  let begun = performance.now()
   for (const entry of entriesOf(text)) {
     if (entry) entries.push(entry)
-    if (performance.now() - begun < TURN_MS) continue
-    await yieldToEventLoop()
-    begun = performance.now()
+    if (loopBudget.isOver('lists')) await loopBudget.next('lists')
   }
   return entries
 }

@@ -1,11 +1,10 @@
-import { yieldToEventLoop } from '@svc/internal-concurrency'
+import { loopBudget } from '@svc/internal-concurrency'
 
 const LINE = /^([0-9a-f]{64}) {2}(\S.*)$/
 const MAX_LINES = 100_000
 /** Of one list: 100,000 lines of some forty characters. */
 const MAX_CHARACTERS = 4 << 20
-/** A turn of the event loop, in steps: a line, a list, or some thousand characters. */
-const TURN_MS = 5
+/** What is searched without a line in it is a step as well. */
 const STEP_CHARACTERS = 65_536
 
 /**
@@ -21,12 +20,9 @@ export function parseRecord(page: string): ReadonlyMap<string, string> | undefin
 /** {@link parseRecord} in turns of the event loop: a page can have a million lists. */
 export async function parseRecordInTurns(page: string): Promise<ReadonlyMap<string, string> | undefined> {
   const files = new Map<string, string>()
-  let begun = performance.now()
   for (const line of linesOf(page)) {
     if (line !== undefined && !note(files, line)) return undefined
-    if (performance.now() - begun < TURN_MS) continue
-    await yieldToEventLoop()
-    begun = performance.now()
+    if (loopBudget.isOver('lists')) await loopBudget.next('lists')
   }
   return files.size > 0 ? files : undefined
 }
