@@ -133,7 +133,7 @@ export default {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['npm', 'type-only'],
         pathNot:
-          '/node_modules/(@types/|@aws-sdk/client-s3/|webtorrent/|bittorrent-(dht|tracker|protocol)/|picomatch/|canonicalize/|tar-stream/|smol-toml/)'
+          '/node_modules/(@types/|@aws-sdk/client-s3/|webtorrent/|bittorrent-(dht|tracker|protocol)/|picomatch/|canonicalize/|@noble/hashes/|tar-stream/|smol-toml/)'
       }
     },
     {

@@ -1,4 +1,5 @@
 import { library } from '../../tsup.base.ts'
+import { bundling } from '../../tsup.bundle.ts'
 
 export default library(
   {
@@ -8,5 +9,5 @@ export default library(
     'sha256-pure': 'src/sha256-pure.ts'
   },
   // Whoever loads or bundles the package chooses: see `imports` in package.json.
-  { external: ['#sha256'] }
+  { ...bundling({ packages: ['@noble/hashes'] }), external: ['#sha256'] }
 )
