@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { type FilePort, QuickReads } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { CasError, closedError, errnoOf, ioError } from './errors.ts'
-import type { BlobReader } from './store.ts'
+import type { BlobReader, Lease } from './store.ts'
 
 /** `O_NONBLOCK`: opening a FIFO must not hang. `O_NOFOLLOW`: a symbolic link must be seen as one. */
 export const OPEN_BLOB = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -63,16 +63,23 @@ export function sizeOf(port: FilePort, fd: number, path: string): number {
   }
 }
 
-/** Reads from an open descriptor, which is closed once, when no read is under way. */
+/** Reads from an open descriptor, which is closed once, when no read is under way. Holds a lease of its blob until then. */
 export class DiskBlobReader implements BlobReader {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
   readonly #port: FilePort
   readonly #fd: number
   readonly #reads = new Set<Promise<unknown>>()
+  readonly #lease: Lease
   #closed: Promise<void> | undefined
 
-  constructor(port: FilePort, digest: Sha256Digest, fd: number, sizeBytes: number) {
+  constructor(
+    port: FilePort,
+    digest: Sha256Digest,
+    { fd, sizeBytes }: { fd: number; sizeBytes: number },
+    lease: Lease
+  ) {
+    this.#lease = lease
     this.#port = port
     this.digest = digest
     this.#fd = fd
@@ -154,6 +161,8 @@ export class DiskBlobReader implements BlobReader {
       .catch((error) => {
         throw ioError(error, 'close blob')
       })
+      // a descriptor whose close fails is closed nevertheless
+      .finally(() => this.#lease.release())
     return this.#closed
   }
 }

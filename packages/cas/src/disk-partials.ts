@@ -8,7 +8,7 @@ import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.t
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
 import { requireRoom } from './publish.ts'
-import type { ByteRanges, PartialFollower, PartialKey, PartialOptions } from './store.ts'
+import type { ByteRanges, PartialFollower, PartialKey, PartialOptions, PartialStatus } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 import { Unsynced } from './unsynced.ts'
 
@@ -115,7 +115,7 @@ export class DiskPartials {
 
   /** Looks on while `key` is written. What has ended is not read from. */
   follow(key: string, onChange: () => void): PartialFollower {
-    const held = (): DiskPartialBlob | undefined => [...this.#open].find((partial) => partial.key === key)
+    const held = (): DiskPartialBlob | undefined => this.#held(key)
     // a function of its own for each follower, so that one of two that were given the same can be closed
     const tell = (): void => onChange()
     const all = this.#followers.get(key) ?? new Set()
@@ -145,10 +145,40 @@ export class DiskPartials {
     for (const tell of this.#followers.get(key) ?? []) tell()
   }
 
-  /** Bytes written to a partial, whether held or not. */
-  bytesOf(key: string): number {
-    const open = [...this.#open].find((partial) => partial.key === key)
-    return totalBytes(open?.ranges() ?? this.#remains.get(key)?.journal.ranges ?? [])
+  /** As {@link IngestManager.partialStatus}. */
+  status(key: string): PartialStatus | undefined {
+    const held = this.#held(key)
+    if (held !== undefined)
+      return { key, sizeBytes: held.sizeBytes, writtenBytes: totalBytes(held.ranges()), isHeld: true }
+    const journal = this.#remains.get(key)?.journal
+    if (journal === undefined) return undefined
+    return { key, sizeBytes: journal.sizeBytes, writtenBytes: totalBytes(journal.ranges), isHeld: false }
+  }
+
+  list(): PartialStatus[] {
+    const keys = new Set([...this.#remains.keys(), ...[...this.#open].map(({ key }) => key)])
+    return [...keys].sort().flatMap((key) => this.status(key) ?? [])
+  }
+
+  async abort(key: string): Promise<void> {
+    this.#context.throwIfClosed()
+    const held = this.#held(key)
+    if (held !== undefined) return held.discard()
+    await this.#keys.run(key, undefined, () => this.#forget(key))
+  }
+
+  /** Deletes what can be resumed. */
+  async #forget(key: string): Promise<void> {
+    const id = this.#remains.get(key)?.id
+    if (id === undefined) return
+    const { layout } = this.#context
+    this.#remains.delete(key)
+    await this.#context.discardPart(undefined, layout.journal(id))
+    await this.#context.discardPart(undefined, layout.part(id))
+  }
+
+  #held(key: string): DiskPartialBlob | undefined {
+    return [...this.#open].find((partial) => partial.key === key)
   }
 
   async open(key: PartialKey, options: PartialOptions): Promise<DiskPartialBlob> {
@@ -192,9 +222,7 @@ export class DiskPartials {
       if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ELOOP') throw ioError(error, 'open part', layout.part(id))
     }
     // Another size or digest, or no part file: this partial cannot become the blob.
-    this.#remains.delete(key.key)
-    await this.#context.discardPart(undefined, layout.journal(id))
-    await this.#context.discardPart(undefined, layout.part(id))
+    await this.#forget(key.key)
     return undefined
   }
 

@@ -29,11 +29,13 @@ import type {
   IngestNamedOptions,
   IngestOptions,
   IngestResult,
+  Lease,
   NamedFileSource,
   PartialBlob,
   PartialFollower,
   PartialKey,
   PartialOptions,
+  PartialStatus,
   RemoveOptions,
   ScrubReport,
   VerifyOptions,
@@ -192,14 +194,23 @@ class DiskStore implements DiskBlobStore {
     return this.#partials.follow(key, onChange)
   }
 
-  partialBytes(key: string): number {
-    return this.#partials.bytesOf(key)
+  partialStatus(key: string): PartialStatus | undefined {
+    return this.#partials.status(key)
+  }
+
+  listPartials(): readonly PartialStatus[] {
+    return this.#partials.list()
+  }
+
+  abortPartial(key: string): Promise<void> {
+    return this.#partials.abort(key)
   }
 
   async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
     this.#context.throwIfClosed()
-    const { port, digestLocks, notDurable } = this.#context
+    const { port, digestLocks, notDurable, leases } = this.#context
     const path = this.blobPath(digest)
+    leases.touch(digest)
     const found = (size: number): BlobInfo => ({ digest, sizeBytes: size })
     try {
       // nobody publishes the name, and nobody can begin to within one turn: there is nothing to wait for
@@ -226,12 +237,15 @@ class DiskStore implements DiskBlobStore {
 
   async open(digest: Sha256Digest): Promise<BlobReader> {
     this.#context.throwIfClosed()
+    const { port, leases, guard } = this.#context
     const path = this.blobPath(digest)
+    leases.touch(digest)
+    const lease = leases.take([digest])
     try {
-      const { fd, sizeBytes } = await openBlobFile(this.#context.port, digest, path)
-      return new DiskBlobReader(this.#context.port, digest, fd, sizeBytes)
+      return new DiskBlobReader(port, digest, await openBlobFile(port, digest, path), lease)
     } catch (error) {
-      if (errnoOf(error) === 'E_NOT_FOUND') this.#context.guard.requireFolderFor(path)
+      lease.release()
+      if (errnoOf(error) === 'E_NOT_FOUND') guard.requireFolderFor(path)
       throw error
     }
   }
@@ -261,6 +275,7 @@ class DiskStore implements DiskBlobStore {
       const stat = await port.lstat(path)
       if (!stat.isFile()) throw notRegular(digest, path)
       const blob = { digest, sizeBytes: stat.size }
+      if (this.isLeased(digest)) return undefined
       if (may?.({ ...blob, ageMs: Math.max(0, Date.now() - stat.mtimeMs) }) === false) return undefined
       await port.unlink(path)
       notDurable.delete(digest)
@@ -274,11 +289,20 @@ class DiskStore implements DiskBlobStore {
     }
   }
 
+  lease(digests?: Iterable<Sha256Digest>): Lease {
+    return this.#context.leases.take(digests)
+  }
+
+  isLeased(digest: Sha256Digest): boolean {
+    return this.#context.leases.covers(digest)
+  }
+
   list(): AsyncIterable<BlobInfo> {
     return this.#audit.list()
   }
 
   verify(digest: Sha256Digest, options: VerifyOptions = {}): Promise<VerifyResult> {
+    this.#context.leases.touch(digest)
     return this.#audit.verify(digest, options)
   }
 

@@ -8,5 +8,6 @@ export {
 export { type DiskStoreOptions, openDiskStore } from './disk-store.ts'
 export { CasError, type CasErrorCode, type CasErrorDetails } from './errors.ts'
 export { readStoreId } from './identity.ts'
+export { Leases, withLease } from './leases.ts'
 export { createMemoryStore } from './memory-store.ts'
 export type * from './store.ts'

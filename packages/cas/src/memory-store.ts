@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
-import { ByteRangeSet } from '@svc/internal-byte-ranges'
+import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { checkRange, notFound } from './blob-reader.ts'
 import { checkBlockHashes } from './block-shape.ts'
 import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
 import { checkPartialKey } from './journal.ts'
+import { Leases } from './leases.ts'
 import { readSource } from './memory-source.ts'
 import { PassHasher } from './pass-hasher.ts'
 import type {
@@ -18,9 +19,11 @@ import type {
   HashResult,
   IngestOptions,
   IngestResult,
+  Lease,
   PartialBlob,
   PartialKey,
   PartialOptions,
+  PartialStatus,
   RemoveOptions,
   ScrubReport,
   VerifyOptions,
@@ -50,6 +53,8 @@ export function createMemoryStore(): BlobStore {
 class MemoryStore implements BlobStore {
   readonly #blobs = new Map<Sha256Digest, Uint8Array>()
   readonly #writtenAtMs = new Map<Sha256Digest, number>()
+  readonly #leases = new Leases()
+  readonly #open = new Set<MemoryPartial>()
   readonly #keys = new KeyedLock<string>(abortError)
   readonly #remains = new Map<string, Remains>()
   readonly #closing = new AbortController()
@@ -57,6 +62,7 @@ class MemoryStore implements BlobStore {
 
   async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
     this.#throwIfClosed()
+    this.#leases.touch(digest)
     const bytes = this.#blobs.get(digest)
     return bytes === undefined ? undefined : { digest, sizeBytes: bytes.length }
   }
@@ -65,7 +71,8 @@ class MemoryStore implements BlobStore {
     this.#throwIfClosed()
     const bytes = this.#blobs.get(digest)
     if (bytes === undefined) throw notFound(digest)
-    return new MemoryReader(digest, bytes)
+    this.#leases.touch(digest)
+    return new MemoryReader(digest, bytes, this.#leases.take([digest]))
   }
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
@@ -85,6 +92,7 @@ class MemoryStore implements BlobStore {
     options: Pick<IngestOptions, 'accept'>,
     signal: AbortSignal
   ): Promise<IngestResult> {
+    this.#leases.touch(result.digest)
     await options.accept?.(result)
     throwIfAborted(signal)
     const existed = this.#blobs.has(result.digest)
@@ -108,21 +116,53 @@ class MemoryStore implements BlobStore {
       const digest = key.digest ?? (same ? found.key.digest : undefined)
       const known = digest === undefined ? key : { ...key, digest }
       const [bytes, ranges] = same ? [found.bytes, found.ranges] : [new Uint8Array(key.sizeBytes), []]
-      return new MemoryPartial(this, known, options, bytes, ranges, (kept) => {
+      const partial: MemoryPartial = new MemoryPartial(this, known, options, bytes, ranges, (kept) => {
+        this.#open.delete(partial)
         if (kept !== undefined) this.#remains.set(key.key, kept)
         release()
       })
+      this.#open.add(partial)
+      return partial
     })
   }
 
   async remove(digest: Sha256Digest, { may }: RemoveOptions = {}): Promise<BlobInfo | undefined> {
-    const blob = await this.stat(digest)
-    if (blob === undefined) return undefined
+    this.#throwIfClosed()
+    const bytes = this.#blobs.get(digest)
+    if (bytes === undefined || this.isLeased(digest)) return undefined
+    const blob = { digest, sizeBytes: bytes.length }
     const ageMs = performance.now() - this.#writtenAtMs.get(digest)!
     if (may?.({ ...blob, ageMs }) === false) return undefined
     this.#blobs.delete(digest)
     this.#writtenAtMs.delete(digest)
     return blob
+  }
+
+  lease(digests?: Iterable<Sha256Digest>): Lease {
+    return this.#leases.take(digests)
+  }
+
+  isLeased(digest: Sha256Digest): boolean {
+    return this.#leases.covers(digest)
+  }
+
+  partialStatus(key: string): PartialStatus | undefined {
+    const held = [...this.#open].find((partial) => partial.key === key)
+    const ranges = held?.ranges() ?? this.#remains.get(key)?.ranges
+    const sizeBytes = held?.sizeBytes ?? this.#remains.get(key)?.key.sizeBytes
+    if (ranges === undefined || sizeBytes === undefined) return undefined
+    return { key, sizeBytes, writtenBytes: totalBytes(ranges), isHeld: held !== undefined }
+  }
+
+  listPartials(): readonly PartialStatus[] {
+    const keys = new Set([...this.#remains.keys(), ...[...this.#open].map(({ key }) => key)])
+    return [...keys].sort().flatMap((key) => this.partialStatus(key) ?? [])
+  }
+
+  async abortPartial(key: string): Promise<void> {
+    this.#throwIfClosed()
+    await [...this.#open].find((partial) => partial.key === key)?.discard()
+    this.#remains.delete(key)
   }
 
   async *list(): AsyncGenerator<BlobInfo, void, undefined> {
@@ -134,6 +174,7 @@ class MemoryStore implements BlobStore {
   }
 
   verify(digest: Sha256Digest, options: VerifyOptions = {}): Promise<VerifyResult> {
+    this.#leases.touch(digest)
     return this.run(options.signal, async () => {
       const bytes = this.#blobs.get(digest)
       if (bytes === undefined) return { status: 'missing', sizeBytes: 0, attachments: {} }
@@ -195,9 +236,11 @@ class MemoryReader implements BlobReader {
   readonly sizeBytes: number
   readonly fd = undefined
   readonly #bytes: Uint8Array
+  readonly #lease: Lease
   #closed = false
 
-  constructor(digest: Sha256Digest, bytes: Uint8Array) {
+  constructor(digest: Sha256Digest, bytes: Uint8Array, lease: Lease) {
+    this.#lease = lease
     this.digest = digest
     this.sizeBytes = bytes.length
     this.#bytes = bytes
@@ -221,12 +264,13 @@ class MemoryReader implements BlobReader {
         yield this.#bytes.slice(offset, Math.min(end, offset + CHUNK_BYTES))
       }
     } finally {
-      this.#closed = true
+      await this.close()
     }
   }
 
   async close(): Promise<void> {
     this.#closed = true
+    this.#lease.release()
   }
 }
 
@@ -257,6 +301,10 @@ class MemoryPartial implements PartialBlob {
     this.#bytes = bytes
     this.#ranges = new ByteRangeSet(ranges)
     this.#onEnd = onEnd
+  }
+
+  get key(): string {
+    return this.#key.key
   }
 
   ranges(): ByteRanges {

@@ -37,6 +37,7 @@ export async function publish(
   let holdsPart = 'partFd' in from
   try {
     checkExpected(result, options)
+    context.leases.touch(digest)
     await options.accept?.(result)
     if ('partFd' in from && from.partFd !== undefined && sizeBytes >= SYNC_FIRST_BYTES)
       await context.datasync(from.partFd, from.part)

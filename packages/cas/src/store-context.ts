@@ -5,6 +5,7 @@ import { abortError, CasError, closedError, ioError } from './errors.ts'
 import type { HashThreads } from './hash-threads.ts'
 import type { RootGuard } from './identity.ts'
 import type { Layout } from './layout.ts'
+import { Leases } from './leases.ts'
 
 /** The state that the modules of one open disk store share. */
 export class StoreContext {
@@ -14,6 +15,7 @@ export class StoreContext {
   readonly guard: RootGuard
   /** The file system of the root is one on which new files are written early: see `early-write.ts`. */
   readonly delaysBlocks: boolean
+  readonly leases = new Leases()
   /** Held while a blob's name is created or moved to quarantine, and while `stat` looks it up. */
   readonly digestLocks = new KeyedLock<string>(abortError)
   /**

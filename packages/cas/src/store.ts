@@ -215,34 +215,77 @@ export interface ScrubReport {
 /** A condition for removing a blob, checked without a race against concurrent ingests. */
 export interface RemoveOptions {
   /**
-   * Called right before the removal, while nobody else can publish this blob or look it up; false keeps it. `ageMs` is
-   * the time since its bytes were written. So whoever records that it wants a blob before it looks the blob up either
-   * finds it, or finds it absent.
+   * Called right before the removal of a blob that nobody leases, while nobody else can publish it or look it up; false
+   * keeps it. `ageMs` is the time since its bytes were written.
    */
   readonly may?: (blob: BlobInfo & { readonly ageMs: number }) => boolean
 }
 
-/** Blobs by their SHA-256. Every blob was verified when it was ingested; nothing half-written is ever reachable. */
-export interface BlobStore {
-  /**
-   * Whether the blob exists durably, so that a power loss cannot take it away. Waits for a running publication of it.
-   */
-  stat(digest: Sha256Digest): Promise<BlobInfo | undefined>
+/**
+ * Keeps blobs from {@link Manager.remove} until it is released. So work can rely on blobs that nothing names yet: whatever it looks up or
+ * brings in stays until the work has recorded that it needs them.
+ */
+export interface Lease {
+  /** Keeps this blob too, whether it is there or not. */
+  keep(digest: Sha256Digest): void
+  /** Idempotent. */
+  release(): void
+}
+
+/** What is there of a partial blob, held or not. */
+export interface PartialStatus {
+  readonly key: string
+  readonly sizeBytes: number
+  readonly writtenBytes: number
+  /** Somebody holds it at present. */
+  readonly isHeld: boolean
+}
+
+/** Reads blobs. */
+export interface Provider {
   /** @throws CasError `E_NOT_FOUND`; other I/O errors are never reported as that. */
   open(digest: Sha256Digest): Promise<BlobReader>
+}
+
+/** Takes bytes in. */
+export interface Ingester {
   /** Ingests a whole source: hashed, checked, and durable when it resolves. */
   ingest(source: ByteSource, options?: IngestOptions): Promise<IngestResult>
   /**
    * Opens or resumes a partial blob; waits while another holder in this process has the key. Check `stat` afterwards.
    */
   partial(key: PartialKey, options?: PartialOptions): Promise<PartialBlob>
+}
+
+/** Looks after partial blobs: those under way, and those that can be resumed. */
+export interface IngestManager {
+  partialStatus(key: string): PartialStatus | undefined
+  /** Sorted by key. */
+  listPartials(): readonly PartialStatus[]
+  /** Deletes what there is of it. Its holder, if any, gets `E_CLOSED` from then on. */
+  abortPartial(key: string): Promise<void>
+}
+
+/** Looks after blobs. */
+export interface Manager {
   /**
-   * Deletes a blob permanently; readers that have it open can finish. After a crash it may be there again.
-   * @returns the deleted blob; undefined when it is absent or `may` keeps it
+   * Whether the blob exists durably, so that a power loss cannot take it away. Waits for a running publication of it.
    */
-  remove(digest: Sha256Digest, options?: RemoveOptions): Promise<BlobInfo | undefined>
+  stat(digest: Sha256Digest): Promise<BlobInfo | undefined>
   /** Sorted by digest; sizes from the file system. */
   list(): AsyncIterable<BlobInfo>
+  /**
+   * Deletes a blob permanently, unless a lease keeps it or a reader has it open. After a crash it may be there again.
+   * @returns the deleted blob; undefined when it is absent or kept
+   */
+  remove(digest: Sha256Digest, options?: RemoveOptions): Promise<BlobInfo | undefined>
+  /**
+   * Keeps exactly these blobs. Without `digests` it keeps every blob that anybody looks up, opens, verifies or brings in while the lease is
+   * open.
+   */
+  lease(digests?: Iterable<Sha256Digest>): Lease
+  /** Whether a lease keeps the blob, or a reader has it open. */
+  isLeased(digest: Sha256Digest): boolean
   /** Re-hashes one blob. A corrupt one is moved to quarantine and reported as `mismatched`. */
   verify(digest: Sha256Digest, options?: VerifyOptions): Promise<VerifyResult>
   /** Re-hashes everything with all hashing threads. */
@@ -256,6 +299,10 @@ export interface BlobStore {
       }) => void
     }
   ): Promise<ScrubReport>
+}
+
+/** Blobs by their SHA-256. Every blob was verified when it was ingested; nothing half-written is ever reachable. */
+export interface BlobStore extends Provider, Ingester, IngestManager, Manager {
   /** Aborts running operations, waits for them, stops the threads. Idempotent. */
   close(): Promise<void>
 }
@@ -302,6 +349,4 @@ export interface DiskBlobStore extends BlobStore {
    * wrong, and when it ends: published, released or given up, which `stat` tells apart.
    */
   followPartial(key: string, onChange: () => void): PartialFollower
-  /** Bytes of the partial blob `key` on disk, which a resumed transfer need not write again. 0 if there is none. */
-  partialBytes(key: string): number
 }

@@ -1,10 +1,10 @@
+import { type DiskBlobStore, withLease } from '@svc/cas'
 import { isDigest, isName, isNamespace, isTag, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
 import type { Repos } from '../library/repos.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
-import type { Uses } from '../library/uses.ts'
 import { parseJsonBody } from './json.ts'
 import { type ApiRoute, sendJson } from './route.ts'
 
@@ -24,11 +24,11 @@ export interface TagDeps {
   readonly repos: Repos
   readonly documents: Documents
   readonly needed: Needed
-  readonly uses: Uses
+  readonly store: Pick<DiskBlobStore, 'lease'>
 }
 
 /** Lets the running daemon make the change, since only it may write the state of its root. */
-export function tagRoute(root: string, { repos, documents, needed, uses }: TagDeps): ApiRoute {
+export function tagRoute(root: string, { repos, documents, needed, store }: TagDeps): ApiRoute {
   const change = (bytes: Uint8Array): Promise<Sha256Digest> => {
     const body = parseJsonBody(bytes)
     const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>
@@ -42,8 +42,8 @@ export function tagRoute(root: string, { repos, documents, needed, uses }: TagDe
       throw new DaemonError('E_BAD_REQUEST', 'the field "index" must be a digest, "current" or null')
     }
     // protects the snapshot's content from a collection until the state names it
-    return uses.during(async () => {
-      if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) uses.note(blob)
+    return withLease(store, async (lease) => {
+      if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) lease.keep(blob)
       return changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)
     })
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { CasError, type DiskBlobStore, openDiskStore, withLease } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
@@ -26,7 +26,6 @@ import { Resolver } from '../library/resolve.ts'
 import { Snapshots } from '../library/snapshots.ts'
 import { Superseded } from '../library/superseded.ts'
 import { Usage } from '../library/usage.ts'
-import { Uses } from '../library/uses.ts'
 import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
@@ -56,7 +55,6 @@ export interface DaemonContext {
   readonly importer: Importer
   readonly leafLayers: LeafLayers
   readonly offload: Offload
-  readonly uses: Uses
   readonly needed: Needed
   readonly superseded: Superseded
   readonly usage: Usage
@@ -105,8 +103,7 @@ export async function composeContext(
 ): Promise<DaemonContext> {
   const { root } = config.store
   await requireComplete(root)
-  const uses = new Uses()
-  const store = uses.watching(await openStore(config.store, filePort))
+  const store = await openStore(config.store, filePort)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
   try {
@@ -119,16 +116,16 @@ export async function composeContext(
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
     const usage = await Usage.open(store, clock)
-    const views = await Views.open({ clock, store, files, documents, resolver, uses, usage, log })
+    const views = await Views.open({ clock, store, files, documents, resolver, usage, log })
     const needed = new Needed({ store, repos, documents, artifacts })
     needed.addHolder(views)
-    const snapshots = new Snapshots({ clock, store, files, needed, uses, log, version })
+    const snapshots = new Snapshots({ clock, store, files, needed, log, version })
     const members = new Members({ clock, store, documents, artifacts, usage })
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
       clock,
       onDone: (job) => logImport(log, job),
-      // what a job uses is protected from collections; a collection itself uses nothing
-      around: (kind, work) => (kind === 'gc' ? work() : uses.during(work))
+      // what a job touches stays until it ends; a collection itself keeps nothing
+      around: (kind, work) => (kind === 'gc' ? work() : withLease(store, work))
     })
     const superseded = new Superseded()
     const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
@@ -153,7 +150,6 @@ export async function composeContext(
       documents,
       resolver,
       leafLayers,
-      uses,
       needed,
       usage,
       members,

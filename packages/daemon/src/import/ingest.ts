@@ -76,7 +76,7 @@ async function requireSpace({ source, recognition, files }: PlannedImport, conte
     if (file?.digest !== undefined && (await store.stat(file.digest)) !== undefined) continue
     if (file !== undefined) whole.push(file)
     const key = file?.digest ?? file?.partialKey
-    needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : store.partialBytes(key)))
+    needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : (store.partialStatus(key)?.writtenBytes ?? 0)))
   }
   const free = await store.freeBytes()
   // rare, so files are tried only now

@@ -19,7 +19,7 @@ const MAX_NAMES = 100
  */
 export class Proof {
   readonly #holdings: Holdings
-  readonly #store: Pick<DiskBlobStore, 'partialBytes' | 'stat'>
+  readonly #store: Pick<DiskBlobStore, 'partialStatus' | 'stat'>
   readonly #source: ArtifactSource
   readonly #key: string
   readonly #isStrict: boolean
@@ -29,7 +29,7 @@ export class Proof {
 
   constructor(
     holdings: Holdings,
-    store: Pick<DiskBlobStore, 'partialBytes' | 'stat'>,
+    store: Pick<DiskBlobStore, 'partialStatus' | 'stat'>,
     source: ArtifactSource,
     { presentBytes }: Pick<ImportWishes, 'presentBytes'>
   ) {
@@ -49,7 +49,7 @@ export class Proof {
     const isBlob = (await this.#store.stat(digest)) !== undefined
     const isOurs = isBlob
       ? (await this.#holdings.proven([digest], this.#source)).has(digest)
-      : this.#store.partialBytes(digest) === 0 ||
+      : !this.#store.partialStatus(digest)?.writtenBytes ||
         (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))
     // keys have a limit, and names of repositories may have hundreds of characters
     return isOurs ? undefined : `anew:${hash('sha256', this.#key).slice(0, 16)} ${digest}`

@@ -8,7 +8,6 @@ import type { Needed } from '../library/needed.ts'
 import type { Repos } from '../library/repos.ts'
 import { readable } from '../library/strict.ts'
 import { unreadableRecords } from '../library/unreadable.ts'
-import type { Uses } from '../library/uses.ts'
 import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
@@ -27,7 +26,6 @@ interface IdleViews extends Pick<Views, 'records'> {
 export interface CollectDeps {
   readonly store: DiskBlobStore
   readonly needed: Needed
-  readonly uses: Uses
   readonly views: IdleViews
   readonly repos: Repos
   readonly artifacts: Artifacts
@@ -55,7 +53,7 @@ interface CollectOptions {
 
 /**
  * One walk over the blobs. Each is judged alone: it is removed if the state at that very moment does not need it, it is
- * older than the grace period, and nobody uses it (see `Uses`). Changes of the state are read before the next blob is
+ * older than the grace period, and no lease keeps it. Changes of the state are read before the next blob is
  * judged, so nothing has to wait for a collection, and a crash at any point leaves everything that is needed.
  */
 class Collection {
@@ -132,14 +130,14 @@ class Collection {
 
   /** @returns true when the blob was removed. Repeated when the state changed in the meantime. */
   async #take(digest: Sha256Digest): Promise<boolean> {
-    const { store, uses, needed } = this.#deps
+    const { store, needed } = this.#deps
     const { dryRun, graceMs } = this.#options
     for (;;) {
       let stale = false
       const removed = await store.remove(digest, {
         may: ({ sizeBytes, ageMs }) => {
           stale = needed.revision !== this.#revision
-          if (stale || uses.has(digest) || ageMs < graceMs) return false
+          if (stale || ageMs < graceMs) return false
           this.#blobs++
           this.#bytes += sizeBytes
           return !dryRun
@@ -153,13 +151,13 @@ class Collection {
 
   /** Forgets artifacts whose manifest is gone, which nothing needs, and which nobody is importing. */
   async #forgetArtifacts(): Promise<void> {
-    const { artifacts, store, needed, uses } = this.#deps
+    const { artifacts, store, needed } = this.#deps
     // a record that cannot be read may name them, and nobody is to forget that they are private
     if ((await unreadableRecords(this.#deps)).length > 0) return
     for await (const { manifestDigest } of artifacts.list(() => undefined)) {
       this.#job.signal.throwIfAborted()
       if ((await needed.has(manifestDigest)) || (await store.stat(manifestDigest)) !== undefined) continue
-      await artifacts.forget(manifestDigest, () => !uses.has(manifestDigest))
+      await artifacts.forget(manifestDigest, () => !store.isLeased(manifestDigest))
     }
   }
 
@@ -171,7 +169,7 @@ class Collection {
       this.#job.signal.throwIfAborted()
       // this collection is one of them
       if (jobs.openCount > 1) return
-      if (store.partialBytes(digest) > 0 || (await store.stat(digest)) !== undefined) continue
+      if (store.partialStatus(digest)?.writtenBytes || (await store.stat(digest)) !== undefined) continue
       // that of a newer version stays
       await readable(
         () => arrivals.settle([digest]),

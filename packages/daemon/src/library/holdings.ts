@@ -8,7 +8,7 @@ import type { ArtifactSource } from './origin.ts'
 import { isPrivate, type Provenance, verdictOf } from './provenance.ts'
 
 export interface HoldingsDeps {
-  readonly store: Pick<DiskBlobStore, 'stat' | 'partialBytes'>
+  readonly store: Pick<DiskBlobStore, 'stat' | 'partialStatus'>
   readonly artifacts: Artifacts
   readonly documents: Documents
   readonly arrivals: Arrivals
@@ -64,7 +64,8 @@ export class Holdings {
     const heavy = files.filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
     const here: (typeof heavy)[number][] = []
     for (const file of heavy)
-      if (store.partialBytes(file.digest) > 0 || (await store.stat(file.digest)) !== undefined) here.push(file)
+      if (store.partialStatus(file.digest)?.writtenBytes || (await store.stat(file.digest)) !== undefined)
+        here.push(file)
     if (here.length === 0) return []
     const isKnown = (await artifacts.known(manifestDigest)) !== undefined
     const proven = await this.#provenAmong(

@@ -1,4 +1,4 @@
-import type { DiskBlobStore } from '@svc/cas'
+import { type DiskBlobStore, withLease } from '@svc/cas'
 import { RAW } from '@svc/classify'
 import type { RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
@@ -10,11 +10,9 @@ import type { Documents } from './documents.ts'
 import type { Needed } from './needed.ts'
 import type { RepoState, Repos } from './repos.ts'
 import { oneChunk } from './small-blob.ts'
-import type { Uses } from './uses.ts'
 
 interface RemovalDeps {
   readonly store: DiskBlobStore
-  readonly uses: Uses
   readonly repos: Repos
   readonly documents: Documents
   readonly artifacts: Artifacts
@@ -48,7 +46,7 @@ export class Removals {
    * @throws DaemonError `E_UNKNOWN_REF`, `E_NO_MEMBER` (404), `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async remove(request: RemovalRequest): Promise<RemovedModel> {
-    const { repos, uses } = this.#deps
+    const { repos, store } = this.#deps
     const { ns, name, quant } = request
     // nobody can tell what it named
     if (quant === undefined && (await repos.setAside(request))) {
@@ -57,7 +55,7 @@ export class Removals {
     }
     const removed = new Map<Sha256Digest, string>()
     const tags: string[] = []
-    await uses.during(() =>
+    await withLease(store, () =>
       repos.change({ ns, name }, async (current) => {
         const isToCome = await this.#endFutureNames(request)
         if (current === undefined && isToCome) return undefined

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { DiskBlobStore } from '@svc/cas'
+import { type DiskBlobStore, type Lease, withLease } from '@svc/cas'
 import type { Snapshot } from '@svc/client/protocol'
 import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
 import { listFolder, makeFolders } from '@svc/internal-files'
@@ -10,7 +10,6 @@ import { DaemonError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Needed } from './needed.ts'
 import type { ReplacedFiles } from './replace.ts'
-import type { Uses } from './uses.ts'
 
 /** Whoever copies a snapshot asks again within this time; otherwise it is let go. */
 const HOLD_MS = 120_000
@@ -23,7 +22,6 @@ export interface SnapshotsDeps {
   readonly store: DiskBlobStore
   readonly files: ReplacedFiles
   readonly needed: Needed
-  readonly uses: Uses
   readonly log: Log
   readonly version: string
 }
@@ -50,20 +48,20 @@ export class Snapshots {
   async make(): Promise<Snapshot> {
     if (this.#kept.size >= MAX_SNAPSHOTS)
       throw new DaemonError('E_RATE_LIMITED', `${MAX_SNAPSHOTS} snapshots are held; let one go first`, { status: 503 })
-    const { store, uses } = this.#deps
+    const { store } = this.#deps
     const id = randomBytes(12).toString('hex')
     // swept at the next start, should this process not get to it
     const folder = join(store.root, 'cache', 'tmp')
     store.requireRoot()
     await makeFolders(folder, 0o700)
     const path = join(folder, `snapshot-${id}.jsonl`)
-    const letGo: (() => void)[] = []
+    const leases: Lease[] = []
     const release = async (): Promise<void> => {
-      for (const each of letGo) each()
+      for (const lease of leases) lease.release()
       await unlink(path).catch(() => undefined)
     }
     try {
-      const facts = await uses.during(() => this.#write(path, (blobs) => void letGo.push(uses.hold(blobs))))
+      const facts = await withLease(store, () => this.#write(path, (blobs) => void leases.push(store.lease(blobs))))
       const kept = { answer: { id, ...facts }, letGo: release, timer: this.#timer(id) }
       this.#kept.set(id, kept)
       return this.#answer(kept)

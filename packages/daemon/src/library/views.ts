@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
-import type { DiskBlobStore } from '@svc/cas'
+import { type DiskBlobStore, type Lease, withLease } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
@@ -21,7 +21,6 @@ import type { Resolver } from './resolve.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { OnUnreadable } from './strict.ts'
 import type { Usage } from './usage.ts'
-import type { Uses } from './uses.ts'
 import { answerOf } from './view-answer.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
 import { ViewHolds } from './view-holds.ts'
@@ -34,7 +33,6 @@ export interface ViewsDeps {
   readonly files: ReplacedFiles
   readonly documents: Documents
   readonly resolver: Resolver
-  readonly uses: Pick<Uses, 'during' | 'note'>
   readonly usage: Pick<Usage, 'note'>
   readonly log: Log
 }
@@ -160,7 +158,7 @@ export class Views {
    */
   make(body: ViewBody): Promise<ViewAnswer> {
     // until the view holds the artifact itself
-    return this.#deps.uses.during(() => this.#make(body))
+    return withLease(this.#deps.store, (lease) => this.#make(lease, body))
   }
 
   /**
@@ -169,7 +167,9 @@ export class Views {
    */
   lend(manifest: Sha256Digest, { mayLack = false }: { readonly mayLack?: boolean } = {}): Promise<ViewAnswer> {
     // only the digest matters: a pinned artifact has no name of its own
-    return this.#deps.uses.during(() => this.#make({ ref: `svc:///by/digest@${manifest}` }, { mayLack }))
+    return withLease(this.#deps.store, (lease) =>
+      this.#make(lease, { ref: `svc:///by/digest@${manifest}` }, { mayLack })
+    )
   }
 
   /** Removes a view made by {@link lend}, if there is one. */
@@ -179,10 +179,11 @@ export class Views {
   }
 
   async #make(
+    lease: Lease,
     { ref, layout = 'files', mode = 'symlink', path, holdSeconds }: ViewBody,
     lent?: { readonly mayLack: boolean }
   ): Promise<ViewAnswer> {
-    const { resolver, store, uses, usage } = this.#deps
+    const { resolver, store, usage } = this.#deps
     const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)
     if (path === undefined && mode !== 'symlink')
@@ -195,7 +196,7 @@ export class Views {
       path === undefined ? await this.#managed(folder, manifestDigest, layout) : await this.#named(path)
     const manifest = await this.#manifest(manifestDigest)
     if (!isLent) usage.note(manifestDigest)
-    for (const { digest } of manifest.files) uses.note(digest)
+    for (const { digest } of manifest.files) lease.keep(digest)
     const upstreamConfig = await this.#upstreamConfig(manifest)
     const managed = path === undefined
     const entry = { path: place, managed, manifestDigest, layout, mode }

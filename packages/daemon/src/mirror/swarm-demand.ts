@@ -227,7 +227,8 @@ export class SwarmDemand {
     const document = await this.#deps.documents.manifest(manifest)
     const missing = new Map((await this.#missing(document?.files ?? [])).map(({ digest, size }) => [digest, size]))
     let bytes = 0
-    for (const [digest, size] of missing) bytes += Math.max(0, size - this.#deps.store.partialBytes(digest))
+    for (const [digest, size] of missing)
+      bytes += Math.max(0, size - (this.#deps.store.partialStatus(digest)?.writtenBytes ?? 0))
     return bytes
   }
 

@@ -19,7 +19,8 @@ export async function requireSpaceFor(store: DiskBlobStore, torrent: ArtifactTor
   const sizes = new Map(torrent.files.map(({ digest, length }) => [digest, length]))
   let needed = 0
   for (const [digest, length] of sizes)
-    if ((await store.stat(digest))?.sizeBytes !== length) needed += length - store.partialBytes(digest)
+    if ((await store.stat(digest))?.sizeBytes !== length)
+      needed += length - (store.partialStatus(digest)?.writtenBytes ?? 0)
   if (needed === 0) return
   const free = await store.freeBytes()
   if (needed <= free) return

@@ -12,13 +12,11 @@ import { Needed } from '../../src/library/needed.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
 import { Snapshots } from '../../src/library/snapshots.ts'
-import { Uses } from '../../src/library/uses.ts'
 import { createLog } from '../../src/log.ts'
 
 async function setUp() {
   const root = mkdtempSync(join(tmpdir(), 'svc-snapshots-'))
-  const uses = new Uses()
-  const store = uses.watching(await openDiskStore({ root, folders: STATE_FOLDERS }))
+  const store = await openDiskStore({ root, folders: STATE_FOLDERS })
   onTestFinished(async () => {
     await store.close()
     await rm(root, { recursive: true, force: true })
@@ -31,7 +29,6 @@ async function setUp() {
     store,
     files,
     needed,
-    uses,
     log: createLog('silent'),
     version: '0'
   })

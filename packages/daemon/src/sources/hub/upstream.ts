@@ -214,7 +214,7 @@ async function heldBytesOf(file: HubFile, store: DiskBlobStore, brought: Strange
   const { sha256, sizeBytes } = file
   if (sha256 === undefined) return 0
   const isHere = brought.has(file) && (await store.stat(sha256)) !== undefined
-  return isHere ? sizeBytes : Math.min(sizeBytes, store.partialBytes(strangerKey(file)))
+  return isHere ? sizeBytes : Math.min(sizeBytes, store.partialStatus(strangerKey(file))?.writtenBytes ?? 0)
 }
 
 function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uint8Array): boolean {

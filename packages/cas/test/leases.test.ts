@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { openDiskStore } from '@svc/cas'
+import { chunksOf, seededBytes } from '@svc/cas/contract'
+import { Faults } from '@svc/internal-files/faults'
+import { expect, onTestFinished, test } from 'vitest'
+import { temporaryFolder } from './temporary-root.ts'
+
+test('a blob whose reader could not be closed is leased no longer', async () => {
+  const folder = await temporaryFolder()
+  const plan = new Faults({ only: '^close(Sync)?$' })
+  const store = await openDiskStore({ root: join(folder.path, 'store'), filePort: plan.filePort })
+  onTestFinished(async () => {
+    await store.close()
+    await folder.dispose()
+  })
+  const { digest } = await store.ingest(chunksOf(seededBytes(10), 10))
+  const reader = await store.open(digest)
+  expect(store.isLeased(digest)).toBe(true)
+  plan.arm(1)
+  await expect(reader.close()).rejects.toMatchObject({ code: 'E_IO' })
+  expect(plan.fired).toBe(true)
+  expect(store.isLeased(digest)).toBe(false)
+})
+
+test('a removal that waits for its turn sees a lease that was taken meanwhile', async () => {
+  const folder = await temporaryFolder()
+  const store = await openDiskStore({ root: join(folder.path, 'store') })
+  onTestFinished(async () => {
+    await store.close()
+    await folder.dispose()
+  })
+  const { digest } = await store.ingest(chunksOf(seededBytes(10), 10))
+  const removal = store.remove(digest)
+  const lease = store.lease([digest])
+  expect(await removal).toBe(undefined)
+  expect(await store.stat(digest)).toBeDefined()
+  lease.release()
+  expect(await store.remove(digest)).toBeDefined()
+})
