@@ -1,3 +1,5 @@
+// One file because the store, its readers and its partial blobs share their bytes.
+
 import { hash } from 'node:crypto'
 import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock } from '@svc/internal-concurrency'
