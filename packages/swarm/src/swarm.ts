@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { DhtOptions } from '@svc/internal-discovery'
+import { HttpClient } from '@svc/internal-http'
 import { AddressRanges, hostKey, PerSecond, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, tryFromHex } from '@svc/metainfo'
@@ -13,7 +14,6 @@ import type { WebseedHeaders } from './download/webseed.ts'
 import { SwarmError } from './errors.ts'
 import { ConnectionBudget, type ConnectionPlace } from './net/connection-budget.ts'
 import { guarded } from './net/guarded.ts'
-import { HttpPools } from './net/http.ts'
 import { Listener } from './net/listener.ts'
 import { plainAddress } from './net/plain-address.ts'
 import { Transport } from './net/transport.ts'
@@ -182,7 +182,8 @@ class Engine implements Swarm {
         this.#nextId += 1
         return this.#nextId
       },
-      pools: new HttpPools(),
+      // webseeds are reached directly, whatever proxy the environment names
+      http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000 }),
       webseedHeaders: options.webseedHeaders,
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
       clientName: options.clientName ?? 'svc-swarm 0.1',
@@ -345,9 +346,9 @@ class Engine implements Swarm {
     for (const transport of [...this.#greeting.keys()]) transport.close()
     // The threads end also where a storage cannot be closed.
     const removals = await Promise.allSettled([...this.#torrents.values()].map((torrent) => torrent.remove()))
-    const { limiter, verifier, pools, pool, cache } = this.#environment
+    const { limiter, verifier, http, pool, cache } = this.#environment
     limiter.close()
-    await Promise.all([listening, this.#local?.close(), this.#discovery.close(), verifier.close(), pools.close()])
+    await Promise.all([listening, this.#local?.close(), this.#discovery.close(), verifier.close(), http.close()])
     pool.trim()
     cache.trim()
     const failed = removals.find((removal) => removal.status === 'rejected')

@@ -210,7 +210,6 @@ test.each([
   [200, { 'content-length': '100' }, 'body'],
   [200, {}, 'body'],
   [200, { 'content-length': '99' }, 'no-file'],
-  [301, { location: '/x' }, 'redirect'],
   [302, {}, 'no-file'],
   [404, {}, 'no-file'],
   [410, {}, 'no-file'],

@@ -85,12 +85,12 @@ export class Backoff {
     // Signed URLs expire regularly: the first time, ask for a new one at once.
     if (failure.kind === 'stale-url' && this.#failures === 1) return
     const asked = Math.min(failure.waitMs ?? 0, 2 * this.#timings.maxDelayMs)
-    await this.#pause('retry', Math.max(this.#step(this.#failures), asked), failure, signal)
+    await this.#pause('retry', Math.max(backoffMs(this.#timings, this.#failures), asked), failure, signal)
   }
 
   async #waitForRate(failure: DownloadError, signal: AbortSignal | undefined): Promise<void> {
     this.#rateAnswers++
-    const waitMs = Math.max(failure.waitMs ?? 0, this.#step(this.#rateAnswers))
+    const waitMs = Math.max(failure.waitMs ?? 0, backoffMs(this.#timings, this.#rateAnswers))
     if (this.#rateWaitedMs + waitMs > this.#timings.maxRateWaitMs) throw failure.error
     this.#rateWaitedMs += waitMs
     await this.#pause('rate-limited', waitMs, failure, signal)
@@ -106,12 +106,15 @@ export class Backoff {
     await this.#timings.sleep(waitMs, signal)
   }
 
-  /** Half of the exponential step is fixed, half is jitter. */
-  #step(failures: number): number {
-    const { firstDelayMs, maxDelayMs, random } = this.#timings
-    const stepMs = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(failures - 1, 16))
-    return stepMs / 2 + (stepMs / 2) * random()
-  }
+}
+
+/** The pause after so many failures in a row. Half of the exponential step is fixed, half is jitter. */
+export function backoffMs(
+  { firstDelayMs, maxDelayMs, random }: Pick<BackoffTimings, 'firstDelayMs' | 'maxDelayMs' | 'random'>,
+  failures: number
+): number {
+  const stepMs = Math.min(maxDelayMs, firstDelayMs * 2 ** Math.min(failures - 1, 16))
+  return stepMs / 2 + (stepMs / 2) * random()
 }
 
 const seconds = (ms: number): string => `${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`

@@ -1,6 +1,7 @@
 export {
   Backoff,
   type BackoffTimings,
+  backoffMs,
   DEFAULT_BACKOFF,
   DownloadError,
   type DownloadErrorKind,

@@ -1,3 +1,4 @@
+import { type BodyRangeError, bodyRange, type Headers, headerOf, parseRetryAfter } from '@svc/internal-http'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 
@@ -17,63 +18,37 @@ export type RangeVerdict =
   | { readonly kind: 'body' /** Bytes of the body before the range begins. */; readonly skipBytes: number }
   /** The webseed does not have this file. */
   | { readonly kind: 'no-file'; readonly reason: string }
-  | { readonly kind: 'redirect'; readonly location: string }
   /** Try again later. */
   | { readonly kind: 'later'; readonly reason: string; readonly retryAfterMs: number | undefined }
 
 /** A server that ignores ranges sends the whole file; at most this much is read and discarded before the range. */
 const MAX_SKIP_BYTES = 16 * 1024 * 1024
+/** The longest pause that a webseed may ask for. */
+const MAX_WAIT_MS = 600_000
 
-const headerText = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value[0] : value
-
-/**
- * Checks status and headers of the answer to `Range: bytes=start-(end-1)` for a file of `sizeBytes` (RFC 9110 §14).
- * Pure. A 206 must cover exactly the requested range.
- */
+/** Judges the answer to `Range: bytes=start-(end-1)` for a file of `sizeBytes`. A 206 must cover exactly the requested range. */
 export function judgeRange(
-  answer: { readonly status: number; readonly headers: Readonly<Record<string, string | string[] | undefined>> },
+  answer: { readonly status: number; readonly headers: Headers },
   start: number,
   end: number,
   sizeBytes: number
 ): RangeVerdict {
   const { status, headers } = answer
-  const length = headerText(headers['content-length'])
-  const encoding = headerText(headers['content-encoding'])
-  if (encoding !== undefined && encoding !== 'identity')
-    return { kind: 'no-file', reason: `content encoding ${encoding}` }
-  if (status === 206) {
-    const range = /^bytes (\d{1,16})-(\d{1,16})\/(\d{1,16}|\*)$/.exec(headerText(headers['content-range']) ?? '')
-    if (range === null) return { kind: 'no-file', reason: '206 without a usable Content-Range' }
-    if (range[3] !== '*' && Number(range[3]) !== sizeBytes)
-      return { kind: 'no-file', reason: `a file of ${range[3]} bytes, not ${sizeBytes}` }
-    if (Number(range[1]) !== start || Number(range[2]) !== end - 1)
-      return { kind: 'no-file', reason: 'another range than the one asked for' }
-    if (length !== undefined && Number(length) !== end - start)
-      return { kind: 'no-file', reason: 'Content-Length does not match its range' }
-    return { kind: 'body', skipBytes: 0 }
-  }
-  if (status === 200) {
-    if (length !== undefined && Number(length) !== sizeBytes)
-      return { kind: 'no-file', reason: `a file of ${length} bytes, not ${sizeBytes}` }
-    if (start > MAX_SKIP_BYTES) return { kind: 'no-file', reason: 'the server ignores ranges' }
-    return { kind: 'body', skipBytes: start }
-  }
-  if ([301, 302, 303, 307, 308].includes(status)) {
-    const location = headerText(headers.location)
-    return location === undefined
-      ? { kind: 'no-file', reason: 'a redirect to nowhere' }
-      : { kind: 'redirect', location }
-  }
   if (status === 408 || status === 429 || status >= 500) {
-    const seconds = Number(headerText(headers['retry-after']))
-    return {
-      kind: 'later',
-      reason: `status ${status}`,
-      retryAfterMs: Number.isFinite(seconds) && seconds > 0 ? Math.min(seconds, 600) * 1000 : undefined
-    }
+    const askedMs = parseRetryAfter(headerOf(headers, 'retry-after'), Date.now())
+    const retryAfterMs = askedMs === undefined || askedMs === 0 ? undefined : Math.min(askedMs, MAX_WAIT_MS)
+    return { kind: 'later', reason: `status ${status}`, retryAfterMs }
   }
-  return { kind: 'no-file', reason: `status ${status}` }
+  if (status !== 200 && status !== 206) return { kind: 'no-file', reason: `status ${status}` }
+  try {
+    const body = bodyRange(answer, { start, end }, sizeBytes)
+    const skipBytes = start - body.start
+    if (body.end < end) return { kind: 'no-file', reason: 'it sends less than was asked' }
+    if (skipBytes > MAX_SKIP_BYTES) return { kind: 'no-file', reason: 'it ignores ranges' }
+    return { kind: 'body', skipBytes }
+  } catch (error) {
+    return { kind: 'no-file', reason: `it ${(error as BodyRangeError).message}` }
+  }
 }
 
 /** @throws SwarmError `E_ADDRESS` unless it is an http or https URL. */

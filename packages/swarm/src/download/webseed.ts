@@ -1,10 +1,10 @@
-import type { Readable } from 'node:stream'
 import { loopBudget } from '@svc/internal-concurrency'
+import { backoffMs, type HttpClient, RedirectError, type Response } from '@svc/internal-http'
+import { isRefusedAddress } from '@svc/internal-net'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
-import type { HttpPools } from '../net/http.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
@@ -30,7 +30,7 @@ export interface WebseedOptions {
   readonly url: string
   readonly layout: TorrentLayout
   readonly downloader: Downloader
-  readonly pools: HttpPools
+  readonly http: HttpClient
   /** Origins that the user named. Redirects are followed to these and to public ones only. */
   readonly userOrigins: ReadonlySet<string>
   readonly maxRangeBytes: number
@@ -56,9 +56,9 @@ export interface WebseedOptions {
 const MIN_RANGE_BYTES = 1_048_576
 const MAX_REDIRECTS = 3
 const IDLE_MS = 15_000
+const PAUSES = { firstDelayMs: 1_000, maxDelayMs: 60_000 }
 /** Bytes per second; an answer that takes four times as long as at this rate is aborted. */
 const RATE_FLOOR = 16_384
-const USER_AGENT = 'svc-swarm'
 
 /** Consecutive pieces of one file, fetched by one range request. */
 interface Taken {
@@ -239,7 +239,8 @@ export class Webseed {
         }
       }
       try {
-        for await (const chunk of body.stream as AsyncIterable<Uint8Array>) {
+        // a break closes the connection: nothing is read beyond the requested range, however long the body is
+        for await (const chunk of body.response) {
           this.down.add(chunk.length)
           take(chunk)
           if (at === pending.length) break
@@ -248,8 +249,6 @@ export class Webseed {
         }
       } finally {
         receiver.abandon()
-        // Nothing is read beyond the requested range, however long the body is.
-        body.stream.destroy()
       }
       if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
       this.#failures = 0
@@ -276,44 +275,30 @@ export class Webseed {
     start: number,
     end: number,
     signal: AbortSignal
-  ): Promise<{ stream: Readable; skipBytes: number } | undefined> {
-    const { layout, pools, userOrigins, headersFor, infohash } = this.#options
+  ): Promise<{ response: Response; skipBytes: number } | undefined> {
+    const { layout, http, userOrigins, headersFor, infohash } = this.#options
     const range = `bytes=${start}-${end - 1}`
-    let url = new URL(webseedUrl(this.url, layout, file))
-    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
-      const dispatcher = await pools.for(url, userOrigins.has(url.origin))
-      const more = await headersFor?.(url, range, infohash)
-      const answer = await dispatcher.request({
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
-        method: 'GET',
-        signal,
-        headers: { ...more, range, 'user-agent': USER_AGENT, 'accept-encoding': 'identity' }
+    const response = (await http.follow(new URL(webseedUrl(this.url, layout, file)), {
+      signal,
+      redirects: MAX_REDIRECTS,
+      hop: async (url) => ({
+        headers: { ...(await headersFor?.(url, range, infohash)), range },
+        policy: userOrigins.has(url.origin) ? 'owner' : 'internet'
       })
-      const stream = answer.body
-      stream.on('error', () => undefined)
-      const verdict = judgeRange({ status: answer.statusCode, headers: answer.headers }, start, end, file.lengthBytes)
-      if (verdict.kind === 'body') return { stream, skipBytes: verdict.skipBytes }
-      stream.destroy()
-      if (verdict.kind === 'no-file') {
-        this.#out.add(file.index)
-        this.#warn(verdict.reason, file)
-        return undefined
-      }
-      if (verdict.kind === 'later') {
-        this.#pause(verdict.retryAfterMs)
-        this.#warn(verdict.reason, file)
-        return undefined
-      }
-      url = parseWebseedUrl(new URL(verdict.location, url).href)
-    }
-    throw new SwarmError('E_WEBSEED', 'redirects', `more than ${MAX_REDIRECTS} redirects`)
+    })) as Response
+    const verdict = judgeRange(response, start, end, file.lengthBytes)
+    if (verdict.kind === 'body') return { response, skipBytes: verdict.skipBytes }
+    void response.discard()
+    if (verdict.kind === 'no-file') this.#out.add(file.index)
+    else this.#pause(verdict.retryAfterMs)
+    this.#warn(verdict.reason, file)
+    return undefined
   }
 
   #failed(file: LayoutFile, error: Error): void {
-    if (error instanceof SwarmError && error.code === 'E_ADDRESS') {
+    if (error instanceof RedirectError || isRefusedAddress(error)) {
       this.#out.add(file.index)
-      this.#warn(error.message, file)
+      this.#warn(error instanceof RedirectError ? `it redirects to ${error.message}` : error.message, file)
       return
     }
     this.#warn(error.message, file)
@@ -330,7 +315,7 @@ export class Webseed {
 
   #pause(askedMs: number | undefined): void {
     this.#failures += 1
-    this.#pausedUntil = performance.now() + (askedMs ?? Math.min(60_000, 500 * 2 ** Math.min(this.#failures, 10)))
+    this.#pausedUntil = performance.now() + (askedMs ?? backoffMs({ ...PAUSES, random: this.#options.random }, this.#failures))
   }
 
   /** Aborts all requests and releases their pieces. */

@@ -1,11 +1,11 @@
 import type { Clock } from '@svc/internal-clock'
+import type { HttpClient } from '@svc/internal-http'
 import type { AddressRanges, PerSecond } from '@svc/internal-net'
 import type { TorrentInfo } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
 import type { Verifier } from '../download/verifier.ts'
 import type { WebseedHeaders } from '../download/webseed.ts'
 import type { ConnectionBudget } from '../net/connection-budget.ts'
-import type { HttpPools } from '../net/http.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
 import type { Frames } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
@@ -37,7 +37,7 @@ export interface TorrentEnvironment {
   readonly maxPeersPerTorrent: number
   /** Ids of peers, webseeds and torrents: positive, unique in the engine. */
   readonly nextId: () => number
-  readonly pools: HttpPools
+  readonly http: HttpClient
   readonly webseedHeaders: WebseedHeaders | undefined
   readonly peerId: Uint8Array
   readonly clientName: string

@@ -9,7 +9,7 @@ import type { TorrentEnvironment } from './environment.ts'
 const MAX_RANGE_BYTES = 16 * 1024 * 1024
 
 export interface WebseedsDeps {
-  readonly env: Pick<TorrentEnvironment, 'nextId' | 'pools' | 'random' | 'webseedHeaders'>
+  readonly env: Pick<TorrentEnvironment, 'nextId' | 'http' | 'random' | 'webseedHeaders'>
   readonly layout: TorrentLayout
   readonly infohash: Uint8Array
   readonly downloader: Downloader
@@ -46,7 +46,7 @@ export class Webseeds {
           layout,
           infohash,
           downloader,
-          pools: env.pools,
+          http: env.http,
           userOrigins,
           maxRangeBytes: MAX_RANGE_BYTES,
           random: env.random,

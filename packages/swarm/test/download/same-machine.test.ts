@@ -1,4 +1,5 @@
 import { systemClock } from '@svc/internal-clock'
+import { HttpClient } from '@svc/internal-http'
 import { TorrentLayout } from '@svc/metainfo'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Downloader } from '../../src/download/downloader.ts'
@@ -6,7 +7,6 @@ import { PiecePicker } from '../../src/download/picker.ts'
 import { PieceHashes } from '../../src/download/piece-hashes.ts'
 import { Verifier } from '../../src/download/verifier.ts'
 import { Webseed } from '../../src/download/webseed.ts'
-import { HttpPools } from '../../src/net/http.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
 import { RateMeter } from '../../src/rate-meter.ts'
 import { type Fixture, makeTorrent } from '../torrent-fixture.ts'
@@ -43,7 +43,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     files: { writer: () => Promise.reject(new Error('nothing arrives')) },
     emit: () => undefined
   })
-  const pools = new HttpPools()
+  const http = new HttpClient()
   const asked: string[] = []
   let plenty = true
   const webseed = new Webseed({
@@ -52,7 +52,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
     layout,
     infohash: new Uint8Array(32),
     downloader,
-    pools,
+    http,
     userOrigins: new Set(['http://[::1]:9']),
     maxRangeBytes: 1 << 20,
     random: () => 0,
@@ -75,5 +75,5 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
   expect(new Set(asked)).toEqual(new Set(['::1']))
   webseed.close()
   await downloader.close()
-  await Promise.all([verifier.close(), pools.close()])
+  await Promise.all([verifier.close(), http.close()])
 })
