@@ -90,7 +90,7 @@ export class Net {
         hop: async (next) => {
           at = next
           const isElsewhere = next.origin !== this.endpoint.origin
-          if (isElsewhere && sameOriginOnly === true) throw new RedirectError(next, 'another origin')
+          if (isElsewhere && sameOriginOnly === true) throw new RedirectError(next, 'redirects to another origin')
           return isElsewhere && stopElsewhere === true ? undefined : this.#hop(next, headers)
         },
         ...(onHop && { onAnswer: onHop })
@@ -123,8 +123,8 @@ export class Net {
     const redirect = error instanceof RedirectError ? error : undefined
     if (redirect === undefined && !isRefusedAddress(error)) return error
     const where = printableUrl(redirect?.url ?? at)
-    const what = redirect?.message ?? 'a loopback or private address'
-    const message = `the hub redirects to ${what} (${where}), which is refused; check the endpoint`
+    const what = redirect?.message ?? 'redirects to a loopback or private address'
+    const message = `the hub ${what} (${where}), which is refused; check the endpoint`
     return new DownloadError(
       'final',
       new HubError('E_SOURCE_UNAVAILABLE', 'refused-redirect', message, { url: where }, error)

@@ -70,7 +70,7 @@ export function unavailable(cause: unknown, what: string): unknown {
   const text = isRefusedAddress(cause)
     ? `${what}, since the registry names it: ${message}`
     : cause instanceof RedirectError
-      ? `the registry redirects to ${message}, which is refused`
+      ? `the registry ${message}, which is refused`
       : cause instanceof BodyRangeError
         ? `the registry ${message}`
         : `${what}: ${typeof code === 'string' ? code : message}`

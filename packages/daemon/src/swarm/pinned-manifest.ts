@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto'
+import { type HttpClient, isIdentity } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
 import { type PieceLayers, parsePieceLayers, toHex } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
-import type { WebClient } from '../web-client.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
-const TIMEOUT_MS = 30_000
 /** A body that arrives slowly is abandoned after this time, however small it is. */
 const TOTAL_TIMEOUT_MS = 120_000
 
 /** What reading documents from webseeds requires. */
 export interface WebseedReading {
-  readonly web: WebClient
+  readonly web: HttpClient
   /** Signs requests to webseeds that have a key. */
   readonly keys: Pick<WebseedKeys, 'headersFor'>
 }
@@ -148,31 +147,17 @@ export class WebseedDocuments {
     const { web, keys } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})
     this.#isSigned ||= signature !== undefined
-    const { statusCode, headers, body } = await web.request(url, {
-      signal,
-      headersTimeout: TIMEOUT_MS,
-      bodyTimeout: TIMEOUT_MS,
-      headers: { ...signature, 'accept-encoding': 'identity' }
-    })
-    // Destroying it early emits an error, which nobody else handles when a response is refused by its head.
-    body.on('error', () => undefined)
+    const answer = await web.send({ url: new URL(url), signal, headers: signature, policy: 'owner' })
+    const { status, headers } = answer
     try {
-      if (statusCode !== 200) {
-        const why = signature !== undefined && statusCode === 403 ? clockTrouble(headers.date) : ''
-        throw new StatusError(statusCode, why)
+      if (status !== 200) {
+        const why = signature !== undefined && status === 403 ? clockTrouble(answer.header('date')) : ''
+        throw new StatusError(status, why)
       }
-      if ((headers['content-encoding'] ?? 'identity') !== 'identity') throw new Error('answered an encoded body')
-      if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Error(`announced more than ${maxBytes} bytes`)
-      const chunks: Uint8Array[] = []
-      let length = 0
-      for await (const chunk of body as AsyncIterable<Uint8Array>) {
-        length += chunk.length
-        if (length > maxBytes) throw new Error(`sent more than ${maxBytes} bytes`)
-        chunks.push(chunk)
-      }
-      return { bytes: Buffer.concat(chunks), isMarked: MARK.test(String(headers['cache-control'] ?? '')) }
+      if (!isIdentity(headers)) throw new Error('answered an encoded body')
+      return { bytes: await answer.bytes(maxBytes), isMarked: MARK.test(answer.header('cache-control') ?? '') }
     } finally {
-      body.destroy()
+      answer.destroy()
     }
   }
 }
@@ -180,7 +165,7 @@ export class WebseedDocuments {
 const urlBelow = (webseed: string, path: string): string => `${webseed.replace(/\/+$/, '')}/${path}`
 
 /** Signatures are valid for 15 minutes: with a clock that is off by more, every key seems wrong. */
-function clockTrouble(date: string | string[] | undefined): string {
+function clockTrouble(date: string | undefined): string {
   const seconds = Math.round((Date.parse(String(date)) - Date.now()) / 1000)
   if (!(Math.abs(seconds) >= 300)) return ' to a signed request: the key is not the right one, or may not read this'
   return `: the clocks here and there differ by ${Math.abs(seconds)} s, which makes signatures void; set the clock`

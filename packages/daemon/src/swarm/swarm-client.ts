@@ -1,5 +1,6 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
+import { HttpClient } from '@svc/internal-http'
 import { formatMagnet } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
@@ -17,7 +18,6 @@ import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { Log } from '../log.ts'
 import { TRANSFER_NICE } from '../thread-priority.ts'
-import { WebClient } from '../web-client.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
@@ -68,7 +68,7 @@ export class SwarmClient {
   readonly #artifacts: ArtifactSwarm
   readonly #seeding: Seeding
   readonly #fetches: Fetches
-  readonly #web = new WebClient()
+  readonly #web = new HttpClient()
   readonly #keys: WebseedKeys
   readonly #signed: SignedRequests
   #closing: Promise<void> | undefined
@@ -361,7 +361,7 @@ export class SwarmClient {
       await this.#webseed?.close()
       await this.#artifacts.close()
       await this.#engine.close()
-      await this.#web.destroy()
+      await this.#web.close()
     })()
     return this.#closing
   }

@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP } from 'node:net'
+import { redirectTarget } from '@svc/internal-http'
 import {
   DialGuard,
   type DialPolicy,
@@ -19,7 +20,6 @@ import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 const MAX_ANSWER_BYTES = 256 << 10
 const MAX_HEADER_BYTES = 16_384
 const MAX_REDIRECTS = 3
-const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
 /**
  * Announces over HTTP (BEP 3, 7, 23). Follows at most three redirects: never from https to http, and only where the
@@ -44,24 +44,24 @@ export async function announceHttp(
     const status = response.statusCode ?? 0
     if (status === 200) return { ...parseAnnounced(await body(response)), byPrivate }
     response.destroy()
-    if (!REDIRECTS.has(status)) throw new Error(`it answered with status ${status}`)
+    const next = redirectTarget(target.url, status, response.headers.location)
+    if (next === undefined) throw new Error(`it answered with status ${status}`)
     if (hops === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`)
-    target = redirected(target, response.headers.location)
+    target = redirected(next)
     mayDial = policyOfAddresses([address])
   }
 }
 
-function redirected(from: TrackerUrl, location: string | undefined): TrackerUrl {
-  const url = URL.parse(location ?? '', from.url.href)
-  const to = url === null ? undefined : tryParseTrackerUrl(url.href)
-  if (to === undefined || to.url.protocol === 'udp:') throw new Error('it redirects to a URL that is not a tracker')
-  if (from.url.protocol === 'https:' && to.url.protocol === 'http:') throw new Error('it redirects from https to http')
+function redirected(url: URL): TrackerUrl {
+  const to = tryParseTrackerUrl(url.href)
+  if (to === undefined) throw new Error('it redirects to a URL that is not a tracker')
   // Trackers may or may not repeat the query in a redirect: replace it by ours.
   const own = [...to.url.searchParams.keys()].filter((key) => QUERY_KEYS.has(key))
   for (const key of own) to.url.searchParams.delete(key)
   return to
 }
 
+/** By Node's own client: the address that answers decides what the tracker may name, and a pool of connections does not tell it. */
 async function get(
   { url, host }: TrackerUrl,
   query: string,

@@ -105,7 +105,6 @@ export class Backoff {
     this.#onWaiting?.({ reason, waitMs, message: `waiting ${seconds(waitMs)}: ${failure.error.message}` })
     await this.#timings.sleep(waitMs, signal)
   }
-
 }
 
 /** The pause after so many failures in a row. Half of the exponential step is fixed, half is jitter. */

@@ -107,7 +107,7 @@ export class HttpClient {
         onAnswer?.(response)
         const next = redirectTarget(url, response.status, response.header('location'))
         if (next === undefined) return response
-        if (hops === redirects) throw new RedirectError(next, `more than ${redirects} addresses in a row`)
+        if (hops === redirects) throw new RedirectError(next, `redirects to more than ${redirects} addresses in a row`)
         await response.discard()
         url = next
       } catch (error) {

@@ -1,6 +1,6 @@
 const STATUSES: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
-/** A redirect that is not followed. The message names what it leads to: "an unencrypted address". */
+/** A redirect that is not followed. The message has no subject: "redirects to an unencrypted address". */
 export class RedirectError extends Error {
   override readonly name = 'RedirectError'
   readonly code = 'ERR_REDIRECT'
@@ -20,8 +20,9 @@ export function redirectTarget(from: URL, status: number, location: string | und
   if (!STATUSES.has(status) || location === undefined) return undefined
   const to = URL.parse(location, from.href)
   if (to === null || !['http:', 'https:'].includes(to.protocol) || to.username + to.password !== '')
-    throw new RedirectError(from, 'something that is no plain http or https URL')
-  if (from.protocol === 'https:' && to.protocol === 'http:') throw new RedirectError(to, 'an unencrypted address')
+    throw new RedirectError(from, 'redirects to something that is no plain http or https URL')
+  if (from.protocol === 'https:' && to.protocol === 'http:')
+    throw new RedirectError(to, 'redirects to an unencrypted address')
   to.hash = ''
   return to
 }

@@ -23,6 +23,10 @@ class StallError extends Error {
 class TooLargeError extends Error {
   override readonly name = 'TooLargeError'
   readonly code = 'ERR_TOO_LARGE'
+
+  constructor(maxBytes: number) {
+    super(`answered with more than ${maxBytes} bytes`)
+  }
 }
 
 /** A reader that is behind by this much holds the connection back. */
@@ -73,13 +77,15 @@ export class Response implements AsyncIterable<Uint8Array> {
     let length = 0
     const timer = setTimeout(() => this.destroy(new StallError('ERR_SLOW', length, withinMs)), withinMs)
     try {
+      if (Number(this.header('content-length')) > maxBytes) throw new TooLargeError(maxBytes)
       for await (const chunk of this) {
         length += chunk.length
-        if (length > maxBytes) throw new TooLargeError(`more than ${maxBytes} bytes`)
+        if (length > maxBytes) throw new TooLargeError(maxBytes)
         chunks.push(chunk)
       }
     } finally {
       clearTimeout(timer)
+      this.destroy()
     }
     return Buffer.concat(chunks)
   }

@@ -298,7 +298,7 @@ export class Webseed {
   #failed(file: LayoutFile, error: Error): void {
     if (error instanceof RedirectError || isRefusedAddress(error)) {
       this.#out.add(file.index)
-      this.#warn(error instanceof RedirectError ? `it redirects to ${error.message}` : error.message, file)
+      this.#warn(error instanceof RedirectError ? `it ${error.message}` : error.message, file)
       return
     }
     this.#warn(error.message, file)
@@ -315,7 +315,8 @@ export class Webseed {
 
   #pause(askedMs: number | undefined): void {
     this.#failures += 1
-    this.#pausedUntil = performance.now() + (askedMs ?? backoffMs({ ...PAUSES, random: this.#options.random }, this.#failures))
+    this.#pausedUntil =
+      performance.now() + (askedMs ?? backoffMs({ ...PAUSES, random: this.#options.random }, this.#failures))
   }
 
   /** Aborts all requests and releases their pieces. */

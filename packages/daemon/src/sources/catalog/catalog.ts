@@ -2,6 +2,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
 import { KeyedLock } from '@svc/internal-concurrency'
+import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
 import {
   formatRepoId,
@@ -28,7 +29,6 @@ import { heldBackReason, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
-import { WebClient } from '../../web-client.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { SourceArrivals } from './content.ts'
 import type { CatalogEntry } from './listing.ts'
@@ -70,7 +70,7 @@ const LISTING_TIMEOUT_MS = 60_000
 export class Catalog {
   readonly #context: CatalogDeps
   readonly #timings: PullTimings
-  readonly #web = new WebClient()
+  readonly #web = new HttpClient()
   readonly #provider: CatalogProvider | undefined
   readonly #hub: Hub
   #swarm: Promise<V1Swarm> | undefined

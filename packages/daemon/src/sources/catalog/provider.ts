@@ -1,5 +1,5 @@
+import type { HttpClient } from '@svc/internal-http'
 import { DaemonError } from '../../errors.ts'
-import type { WebClient } from '../../web-client.ts'
 import { type CatalogEntry, parseListingInTurns } from './listing.ts'
 import { parseRecordInTurns } from './record.ts'
 
@@ -24,10 +24,10 @@ const TIMEOUT_MS = 30_000
 /** A client for the public provider's text format (spec cat.2, cat.8). */
 export class HttpCatalogProvider implements CatalogProvider {
   readonly #endpoint: string
-  readonly #web: WebClient
+  readonly #web: HttpClient
 
   /** `endpoint`: http or https URL, with or without a trailing slash. */
-  constructor(endpoint: string, web: WebClient) {
+  constructor(endpoint: string, web: HttpClient) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
     this.#web = web
   }
@@ -56,26 +56,15 @@ export class HttpCatalogProvider implements CatalogProvider {
         }
       )
     try {
-      const { statusCode, body } = await this.#web.request(this.#endpoint + path, {
-        signal: both,
-        headersTimeout: TIMEOUT_MS,
-        bodyTimeout: TIMEOUT_MS
-      })
-      if (statusCode !== 200) {
-        await body.dump({ limit: 64 << 10 })
-        if (statusCode === 404) return undefined
-        throw unavailable(`answered ${statusCode}`)
-      }
-      const chunks: Uint8Array[] = []
-      let bytes = 0
-      for await (const chunk of body as AsyncIterable<Uint8Array>) {
-        bytes += chunk.length
-        if (bytes > maxBytes) throw unavailable(`sent more than ${maxBytes} bytes`)
-        chunks.push(chunk)
-      }
-      return new TextDecoder().decode(Buffer.concat(chunks))
+      const url = new URL(this.#endpoint + path)
+      const answer = await this.#web.send({ url, signal: both, policy: 'owner' })
+      if (answer.status === 200) return new TextDecoder().decode(await answer.bytes(maxBytes))
+      await answer.discard()
+      if (answer.status === 404) return undefined
+      throw unavailable(`answered ${answer.status}`)
     } catch (error) {
       if (error instanceof DaemonError || signal?.aborted) throw error
+      if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') throw unavailable((error as Error).message, error)
       throw unavailable('could not be reached', error)
     }
   }
