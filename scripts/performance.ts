@@ -9,16 +9,16 @@ const END = '<!-- end -->'
 /** The table of some results, with the machine that they were taken on. */
 export function resultTable({ date, machine, conditions, versions, reports }: Results): string {
   const rows = reports.flatMap(({ row, lines }) =>
-    lines.map(({ what, ours, peer, ratio, target, met }) => {
-      const cells = [ratio?.toFixed(2), target, met === undefined ? '' : met ? 'met' : '**missed**']
-      return `| \`${row}\` | ${what} | ${ours} | ${peer} | ${cells.map((cell) => cell ?? '').join(' | ')} |`
+    lines.map(({ what, ours, peer, ratio, target, met }, i) => {
+      const verdict = met === undefined ? '' : met ? `${target}: met` : `${target}: **missed**`
+      return `| ${i === 0 ? `\`${row}\`` : ''} | ${what} | ${ours} | ${peer} | ${ratio?.toFixed(2) ?? ''} | ${verdict} |`
     })
   )
   return [
     `${date}: ${machine}; ${versions}. ${conditions[0]?.toUpperCase()}${conditions.slice(1)}.`,
     '',
-    '| Row | What | svc | Peer | Ratio | Target | |',
-    '| --- | --- | --- | --- | --- | --- | --- |',
+    '| Row | What | svc | Peer | Ratio | Target |',
+    '| --- | --- | --- | --- | --- | --- |',
     ...rows
   ].join('\n')
 }

@@ -23,8 +23,8 @@ test('a newer file of results makes the page old', () => {
   }
   put('2026-01-01', 0.5)
   const page = withResults('<!-- begin: scripts/performance.ts --><!-- end -->', folder)
-  expect(page).toContain('| `eat` | pears | 2 s | plums 1 s | 0.50 | ≥ 1 | **missed** |')
+  expect(page).toContain('| `eat` | pears | 2 s | plums 1 s | 0.50 | ≥ 1: **missed** |')
   expect(withResults(page, folder)).toBe(page)
   put('2026-01-02', 1.25)
-  expect(withResults(page, folder)).toContain('| 1.25 | ≥ 1 | met |')
+  expect(withResults(page, folder)).toContain('| 1.25 | ≥ 1: met |')
 })
