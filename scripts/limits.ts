@@ -87,16 +87,12 @@ export function limitTables(
   const tables = Object.entries(limits).map(([title, rows]) => {
     const lines = rows.map(({ what, limit, per, beyond, tests }) => {
       const files = tests.split(' ').map((test) => `\`${test.includes('.') ? test : `${test}.test`}.ts\``)
-      const cells = [...[what, limit, per, beyond].map((cell) => fill(cell, constants)), files.join(', ')]
+      const cells = [...[what, `${limit} (${per})`, beyond].map((cell) => fill(cell, constants)), files.join(', ')]
       return `| ${cells.join(' | ')} |`
     })
-    return [
-      `## ${title}`,
-      '',
-      '| What | Limit | Per | Beyond it | Test |',
-      '| --- | --- | --- | --- | --- |',
-      ...lines
-    ].join('\n')
+    return [`## ${title}`, '', '| What | Limit (per) | Beyond it | Test |', '| --- | --- | --- | --- |', ...lines].join(
+      '\n'
+    )
   })
   return tables.join('\n\n')
 }

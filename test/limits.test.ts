@@ -34,7 +34,7 @@ test.each([
   ['const MAX_PEARS = 7', '{knife#MAX_PEARS}', '7']
 ])('%s, as %s, is %s', (source, limit, shown) => {
   expect(limitTables(constantsOf(source), row(limit))).toContain(
-    `| pears | ${shown} | bowl | wait | \`bowl.test.ts\` |`
+    `| pears | ${shown} (bowl) | wait | \`bowl.test.ts\` |`
   )
 })
 

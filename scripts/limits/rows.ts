@@ -30,7 +30,7 @@ encryption handshakes | {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.total}/s; {swarm
 idleness | {peer-usefulness#INDIFFERENT_MS}; {peer-usefulness#WAITING_MS} if interested | connection | makes room for others | connection-budget places
 silence | {torrent#SILENCE_MS} | connection | closed | budgets.faults
 remembered addresses | {peer-book#MAX_ADDRESSES} | torrent | the worst are forgotten | peer-book
-reading | {read-turns#TURN_MS}, then {read-turns#SLICE_BYTES} each | turn of the event loop | waits | read-turns message-floods
+long work, reading from peers included | {loop-budget#TURN_MS} for all of it | turn of the event loop | waits in order of arrival | loop-budget transport message-floods
 extended handshakes | {peer#MAX_EXTENDED_HANDSHAKES} | connection | closed | message-floods
 message | {messages#MAX_UNKNOWN_BYTES}, less by kind | message | closed before it is buffered | decoder hostile-peers
 blocks nobody asked for | {peer#UNSOLICITED_BYTES} | connection | closed | hostile-peers
@@ -70,7 +70,7 @@ hanging thread | 30 s; heap {supervised-thread#MAX_HEAP_MIB} | thread | ended, c
 connections | {server#maxConnections} on the socket, {guarded-listener#MAX_CONNECTIONS} per port | listener | closed | budgets.faults http-hostile
 connections of one host | all, while nobody else comes | port | the host with the most gives one up | host-shares connection-shares
 requests in work | 1 | connection | the next waits, unread | connection webseed-listener
-pipelined requests started | {connection#STARTS_PER_TURN} | turn of the event loop | wait | connection
+pipelined requests started | as long work | turn of the event loop | wait | connection
 waiting requests | {connection#MAX_WAITING_REQUESTS} | listener | connections with more than {connection#FAIR_WAITING_REQUESTS} are closed | connection
 request header | {server#maxHeaderBytes}, {server#maxHeaders} fields, {server#headersTimeoutMs} | request | 431, 408 | budgets.faults http-hostile connection
 request body | 1 MiB (adopt 32 MiB), {json#MAX_JSON_DEPTH} levels, {server#requestTimeoutMs} | request | 413, 400, 408 | budgets.faults http-hostile json
@@ -84,7 +84,7 @@ paths of an import | {walk#MAX_FILES} files | request | 400 | many-files.faults
 registry document | {document#MAX_DOCUMENT_BYTES}, {document#MAX_ENTRIES} entries, {document#MAX_DEPTH} levels; whole in {registry-client#DOCUMENT_MS} | answer | the import fails | registry registry-client
 registry token | {registry-login#MAX_TOKEN_BYTES} | answer | the import fails | registry
 slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is free | download registry-client drips.faults
-catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, {listing#TURN_MS} of a turn | answer | the rest is not read | listing
+catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, parsed as long work | answer | the rest is not read | listing
 catalog record | {provider#MAX_RECORD_BYTES}, {record#MAX_LINES} lines | answer | refused | listing
 pinned manifest | {small-blob#MAX_DOCUMENT_BYTES}, {pinned-manifest#TOTAL_TIMEOUT_MS} | request | the next source is asked | webseed-keys
 key file | {webseed-keys#MAX_FILE_BYTES} | file | refused | webseed-keys
