@@ -99,7 +99,8 @@ test('and each of these finds what is wrong with a package', async () => {
 
 describe('a project elsewhere', () => {
   const project = join(scratch, 'consumer')
-  const consumer = `import { openDiskStore, createMemoryStore, type BlobStore } from '@svc/cas'
+  const consumer = `import { openDiskStore, type BlobStore } from '@svc/cas'
+import { createMemoryStore } from '@svc/cas-testsuite'
 import { formatRef, parseRef, selectMember, RefError, type ModelRef, type Sha256Digest } from '@svc/ref'
 
 async function* bytes(text: string): AsyncGenerator<Uint8Array> {
@@ -131,8 +132,10 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
         version: '1.0.0',
         private: true,
         type: 'module',
-        dependencies: { '@svc/ref': `file:${tarball('@svc/ref')}`, '@svc/cas': `file:${tarball('@svc/cas')}` },
-        overrides: { '@svc/ref': '$@svc/ref' }
+        dependencies: Object.fromEntries(
+          ['@svc/ref', '@svc/cas', '@svc/cas-testsuite'].map((name) => [name, `file:${tarball(name)}`])
+        ),
+        overrides: { '@svc/ref': '$@svc/ref', '@svc/cas': '$@svc/cas' }
       })
     )
     writeFileSync(join(project, 'consumer.ts'), consumer)

@@ -1,6 +1,3 @@
 import { libraryWithThreads } from '../../tsup.base.ts'
 
-export default libraryWithThreads(
-  { index: 'src/index.ts', contract: 'src/contract.ts' },
-  { 'hash-worker': 'src/hash-worker.ts' }
-)
+export default libraryWithThreads({ index: 'src/index.ts' }, { 'hash-worker': 'src/hash-worker.ts' })

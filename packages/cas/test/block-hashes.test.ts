@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type DiskBlobStore, type HashAttachment, openDiskStore, type PartialBlob } from '@svc/cas'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { randomFrom } from '@svc/testkit/mutate'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'

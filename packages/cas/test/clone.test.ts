@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Snapshot } from '../src/clone.ts'
 

@@ -1,4 +1,4 @@
-import { describeBlobStore } from '@svc/cas/contract'
+import { describeBlobStore } from '@svc/cas-testsuite'
 import { Faults } from '@svc/internal-files/faults'
 import { describe, expect, test } from 'vitest'
 import { freshDiskStore } from './fresh-disk-store.ts'

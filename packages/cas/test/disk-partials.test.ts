@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { heldSyncs } from './held-syncs.ts'

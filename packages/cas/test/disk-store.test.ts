@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
-import { chunksOf, codeOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, codeOf, collect, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { expect, test } from 'vitest'
 import { waited } from './distant-port.ts'
 import { temporaryFolder } from './temporary-root.ts'

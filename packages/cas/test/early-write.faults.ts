@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { CasError, openDiskStore } from '@svc/cas'
-import { seededBytes } from '@svc/cas/contract'
+import { seededBytes } from '@svc/cas-testsuite'
 import { afterAll, expect, test } from 'vitest'
 
 function run(program: string, ...args: string[]): string | undefined {

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
-import { chunksOf, codeOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, codeOf, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { CasError, type DiskBlobStore, type NamedFileSource, openDiskStore } from '@svc/cas'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 

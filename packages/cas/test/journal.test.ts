@@ -1,4 +1,4 @@
-import { digestOf } from '@svc/cas/contract'
+import { digestOf } from '@svc/cas-testsuite'
 import { ByteRangeSet } from '@svc/internal-byte-ranges'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
-import { chunksOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/internal-files/faults'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/internal-files/faults'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { chunksOf, codeOf, digestOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/internal-files/faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type BlobStore, CasError, type CasErrorCode, openDiskStore } from '@svc/cas'
-import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/internal-files/faults'
 import { expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'

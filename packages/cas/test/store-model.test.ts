@@ -1,5 +1,5 @@
-import { type BlobStore, createMemoryStore, openDiskStore } from '@svc/cas'
-import { codeOf, collect, digestOf, seededBytes } from '@svc/cas/contract'
+import { type BlobStore, openDiskStore } from '@svc/cas'
+import { codeOf, collect, createMemoryStore, digestOf, seededBytes } from '@svc/cas-testsuite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'

@@ -1,3 +1,4 @@
+import type { BlobStore } from '@svc/cas'
 import {
   blockAttachment,
   blockHashes,
@@ -7,8 +8,7 @@ import {
   collect,
   digestOf,
   seededBytes
-} from './contract-material.ts'
-import type { BlobStore } from './store.ts'
+} from './material.ts'
 
 /** The store contract's section on partial blobs. */
 export function describePartials(

@@ -1,5 +1,4 @@
-import { createMemoryStore } from '@svc/cas'
-import { describeBlobStore } from '@svc/cas/contract'
+import { createMemoryStore, describeBlobStore } from '@svc/cas-testsuite'
 import { describe, expect, test } from 'vitest'
 
 describeBlobStore(

@@ -1,6 +1,6 @@
+import type { BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { type ContractApi, chunksOf, codeOf, digestOf, seededBytes } from './contract-material.ts'
-import type { BlobStore } from './store.ts'
+import { type ContractApi, chunksOf, codeOf, digestOf, seededBytes } from './material.ts'
 
 /** The store contract's section on leases. */
 export function describeLeases(

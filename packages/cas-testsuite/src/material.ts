@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { HashAttachment } from '@svc/cas'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
-import type { HashAttachment } from './store.ts'
 
 /** The functions of a test runner that the suites use; those of vitest fit, and those of node:test with an `expect`. */
 export interface ContractApi {

@@ -1,6 +1,6 @@
+import type { BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { type ContractApi, codeOf, collect, digestOf, seededBytes } from './contract-material.ts'
-import type { BlobStore } from './store.ts'
+import { type ContractApi, codeOf, collect, digestOf, seededBytes } from './material.ts'
 
 /** A fresh, empty store for one test. */
 export interface ContractSubject<Store> {

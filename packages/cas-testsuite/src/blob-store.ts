@@ -3,8 +3,9 @@
 import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { BlobStore, HashAttachment } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { describeLeases } from './contract-leases.ts'
+import { describeLeases } from './leases.ts'
 import {
   blockAttachment,
   blockHashes,
@@ -14,24 +15,9 @@ import {
   collect,
   digestOf,
   seededBytes
-} from './contract-material.ts'
-import { describePartials } from './contract-partials.ts'
-import { type ContractSubject, describeBlobReads } from './contract-reads.ts'
-import type { BlobStore, HashAttachment } from './store.ts'
-
-export {
-  blockAttachment,
-  blockHashes,
-  type ContractApi,
-  type ContractMatchers,
-  chunksOf,
-  codeOf,
-  collect,
-  digestOf,
-  seededBytes
-} from './contract-material.ts'
-
-export { type ContractSubject, describeBlobReads } from './contract-reads.ts'
+} from './material.ts'
+import { describePartials } from './partials.ts'
+import { type ContractSubject, describeBlobReads } from './reads.ts'
 
 /** Sizes on both sides of the thresholds between the ways to ingest: empty, one block, in place, by thread. */
 const SIZES = [0, 1, 1000, 65_536, 262_143, 262_144, 262_145, 524_288, 1_048_577, 3_000_000]

@@ -1,37 +1,31 @@
 // One file because the store, its readers and its partial blobs share their bytes.
 
-import { hash } from 'node:crypto'
+import {
+  type BlobInfo,
+  type BlobReader,
+  type BlobStore,
+  type ByteRanges,
+  type ByteSource,
+  CasError,
+  type HashResult,
+  type IngestOptions,
+  type IngestResult,
+  type Lease,
+  Leases,
+  type PartialBlob,
+  type PartialKey,
+  type PartialOptions,
+  type PartialStatus,
+  type RemoveOptions,
+  type ScrubReport,
+  type VerifyOptions,
+  type VerifyResult
+} from '@svc/cas'
 import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { digestFromHex, type Sha256Digest } from '@svc/ref'
-import { checkRange, notFound } from './blob-reader.ts'
-import { checkBlockHashes } from './block-shape.ts'
-import { abortError, CasError, closedError, throwIfAborted } from './errors.ts'
-import { checkPartialKey } from './journal.ts'
-import { Leases } from './leases.ts'
+import type { Sha256Digest } from '@svc/ref'
+import { hashOf, requireExpected } from './memory-hash.ts'
 import { readSource } from './memory-source.ts'
-import { PassHasher } from './pass-hasher.ts'
-import type {
-  BlobInfo,
-  BlobReader,
-  BlobStore,
-  ByteRanges,
-  ByteSource,
-  HashAttachment,
-  HashResult,
-  IngestOptions,
-  IngestResult,
-  Lease,
-  PartialBlob,
-  PartialKey,
-  PartialOptions,
-  PartialStatus,
-  RemoveOptions,
-  ScrubReport,
-  VerifyOptions,
-  VerifyResult
-} from './store.ts'
-import { checkExpected } from './store-context.ts'
 
 const CHUNK_BYTES = 256 << 10
 
@@ -41,10 +35,24 @@ interface Remains {
   readonly ranges: ByteRanges
 }
 
-async function hashOf(bytes: Uint8Array, attachments: readonly HashAttachment[] = []): Promise<HashResult> {
-  const hasher = await PassHasher.create({ flat: false, attachments, sizeBytes: bytes.length })
-  hasher.update(bytes)
-  return { ...hasher.finish(), digest: digestFromHex(hash('sha256', bytes, 'hex')) }
+const abortError = (signal?: AbortSignal): CasError =>
+  new CasError('E_ABORTED', 'the operation was aborted by its caller', {}, signal?.reason)
+const closedError = (what: string): CasError => new CasError('E_CLOSED', `${what} is closed`)
+
+function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw abortError(signal)
+}
+
+/** @throws CasError `E_RANGE` */
+function checkRange(start: number, end: number, sizeBytes: number): void {
+  if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start <= end && end <= sizeBytes) return
+  throw new CasError('E_RANGE', `[${start}, ${end}) does not lie within the ${sizeBytes} bytes`)
+}
+
+/** @throws CasError `E_RANGE` */
+function checkPartialKey({ key, sizeBytes }: PartialKey): void {
+  if (key.length >= 1 && key.length <= 200 && Number.isSafeInteger(sizeBytes) && sizeBytes >= 0) return
+  throw new CasError('E_RANGE', 'a partial blob has a key of 1 to 200 characters, and a size')
 }
 
 /** A store in memory, for tests and small tools. Hashes in the calling thread. */
@@ -72,7 +80,7 @@ class MemoryStore implements BlobStore {
   async open(digest: Sha256Digest): Promise<BlobReader> {
     this.#throwIfClosed()
     const bytes = this.#blobs.get(digest)
-    if (bytes === undefined) throw notFound(digest)
+    if (bytes === undefined) throw new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
     this.#leases.touch(digest)
     return new MemoryReader(digest, bytes, this.#leases.take([digest]))
   }
@@ -82,7 +90,7 @@ class MemoryStore implements BlobStore {
       const bytes = await readSource(source, options.sizeBytes, signal)
       const result = await hashOf(bytes, options.attachments)
       options.onProgress?.(bytes.length)
-      checkExpected(result, options)
+      requireExpected(result, options)
       return this.publish(bytes, result, options, signal)
     })
   }
@@ -323,8 +331,14 @@ class MemoryPartial implements PartialBlob {
   /** The writer's hashes are checked for their number only: `verify` hashes everything in memory. */
   markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): undefined {
     this.#check(start, end)
-    for (const { name, blocks } of this.#options.attachments ?? [])
-      if (blocks !== undefined) checkBlockHashes(blocks, this.sizeBytes, start, end, hashes?.[name])
+    for (const { name, blocks } of this.#options.attachments ?? []) {
+      const given = hashes?.[name]?.length
+      if (blocks === undefined || given === undefined) continue
+      const first = Math.ceil(start / blocks.blockBytes)
+      const last = end === this.sizeBytes ? Math.ceil(end / blocks.blockBytes) : Math.floor(end / blocks.blockBytes)
+      if (given !== Math.max(0, last - first) * blocks.hashBytes)
+        throw new CasError('E_RANGE', `[${start}, ${end}) has another number of whole blocks`)
+    }
     this.#ranges.add(start, end)
   }
 
@@ -362,7 +376,7 @@ class MemoryPartial implements PartialBlob {
     }
     const result = await hashOf(this.#bytes, this.#options.attachments)
     try {
-      checkExpected(result, { digest: this.#key.digest })
+      requireExpected(result, { digest: this.#key.digest })
     } catch (error) {
       this.#ranges.clear()
       throw error
