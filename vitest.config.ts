@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { ALONE, WALL_TIME } from './scripts/structure/wall-time.ts'
 
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start.
@@ -34,16 +35,19 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+const include = [
+  'packages/*/test/**/*.test.ts',
+  'packages/internal/*/test/**/*.test.ts',
+  'vectors/**/*.test.ts',
+  'test/**/*.test.ts'
+]
+const alone = [...Object.keys(WALL_TIME), ...ALONE]
+
+/** What the tiers share. */
+export const shared = defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions, externalConditions: conditions } },
   test: {
-    include: [
-      'packages/*/test/**/*.test.ts',
-      'packages/internal/*/test/**/*.test.ts',
-      'vectors/**/*.test.ts',
-      'test/**/*.test.ts'
-    ],
     // Files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
     // process it puts back; for these vitest does it, and of the clock test/put-back.ts makes sure.
     isolate: false,
@@ -66,6 +70,18 @@ export default defineConfig({
       'default',
       './scripts/skipped-reporter.ts',
       ...(report === undefined ? [] : [['json', { outputFile: report }] as ['json', { outputFile: string }]])
+    ]
+  }
+})
+
+export default defineConfig({
+  ...shared,
+  test: {
+    ...shared.test,
+    projects: [
+      { extends: true, test: { name: 'many', include, exclude: ['**/node_modules/**', ...alone] } },
+      // One after the other, when nothing else runs.
+      { extends: true, test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } }
     ]
   }
 })

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import base from './vitest.config.ts'
+import { shared as base } from './vitest.config.ts'
 
 // The longer tier, `pnpm test:faults`: crashes, full disks, soaks. Its files are `*.faults.ts` beside the tests; what needs
 // root or a foreign program says so and is skipped where that is absent. Spread, not merged: merging joins lists, and the

@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config'
-import base from './vitest.config.ts'
+import { shared as base } from './vitest.config.ts'
 
 // The part of the longer tier that continuous integration runs for every change, `pnpm test:slow`: processes that are killed and
 // restarted, installations, and programs of others that take seconds to start. Its files are `*.slow.ts` beside the tests.

@@ -1,4 +1,5 @@
 import type { TextFile } from './tree.ts'
+import { WALL_TIME } from './wall-time.ts'
 
 export type RuleName =
   | 'pure'
@@ -9,6 +10,7 @@ export type RuleName =
   | 'private-style'
   | 'arrow-style'
   | 'forbidden-word'
+  | 'wall-time'
 
 export interface Violation {
   readonly rule: RuleName
@@ -56,6 +58,12 @@ const FORBIDDEN = new RegExp(
   ].join('|')
 )
 
+const FIRST_TIER = /^(?:packages\/(?:internal\/)?[^/]+\/test|vectors|test)\/.*\.test\.ts$/
+/** Reads a clock, or waits for time to pass. */
+const WALL =
+  /\b(?:Date\.now|performance\.now|process\.(?:hrtime|uptime))\b|(?<![.\w])setTimeout\(|\bsetTimeout\b.* from 'node:timers\/promises'/g
+const MAX_WALL_TIME = 10
+
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 /** The source with its comments blanked out; lines and columns stay. Only comments that begin a line are recognised. */
 const withoutComments = (source: string): string =>
@@ -65,7 +73,8 @@ const withoutComments = (source: string): string =>
 export const checkTree = (tree: readonly TextFile[]): Violation[] => [
   ...tree
     .filter(({ path }) => /^(?:packages|bench|scripts|test)\/.*\.ts$/.test(path))
-    .flatMap((file) => [...checkPurity(file), ...checkFile(file)]),
+    .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkWallTime(file)]),
+  ...checkExceptions(tree),
   ...tree.flatMap(checkWords)
 ]
 
@@ -120,6 +129,31 @@ function checkFile({ path, text }: TextFile): Violation[] {
     }
   }
   return violations
+}
+
+function checkWallTime({ path, text }: TextFile): Violation[] {
+  if (!FIRST_TIER.test(path) || path in WALL_TIME) return []
+  const code = withoutComments(text)
+  const message = 'a test of the first tier gives its own clock, or awaits an event: a busy machine fails it otherwise'
+  return [...code.matchAll(WALL)].map(({ index }) => {
+    const line = code.slice(0, index).split('\n').length
+    return { rule: 'wall-time', path, line, message }
+  })
+}
+
+/** The list is short, and names only what needs it. */
+function checkExceptions(tree: readonly TextFile[]): Violation[] {
+  const list = tree.find(({ path }) => path === 'scripts/structure/wall-time.ts')
+  if (list === undefined) return []
+  const refuse = (message: string): Violation => ({ rule: 'wall-time', path: list.path, line: 1, message })
+  const idle = Object.keys(WALL_TIME).filter((path) => {
+    const file = tree.find((each) => each.path === path)
+    return file === undefined || withoutComments(file.text).search(WALL) === -1
+  })
+  return [
+    ...idle.map((path) => refuse(`${path} needs no exception`)),
+    ...(Object.keys(WALL_TIME).length > MAX_WALL_TIME ? [refuse(`more than ${MAX_WALL_TIME} exceptions`)] : [])
+  ]
 }
 
 const checkWords = ({ path, text }: TextFile): Violation[] =>

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { checkTree, type RuleName } from '../../scripts/structure/rules.ts'
 import { readTree } from '../../scripts/structure/tree.ts'
+import { WALL_TIME } from '../../scripts/structure/wall-time.ts'
 import { buildHouse, type Files } from './house.ts'
 
 /** A small house without a fault; a test overwrites or adds what it needs. */
@@ -8,7 +9,7 @@ const sound: Files = {
   'packages/ref/src/index.ts': `export { parse } from './parse.ts'\nexport type { Ref } from './parse.ts'\n`,
   'packages/ref/src/parse.ts': `export type Ref = string\nexport const parse = (text: string): Ref => text\n`,
   'packages/manifest/src/seal.ts': `import { createHash, type Hash } from 'node:crypto'\nexport const x = (): Hash => createHash('x')\n`,
-  'packages/swarm/src/wire/frame.ts': `// Date.now() in a comment is no fault\nexport const now = 1\n`,
+  'packages/swarm/src/wire/frame.ts': `// Date.${'now'}() in a comment is no fault\nexport const now = 1\n`,
   'packages/swarm/src/wire/mse.ts': `import { randomBytes } from 'node:crypto'\nexport const x = randomBytes\n`,
   'packages/cas/src/long.ts': `/** One file because the table must be read as a whole. */\n${'export {}\n'.repeat(400)}`
 }
@@ -31,8 +32,8 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     `import { createHash, randomInt } from 'node:crypto'\nexport const x = [createHash, randomInt]\n`
   ],
   ['a pure package takes a whole module', 'pure', 'packages/classify/src/a.ts', 2, `\nimport net from 'node:net'\n`],
-  ['a pure module reads the clock', 'pure', 'packages/swarm/src/wire/a.ts', 2, `\nexport const x = Date.now()\n`],
-  ['a pure module waits', 'pure', 'packages/metainfo/src/a.ts', 1, `export const x = () => setTimeout(x, 1)\n`],
+  ['a pure module reads the clock', 'pure', 'packages/swarm/src/wire/a.ts', 2, `\nexport const x = Date.${'now'}()\n`],
+  ['a pure module waits', 'pure', 'packages/metainfo/src/a.ts', 1, `export const x = () => set${'Timeout'}(x, 1)\n`],
   ['ref uses a global of Node', 'pure', 'packages/ref/src/a.ts', 1, `export const x = Buffer.from('x')\n`],
   [
     'a long file without a reason',
@@ -64,9 +65,38 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     `const f = (x: number): number => x\nconst g = async (\n  x: number\n): Promise<number> => {\n  return f(x)\n}\n`
   ],
   ['an index that does something', 'index-only-exports', 'packages/cas/src/index.ts', 1, `export const x = 1\n`],
+  [
+    'a test that measures',
+    'wall-time',
+    'packages/cas/test/a.test.ts',
+    2,
+    `\nexport const x = performance.${'now'}()\n`
+  ],
+  [
+    'a test that waits',
+    'wall-time',
+    'packages/internal/net/test/a.test.ts',
+    1,
+    `await new Promise((resolve) => set${'Timeout'}(resolve, 5))\n`
+  ],
+  [
+    'a test that waits by a promise',
+    'wall-time',
+    'test/a.test.ts',
+    1,
+    `import { set${'Timeout'} as delay } from 'node:timers/promises'\n`
+  ],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
 ]
+
+test('a test that reads no clock is no exception', () => {
+  const list = { path: 'scripts/structure/wall-time.ts', text: '' }
+  const [first, ...others] = Object.keys(WALL_TIME)
+  const reading = { path: first!, text: `performance.${'now'}()` }
+  const found = checkTree([list, reading])
+  expect(found.map(({ rule, path }) => [rule, path])).toEqual(others.map(() => ['wall-time', list.path]))
+})
 
 describe('each rule fails where it is broken, and no other rule does', () => {
   test.each(broken)('%s', (_name, rule, path, line, content) => {
@@ -82,7 +112,8 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       'digest-cast': true,
       'private-style': true,
       'arrow-style': true,
-      'forbidden-word': true
+      'forbidden-word': true,
+      'wall-time': true
     }
     const seen = new Set(broken.map(([, rule]) => rule))
     expect(Object.keys(rules).filter((rule) => !seen.has(rule as RuleName))).toEqual([])

@@ -127,7 +127,7 @@ describe('partial blobs', () => {
     const incoming = join(root, 'incoming')
     const [journal] = fs.readdirSync(incoming).filter((name) => name.endsWith('.json'))
     // As if that had been a year ago by the clock of the next start: of when it was, the lock file tells.
-    const then = new Date(Date.now() - 365 * 24 * 3600 * 1000)
+    const then = new Date(fs.statSync(join(incoming, journal!)).mtimeMs - 365 * 24 * 3600 * 1000)
     for (const path of [join(incoming, journal!), join(root, 'lock')]) fs.utimesSync(path, then, then)
     await (await open()).close()
     expect(fs.readdirSync(incoming).length).toBe(2)

@@ -78,11 +78,11 @@ test('similarity', () => {
 })
 
 test('hostile texts take linear time', () => {
-  const started = performance.now()
+  const before = process.cpuUsage()
   for (const piece of ['<', '<a', '&', 'http://', 'copyright ', '1. ', '#', ' ', '(c', 'a '])
     detectLicence(piece.repeat((256 * 1024) / piece.length))
   // Quadratic time would be minutes.
-  expect(performance.now() - started).toBeLessThan(10_000)
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(10)
 })
 
 describe('annotations', () => {

@@ -5,11 +5,11 @@ import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { downloadFileToCacheDir, listFiles, modelInfo, snapshotDownload } from '@huggingface/hub'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { makeGguf, makeModelFolder, seededBytes } from '@svc/testkit/models'
+import { until } from '@svc/testkit/until'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
@@ -111,13 +111,15 @@ interface Asked {
   readonly onData?: () => void
 }
 
-/** Comes again when it is told to, as clients of the hub do. */
+/** Comes again as long as it is told to, as clients of the hub do. */
 async function ask(path: string, asked: Asked = {}): Promise<Got> {
-  for (;;) {
-    const got = await askOnce(path, asked)
-    if (got.status !== 429) return got
-    await delay(Number(got.headers['retry-after']) * 1000)
+  let got = await askOnce(path, asked)
+  const mayBeOver = async (): Promise<void> => {
+    expect(Number(got.headers['retry-after'])).toBeGreaterThan(0)
+    got = await askOnce(path, asked)
   }
+  await until(() => got.status !== 429, mayBeOver)
+  return got
 }
 
 function askOnce(path: string, { onData, ...options }: Asked): Promise<Got> {

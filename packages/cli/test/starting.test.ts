@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeModelFolder } from '@svc/testkit/models'
@@ -49,7 +49,7 @@ it('does not wait for the file of a dead daemon, nor for a process that reuses i
   const [socketPath, runtime] = [join(folder, 's.sock'), join(folder, 'runtime.json')]
   const left = async (pid: number, ageSeconds: number) => {
     writeFileSync(runtime, JSON.stringify({ pid, socket: socketPath, state: 'starting' }))
-    const then = Date.now() / 1000 - ageSeconds
+    const then = statSync(runtime).mtimeMs / 1000 - ageSeconds
     utimesSync(runtime, then, then)
     return svc(['ls'], { socketPath })
   }

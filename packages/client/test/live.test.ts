@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { makeModelFolder } from '@svc/testkit/models'
 import { SVCD } from '@svc/testkit/programs'
+import { until } from '@svc/testkit/until'
 import { Compile } from 'typebox/compile'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createClient } from '../src/index.ts'
@@ -28,16 +28,16 @@ beforeAll(async () => {
       stdio: 'ignore'
     }
   )
-  while (
-    !existsSync(socketPath) ||
-    !(await client.models().then(
+  let isUp = false
+  const look = async (): Promise<void> => {
+    if (daemon.exitCode !== null) throw new Error(`the daemon ended with ${daemon.exitCode}`)
+    if (!existsSync(socketPath)) return
+    isUp = await client.models().then(
       () => true,
       () => false
-    ))
-  ) {
-    if (daemon.exitCode !== null) throw new Error(`the daemon ended with ${daemon.exitCode}`)
-    await delay(30)
+    )
   }
+  await until(() => isUp, look)
 }, 60_000)
 afterAll(async () => {
   client.close()

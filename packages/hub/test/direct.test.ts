@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -51,7 +51,7 @@ interface DiskSink extends HubSink {
 }
 
 function diskSink(sizeBytes: number, flags = 'w+', blockBytes = BLOCK): DiskSink {
-  const path = join(folder, `sink-${files.length}-${performance.now()}`)
+  const path = join(folder, `sink-${randomUUID()}`)
   if (flags !== 'w+') closeSync(openSync(path, 'w'))
   const fd = openSync(path, flags)
   files.push(fd)

@@ -1,9 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
 import { type BencodeDictionary, decodeBencode, encodeBencode, toHex, truncateInfohash } from '@svc/metainfo'
+import { until } from '@svc/testkit/until'
 import DHT from 'bittorrent-dht'
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
@@ -61,7 +59,7 @@ test('a third engine is found by peer exchange alone', async () => {
   })
   idle.priority(0, 0)
   idle.priority(1, 0)
-  while (idle.peers().length === 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  await until(() => idle.peers().length > 0)
   const folder = await fixture.target('leech')
   const torrent = (await engines.open()).add({
     info: fixture.info,
@@ -71,34 +69,6 @@ test('a third engine is found by peer exchange alone', async () => {
   await torrent.completed()
   await expectFiles(fixture, folder)
 })
-
-test.each(['i4000000e', 'i-5e'])(
-  'a tracker that asks for an announce every %s seconds is not flooded',
-  async (interval) => {
-    let announces = 0
-    const server = createServer((_request, response) => {
-      announces += 1
-      response.end(`d8:interval${interval}5:peers0:e`)
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    try {
-      const tracker = `http://127.0.0.1:${(server.address() as AddressInfo).port}/announce`
-      const torrent = (await engines.open()).add({
-        info: fixture.info,
-        storage: createFileStorage(await fixture.target('leech')),
-        trackers: [tracker]
-      })
-      while (announces === 0) await delay(10)
-      // A timer gone wild announces hundreds of times by then.
-      await delay(300)
-      expect(announces).toBe(1)
-      await torrent.remove()
-    } finally {
-      server.closeAllConnections()
-      server.close()
-    }
-  }
-)
 
 test('a private torrent is not looked for in the DHT, and its peers are not told of each other', async () => {
   const secret = await makeTorrent({ c: 70_000 }, 65_536, { name: 'secret', private: true })

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '@svc/internal-clock'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import cli from '../../package.json' with { type: 'json' }
 import { judgeSkew } from '../../src/doctor/buckets.ts'
@@ -81,7 +82,7 @@ describe('svc doctor', () => {
     const well = await ask()
     expect(levels(well, 'buckets')).toEqual(['ok'])
     expect(JSON.stringify(well)).not.toContain('secret-of-the-test')
-    date = new Date(Date.now() - 3_600_000)
+    date = new Date(systemClock.now() - 3_600_000)
     expect(levels(await ask(), 'buckets')).toEqual(['ok', 'bad'])
     date = new Date()
     chmodSync(keys, 0o644)

@@ -1,6 +1,7 @@
 // The figures at the port and at the socket, the page that lists them and the dashboard that shows them, held against a running daemon.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { block } from '@svc/testkit/block'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askCommand } from '../../src/app/ask-command.ts'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
@@ -151,7 +152,7 @@ describe('the figures', () => {
     try {
       await expect
         .poll(() => {
-          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 120)
+          block(120)
           const [{ samples }] = loop.metrics() as [ReturnType<EventLoop['metrics']>[number]]
           return Math.max(...samples.filter(({ labels }) => labels?.quantile === '0.99').map(({ value }) => value))
         })

@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ShareResult } from '@svc/client/protocol'
+import { systemClock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { webseedKeyConfigs } from '../../src/config/webseed.ts'
@@ -184,7 +185,7 @@ describe('a private bucket', () => {
       return error!.message
     }
     expect(await failure()).toContain('key')
-    date = new Date(Date.now() - 3_600_000)
+    date = new Date(systemClock.now() - 3_600_000)
     expect(await failure()).toContain('clock')
     chmodSync(file, 0o644)
     const closed = await failure()

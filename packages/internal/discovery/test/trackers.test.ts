@@ -197,3 +197,24 @@ test('a tracker that fails is asked again after 15 s, then after twice as long e
   await answers(10)
   expect(asked).toBe(10)
 })
+
+test.each([
+  ['i4000000e', 86_400],
+  ['i-5e', 1_800],
+  ['i0e', 1]
+])('a tracker that asks for an announce every %s seconds gets one after %d', async (interval, seconds) => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  cleanups.push(() => vi.useRealTimers())
+  let asked = 0
+  announce([
+    await http((_, response) => {
+      asked += 1
+      response.end(`d8:interval${interval}5:peers0:e`)
+    })
+  ])
+  while (asked < 1 || vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve))
+  vi.advanceTimersByTime(seconds * 1_000 - 1)
+  expect([vi.getTimerCount(), asked]).toEqual([1, 1])
+  vi.advanceTimersByTime(1)
+  while (asked < 2) await new Promise((resolve) => setImmediate(resolve))
+})

@@ -1,5 +1,5 @@
 import { existsSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -59,7 +59,7 @@ test('who comes while a folder is made waits until it is durable, and does not c
     () => over.push('second made it'),
     () => over.push('second failed')
   )
-  await new Promise((resolve) => setTimeout(resolve, 20))
+  for (let turn = 0; turn < 20; turn++) await stat(root)
   expect(over).toEqual([])
   held.reject(Object.assign(new Error('EIO'), { code: 'EIO' }))
   await expect(first).rejects.toMatchObject({ code: 'EIO' })

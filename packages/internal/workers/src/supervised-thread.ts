@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import { inheritedArguments } from './inherited-arguments.ts'
 import type { SupervisedData } from './pulse.ts'
 
@@ -34,6 +35,7 @@ export interface SupervisedThreadOptions<Up> {
   readonly calmMs?: number
   /** A thread whose event loop has not turned for this long hangs, and is ended as if it had crashed. Default 30 s. */
   readonly hangMs?: number
+  readonly clock?: Clock
 }
 
 /**
@@ -57,8 +59,9 @@ const MAX_HEAP_MIB = 512
 export class SupervisedThread<Down, Up> {
   readonly #options: SupervisedThreadOptions<Up>
   #worker: Worker | undefined
-  #timer: NodeJS.Timeout | undefined
-  #watch: NodeJS.Timeout | undefined
+  readonly #clock: Clock
+  #timer: Timer | undefined
+  #watch: Timer | undefined
   #pauseMs: number
   #startedAt = 0
   #faults = 0
@@ -66,6 +69,7 @@ export class SupervisedThread<Down, Up> {
 
   constructor(options: SupervisedThreadOptions<Up>) {
     this.#options = options
+    this.#clock = options.clock ?? systemClock
     this.#pauseMs = options.firstPauseMs ?? 1_000
     this.#start()
   }
@@ -91,16 +95,16 @@ export class SupervisedThread<Down, Up> {
   }
 
   async #close(goodbye: Down, graceMs: number): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
     const worker = this.#worker
     if (worker === undefined) return
     const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
-    const timer = setTimeout(() => void worker.terminate(), graceMs)
+    const timer = this.#clock.after(graceMs, () => void worker.terminate())
     worker.postMessage(goodbye)
     await exited
-    clearTimeout(timer)
-    clearInterval(this.#watch)
+    timer.cancel()
+    this.#watch?.cancel()
     this.#worker = undefined
   }
 
@@ -116,7 +120,7 @@ export class SupervisedThread<Down, Up> {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB }
     })
     this.#worker = worker
-    this.#startedAt = performance.now()
+    this.#startedAt = this.#clock.monotonic()
     this.#watch = this.#watchPulse(worker, pulse, lookMs)
     worker.on('message', (message: unknown) => {
       if (this.#worker !== worker) return
@@ -137,7 +141,7 @@ export class SupervisedThread<Down, Up> {
     this.#options.started()
   }
 
-  #watchPulse(worker: Worker, pulse: Int32Array, lookMs: number): NodeJS.Timeout {
+  #watchPulse(worker: Worker, pulse: Int32Array, lookMs: number): Timer {
     let seen = 0
     let still = 0
     const look = (): void => {
@@ -147,24 +151,24 @@ export class SupervisedThread<Down, Up> {
       if (still >= LOOKS)
         this.#crash(worker, new Error(`the thread's event loop has not turned for ${lookMs * LOOKS} ms`))
     }
-    return setInterval(look, lookMs).unref()
+    return this.#clock.every(lookMs, look)
   }
 
   #crash(worker: Worker, error: Error): void {
     // An error is followed by an exit: only the first counts.
     if (this.#worker !== worker || this.#closing !== undefined) return
     this.#worker = undefined
-    clearInterval(this.#watch)
+    this.#watch?.cancel()
     void worker.terminate()
     const { firstPauseMs = 1_000, maxPauseMs = 300_000, calmMs = 600_000 } = this.#options
-    if (performance.now() - this.#startedAt >= calmMs) this.#pauseMs = firstPauseMs
+    if (this.#clock.monotonic() - this.#startedAt >= calmMs) this.#pauseMs = firstPauseMs
     const pauseMs = this.#pauseMs
     this.#pauseMs = Math.min(maxPauseMs, pauseMs * 2)
     this.#faults += 1
-    this.#timer = setTimeout(() => {
+    this.#timer = this.#clock.after(pauseMs, () => {
       this.#timer = undefined
       this.#start()
-    }, pauseMs)
+    })
     this.#options.crashed({ thread: this.#options.name, error, count: this.#faults, pauseMs })
   }
 }

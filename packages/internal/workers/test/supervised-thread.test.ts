@@ -1,4 +1,6 @@
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { until } from '@svc/testkit/until'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
+import { afterEach, expect, test } from 'vitest'
 import { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from '../src/supervised-thread.ts'
 import { workerUrl } from '../src/worker-url.ts'
 
@@ -14,7 +16,9 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-function start(more: Partial<Pick<SupervisedThreadOptions<Message>, 'firstPauseMs' | 'maxPauseMs' | 'hangMs'>> = {}) {
+function start(
+  more: Partial<Pick<SupervisedThreadOptions<Message>, 'firstPauseMs' | 'maxPauseMs' | 'hangMs' | 'clock'>> = {}
+) {
   const faults: ThreadFault[] = []
   const messages: Message[] = []
   const down = Promise.withResolvers<void>()
@@ -69,30 +73,21 @@ test('the pause grows up to its bound', async () => {
 const HANG_MS = 600
 const LOOK_MS = HANG_MS / 6
 
-/** The owner looks only when it is told: a thread that takes seconds to start, or to get a core, does not hang. */
-function standingClock(): void {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
-}
-
-/** A poll of vitest's would turn that clock. */
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 1))
-}
-
 test('a thread in an endless loop is ended, counted and started again; the pause grows with each', async () => {
-  standingClock()
-  const { thread, faults, messages, starts } = start({ hangMs: HANG_MS })
+  // The owner looks only when it is told: a thread that takes seconds to start, or to get a core, does not hang.
+  const clock = new VirtualClock()
+  const { thread, faults, messages, starts } = start({ hangMs: HANG_MS, clock })
   for (let count = 1; count <= 2; count++) {
     thread.post('loop')
     await until(() => messages.at(-1)?.message === 'loop')
     messages.length = 0
-    vi.advanceTimersByTime(5 * LOOK_MS)
+    await clock.advance(5 * LOOK_MS)
     expect(faults).toHaveLength(count - 1)
     // the first look may have found that it had turned before
-    vi.advanceTimersByTime(2 * LOOK_MS)
+    await clock.advance(2 * LOOK_MS)
     expect(faults).toHaveLength(count)
-    await until(() => starts() === count + 1)
+    await clock.advance(5 * count)
+    expect(starts()).toBe(count + 1)
   }
   expect(faults).toMatchObject([
     { thread: 'failing', count: 1, pauseMs: 5 },
@@ -101,8 +96,8 @@ test('a thread in an endless loop is ended, counted and started again; the pause
 })
 
 test('a thread that works without a pause, but comes round, is left alone', async () => {
-  standingClock()
-  const { thread, faults, messages } = start({ hangMs: HANG_MS })
+  const clock = new VirtualClock()
+  const { thread, faults, messages } = start({ hangMs: HANG_MS, clock })
   const work = async (): Promise<number> => {
     messages.length = 0
     thread.post('work')
@@ -112,19 +107,19 @@ test('a thread that works without a pause, but comes round, is left alone', asyn
   for (let round = 0; round < 4; round++) {
     for (let beats = await work(); (await work()) === beats; );
     // it has come round since the last look, and so the first of these finds it
-    vi.advanceTimersByTime(HANG_MS)
+    await clock.advance(HANG_MS)
     expect(faults).toEqual([])
   }
 })
 
 test('closed while it is down, it stays down', async () => {
-  const { thread, down, starts } = start({ firstPauseMs: 400 })
+  const clock = new VirtualClock()
+  const { thread, down, starts } = start({ clock })
   thread.post('exit')
-  // a poll could come when the pause is over
   await down
   expect(thread.running).toBe(false)
   await thread.close('close', 1_000)
-  await new Promise((resolve) => setTimeout(resolve, 500))
+  await clock.advance(1_000)
   expect(starts()).toBe(1)
 })
 

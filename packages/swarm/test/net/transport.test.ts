@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { systemClock } from '@svc/internal-clock'
 import { loopBudget } from '@svc/internal-concurrency'
+import { block } from '@svc/testkit/block'
 import { expect, test } from 'vitest'
 import { SLICE_BYTES, Transport, type TransportSink } from '../../src/net/transport.ts'
 
@@ -28,8 +29,7 @@ test('a connection whose bytes cost much gets one slice in a turn, all of them i
         })
       mostInTurn = Math.max(mostInTurn, inTurn)
       // more than a turn has
-      const until = performance.now() + 5
-      while (performance.now() < until) {}
+      block(5)
     },
     closed: () => closed.resolve()
   }

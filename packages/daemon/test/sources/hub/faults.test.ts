@@ -1,5 +1,6 @@
 import { ClientError } from '@svc/client'
 import type { ErrorCode, Job } from '@svc/client/protocol'
+import { systemClock } from '@svc/internal-clock'
 import { type FakeRepo, startFakeHub } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
 import {
@@ -76,7 +77,10 @@ test.each<[string, FakeHubFaultRule[]]>([
   ['429 with Retry-After in seconds', on({ kind: 'status', status: 429, headers: { 'retry-after': '2' } }, 2)],
   [
     '429 with Retry-After as a date',
-    on({ kind: 'status', status: 429, headers: { 'retry-after': new Date(Date.now() + 60_000).toUTCString() } }, 2)
+    on(
+      { kind: 'status', status: 429, headers: { 'retry-after': new Date(systemClock.now() + 60_000).toUTCString() } },
+      2
+    )
   ],
   ['429 with RateLimit', on({ kind: 'status', status: 429, headers: { ratelimit: '"resolvers";r=0;t=9' } }, 2)],
   ['429 without a word', on({ kind: 'status', status: 429 }, 2)],

@@ -1,5 +1,6 @@
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
+import { until } from '@svc/testkit/until'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   bigRepo,
@@ -116,12 +117,14 @@ test('progress: totals are known at once and never grow', async () => {
   const first = await rig.client.importHf({ repo: repo.id })
   expect(first).toMatchObject({ state: 'waiting', kind: 'import-hf', filesDone: 0, filesTotal: 8, bytesTotal: total })
   const seen = [first]
-  for (let job = first; job.state !== 'done'; ) {
-    await new Promise((resolve) => setTimeout(resolve, 10))
-    job = await rig.client.job(first.id)
-    expect(job.state).not.toBe('failed')
-    seen.push(job)
-  }
+  await until(
+    () => seen.at(-1)!.state === 'done',
+    async () => {
+      const job = await rig.client.job(first.id)
+      expect(job.state).not.toBe('failed')
+      seen.push(job)
+    }
+  )
   expect(seen.every((job) => job.filesTotal === 8 && job.bytesTotal === total)).toBe(true)
   const bytes = seen.map((job) => job.bytesDone ?? 0)
   expect(bytes).toEqual([...bytes].sort((a, b) => a - b))
