@@ -149,7 +149,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: STRANGERS_TEST
     }
   ]),
-  ...of('daemon/src/mirror/on-demand.ts', [
+  ...of('daemon/src/mirror/hub-demand.ts', [
     {
       what: 'the hub’s own name of a repository has to be allowed',
       find: `if (found === undefined || !this.allows(found.repo)) return undefined`,
@@ -158,8 +158,8 @@ export const DIRECT: readonly Mutation[] = [
     },
     {
       what: 'the store’s bytes are given to strangers only when the hub gave them to strangers',
-      find: `const mayRead = (): boolean => upstream.hasBrought(repo, file.name)`,
-      replace: `const mayRead = (): boolean => true`,
+      find: `const mayRead = async (): Promise<boolean> => this.#upstream.hasBrought(repo, name)`,
+      replace: `const mayRead = async (): Promise<boolean> => true`,
       caughtBy: STRANGERS_TEST
     }
   ]),
@@ -186,20 +186,28 @@ export const DIRECT: readonly Mutation[] = [
     },
     {
       what: 'the last question is the rule’s',
-      find: `if (verdictOf(await artifacts.standing(manifest), door).given) given.add(manifest)`,
-      replace: `if (door !== undefined) given.add(manifest)`,
+      find: `async (manifest) => verdictOf(await artifacts.standing(manifest), door).given`,
+      replace: `async () => door !== undefined`,
       caughtBy: MEANWHILE_TEST
     },
     {
       what: 'the last question is asked again when a record changed',
-      find: `if (artifacts.changes === changes) return given`,
-      replace: `if (changes >= 0) return given`,
+      find: `if (artifacts.changes === changes) return those`,
+      replace: `if (changes >= 0) return those`,
       caughtBy: MEANWHILE_TEST
     },
     {
       what: 'what is to come is not shown when bytes of it came by another way',
       find: `...(unproven.length > 0 && { unproven })`,
       replace: `...(unproven.length > 0 && {})`,
+      caughtBy: { file: `${TESTS}/mirror/oci-unproven.test.ts` }
+    }
+  ]),
+  ...of('daemon/src/mirror/arriving-blob.ts', [
+    {
+      what: 'a blob that arrives while a client waits for it is asked about',
+      find: `&& (await this.#options.mayRead()))`,
+      replace: `)`,
       caughtBy: { file: `${TESTS}/mirror/oci-unproven.test.ts` }
     }
   ]),

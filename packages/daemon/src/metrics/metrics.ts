@@ -4,29 +4,21 @@ import type { Listeners } from '../http/traffic.ts'
 import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 
-/** Counters of a mirror's on-demand imports. */
-interface OnDemandFigures {
-  readonly imports: number
-  readonly importsLimit: number
-  readonly importsTotal: number
-  readonly lookupsTotal: number
+/** What clients of the mirrors wait for, and had fetched. */
+interface DemandFigures {
+  readonly jobs: number
+  readonly jobsLimit: number
+  readonly jobsTotal: number
   readonly dayBytes: number
   readonly dayBytesLimit: number
-}
-
-/** What a mirror has fetched through the swarm for its clients. */
-interface SwarmDemandFigures {
-  readonly fills: number
-  readonly fillsLimit: number
-  readonly fillsTotal: number
   readonly waiting: number
   readonly waitingLimit: number
 }
 
 /** An absent part is off. */
 interface MirrorFigures {
-  readonly onDemand: OnDemandFigures | undefined
-  readonly swarmDemand: SwarmDemandFigures | undefined
+  readonly demand: DemandFigures | undefined
+  readonly lookupsTotal: number | undefined
 }
 
 /** The sources of the metrics. */
@@ -112,10 +104,11 @@ export class Metrics {
   }
 
   #mirrorMetrics(): Metric[] {
-    const { onDemand, swarmDemand } = this.#deps.mirrors?.figures() ?? {}
+    const { demand, lookupsTotal } = this.#deps.mirrors?.figures() ?? {}
+    const lookups = 'Repositories that the hub was asked for on demand.'
     return [
-      ...(onDemand === undefined ? [] : onDemandMetrics(onDemand)),
-      ...(swarmDemand === undefined ? [] : swarmDemandMetrics(swarmDemand))
+      ...(demand === undefined ? [] : demandMetrics(demand)),
+      ...(lookupsTotal === undefined ? [] : [counter('svc_mirror_lookups_total', lookups, lookupsTotal)])
     ]
   }
 
@@ -219,26 +212,15 @@ const counter = (name: string, help: string, value: number | readonly Sample[]):
   samples: samplesOf(value)
 })
 
-const onDemandMetrics = (figures: OnDemandFigures): Metric[] => [
-  gauge('svc_mirror_imports', 'Imports on demand that are under way.', figures.imports),
-  gauge('svc_mirror_imports_limit', 'So many there may be.', figures.importsLimit),
-  counter('svc_mirror_imports_total', 'Imports on demand that were started.', figures.importsTotal),
-  counter('svc_mirror_lookups_total', 'Repositories that the hub was asked for on demand.', figures.lookupsTotal),
+const demandMetrics = (figures: DemandFigures): Metric[] => [
+  gauge('svc_mirror_imports', 'Jobs that clients of the mirrors caused and that are under way.', figures.jobs),
+  gauge('svc_mirror_imports_limit', 'So many there may be.', figures.jobsLimit),
+  counter('svc_mirror_imports_total', 'Jobs that clients of the mirrors caused.', figures.jobsTotal),
   gauge('svc_mirror_day_bytes', 'Bytes that were to be fetched on demand in the last 24 hours.', figures.dayBytes),
-  gauge('svc_mirror_day_bytes_limit', 'So many there may be.', figures.dayBytesLimit)
-]
-
-const swarmDemandMetrics = (figures: SwarmDemandFigures): Metric[] => [
-  gauge(
-    'svc_mirror_fills',
-    'Fetches from the swarm that clients of the registry caused and that are under way.',
-    figures.fills
-  ),
-  gauge('svc_mirror_fills_limit', 'So many there may be.', figures.fillsLimit),
-  counter('svc_mirror_fills_total', 'Fetches from the swarm that clients of the registry caused.', figures.fillsTotal),
+  gauge('svc_mirror_day_bytes_limit', 'So many there may be.', figures.dayBytesLimit),
   gauge(
     'svc_mirror_waiting',
-    'Clients of the registry that wait for, or read, what is still arriving.',
+    'Clients of the mirrors that wait for, or read, what is still arriving.',
     figures.waiting
   ),
   gauge('svc_mirror_waiting_limit', 'So many there may be.', figures.waitingLimit)

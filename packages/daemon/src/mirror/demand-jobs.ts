@@ -1,11 +1,12 @@
 import type { Job } from '@svc/client/protocol'
+import { LRUCache } from 'lru-cache'
 import { HostShares } from '../http/host-shares.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
-import type { Arrival } from './growing-blob.ts'
+import type { Arrival } from './arriving-blob.ts'
 import { HostUse } from './host-use.ts'
 import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
-/** Limit of concurrent jobs that clients caused, of each kind of mirror. Hosts share them. */
+/** Limit of concurrent jobs that clients caused. Hosts share them. */
 const MAX_JOBS = 4
 /** After a failure, the same thing is not tried again within this time. */
 const FAILED_MS = 30_000
@@ -22,7 +23,11 @@ export interface DemandJobsDeps {
   readonly nowMs: () => number
   readonly day: DayBudget
   readonly timeoutMs: number
-  /** Where they fetch from, for messages. */
+}
+
+/** A way to fetch. */
+export interface Way {
+  /** For messages. */
   readonly source: string
   /** Bad bytes show only when a whole file is here, and are gone then: they cost what the job was to cost. */
   readonly isVerifiedLate: boolean
@@ -30,6 +35,8 @@ export interface DemandJobsDeps {
 
 /** Something that a client asks for and a job brings in. */
 export interface Demanded {
+  readonly key: string
+  readonly way: Way
   /** Bytes that would have to be fetched now. Asked again after a failure: what is still to be fetched has cost nothing. */
   missingBytes(): Promise<number>
   start(): Promise<Job>
@@ -65,12 +72,13 @@ export class DemandJobs {
   readonly #open = new Map<string, Open>()
   readonly #places = new HostShares<Open>(MAX_JOBS, { leastOf: leastWanted })
   readonly #use: HostUse
-  readonly #failed = new Map<string, { readonly atMs: number; readonly error: Error }>()
+  readonly #failed: LRUCache<string, NotNowError>
   #total = 0
 
   constructor(deps: DemandJobsDeps) {
     this.#deps = deps
     this.#use = new HostUse(deps.nowMs)
+    this.#failed = new LRUCache({ max: MAX_FAILED, ...keptFor(FAILED_MS, deps.nowMs) })
   }
 
   /** Number of jobs under way. */
@@ -100,7 +108,8 @@ export class DemandJobs {
   }
 
   /** {@link join}, or else it is started, for the client at IP address `host`. @throws NotNowError */
-  async bring(key: string, demanded: Demanded, host: string): Promise<Visit> {
+  async bring(demanded: Demanded, host: string): Promise<Visit> {
+    const { key } = demanded
     const known = this.#open.get(key)
     if (known !== undefined) return this.#visit(known, host)
     this.requireNoFailure(key)
@@ -116,7 +125,7 @@ export class DemandJobs {
     open.endUse = this.#use.begin(host)
     if (going !== undefined) this.#end(going, 'made room for another client of the mirror')
     // recorded before anything is awaited, so that concurrent requests find it
-    open.arrival = this.#bring(key, open, demanded)
+    open.arrival = this.#bring(open, demanded)
     this.#open.set(key, open)
     return this.#visit(open, host)
   }
@@ -132,15 +141,12 @@ export class DemandJobs {
   /** @throws NotNowError if it has just {@link fail | failed} */
   requireNoFailure(key: string): void {
     const failed = this.#failed.get(key)
-    if (failed === undefined) return
-    if (this.#deps.nowMs() - failed.atMs < FAILED_MS) throw this.#unavailable(failed.error)
-    this.#failed.delete(key)
+    if (failed !== undefined) throw failed
   }
 
   /** For some time it is not tried again. */
-  fail(key: string, error: Error): void {
-    if (this.#failed.size >= MAX_FAILED) this.#failed.clear()
-    this.#failed.set(key, { atMs: this.#deps.nowMs(), error })
+  fail(key: string, way: Way, error: Error): void {
+    this.#failed.set(key, toNotNow(way, error))
   }
 
   /** Spends bytes of the day. @throws NotNowError */
@@ -148,18 +154,6 @@ export class DemandJobs {
     const spending = this.#deps.day.trySpend(sizeBytes)
     if (spending !== undefined) return spending
     throw new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
-  }
-
-  /** The error for a client of something that could not be had. */
-  readonly toNotNow = (error: unknown): NotNowError => {
-    if (error instanceof NotNowError) return error
-    return (error as { code?: unknown }).code === 'E_RATE_LIMITED'
-      ? later('as much as may be is being fetched', 30)
-      : this.#unavailable(error as Error)
-  }
-
-  #unavailable({ message }: Error): NotNowError {
-    return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `${this.#deps.source} did not give it: ${message}`, 30)
   }
 
   async #visit(open: Open, host: string): Promise<Visit> {
@@ -197,7 +191,7 @@ export class DemandJobs {
     this.#open.delete(key)
   }
 
-  async #bring(key: string, open: Open, demanded: Demanded): Promise<Arrival> {
+  async #bring(open: Open, demanded: Demanded): Promise<Arrival> {
     let spending: Spending | undefined
     try {
       spending = this.spend(await demanded.missingBytes())
@@ -205,31 +199,30 @@ export class DemandJobs {
       this.#total++
       open.job = job.id
       if (open.ending !== undefined) void this.#deps.jobs.giveUp(job.id, open.ending).catch(() => undefined)
-      return { over: this.#over(key, open, job, demanded, spending) }
+      return { over: this.#over(open, job, demanded, spending) }
     } catch (error) {
-      this.#close(key, open)
+      this.#close(demanded.key, open)
       spending?.giveBack(Infinity)
-      throw this.toNotNow(error)
+      throw toNotNow(demanded.way, error)
     }
   }
 
   /** @returns when it is over, why it failed */
   async #over(
-    key: string,
     open: Open,
     { id }: Job,
-    { missingBytes }: Demanded,
+    { key, way, missingBytes }: Demanded,
     spending: Spending
   ): Promise<Error | undefined> {
-    const { jobs, isVerifiedLate } = this.#deps
+    const { jobs } = this.#deps
     const stopTimer = this.#limit(id)
     try {
       const job = await jobs.over(id).finally(stopTimer)
       const error = failureOf(job)
       if (error === undefined) return undefined
       // who comes back to what was ended for others, or for want of a client, goes on with it
-      if (open.ending === undefined) this.fail(key, error)
-      if (!isVerifiedLate || job.error?.code !== 'E_NOT_IMPORTABLE') spending.giveBack(await missingBytes())
+      if (open.ending === undefined) this.fail(key, way, error)
+      if (!way.isVerifiedLate || job.error?.code !== 'E_NOT_IMPORTABLE') spending.giveBack(await missingBytes())
       return error
     } catch (error) {
       return error as Error
@@ -255,6 +248,17 @@ function leastWanted(held: ReadonlySet<Open>): Open {
   const wanted = ({ hosts }: Open): number => new Set(hosts).size
   return [...held].reduce((least, open) => (wanted(open) < wanted(least) ? open : least))
 }
+
+/** The error for a client of something that could not be had. */
+export function toNotNow({ source }: Way, error: unknown): NotNowError {
+  if (error instanceof NotNowError) return error
+  const { code, message } = error as { code?: unknown; message: string }
+  if (code === 'E_RATE_LIMITED') return later('as much as may be is being fetched', 30)
+  return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `${source} did not give it: ${message}`, 30)
+}
+
+/** Options of a cache whose entries end after some time, by our clock. */
+export const keptFor = (ttl: number, now: () => number) => ({ ttl, ttlResolution: 0, perf: { now } })
 
 /** Why a job failed, when it is over. */
 export const failureOf = ({ error }: Job): Error | undefined =>

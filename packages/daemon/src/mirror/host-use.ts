@@ -1,4 +1,5 @@
 import { hostKey } from '@svc/internal-net'
+import { LRUCache } from 'lru-cache'
 
 /** After so long, what a host had counts half. */
 const HALF_LIFE_MS = 600_000
@@ -19,7 +20,7 @@ interface Known {
  */
 export class HostUse {
   readonly #nowMs: () => number
-  readonly #known = new Map<string, Known>()
+  readonly #known = new LRUCache<string, Known>({ max: MAX_HOSTS })
 
   /** @param nowMs a monotonic clock */
   constructor(nowMs: () => number) {
@@ -28,7 +29,7 @@ export class HostUse {
 
   /** Milliseconds, what is under way included. */
   of(host: string): number {
-    const known = this.#known.get(hostKey(host))
+    const known = this.#known.peek(hostKey(host))
     if (known === undefined) return 0
     const nowMs = this.#nowMs()
     let usedMs = decayed(known, nowMs)
@@ -41,9 +42,7 @@ export class HostUse {
     const key = hostKey(host)
     const nowMs = this.#nowMs()
     const known = this.#known.get(key) ?? { usedMs: 0, atMs: nowMs, begun: new Set() }
-    this.#known.delete(key)
     this.#known.set(key, known)
-    if (this.#known.size > MAX_HOSTS) this.#known.delete(this.#known.keys().next().value!)
     const one = { atMs: nowMs }
     known.begun.add(one)
     return () => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { DiskBlobStore } from '@svc/cas'
+import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
@@ -10,11 +10,10 @@ import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, branchesOf, commitHeaders, modelInfo, sendJson, sha1 } from './hub-answers.ts'
-import type { OnDemand } from './on-demand.ts'
+import type { HubDemand } from './hub-demand.ts'
 import { isOutOfRoom, type Published } from './published.ts'
 import { Rendered } from './rendered.ts'
-import { sendFile } from './send-file.ts'
-import { sendUpstream } from './send-upstream.ts'
+import { clientOf, readerOf, sendArriving, sendFile } from './send-file.ts'
 import { DEFAULT_BRANCH, isUpstream, type RepoFile, type Snapshot, Snapshots } from './snapshots.ts'
 import { NotNowError } from './upstream.ts'
 
@@ -40,7 +39,7 @@ export interface HubMirrorDeps {
   /** Counts the listener's traffic. */
   readonly listeners?: Listeners
   /** Absent: what is not here is not brought in. */
-  readonly onDemand?: () => OnDemand | undefined
+  readonly demand?: () => HubDemand | undefined
 }
 
 /** Where a mirror listens, and the token it requires. */
@@ -160,13 +159,18 @@ export class HubMirror {
     }
     const mayGive = (): Promise<boolean> => this.#mayGive(repo, found)
     const options = { pool: this.#pool, headers, etag: `"${name}"`, mayGive }
-    const { store, onDemand } = this.#deps
     if (!isUpstream(file)) {
+      const { store } = this.#deps
       if (!(await sendFile(request, response, file, { ...options, store }))) throw new GoneError(file.manifest)
       return
     }
-    const isSent = await sendUpstream(request, response, found.upstream!, file, { ...options, onDemand: onDemand!()! })
-    if (!isSent) return this.#unknown(request, response, repo)
+    const demand = this.#deps.demand!()!
+    const client = clientOf(request, response)
+    const open = async (): Promise<BlobReader> =>
+      file.isLarge
+        ? demand.large(found.upstream!, file, client)
+        : readerOf(await demand.small(found.upstream!, file, client.host))
+    if (!(await sendArriving(request, response, file, open, options))) return this.#unknown(request, response, repo)
   }
 
   /** Sends a document about a repository that was asked for as `repo`. */
@@ -287,12 +291,12 @@ export class HubMirror {
   /** A repository with what is here of it and what could be brought in. @throws NotNowError */
   async #repository({ socket }: IncomingMessage, repo: string, revision: string): Promise<Snapshot | undefined> {
     const here = await this.#snapshots.at(repo, revision)
-    const onDemand = this.#deps.onDemand?.()
-    if (onDemand?.allows(repo) !== true || (await this.#withholds(repo))) return here
+    const demand = this.#deps.demand?.()
+    if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here
     const isMain = DEFAULT_BRANCH.has(revision)
     // an import by its commit alone answers for the branch only where nobody can say what that is
     const isSure = here !== undefined && (!isMain || here.branch !== undefined)
-    const upstream = await onDemand.look({
+    const upstream = await demand.look({
       repo,
       revision: isMain ? undefined : revision,
       commitHere: isSure ? here.commit : undefined,

@@ -1,12 +1,12 @@
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
-import { DayBudget } from './day-budget.ts'
+import { Demand, type DemandFigures } from './demand.ts'
+import { HubDemand } from './hub-demand.ts'
 import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
-import { OnDemand, type OnDemandFigures } from './on-demand.ts'
 import { Published, type PublishedDeps } from './published.ts'
-import { type FillSource, SwarmDemand, type SwarmDemandDeps, type SwarmDemandFigures } from './swarm-demand.ts'
+import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-demand.ts'
 import type { Upstream } from './upstream.ts'
 
 /** The daemon's objects that the mirrors use. */
@@ -21,39 +21,48 @@ export interface MirrorAddresses {
   readonly ociMirrorAddress?: string
 }
 
+/** What brings in what clients ask for: one demand, and the ways that are attached. */
+interface Ways {
+  hub?: HubDemand
+  swarm?: SwarmDemand
+}
+
 /** The configured mirrors; without an address a mirror is off (spec add.22). */
 export class Mirrors {
   readonly #hub: HubMirror | undefined
   readonly #oci: OciMirror | undefined
+  readonly #deps: MirrorsDeps
   readonly #demand: Demand
+  readonly #ways: Ways
 
-  private constructor(hub: HubMirror | undefined, oci: OciMirror | undefined, demand: Demand) {
+  private constructor(hub: HubMirror | undefined, oci: OciMirror | undefined, deps: MirrorsDeps, ways: Ways) {
     this.#hub = hub
     this.#oci = oci
-    this.#demand = demand
+    this.#deps = deps
+    this.#demand = new Demand(deps, deps.config.mirror.onDemand)
+    this.#ways = ways
   }
 
   /** @throws ConfigError, StartError naming the key */
-  static async listen({ config, ...context }: MirrorsDeps): Promise<Mirrors> {
-    const { log } = context
-    const { hubAddr, ociAddr, token, names } = config.mirror
-    const demand = new Demand(context, config.mirror)
-    const published = new Published(context)
+  static async listen(deps: MirrorsDeps): Promise<Mirrors> {
+    const { hubAddr, ociAddr, token, names } = deps.config.mirror
+    const published = new Published(deps)
+    const ways: Ways = {}
     const at = (text: string, key: string): MirrorOptions => ({
       address: configuredAddress(text, key),
       token,
       names,
-      log
+      log: deps.log
     })
     const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']
-    const hubDeps = { ...context, published, onDemand: () => demand.ofHub }
+    const hubDeps = { ...deps, published, demand: () => ways.hub }
     const hub =
       hubAddr === undefined ? undefined : await named(hubKey, hubAddr, HubMirror.listen(hubDeps, at(hubAddr, hubKey)))
     try {
-      const ociDeps = { ...context, published, demand: () => demand.ofSwarm }
+      const ociDeps = { ...deps, published, demand: () => ways.swarm }
       const oci =
         ociAddr === undefined ? undefined : await named(ociKey, ociAddr, OciMirror.listen(ociDeps, at(ociAddr, ociKey)))
-      return new Mirrors(hub, oci, demand)
+      return new Mirrors(hub, oci, deps, ways)
     } catch (error) {
       await hub?.close()
       throw error
@@ -62,16 +71,20 @@ export class Mirrors {
 
   /** Lets the hub's mirror bring in what is not here, where the configuration says so. */
   attach(upstream: Upstream): void {
-    this.#demand.attach(upstream)
+    if (this.#demand.jobs !== undefined) this.#ways.hub = new HubDemand(this.#demand, upstream)
   }
 
   /** Lets the OCI mirror show what is being fetched, and start that where the configuration says so. */
   attachSwarm(source: FillSource): void {
-    if (this.#oci !== undefined) this.#demand.attachSwarm(source)
+    if (this.#oci !== undefined) this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
   }
 
   figures(): MirrorFigures {
-    return { onDemand: this.#demand.ofHub?.figures(), swarmDemand: this.#demand.ofSwarm?.figures() }
+    const { hub, swarm } = this.#ways
+    return {
+      demand: hub === undefined && swarm === undefined ? undefined : this.#demand.figures(),
+      lookupsTotal: hub?.lookupsTotal
+    }
   }
 
   addresses(): MirrorAddresses {
@@ -88,34 +101,8 @@ export class Mirrors {
 
 /** An absent part is off. */
 export interface MirrorFigures {
-  readonly onDemand: OnDemandFigures | undefined
-  readonly swarmDemand: SwarmDemandFigures | undefined
-}
-
-/** What brings in what clients ask for, as far as it is attached and configured. */
-class Demand {
-  ofHub: OnDemand | undefined
-  ofSwarm: SwarmDemand | undefined
-  readonly #context: Omit<MirrorsDeps, 'config'>
-  readonly #config: MirrorConfig['onDemand']
-  /** Of both together. */
-  readonly #day: DayBudget | undefined
-
-  constructor(context: Omit<MirrorsDeps, 'config'>, { onDemand }: MirrorConfig) {
-    this.#context = context
-    this.#config = onDemand
-    this.#day = onDemand && new DayBudget(onDemand.bytesPerDay, () => performance.now())
-  }
-
-  attach(upstream: Upstream): void {
-    const config = this.#config
-    if (config !== undefined && this.#day !== undefined)
-      this.ofHub = new OnDemand({ ...this.#context, upstream, day: this.#day }, config)
-  }
-
-  attachSwarm(source: FillSource): void {
-    this.ofSwarm = new SwarmDemand({ ...this.#context, source }, { config: this.#config, day: this.#day })
-  }
+  readonly demand: DemandFigures | undefined
+  readonly lookupsTotal: number | undefined
 }
 
 async function named<T>(key: string, text: string, listening: Promise<T>): Promise<T> {

@@ -2,18 +2,19 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import type { DiskBlobStore } from '@svc/cas'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
-import { isDigest, isQuant, parseDigest, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { isDigest, isQuant, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
 import { configQuant, futureQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
+import type { WaitingClient } from './demand.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
 import { isOutOfRoom, type Published, type PublishedFile, type PublishedMember } from './published.ts'
-import { sendFile } from './send-file.ts'
-import { sendGrowing } from './send-growing.ts'
-import type { SwarmDemand, WaitingClient } from './swarm-demand.ts'
+import { clientOf, sendArriving, sendFile } from './send-file.ts'
+import type { Presence, SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -39,10 +40,14 @@ interface Packed {
   readonly small: ReadonlyMap<Sha256Digest, Uint8Array>
 }
 
-/** An artifact that is not complete, and its quant as far as that is known. */
+/** An artifact that is not complete. */
 interface Coming {
-  readonly quant: string | undefined
   readonly manifest: Sha256Digest
+  /** As far as it is known. */
+  readonly quant: string | undefined
+  readonly presence: Presence
+  /** Whether the name has it; otherwise it is to get it. */
+  readonly isNamed: boolean
 }
 
 /**
@@ -54,7 +59,9 @@ export class OciMirror {
   readonly #published: Published
   readonly #pool = new BufferPool(CHUNK_BYTES)
   /** By manifest digest and name, since the OCI manifest contains the name. */
-  readonly #packed = new Map<string, { readonly packed: Promise<Packed>; readonly isLacking: boolean }>()
+  readonly #packed = new LRUCache<string, { readonly packed: Promise<Packed>; readonly isLacking: boolean }>({
+    max: MAX_PACKED
+  })
   #listener!: GuardedListener
 
   private constructor(deps: OciMirrorDeps) {
@@ -103,9 +110,9 @@ export class OciMirror {
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
     if (name === undefined || wanted === undefined) return absent(request, response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
-    for await (const { artifact, image } of this.#candidates(name, wanted, clientOf(request, response))) {
+    for await (const { artifact, image } of this.#walk(name, wanted, clientOf(request, response))) {
       if (isDigest(wanted) && image.manifest.digest !== wanted) continue
-      if (!(await this.#mayGive(artifact))) continue
+      if (!(await this.#mayGive(name, artifact))) continue
       const { digest, mediaType, bytes } = image.manifest
       const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
       return sendBytes(request, response, bytes, headers)
@@ -114,7 +121,7 @@ export class OciMirror {
   }
 
   async #blob(request: IncomingMessage, response: ServerResponse, name: string, wanted: string): Promise<void> {
-    const digest = isDigest(wanted) ? parseDigest(wanted) : undefined
+    const digest = tryParseDigest(wanted)
     if (digest === undefined) return absent(request, response, 'DIGEST_INVALID')
     const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
     const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
@@ -136,8 +143,8 @@ export class OciMirror {
     const demand = this.#deps.demand?.()
     let result: 'gone' | 'absent' = 'absent'
     let notNow: NotNowError | undefined
-    for await (const { artifact, files, small } of this.#candidates(name, digest, client, true)) {
-      const mayGive = (): Promise<boolean> => this.#mayGive(artifact)
+    for await (const { artifact, files, small } of this.#walk(name, digest, client, true)) {
+      const mayGive = (): Promise<boolean> => this.#mayGive(name, artifact)
       const options = { ...shared, mayGive }
       const bytes = small.get(digest)
       if (bytes !== undefined) {
@@ -150,9 +157,9 @@ export class OciMirror {
       if (await sendFile(request, response, file, options)) return 'sent'
       if (file.isBlob && demand !== undefined) {
         const awaited = { name, manifest: file.manifest }
-        const open = (start: number) => demand.open(awaited, file, start, client)
+        const open = (start: number) => demand.open(awaited, file, start, client, mayGive)
         try {
-          if (demand.offers(awaited) && (await sendGrowing(request, response, file, open, options))) return 'sent'
+          if (demand.offers(awaited) && (await sendArriving(request, response, file, open, options))) return 'sent'
         } catch (error) {
           if (!(error instanceof NotNowError)) throw error
           // another artifact with the same file may be luckier
@@ -171,102 +178,84 @@ export class OciMirror {
     const members = [...(await this.#published.named(name))]
     const demand = this.#deps.demand?.()
     for (const manifest of demand === undefined ? [] : await this.#published.awaited(name))
-      if (demand?.offers({ name, manifest }) && (await demand.isDescribed(manifest)))
+      if (demand?.offers({ name, manifest }) && (await demand.presence(manifest))?.isDescribed)
         members.push({ quant: await this.#quantOf(manifest), manifest })
-    const given = await this.#published.given(new Set(members.map(({ manifest }) => manifest)), 'oci-mirror')
-    const tags = new Set(members.filter(({ manifest }) => given.has(manifest)).map(({ quant }) => quant))
+    const shown = await this.#published.shown(
+      name,
+      members.map(({ manifest }) => manifest)
+    )
+    const tags = new Set(members.filter(({ manifest }) => shown.has(manifest)).map(({ quant }) => quant))
     if (tags.size === 0) return absent(request, response, 'NAME_UNKNOWN')
     const body = Buffer.from(JSON.stringify({ name, tags: [...tags].sort() }))
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
   }
 
   /**
-   * The artifacts of a name: the one with a quant, or all of them for a digest; those that are complete come first. Asking for a digest
-   * causes no fetch but of the artifact that must be meant. @throws NotNowError
+   * The walk of a pull, from a name and a tag or digest to the artifacts that may be meant, packed: what the name has and is here, then
+   * what is still to come. Asking for a digest causes no fetch but of the artifact that must be meant. @throws NotNowError
    */
-  async *#candidates(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
-    const isRef = isDigest(wanted)
+  async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
+    const tag = isDigest(wanted) ? undefined : wanted
     const demand = this.#deps.demand?.()
     const members = await this.#published.named(name)
-    const lacking: PublishedMember[] = []
-    for (const member of members) {
-      if (!isRef && member.quant !== wanted) continue
-      const ref = `${name}:${member.quant}`
-      const known = this.#known(ref, member.manifest, false)
-      if (known === undefined && (await demand?.lacks(member.manifest)) === true) {
-        lacking.push(member)
+    const coming: Coming[] = []
+    for (const { quant, manifest } of members) {
+      if (tag !== undefined && quant !== tag) continue
+      const ref = `${name}:${quant}`
+      const isKnown = this.#known(ref, manifest, false) !== undefined
+      const presence = isKnown ? undefined : await demand?.presence(manifest)
+      if (presence !== undefined && presence.missing.length > 0) {
+        coming.push({ quant, manifest, presence, isNamed: true })
         continue
       }
-      const found = await this.#pack(ref, member.manifest, false).catch((error: unknown) => {
+      const found = await this.#pack(ref, manifest, false).catch((error: unknown) => {
         if (isOutOfRoom(error)) throw error
         return undefined
       })
       if (found !== undefined) yield found
     }
     if (demand === undefined) return
-    const awaited = await this.#awaitedOf(name, members, demand)
-    const coming = await this.#meantOf([...lacking, ...awaited], lacking.length, wanted, isBlob, demand)
+    coming.push(...(await this.#awaited(name, tag, members, demand)))
     yield* asTheyCome(
-      coming.map(async ({ manifest, mayStart }) => {
-        if (!(await demand.described({ name, manifest }, mayStart, client))) return undefined
-        // what is described says its quant itself; and meanwhile its owner may have changed their mind
-        const quant = lacking.find((member) => member.manifest === manifest)?.quant ?? (await this.#quantOf(manifest))
-        if (!isRef && quant !== wanted) return undefined
-        if (isTaken(members, { quant, manifest }) && !(isRef && demand.isUnderWay(manifest))) return undefined
-        if (!(await this.#published.shows(name, manifest))) return undefined
+      coming.map(async (each) => {
+        const { manifest, presence, isNamed } = each
+        const mayStart = isMeant(each, coming, wanted, isBlob)
+        // what is no file in a manifest can be asked for only by those who have seen its description
+        if (isBlob && !mayStart && !presence.isDescribed) return undefined
+        if (!(await demand.described({ name, manifest }, presence, mayStart, client))) return undefined
+        const quant = isNamed ? each.quant! : await this.#quantOf(manifest)
+        if (tag !== undefined && quant !== tag) return undefined
+        if (isTaken(members, { quant, manifest }) && !(tag === undefined && demand.isUnderWay(manifest)))
+          return undefined
         return this.#pack(`${name}:${quant}`, manifest, true)
       })
     )
   }
 
   /** What is to get a name, but for what would replace something: that is shown when it does, or to those who know its digest. */
-  async #awaitedOf(name: string, members: readonly PublishedMember[], demand: SwarmDemand): Promise<Coming[]> {
-    const { store, documents } = this.#deps
+  async #awaited(
+    name: string,
+    tag: string | undefined,
+    members: readonly PublishedMember[],
+    demand: SwarmDemand
+  ): Promise<Coming[]> {
     const awaited: Coming[] = []
     for (const manifest of await this.#published.awaited(name)) {
       if (members.some((member) => member.manifest === manifest)) continue
-      const document = await documents.manifest(manifest)
-      const quant = document && (await futureQuant(store, document))
-      if (!isTaken(members, { quant, manifest }) || demand.isUnderWay(manifest)) awaited.push({ quant, manifest })
+      const presence = await demand.presence(manifest)
+      if (presence === undefined) continue
+      const quant = await futureQuant(this.#deps.store, presence)
+      if (tag !== undefined && (quant === undefined ? !isQuant(tag) : quant !== tag)) continue
+      if (isTaken(members, { quant, manifest }) && !demand.isUnderWay(manifest)) continue
+      awaited.push({ quant, manifest, presence, isNamed: false })
     }
     return awaited
-  }
-
-  /** Those of which one may be wanted, and whether that is reason enough to fetch it. The first `lacking` have the name. */
-  async #meantOf(
-    all: readonly Coming[],
-    lacking: number,
-    wanted: string,
-    isBlob: boolean,
-    demand: SwarmDemand
-  ): Promise<(Coming & { readonly mayStart: boolean })[]> {
-    const digest = tryParseDigest(wanted)
-    const possible =
-      digest === undefined ? all.filter(({ quant }) => (quant === undefined ? isQuant(wanted) : quant === wanted)) : all
-    const meant: (Coming & { readonly mayStart: boolean })[] = []
-    for (const [i, each] of possible.entries()) {
-      // of a name's own artifacts what is to come is no rival
-      const rivals = (i < lacking ? lacking : possible.length) - 1
-      const mayStart =
-        digest === undefined
-          ? each.quant !== undefined || rivals === 0
-          : isBlob
-            ? (await demand.sizeOf(each.manifest, digest)) !== undefined
-            : rivals === 0
-      // what is no file in a manifest can be asked for only by those who have seen its description
-      if (isBlob && !mayStart && !(await demand.isDescribed(each.manifest))) continue
-      meant.push({ ...each, mayStart })
-    }
-    return meant
   }
 
   #known(ref: string, manifest: Sha256Digest, mayLack: boolean): Promise<Packed> | undefined {
     const key = `${manifest} ${ref}`
     const known = this.#packed.get(key)
-    if (known === undefined || (known.isLacking && !mayLack)) return undefined
-    this.#packed.delete(key)
-    this.#packed.set(key, known)
-    return known.packed
+    return known === undefined || (known.isLacking && !mayLack) ? undefined : known.packed
   }
 
   /** With `isLacking` of the names and sizes in the manifest: it is the same in the end, byte for byte. */
@@ -275,17 +264,16 @@ export class OciMirror {
     if (known !== undefined) return known
     const key = `${manifest} ${ref}`
     const packed = this.#packNow(ref, manifest, isLacking)
-    if (this.#packed.size >= MAX_PACKED) this.#packed.delete(this.#packed.keys().next().value!)
     this.#packed.set(key, { packed, isLacking })
     packed.catch(() => {
-      if (this.#packed.get(key)?.packed === packed) this.#packed.delete(key)
+      if (this.#packed.peek(key)?.packed === packed) this.#packed.delete(key)
     })
     return packed
   }
 
   /** Right before the head is sent. */
-  async #mayGive(artifact: Sha256Digest): Promise<boolean> {
-    return (await this.#published.given([artifact], 'oci-mirror')).has(artifact)
+  async #mayGive(name: string, artifact: Sha256Digest): Promise<boolean> {
+    return (await this.#published.shown(name, [artifact])).has(artifact)
   }
 
   #forget(manifest: Sha256Digest): void {
@@ -325,7 +313,15 @@ export class OciMirror {
   }
 }
 
-const isTaken = (members: readonly PublishedMember[], { quant, manifest }: Coming): boolean =>
+/** Whether a request for `wanted` is reason enough to fetch one of those that are to come: it must be the one that is meant. */
+function isMeant(each: Coming, all: readonly Coming[], wanted: string, isBlob: boolean): boolean {
+  if (isBlob) return each.presence.files.some(({ digest }) => digest === wanted)
+  if (!isDigest(wanted) && each.quant !== undefined) return true
+  // of what a name has, what is to come is no rival
+  return all.every((other) => other === each || (each.isNamed && !other.isNamed))
+}
+
+const isTaken = (members: readonly PublishedMember[], { quant, manifest }: Pick<Coming, 'quant' | 'manifest'>): boolean =>
   members.some((member) => member.quant === quant && member.manifest !== manifest)
 
 /** Results in the order of their arrival; an error is thrown only after those of all others. */
@@ -347,17 +343,6 @@ async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGen
     if (value !== undefined) yield value
   }
   if (failure !== undefined) throw failure
-}
-
-function clientOf({ socket }: IncomingMessage, response: ServerResponse): WaitingClient {
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
-  return {
-    host: socket.remoteAddress ?? '',
-    gone: gone.signal,
-    sendsNoMore: () => socket.readableEnded,
-    cut: () => response.destroy()
-  }
 }
 
 /** In the form of the distribution specification; 429 and 503 are what clients of registries try again. */

@@ -3,6 +3,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
+import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
@@ -84,7 +85,13 @@ type ByName = ReadonlyMap<string, readonly PublishedMember[]>
  */
 export class Published {
   readonly #deps: PublishedDeps
-  readonly #files = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
+  readonly #files = new LRUCache<Sha256Digest, Promise<readonly PublishedFile[]>>({
+    max: MAX_KNOWN,
+    // if this fails, the view is reused, or deleted with the cache
+    dispose: (_files, manifest, reason) => {
+      if (reason === 'evict') this.#deps.views.endLoan(manifest).catch(() => undefined)
+    }
+  })
   readonly #lacking = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
   #named: { readonly revision: number; readonly byName: Promise<ByName> } | undefined
@@ -128,14 +135,30 @@ export class Published {
    * Which artifacts a door gives at this moment. To be asked last, with nothing awaited between this and the head of the answer: what was
    * true when the request came may have changed while the answer was made.
    */
-  async given(manifests: Iterable<Sha256Digest>, door: Door): Promise<ReadonlySet<Sha256Digest>> {
+  given(manifests: Iterable<Sha256Digest>, door: Door): Promise<ReadonlySet<Sha256Digest>> {
+    const { artifacts } = this.#deps
+    return this.#those(manifests, async (manifest) => verdictOf(await artifacts.standing(manifest), door).given)
+  }
+
+  /** Which artifacts the OCI mirror shows under `ns/name` at this moment, complete or not. To be asked last, as {@link given}. */
+  shown(name: string, manifests: Iterable<Sha256Digest>): Promise<ReadonlySet<Sha256Digest>> {
+    return this.#those(manifests, async (manifest) => {
+      if (await this.#isAwaited(name, manifest)) return true
+      return (await this.named(name)).some((member) => member.manifest === manifest)
+    })
+  }
+
+  /** For which of them something is true at one moment. */
+  async #those(
+    manifests: Iterable<Sha256Digest>,
+    isTrue: (manifest: Sha256Digest) => Promise<boolean>
+  ): Promise<ReadonlySet<Sha256Digest>> {
     const { artifacts } = this.#deps
     for (;;) {
       const { changes } = artifacts
-      const given = new Set<Sha256Digest>()
-      for (const manifest of manifests)
-        if (verdictOf(await artifacts.standing(manifest), door).given) given.add(manifest)
-      if (artifacts.changes === changes) return given
+      const those = new Set<Sha256Digest>()
+      for (const manifest of manifests) if (await isTrue(manifest)) those.add(manifest)
+      if (artifacts.changes === changes) return those
     }
   }
 
@@ -153,18 +176,12 @@ export class Published {
   async awaited(name: string): Promise<readonly Sha256Digest[]> {
     const shown: Sha256Digest[] = []
     for (const manifest of await this.#deps.artifacts.toBeNamed(name))
-      if (await this.isAwaited(name, manifest)) shown.push(manifest)
+      if (await this.#isAwaited(name, manifest)) shown.push(manifest)
     return shown
   }
 
-  /** Whether an artifact may be shown under `ns/name` now, complete or not. */
-  async shows(name: string, manifest: Sha256Digest): Promise<boolean> {
-    if (await this.isAwaited(name, manifest)) return true
-    return (await this.named(name)).some((member) => member.manifest === manifest)
-  }
-
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
-  async isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
+  async #isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
     const { artifacts, holdings, jobs } = this.#deps
     const state = await artifacts.standing(manifest)
     if (state === 'damaged' || state?.futureName !== name) return false
@@ -235,19 +252,13 @@ export class Published {
    */
   files(manifest: Sha256Digest): Promise<readonly PublishedFile[]> {
     const known = this.#files.get(manifest)
-    if (known !== undefined) {
-      this.#files.delete(manifest)
-      this.#files.set(manifest, known)
-      return known
-    }
+    if (known !== undefined) return known
     const found = this.#making.run(undefined, () => this.#read(manifest))
-    const oldest = this.#files.size >= MAX_KNOWN ? this.#files.keys().next().value : undefined
-    if (oldest !== undefined) this.#drop(oldest)
     this.#files.set(manifest, found)
     found.catch((error: unknown) => {
       this.#deps.log.warn({ err: error, manifest }, 'a mirror cannot show an artifact')
       setTimeout(() => {
-        if (this.#files.get(manifest) === found) this.#files.delete(manifest)
+        if (this.#files.peek(manifest) === found) this.#files.delete(manifest)
       }, RETRY_MS).unref()
     })
     return found
@@ -256,12 +267,6 @@ export class Published {
   /** Discards cached facts about an artifact: its view may be gone. */
   forget(manifest: Sha256Digest): void {
     this.#files.delete(manifest)
-  }
-
-  #drop(manifest: Sha256Digest): void {
-    this.#files.delete(manifest)
-    // if this fails, the view is reused, or deleted with the cache
-    this.#deps.views.endLoan(manifest).catch(() => undefined)
   }
 
   async #byRepo(): Promise<ByRepo> {

@@ -1,46 +1,27 @@
+import { LRUCache } from 'lru-cache'
+
 /** Limit of the responses and their keys together. */
 const MAX_BYTES = 32 << 20
 
-/**
- * Caches long responses that are the same for every client, as they are sent, so that slow clients share the same
- * bytes. The least recently used are evicted first.
- */
+/** What makes a response. */
+type Render = () => Promise<unknown>
+
+/** Caches long responses that are the same for every client, as they are sent, so that slow clients share the same bytes. */
 export class Rendered {
-  readonly #known = new Map<string, Buffer>()
-  readonly #making = new Map<string, Promise<Buffer>>()
-  readonly #maxBytes: number
-  #bytes = 0
+  readonly #known: LRUCache<string, Buffer, Render>
 
   constructor(maxBytes = MAX_BYTES) {
-    this.#maxBytes = maxBytes
+    this.#known = new LRUCache({
+      maxSize: maxBytes,
+      sizeCalculation: (bytes, key) => key.length + bytes.length,
+      // who waits for a response gets it, also when others push it out
+      ignoreFetchAbort: true,
+      fetchMethod: async (_key, _stale, { context }) => Buffer.from(JSON.stringify(await context()))
+    })
   }
 
   /** `render` is called once for all concurrent requests. @throws its errors */
-  async get(key: string, render: () => Promise<unknown>): Promise<Buffer> {
-    const known = this.#known.get(key)
-    if (known !== undefined) {
-      this.#known.delete(key)
-      this.#known.set(key, known)
-      return known
-    }
-    const making = this.#making.get(key) ?? this.#make(key, render)
-    this.#making.set(key, making)
-    try {
-      return await making
-    } finally {
-      this.#making.delete(key)
-    }
-  }
-
-  async #make(key: string, render: () => Promise<unknown>): Promise<Buffer> {
-    const bytes = Buffer.from(JSON.stringify(await render()))
-    this.#known.set(key, bytes)
-    this.#bytes += key.length + bytes.length
-    for (const [oldest, { length }] of this.#known) {
-      if (this.#bytes <= this.#maxBytes) break
-      this.#known.delete(oldest)
-      this.#bytes -= oldest.length + length
-    }
-    return bytes
+  get(key: string, render: Render): Promise<Buffer> {
+    return this.#known.forceFetch(key, { context: render })
   }
 }

@@ -2,9 +2,10 @@ import { open } from 'node:fs/promises'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import { digestFromBytes } from '@svc/ref'
-import { sendBlob } from '../http/blob-response.ts'
+import { blobAnswerTo, sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
 import { refuse } from '../http/guarded-listener.ts'
+import type { WaitingClient } from './demand.ts'
 import type { PublishedFile } from './published.ts'
 
 const UNNAMED = digestFromBytes(new Uint8Array(32))
@@ -45,8 +46,43 @@ export async function sendFile(
   return true
 }
 
+/**
+ * Responds to GET or HEAD for a file that is not here yet. `open` is called if the response has a body, with the offset of its first
+ * byte; a HEAD, a 304 and a refusal need no bytes. @returns as {@link sendFile}, also if `open` has nothing. @throws the errors of `open`
+ */
+export async function sendArriving(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { sizeBytes }: { readonly sizeBytes: number },
+  open: (start: number) => Promise<BlobReader | undefined>,
+  { mayGive, ...options }: Omit<SendOptions, 'store'>
+): Promise<boolean> {
+  const answer = blobAnswerTo(request, options.etag, sizeBytes)
+  const needsBytes = request.method === 'GET' && (answer.status === 200 || answer.status === 206) && sizeBytes > 0
+  const reader = needsBytes
+    ? await open(answer.status === 206 ? answer.start : 0)
+    : { ...readerOf(new Uint8Array()), sizeBytes }
+  if (reader === undefined || !(await orClosed(reader, mayGive))) return false
+  const refuse = refuseBlob(request, response)
+  // the first bytes of what has no descriptor may take long to come
+  await sendBlob(request, response, reader, { ...options, headFirst: reader.fd === undefined, refuse })
+  return true
+}
+
+/** Who waits for a response. */
+export function clientOf({ socket }: IncomingMessage, response: ServerResponse): WaitingClient {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return {
+    host: socket.remoteAddress ?? '',
+    gone: gone.signal,
+    sendsNoMore: () => socket.readableEnded,
+    cut: () => response.destroy()
+  }
+}
+
 /** Whether a reader's bytes may be given now; if not, it is closed. */
-export async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive']): Promise<boolean> {
+async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive']): Promise<boolean> {
   let mayBe = false
   try {
     mayBe = await mayGive()
@@ -57,7 +93,7 @@ export async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive
 }
 
 /** Refuses a range, or a condition. */
-export const refuseBlob =
+const refuseBlob =
   (request: IncomingMessage, response: ServerResponse) =>
   (status: 412 | 416, headers: OutgoingHttpHeaders): void =>
     status === 416

@@ -1,6 +1,8 @@
+import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
 import type { UpstreamFile, UpstreamRepo } from './upstream.ts'
+
 /** The names by which clients request the default branch. */
 export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
 
@@ -34,9 +36,8 @@ export type RepoFile = PublishedFile | UpstreamFile
 /** What is here of repositories of the hub, by commit. What is kept of it is bounded by its bytes. */
 export class Snapshots {
   readonly #published: Published
-  readonly #known = new Map<string, Snapshot>()
+  readonly #known = new LRUCache<string, Snapshot>({ maxSize: MAX_BYTES, sizeCalculation: bytesOf })
   readonly #joins = new WeakMap<UpstreamRepo, { readonly here: Snapshot | undefined; readonly joined: Snapshot }>()
-  #bytes = 0
   #made = 0
 
   constructor(published: Published) {
@@ -83,24 +84,8 @@ export class Snapshots {
     const branch = branchOf(states)
     const facts = { id: ++this.#made, states, lists, repo: source.repo!, commit, importedAt, branch }
     const found: Snapshot = { ...facts, files: sorted, folders }
-    this.#keep(key, found)
-    return found
-  }
-
-  #keep(key: string, found: Snapshot): void {
-    this.#drop(key)
     this.#known.set(key, found)
-    this.#bytes += bytesOf(found)
-    for (const oldest of this.#known.keys()) {
-      if (this.#bytes <= MAX_BYTES) break
-      this.#drop(oldest)
-    }
-  }
-
-  #drop(key: string): void {
-    const found = this.#known.get(key)
-    if (found !== undefined) this.#bytes -= bytesOf(found)
-    this.#known.delete(key)
+    return found
   }
 }
 

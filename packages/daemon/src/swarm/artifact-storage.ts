@@ -66,6 +66,22 @@ export class ArtifactStorage implements TorrentStorage {
     return this.#options.blobs.read(this.#files[fileIndex]!.digest, offset, target)
   }
 
+  /** The file that is being fetched into the partial blob of that digest, which nobody else writes to meanwhile. */
+  fetching(digest: Sha256Digest): number | undefined {
+    for (const [index, { file, twin }] of this.#fetching) if (file.digest === digest && !twin) return index
+    return undefined
+  }
+
+  /** Reads verified bytes of a file that is being fetched; 0 if that is over, or they were taken back. */
+  async readFetched(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
+    try {
+      return (await this.#fetching.get(fileIndex)?.partial.read(target, offset)) ?? 0
+    } catch (error) {
+      if (error instanceof CasError && (error.code === 'E_CLOSED' || error.code === 'E_INCOMPLETE')) return 0
+      throw error
+    }
+  }
+
   readNow(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined {
     if (this.#fetching.has(fileIndex)) return undefined
     return this.#options.blobs.readNow(this.#files[fileIndex]!.digest, offset, targets)

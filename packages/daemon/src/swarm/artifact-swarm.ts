@@ -9,7 +9,7 @@ import { OpenBlobs } from '../library/open-blobs.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Log } from '../log.ts'
 import { ArtifactStorage } from './artifact-storage.ts'
-import { Readings } from './readings.ts'
+import { type FetchedBlob, Readings } from './readings.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
 export interface ArtifactSwarmDeps {
@@ -55,6 +55,7 @@ export interface SwarmTotals {
 }
 
 interface Entry extends JoinedArtifact {
+  readonly storage: ArtifactStorage
   seeding: boolean
   /** As if it had been joined to be seeded: it gives, and hides from nobody. */
   readonly open: boolean
@@ -70,9 +71,12 @@ export class ArtifactSwarm {
   readonly #blobs: OpenBlobs
   readonly #entries = new Map<Sha256Digest, Entry>()
   /** Those who wait for bytes of artifacts, whether these are joined or not. */
-  readonly readings = new Readings((manifestDigest) => {
-    const entry = this.#entries.get(manifestDigest)
-    entry?.handle.hasten(this.readings.ranges(entry.torrent))
+  readonly readings = new Readings({
+    onChange: (manifestDigest) => {
+      const entry = this.#entries.get(manifestDigest)
+      entry?.handle.hasten(this.readings.ranges(entry.torrent))
+    },
+    fetched: (manifestDigest, digest) => this.#fetched(manifestDigest, digest)
   })
   /** Totals of the torrents that have left. */
   readonly #past = { downloadedBytes: 0, uploadedBytes: 0 }
@@ -126,12 +130,15 @@ export class ArtifactSwarm {
     const entry: Entry = {
       torrent,
       handle,
+      storage,
       seeding: options.seedOnly && options.upload,
       open: options.upload && options.quiet !== true,
       over
     }
     this.#entries.set(torrent.manifestDigest, entry)
     handle.hasten(this.readings.ranges(torrent))
+    const tell = (): void => this.readings.tell(torrent.manifestDigest)
+    handle.on('piece', tell).on('file', tell)
     handle.on('warning', (warning) => {
       // anyone who knows an infohash can break the protocol as often as they like: only proven bad data deserves a line
       log[warning.lied || warning.kind === 'storage' ? 'info' : 'debug']({ torrent: torrent.name, ...warning }, 'swarm')
@@ -143,6 +150,28 @@ export class ArtifactSwarm {
     })
     if (entry.seeding && options.layers) webseed?.serve({ torrent, layers: options.layers })
     return entry
+  }
+
+  #fetched(manifestDigest: Sha256Digest, digest: Sha256Digest): FetchedBlob | undefined {
+    const entry = this.#entries.get(manifestDigest)
+    const index = entry?.storage.fetching(digest)
+    const layout = entry?.handle.layout
+    if (entry === undefined || index === undefined || layout === undefined) return undefined
+    const { handle, storage } = entry
+    const { firstPiece, lengthBytes } = layout.files[index]!
+    return {
+      until: (offset, end) => {
+        const to = Math.min(end, lengthBytes)
+        let until = offset
+        while (until < to) {
+          const piece = Math.floor(until / layout.pieceLengthBytes)
+          if (!handle.has(firstPiece + piece)) return until
+          until = Math.min(to, (piece + 1) * layout.pieceLengthBytes)
+        }
+        return until
+      },
+      read: (target, offset) => storage.readFetched(index, offset, target)
+    }
   }
 
   /**

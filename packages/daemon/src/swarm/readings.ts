@@ -12,44 +12,70 @@ const STEP_BYTES = 4 << 20
 
 /** Somebody reads blobs of an artifact while they are being fetched. */
 export interface Reading {
-  /** The reader of a single blob is there now. */
-  at(offset: number): void
+  /** Up to where the first blob's bytes from `offset` on have passed the proofs of their pieces, looked for until `end`. */
+  until(offset: number, end: number): number
+  /** Reads such bytes of the first blob; 0 if they were taken back. Those that follow come first from now on. */
+  read(target: Uint8Array, offset: number): Promise<number>
   close(): void
+}
+
+/** Verified bytes of a blob that an artifact's swarm is fetching. */
+export interface FetchedBlob {
+  until(offset: number, end: number): number
+  read(target: Uint8Array, offset: number): Promise<number>
+}
+
+/** What the engine is told, and asked. */
+export interface ReadingsDeps {
+  /** {@link Readings.ranges} of an artifact have changed. */
+  readonly onChange: (manifestDigest: Sha256Digest) => void
+  /** Undefined while nothing fetches it. */
+  readonly fetched: (manifestDigest: Sha256Digest, digest: Sha256Digest) => FetchedBlob | undefined
 }
 
 interface Place {
   readonly digests: ReadonlySet<Sha256Digest>
+  readonly onNews: () => void
   offset: number
 }
 
 /** The readers of artifacts that are being fetched, or may soon be: what they wait for is fetched first. */
 export class Readings {
   readonly #places = new Map<Sha256Digest, Set<Place>>()
-  readonly #onChange: (manifestDigest: Sha256Digest) => void
+  readonly #deps: ReadingsDeps
 
-  /** @param onChange called when {@link ranges} of an artifact have changed */
-  constructor(onChange: (manifestDigest: Sha256Digest) => void) {
-    this.#onChange = onChange
+  constructor(deps: ReadingsDeps) {
+    this.#deps = deps
   }
 
-  /** Waits for blobs, from their beginning until it says otherwise. */
-  open(manifestDigest: Sha256Digest, digests: Iterable<Sha256Digest>): Reading {
-    const place: Place = { digests: new Set(digests), offset: 0 }
+  /** Waits for blobs, from `offset` on. `onNews` is called when pieces or files of the artifact were verified. */
+  open(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset = 0): Reading {
+    const { onChange, fetched } = this.#deps
+    const place: Place = { digests: new Set(digests), onNews, offset }
     const places = this.#places.get(manifestDigest) ?? new Set()
     this.#places.set(manifestDigest, places.add(place))
-    this.#onChange(manifestDigest)
+    onChange(manifestDigest)
+    const blob = (): FetchedBlob | undefined => digests[0] && fetched(manifestDigest, digests[0])
     return {
-      at: (offset) => {
-        if (offset >= place.offset && offset < place.offset + STEP_BYTES) return
-        place.offset = offset
-        this.#onChange(manifestDigest)
+      until: (from, end) => blob()?.until(from, end) ?? from,
+      read: async (target, from) => {
+        if (from < place.offset || from >= place.offset + STEP_BYTES) {
+          place.offset = from
+          onChange(manifestDigest)
+        }
+        return (await blob()?.read(target, from)) ?? 0
       },
       close: () => {
         if (!places.delete(place)) return
         if (places.size === 0 && this.#places.get(manifestDigest) === places) this.#places.delete(manifestDigest)
-        this.#onChange(manifestDigest)
+        onChange(manifestDigest)
       }
     }
+  }
+
+  /** Something of an artifact was verified. */
+  tell(manifestDigest: Sha256Digest): void {
+    for (const { onNews } of this.#places.get(manifestDigest) ?? []) onNews()
   }
 
   /** The bytes that readers of an artifact wait for. */

@@ -25,7 +25,7 @@ import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, type PinnedImport, parseImportBt, startImportBt } from './import-bt.ts'
 import { manifestFromPeers } from './peer-manifest.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
-import type { Reading } from './readings.ts'
+import type { Reading, Readings } from './readings.ts'
 import { Seeding } from './seeding.ts'
 import { SignedRequests } from './signed-requests.ts'
 import { isWhole } from './space.ts'
@@ -329,8 +329,8 @@ export class SwarmClient {
   }
 
   /** Somebody waits for blobs of an artifact: whenever it is fetched, they come first. */
-  reading(manifestDigest: Sha256Digest, digests: Iterable<Sha256Digest>): Reading {
-    return this.#artifacts.readings.open(manifestDigest, digests)
+  reading(...reading: Parameters<Readings['open']>): Reading {
+    return this.#artifacts.readings.open(...reading)
   }
 
   /**

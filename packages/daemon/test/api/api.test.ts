@@ -73,7 +73,7 @@ describe('ensure', () => {
           unneeded: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),
           fetchRest: () => Promise.reject(new Error('not in this test')),
-          reading: () => ({ at: () => undefined, close: () => undefined }),
+          reading: () => ({ until: (offset: number) => offset, read: async () => 0, close: () => undefined }),
           share: () => Promise.reject(new Error('not in this test')),
           status: async () => ({
             enabled: true,

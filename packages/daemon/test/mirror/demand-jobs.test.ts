@@ -5,18 +5,18 @@ import { DaemonError } from '../../src/errors.ts'
 import { Lanes } from '../../src/jobs/lanes.ts'
 import { JobRegistry } from '../../src/jobs/registry.ts'
 import { DayBudget } from '../../src/mirror/day-budget.ts'
-import { DemandJobs, type DemandJobsDeps } from '../../src/mirror/demand-jobs.ts'
+import { DemandJobs } from '../../src/mirror/demand-jobs.ts'
 
 const MANIFEST = `sha256:${'a'.repeat(64)}`
 
 /** Jobs that the test ends by hand, with a clock that it puts forward. */
-function world(options: Partial<Pick<DemandJobsDeps, 'timeoutMs' | 'isVerifiedLate'>> = {}) {
-  const clock = { nowMs: 0 }
+function world({ isVerifiedLate = false } = {}) {
+  const clock = { nowMs: 1 }
   const nowMs = (): number => clock.nowMs
   const jobs = new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error)
   const day = new DayBudget(100, nowMs)
-  const deps = { jobs, day, nowMs, timeoutMs: 60_000, source: 'it', isVerifiedLate: false, ...options }
-  const demand = new DemandJobs(deps)
+  const demand = new DemandJobs({ jobs, day, nowMs, timeoutMs: 60_000 })
+  const way = { source: 'it', isVerifiedLate }
   const started: { readonly job: Job; readonly end: (error?: Error) => void }[] = []
   const start = async (): Promise<Job> => {
     const { promise, resolve, reject } = Promise.withResolvers<object>()
@@ -28,10 +28,13 @@ function world(options: Partial<Pick<DemandJobsDeps, 'timeoutMs' | 'isVerifiedLa
     return job
   }
   const bring = async (key: string, missing: number[] = [60], host = '192.0.2.1') => {
-    const { arrival, leave } = await demand.bring(key, { missingBytes: async () => missing.shift() ?? 60, start }, host)
+    const { arrival, leave } = await demand.bring(
+      { key, way, missingBytes: async () => missing.shift() ?? 60, start },
+      host
+    )
     return { over: arrival.over, leave }
   }
-  return { clock, jobs, day, demand, started, bring }
+  return { clock, jobs, day, demand, way, started, bring }
 }
 
 const failed = (code: 'E_SOURCE_UNAVAILABLE' | 'E_NOT_IMPORTABLE'): Error => new DaemonError(code, 'no')
@@ -45,7 +48,7 @@ test('what fails without a byte costs nothing of the day, and is not tried again
     expect((await over)?.message).toBe('no')
     expect([day.spentBytes(), started.length, demand.count, demand.total]).toEqual([0, tries, 0, tries])
     await expect(bring('a')).rejects.toMatchObject({ status: 503, retryAfterSeconds: 30 })
-    clock.nowMs += 30_000
+    clock.nowMs += 30_001
   }
 })
 
@@ -55,7 +58,7 @@ test('what fails in the middle costs what came, and a second try only the rest',
   started[0]!.end(failed('E_SOURCE_UNAVAILABLE'))
   await over
   expect(day.spentBytes()).toBe(40)
-  clock.nowMs += 30_000
+  clock.nowMs += 30_001
   const again = await bring('a', [20])
   started[1]!.end()
   expect(await again.over).toBeUndefined()
@@ -86,11 +89,11 @@ test('many who ask at once cause one job; four jobs are as many as may be', asyn
 })
 
 test('what cannot be started costs nothing', async () => {
-  const { day, demand } = world()
+  const { day, demand, way } = world()
   const start = async (): Promise<Job> => {
     throw new DaemonError('E_RATE_LIMITED', 'no')
   }
-  const bringing = () => demand.bring('a', { missingBytes: async () => 60, start }, '192.0.2.1')
+  const bringing = () => demand.bring({ key: 'a', way, missingBytes: async () => 60, start }, '192.0.2.1')
   for (let i = 0; i < 3; i++) await expect(bringing()).rejects.toMatchObject({ status: 429 })
   expect([day.spentBytes(), demand.count, demand.total]).toEqual([0, 0, 0])
 })

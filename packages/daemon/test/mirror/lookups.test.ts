@@ -1,21 +1,24 @@
 import { describe, expect, it } from 'vitest'
 import { DaemonError } from '../../src/errors.ts'
 import { DayBudget } from '../../src/mirror/day-budget.ts'
+import { HostQueue } from '../../src/mirror/host-queue.ts'
 import { Lookups } from '../../src/mirror/lookups.ts'
-import { NotNowError, type UpstreamFile, type UpstreamRepo } from '../../src/mirror/upstream.ts'
+import { later, NotNowError, type UpstreamFile, type UpstreamRepo } from '../../src/mirror/upstream.ts'
 
 const COMMIT = 'a'.repeat(40)
 const found: UpstreamRepo = { repo: 'Acme/Model', commit: COMMIT, files: new Map() }
 
 /** Lookups at a hub that is asked by hand, with a clock that the test puts forward. */
 function world(answer: (repo: string) => Promise<UpstreamRepo>) {
-  const clock = { nowMs: 0 }
+  const clock = { nowMs: 1 }
   const asked: string[] = []
   const look = (repo: string, revision: string | undefined) => {
     asked.push(`${repo} ${revision ?? ''}`)
     return answer(repo)
   }
-  const all = new Lookups({ upstream: { look }, nowMs: () => clock.nowMs })
+  const nowMs = (): number => clock.nowMs
+  const queue = new HostQueue({ atOnce: 2, maxWaiting: 32 }, nowMs, () => later('others are first', 5))
+  const all = new Lookups({ upstream: { look }, queue, nowMs })
   const lookups = {
     look: (repo: string, revision: string | undefined, host = '192.0.2.1') =>
       all.look({ repo, revision, isNamedOnly: false }, host)
@@ -68,7 +71,7 @@ describe('lookups', () => {
     await expect(lookups.look('acme/model', undefined)).rejects.toMatchObject({ status: 429, retryAfterSeconds: 30 })
   })
 
-  it('ask for two at a time, let 32 wait, and refuse the others', async () => {
+  it('ask as many at a time and let as many wait as their queue does, and refuse the others', async () => {
     let goOn = (): void => undefined
     const gate = new Promise<void>((resolve) => (goOn = resolve))
     const { lookups, asked } = world(async (repo) => {

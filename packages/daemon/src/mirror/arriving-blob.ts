@@ -1,0 +1,142 @@
+import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
+import { News } from './news.ts'
+
+/** Held back, so that there is something to send while nothing comes. */
+const RESERVE_BYTES = 64 << 10
+/** Some clients give up after ten seconds without a byte. */
+const TRICKLE_MS = 3_000
+/** At this rate the reserve lasts for most of an hour. */
+const TRICKLE_BYTES = 64
+
+/** The transfer of what somebody waits for. */
+export interface Arrival {
+  /** Settles when no more data will arrive: with the error if the transfer failed. */
+  readonly over: Promise<Error | undefined>
+}
+
+/** Bytes of a blob that have passed the proofs of their pieces, while the rest of it arrives. */
+export interface Proven {
+  /** Up to where there are such bytes from `offset` on, looked for until `end`. */
+  until(offset: number, end: number): number
+  /** @returns 0 if they were taken back */
+  read(target: Uint8Array, offset: number): Promise<number>
+  close(): void
+}
+
+export interface ArrivingOptions {
+  /** Without it nothing is read before the whole is verified. `onNews` is to be called when there is more. */
+  readonly proven?: ((onNews: () => void) => Proven) | undefined
+  /** Whether what the store has under the digest may be read. */
+  readonly mayRead: () => Promise<boolean>
+  /** Called once, when it is closed. */
+  readonly onClose?: () => void
+  readonly trickleMs?: number
+  readonly reserveBytes?: number
+}
+
+/**
+ * A blob that is read while it arrives. Each byte has passed a check: the proof of its piece, or the SHA-256 of the blob, which is in
+ * the store then. The last byte that a read asks for always waits for the latter, and a reserve is given little by little while nothing
+ * comes, so that clients do not give up.
+ */
+export class ArrivingBlob implements BlobReader {
+  readonly fd = undefined
+  readonly digest: Sha256Digest
+  readonly sizeBytes: number
+  readonly #store: DiskBlobStore
+  readonly #news = new News()
+  readonly #proven: Proven | undefined
+  readonly #options: ArrivingOptions
+  #lastGivenMs = performance.now()
+  #final: BlobReader | undefined
+  #ended: { readonly error: Error | undefined } | undefined
+  #isAbandoned = false
+  #isClosed = false
+
+  constructor(
+    store: DiskBlobStore,
+    { digest, sizeBytes }: Pick<BlobReader, 'digest' | 'sizeBytes'>,
+    arrival: Arrival,
+    options: ArrivingOptions
+  ) {
+    this.digest = digest
+    this.sizeBytes = sizeBytes
+    this.#store = store
+    this.#options = options
+    this.#proven = options.proven?.(this.#news.tell)
+    void arrival.over.then((error) => {
+      this.#ended = { error }
+      this.#news.tell()
+    })
+  }
+
+  /** The whole blob, if it is here within `timeoutMs`. @throws the error that ended the transfer */
+  async whole(timeoutMs: number): Promise<BlobReader | undefined> {
+    const until = performance.now() + timeoutMs
+    for (;;) {
+      this.#news.clear()
+      const whole = await this.#whole()
+      const leftMs = until - performance.now()
+      if (whole !== undefined || leftMs <= 0 || this.#isAbandoned) return whole
+      await this.#news.next(leftMs)
+    }
+  }
+
+  async read(target: Uint8Array, offset: number): Promise<number> {
+    const count = await this.#read(target, offset)
+    this.#lastGivenMs = performance.now()
+    return count
+  }
+
+  async *stream({ start = 0, end = this.sizeBytes } = {}): AsyncGenerator<Uint8Array> {
+    for (let offset = start; offset < end; ) {
+      const chunk = new Uint8Array(Math.min(RESERVE_BYTES, end - offset))
+      const count = await this.read(chunk, offset)
+      offset += count
+      yield chunk.subarray(0, count)
+    }
+  }
+
+  /** Nothing more is read: a read that waits ends with an error. To be closed all the same. */
+  abandon(): void {
+    this.#isAbandoned = true
+    this.#news.tell()
+  }
+
+  async close(): Promise<void> {
+    this.abandon()
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#proven?.close()
+    this.#options.onClose?.()
+    await this.#final?.close()
+  }
+
+  async #read(target: Uint8Array, offset: number): Promise<number> {
+    const { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES } = this.#options
+    for (;;) {
+      this.#news.clear()
+      if (this.#isAbandoned) throw new Error(`the reader of ${this.digest} has gone`)
+      if (this.#final !== undefined) return this.#final.read(target, offset)
+      const proven = (this.#proven?.until(offset, offset + target.length) ?? offset) - offset
+      if (proven <= reserveBytes && (this.#final = await this.#whole()) !== undefined) continue
+      const waitMs = this.#lastGivenMs + trickleMs - performance.now()
+      const length = proven > reserveBytes ? proven - reserveBytes : waitMs <= 0 ? TRICKLE_BYTES : 0
+      const part = target.subarray(0, Math.max(0, Math.min(length, proven, target.length - 1)))
+      const count = part.length === 0 ? 0 : await this.#proven!.read(part, offset)
+      if (count > 0) return count
+      await this.#news.next(waitMs > 0 && proven > 0 ? waitMs : trickleMs)
+    }
+  }
+
+  /** @throws the error that ended the transfer */
+  async #whole(): Promise<BlobReader | undefined> {
+    // read before the store is, since the blob may arrive there in between
+    const ended = this.#ended
+    if ((await this.#store.stat(this.digest)) !== undefined && (await this.#options.mayRead()))
+      return this.#store.open(this.digest)
+    if (ended === undefined) return undefined
+    throw ended.error ?? new Error(`what brings ${this.digest} in is over, and it is not here`)
+  }
+}

@@ -1,0 +1,157 @@
+import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { OnDemandConfig } from '../config/config.ts'
+import { HostShares } from '../http/host-shares.ts'
+import type { Log } from '../log.ts'
+import { ArrivingBlob, type ArrivingOptions } from './arriving-blob.ts'
+import { DayBudget } from './day-budget.ts'
+import { DemandJobs, type Visit } from './demand-jobs.ts'
+import { HostQueue } from './host-queue.ts'
+import { later, type NotNowError, type UpstreamJobs } from './upstream.ts'
+
+/** Limit of clients that wait, or read what is still arriving. Hosts share it. */
+const MAX_WAITING = 256
+/** Listings and small files that are read at once, and what waits for that: they take memory, and time of one thread. */
+const READS = { atOnce: 2, maxWaiting: 64 }
+
+/** The daemon's objects that this uses. */
+export interface DemandDeps {
+  readonly jobs: UpstreamJobs
+  readonly store: DiskBlobStore
+  readonly log: Log
+  /** A monotonic clock; default: the process's. */
+  readonly nowMs?: () => number
+}
+
+/** Who asks. */
+export interface WaitingClient {
+  /** IP address. */
+  readonly host: string
+  /** Aborted when its connection is gone. */
+  readonly gone: AbortSignal
+  /** Whether it has left, or closed its sending side: which of both nobody can say. */
+  sendsNoMore(): boolean
+  /** Cuts its connection. */
+  cut(): void
+}
+
+interface Waiting {
+  readonly client: WaitingClient
+  /** Ends the wait, because another client is to have the place. */
+  readonly end: () => void
+}
+
+/** Figures for the metrics. */
+export interface DemandFigures {
+  readonly jobs: number
+  readonly jobsLimit: number
+  readonly jobsTotal: number
+  readonly dayBytes: number
+  readonly dayBytesLimit: number
+  readonly waiting: number
+  readonly waitingLimit: number
+}
+
+/**
+ * What clients of both mirrors wait for, and cause to be fetched: the places, turns and bytes that they share, whichever way it comes
+ * (spec add.34, add.36). Without a configuration they can follow what the owner fetches, and start nothing.
+ */
+export class Demand {
+  readonly store: DiskBlobStore
+  readonly log: Log
+  readonly nowMs: () => number
+  readonly config: OnDemandConfig | undefined
+  /** Undefined if clients may start nothing. */
+  readonly jobs: DemandJobs | undefined
+  readonly reads: HostQueue
+  readonly #day: DayBudget
+  readonly #waiting = new HostShares<Waiting>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
+
+  constructor({ jobs, store, log, nowMs = () => performance.now() }: DemandDeps, config: OnDemandConfig | undefined) {
+    this.store = store
+    this.log = log
+    this.nowMs = nowMs
+    this.config = config
+    this.#day = new DayBudget(config?.bytesPerDay ?? 0, nowMs)
+    this.reads = new HostQueue(READS, nowMs, () => later('others are being served first', 5))
+    if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.#day, timeoutMs: config.timeoutMs, nowMs })
+  }
+
+  figures(): DemandFigures {
+    return {
+      jobs: this.jobs?.count ?? 0,
+      jobsLimit: this.jobs?.limit ?? 0,
+      jobsTotal: this.jobs?.total ?? 0,
+      dayBytes: this.#day.spentBytes(),
+      dayBytesLimit: this.config?.bytesPerDay ?? 0,
+      waiting: this.#waiting.size,
+      waitingLimit: this.#waiting.limit
+    }
+  }
+
+  /** Whether clients may have something fetched of the repository, or under the name. */
+  allows(name: string): boolean {
+    return this.config?.allows(name) === true
+  }
+
+  /**
+   * A blob that a visit brings in, for one client. One that is here within `waitMs` is read from the store, another one as it
+   * arrives. @throws NotNowError, the error that ended the transfer
+   */
+  async open(
+    blob: Pick<BlobReader, 'digest' | 'sizeBytes'>,
+    visit: Visit,
+    client: WaitingClient,
+    { waitMs, ...options }: Omit<ArrivingOptions, 'onClose'> & { readonly waitMs: number }
+  ): Promise<BlobReader> {
+    let leave: () => void
+    try {
+      leave = this.#enter(client, () => client.cut())
+    } catch (error) {
+      visit.leave()
+      throw error
+    }
+    const onClose = (): void => {
+      leave()
+      visit.leave()
+    }
+    const arriving = new ArrivingBlob(this.store, blob, visit.arrival, { ...options, onClose })
+    const abandon = (): void => arriving.abandon()
+    client.gone.addEventListener('abort', abandon)
+    if (client.gone.aborted) abandon()
+    try {
+      const whole = waitMs > 0 ? await arriving.whole(waitMs) : undefined
+      if (whole === undefined) return arriving
+      await arriving.close()
+      return whole
+    } catch (error) {
+      await arriving.close()
+      throw error
+    }
+  }
+
+  /** A client waits: until `wait` is over, it leaves, or its place is another's. @throws NotNowError */
+  async whileWaiting(client: WaitingClient, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
+    const over = new AbortController()
+    const leave = this.#enter(client, () => over.abort(tooMany()))
+    const onGone = (): void => over.abort(later('the client has gone'))
+    client.gone.addEventListener('abort', onGone)
+    if (client.gone.aborted) onGone()
+    try {
+      await wait(over.signal)
+    } finally {
+      client.gone.removeEventListener('abort', onGone)
+      leave()
+    }
+  }
+
+  /** Takes a place. `end` is called when another client is to have it. @returns gives it back @throws NotNowError */
+  #enter(client: WaitingClient, end: () => void): () => void {
+    const waiting: Waiting = { client, end }
+    const going = this.#waiting.add(client.host, waiting)
+    if (going === waiting) throw tooMany()
+    going?.end()
+    return () => this.#waiting.delete(waiting)
+  }
+}
+
+const tooMany = (): NotNowError => later('as many clients as may be are waiting', 10)

@@ -1,0 +1,188 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { BlobReader } from '@svc/cas'
+import type { Job } from '@svc/client/protocol'
+import { LRUCache } from 'lru-cache'
+import type { Demand, WaitingClient } from './demand.ts'
+import { keptFor, toNotNow, type Visit, type Way } from './demand-jobs.ts'
+import { type LookFor, Lookups } from './lookups.ts'
+import { later, NotNowError, type Upstream, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
+
+/** Some official clients wait only ten seconds for the head of a response. */
+const ANSWER_MS = 8_000
+/** A response from the store waits no longer than this to find out what else the hub has. */
+const BRIEF_MS = 2_000
+/** How long a commit counts as named after a branch or tag named it: a client may read a snapshot for hours while the branch moves on. */
+const NAMED_MS = 12 * 3_600_000
+const MAX_NAMED = 1_000
+/** Limit of small files cached in memory, in total. */
+const MAX_SMALL_BYTES = 64 << 20
+const HUB: Way = { source: 'the hub', isVerifiedLate: true }
+
+/** What a client of the mirror wants to see, from the IP address `host`. */
+export interface Wanted {
+  readonly repo: string
+  /** Undefined: the default branch. */
+  readonly revision: string | undefined
+  /** The commit that it has here, whoever names it. */
+  readonly commitHere?: string | undefined
+  /** When the hub said that this commit is the default branch's. */
+  readonly branch?: LookFor['branch']
+  readonly isBrief: boolean
+  readonly host: string
+}
+
+/** A small file that is read for a client at IP address `host`. */
+interface SmallFile {
+  readonly repo: UpstreamRepo
+  readonly file: UpstreamFile
+  readonly host: string
+}
+
+/**
+ * The way through the hub: what a client of the hub mirror requests and the store lacks (spec add.34). Small files are fetched alone and
+ * into memory only, a large one with its artifact, by an ordinary import. Concurrent requests for the same thing share one fetch.
+ */
+export class HubDemand {
+  readonly #demand: Demand
+  readonly #jobs: NonNullable<Demand['jobs']>
+  readonly #upstream: Upstream
+  readonly #lookups: Lookups
+  readonly #small = new LRUCache<string, Uint8Array, SmallFile>({
+    maxSize: MAX_SMALL_BYTES,
+    sizeCalculation: (bytes) => Math.max(1, bytes.length),
+    // who waits for a file gets it, also when others push it out of the cache
+    ignoreFetchAbort: true,
+    fetchMethod: (key, _stale, { context }) => this.#readSmall(key, context)
+  })
+  readonly #named: LRUCache<string, true>
+
+  /** @param demand with a configuration that lets clients have something fetched */
+  constructor(demand: Demand, upstream: Upstream) {
+    if (demand.jobs === undefined) throw new Error('clients may have nothing fetched')
+    this.#demand = demand
+    this.#jobs = demand.jobs
+    this.#upstream = upstream
+    this.#lookups = new Lookups({ upstream, queue: demand.reads, nowMs: demand.nowMs })
+    this.#named = new LRUCache({ max: MAX_NAMED, ...keptFor(NAMED_MS, demand.nowMs) })
+  }
+
+  /** Number of lookups that contacted the hub. */
+  get lookupsTotal(): number {
+    return this.#lookups.total
+  }
+
+  /** Whether a repository may be fetched at all. */
+  allows(repo: string): boolean {
+    return this.#demand.allows(repo)
+  }
+
+  /**
+   * The upstream repository, or undefined if there is none that may be shared, under the name that was asked for and
+   * under the one that the hub answers with. With `isBrief` a silent or refusing hub is not an error, since there is a
+   * response without it. `host` is the client's IP address.
+   * @throws NotNowError
+   */
+  async look({ repo, revision, commitHere, isBrief, host, branch }: Wanted): Promise<UpstreamRepo | undefined> {
+    if (!this.allows(repo)) return undefined
+    const at = commitHere ?? revision
+    const isNamedOnly = commitHere === undefined && this.#isToBeNamed(repo, revision)
+    const lookFor: LookFor = { repo, revision: at, isNamedOnly, ...(branch !== undefined && { branch }) }
+    try {
+      const time = isBrief ? BRIEF_MS : ANSWER_MS
+      const found = await inTime(this.#lookups.look(lookFor, host), time, 'the hub is being asked')
+      if (found === undefined || !this.allows(found.repo)) return undefined
+      if (commitHere === undefined) this.#named.set(commitKey(repo, found.commit), true)
+      return found
+    } catch (error) {
+      if (isBrief && error instanceof NotNowError) return undefined
+      throw error
+    }
+  }
+
+  #isToBeNamed(repo: string, revision: string | undefined): boolean {
+    if (this.#demand.config?.revisions === 'any' || revision === undefined) return false
+    return !this.#named.has(commitKey(repo, revision))
+  }
+
+  /** The bytes of a small file, for a client at IP address `host`. @throws NotNowError */
+  async small(repo: UpstreamRepo, file: UpstreamFile, host: string): Promise<Uint8Array> {
+    const key = `${repo.repo} ${repo.commit} ${file.name}`
+    const reading = this.#small.forceFetch(key, { context: { repo, file, host } })
+    return inTime(reading, ANSWER_MS, `${file.name} is being fetched`)
+  }
+
+  /**
+   * A large file, for one client. The hub has no proofs of parts of it, so nothing of it is read before the whole is verified; what takes
+   * longer than a client waits for a head is a reader that waits. Whatever the store has under that digest, it is read only when the
+   * hub has given these bytes to strangers. @throws NotNowError
+   */
+  async large(repo: UpstreamRepo, file: UpstreamFile, client: WaitingClient): Promise<BlobReader> {
+    const { sha256: digest, name, sizeBytes } = file
+    if (digest === undefined) throw new Error(`${name} has no SHA-256`)
+    const begunMs = performance.now()
+    const mayRead = async (): Promise<boolean> => this.#upstream.hasBrought(repo, name)
+    if ((await mayRead()) && (await this.#demand.store.stat(digest)) !== undefined)
+      return this.#demand.store.open(digest)
+    const visiting = this.#visit(repo, file, client.host)
+    const visit = await inTime(visiting, ANSWER_MS, `${name} is being looked for`).catch((error: unknown) => {
+      // it goes on without this client, who comes again
+      visiting.then((late) => late.leave()).catch(() => undefined)
+      throw error
+    })
+    const waitMs = Math.max(1, ANSWER_MS - (performance.now() - begunMs))
+    try {
+      return await this.#demand.open({ digest, sizeBytes }, visit, client, { mayRead, waitMs })
+    } catch (error) {
+      throw toNotNow(HUB, error)
+    }
+  }
+
+  async #visit(repo: UpstreamRepo, { name }: UpstreamFile, host: string): Promise<Visit> {
+    const { quant } = await this.#upstream.artifactOf(repo, name).catch((error: unknown) => {
+      throw toNotNow(HUB, error)
+    })
+    const start = async (): Promise<Job> => {
+      const job = await this.#upstream.bring(repo, quant)
+      const { commit } = repo
+      this.#demand.log.info(
+        { job: job.id, repo: repo.repo, commit, quant },
+        'a client of the mirror asked for what is not here'
+      )
+      return job
+    }
+    const missingBytes = (): Promise<number> => this.#upstream.missingBytesOf(repo, quant)
+    return this.#jobs.bring({ key: `${repo.repo} ${repo.commit} ${quant}`, way: HUB, missingBytes, start }, host)
+  }
+
+  #readSmall(key: string, { repo, file, host }: SmallFile): Promise<Uint8Array> {
+    this.#jobs.requireNoFailure(key)
+    return this.#demand.reads.run(host, async () => {
+      const spending = this.#jobs.spend(file.sizeBytes)
+      try {
+        return await this.#upstream.read(repo, file.name)
+      } catch (error) {
+        // whoever sends other bytes than it lists would do so again
+        if ((error as { code?: unknown }).code === 'E_NOT_IMPORTABLE') this.#jobs.fail(key, HUB, error as Error)
+        else spending.giveBack(Infinity)
+        throw toNotNow(HUB, error)
+      }
+    })
+  }
+}
+
+const commitKey = (repo: string, commit: string): string => `${repo.toLowerCase()} ${commit}`
+
+/** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */
+async function inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
+  const over = new AbortController()
+  const tooLate = delay(timeoutMs, undefined, { signal: over.signal, ref: false }).then(
+    () => Promise.reject(later(what)),
+    () => new Promise<never>(() => undefined)
+  )
+  try {
+    return await Promise.race([work, tooLate])
+  } finally {
+    over.abort()
+    work.catch(() => undefined)
+  }
+}

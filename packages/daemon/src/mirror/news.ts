@@ -1,0 +1,30 @@
+/** Not everything that somebody waits for is an event: blobs also come in ways that tell nobody. */
+const LOOK_MS = 500
+
+/** Wakes one who waits. What is told between {@link clear} and {@link next} is not missed. */
+export class News {
+  #isThere = false
+  #wake: () => void = () => undefined
+
+  readonly tell = (): void => {
+    this.#isThere = true
+    this.#wake()
+  }
+
+  /** Before what is waited for is looked at. */
+  clear(): void {
+    this.#isThere = false
+  }
+
+  /** Resolves at the next news, or when it is time to look again, after `timeoutMs` at the latest. */
+  next(timeoutMs: number): Promise<void> {
+    if (this.#isThere) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.min(timeoutMs, LOOK_MS))
+      this.#wake = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}
