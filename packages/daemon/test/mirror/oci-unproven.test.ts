@@ -61,3 +61,26 @@ test('a local import that fails after its weights came in leaves an unfinished a
     expect(await ask(node, asked), asked).toMatchObject({ status: 404 })
   gate.open()
 })
+
+test('a private import of the bytes that a client of the OCI mirror waits for: the client does not get them', {
+  timeout: 60_000
+}, async () => {
+  const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
+  const share = await seed.publish(FILES, 'acme/model')
+  const gate = await gated(share)
+  const node = await importing(gate, share, {})
+  gate.open((path) => !path.endsWith('.gguf'))
+  expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 200 })
+  const { promise: head, resolve } = Promise.withResolvers<number>()
+  const pull = ask(node, `blobs/${digest}`, { onHead: resolve })
+  expect(await head).toBe(200)
+
+  const path = join(node.folder, WEIGHTS)
+  writeFileSync(path, FILES[WEIGHTS]!)
+  const kept = await node.client.importLocal({ paths: [path], as: 'me/kept', private: true })
+  expect(await node.client.waitJob(kept, { intervalMs: 1 })).toMatchObject({ state: 'done' })
+  const [job] = (await node.client.jobs()).filter(({ kind }) => kind === 'import-bt')
+  await node.client.cancelJob(job!.id)
+  const { isCut, body } = await pull
+  expect([isCut, body.length]).toEqual([true, 0])
+})
