@@ -148,7 +148,7 @@ async function imports(): Promise<readonly { readonly state: string; readonly by
 const importsOf = async (): Promise<number> => (await imports()).length
 /** Of those under way. */
 const bytesOfImports = async (): Promise<number> =>
-  (await imports()).reduce((sum, { state, bytesDone = 0 }) => (state === 'running' ? sum + bytesDone : sum), 0)
+  (await imports()).reduce((sum, { state, bytesDone = 0 }) => (state === 'fetching' ? sum + bytesDone : sum), 0)
 const repo = (name: string) => ({ type: 'model' as const, name })
 const at = () => ({ hubUrl: `http://${address}` })
 

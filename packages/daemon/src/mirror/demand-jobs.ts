@@ -1,8 +1,8 @@
 import type { Job } from '@svc/client/protocol'
 import { LRUCache } from 'lru-cache'
 import { HostShares } from '../http/host-shares.ts'
-import type { DayBudget, Spending } from './day-budget.ts'
 import type { Arrival } from './arriving-blob.ts'
+import type { DayBudget, Spending } from './day-budget.ts'
 import { HostUse } from './host-use.ts'
 import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
 

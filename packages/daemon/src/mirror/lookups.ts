@@ -81,12 +81,7 @@ export class Lookups {
         return undefined
       }
       const [status, wait] = code === 'E_RATE_LIMITED' ? ([429, 30] as const) : ([503, 10] as const)
-      const notNow = new NotNowError(
-        status,
-        'E_SOURCE_UNAVAILABLE',
-        `the hub cannot be asked now: ${message}`,
-        wait
-      )
+      const notNow = new NotNowError(status, 'E_SOURCE_UNAVAILABLE', `the hub cannot be asked now: ${message}`, wait)
       this.#absent.set(key, notNow, { ttl: UNAVAILABLE_MS })
       throw notNow
     }

@@ -321,8 +321,10 @@ function isMeant(each: Coming, all: readonly Coming[], wanted: string, isBlob: b
   return all.every((other) => other === each || (each.isNamed && !other.isNamed))
 }
 
-const isTaken = (members: readonly PublishedMember[], { quant, manifest }: Pick<Coming, 'quant' | 'manifest'>): boolean =>
-  members.some((member) => member.quant === quant && member.manifest !== manifest)
+const isTaken = (
+  members: readonly PublishedMember[],
+  { quant, manifest }: Pick<Coming, 'quant' | 'manifest'>
+): boolean => members.some((member) => member.quant === quant && member.manifest !== manifest)
 
 /** Results in the order of their arrival; an error is thrown only after those of all others. */
 async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGenerator<T> {

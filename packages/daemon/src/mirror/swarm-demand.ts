@@ -18,12 +18,7 @@ export interface FillSource {
   /** Starts to fetch what is missing of an artifact. */
   fetchRest(manifestDigest: Sha256Digest): Promise<Job>
   /** Says which blobs are waited for: they are fetched first. What is proven is of the first of them, read from `offset` on. */
-  reading(
-    manifestDigest: Sha256Digest,
-    digests: readonly Sha256Digest[],
-    onNews: () => void,
-    offset?: number
-  ): Proven
+  reading(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset?: number): Proven
 }
 
 /** The daemon's objects that this uses. */
@@ -170,8 +165,7 @@ export class SwarmDemand {
         // read before the store is, since the blobs may arrive there in between
         const end = ended
         if ((await this.#missing(files)).length === 0) return
-        if (end !== undefined)
-          throw toNotNow(SWARM, end.error ?? new Error('it is over, and not everything is here'))
+        if (end !== undefined) throw toNotNow(SWARM, end.error ?? new Error('it is over, and not everything is here'))
         over.throwIfAborted()
         const leftMs = until - performance.now()
         if (leftMs <= 0) throw later('the model is being fetched')

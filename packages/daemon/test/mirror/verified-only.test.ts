@@ -29,10 +29,14 @@ async function liar(behind?: string): Promise<Liar> {
   const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
   const server = createServer((asked, response) => {
     if (!asked.url!.endsWith('/x') && !asked.url!.endsWith(`/blobs/${digest}`)) {
-      const onward = request(`${behind}${asked.url}`, { method: asked.method, headers: { accept: '*/*' } }, (answer) => {
-        response.writeHead(answer.statusCode!, answer.headers)
-        answer.pipe(response)
-      })
+      const onward = request(
+        `${behind}${asked.url}`,
+        { method: asked.method, headers: { accept: '*/*' } },
+        (answer) => {
+          response.writeHead(answer.statusCode!, answer.headers)
+          answer.pipe(response)
+        }
+      )
       return void onward.on('error', () => response.destroy()).end()
     }
     const [, first = '0', last = `${RIGHT.length - 1}`] = /bytes=(\d+)-(\d*)/.exec(asked.headers.range ?? '') ?? []
@@ -101,26 +105,26 @@ test('a hub that sends wrong bytes: a client of its mirror on demand sees none o
   expect(Buffer.concat(seen).equals(RIGHT.subarray(0, Buffer.concat(seen).length))).toBe(true)
 })
 
-test.each([
-  'hub',
-  'registry'
-] as const)('a %s that sends wrong bytes of a lost blob: a client of the OCI mirror that pulls it meanwhile gets the right ones', async (kind) => {
-  const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
-  const share = await seed.publish({ [WEIGHTS]: RIGHT, 'config.json': '{"model_type":"llama"}' }, 'acme/model')
-  const hub = await lyingHub()
-  const registry = await liar(`http://${addressOf(seed)}`)
-  const node = await startNode({ oci_addr: '127.0.0.1:0' }, hub.endpoint)
-  expect(await node.importBt(pinned(share, { as: 'acme/model' }))).toMatchObject({ state: 'done' })
-  unlinkSync(node.blobPath(digest))
-  const { host } = new URL(registry.url)
-  if (kind === 'hub') await node.client.importHf({ repo: 'Acme/Model', as: 'me/other' })
-  else await node.client.importOci({ image: `${host}/acme/model:q8_0`, plainHttp: true, as: 'me/other' })
-  await wrote(node, kind === 'hub' ? 'import-hf' : 'import-oci')
-  const { promise: head, resolve } = Promise.withResolvers<number>()
-  const pull = ask(node, `blobs/${digest}`, { onHead: resolve })
-  expect(await head).toBe(200)
-  hub.goOn()
-  registry.goOn()
-  const { body, isCut } = await pull
-  expect([isCut, body.equals(RIGHT)]).toEqual([false, true])
-})
+test.each(['hub', 'registry'] as const)(
+  'a %s that sends wrong bytes of a lost blob: a client of the OCI mirror that pulls it meanwhile gets the right ones',
+  async (kind) => {
+    const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
+    const share = await seed.publish({ [WEIGHTS]: RIGHT, 'config.json': '{"model_type":"llama"}' }, 'acme/model')
+    const hub = await lyingHub()
+    const registry = await liar(`http://${addressOf(seed)}`)
+    const node = await startNode({ oci_addr: '127.0.0.1:0' }, hub.endpoint)
+    expect(await node.importBt(pinned(share, { as: 'acme/model' }))).toMatchObject({ state: 'done' })
+    unlinkSync(node.blobPath(digest))
+    const { host } = new URL(registry.url)
+    if (kind === 'hub') await node.client.importHf({ repo: 'Acme/Model', as: 'me/other' })
+    else await node.client.importOci({ image: `${host}/acme/model:q8_0`, plainHttp: true, as: 'me/other' })
+    await wrote(node, kind === 'hub' ? 'import-hf' : 'import-oci')
+    const { promise: head, resolve } = Promise.withResolvers<number>()
+    const pull = ask(node, `blobs/${digest}`, { onHead: resolve })
+    expect(await head).toBe(200)
+    hub.goOn()
+    registry.goOn()
+    const { body, isCut } = await pull
+    expect([isCut, body.equals(RIGHT)]).toEqual([false, true])
+  }
+)
