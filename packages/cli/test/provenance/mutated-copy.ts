@@ -26,6 +26,8 @@ export interface Mutation {
   readonly replace: string
   /** The test that fails without it, where random histories meet it too seldom, or never: it takes something else to happen meanwhile. */
   readonly caughtBy?: DirectTest
+  /** The random history that leaks without it. */
+  readonly seed?: number
 }
 
 /** A test file from the root of the repository, and perhaps a part of a test's name. */
@@ -48,20 +50,26 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     cpSync(join(from, 'package.json'), join(to, 'package.json'))
     linkModules(copy, join(from, 'node_modules'), join(to, 'node_modules'))
   }
-  const test = 'packages/cli/test/provenance'
-  cpSync(join(ROOT, test), join(copy, test), { recursive: true })
-  cpSync(join(ROOT, 'packages/daemon/test'), join(copy, 'packages/daemon/test'), { recursive: true })
-  for (const name of ['package.json', 'vitest.config.ts', 'test/put-back.ts', 'scripts/skipped-reporter.ts'])
+  for (const test of ['packages/cli/test', 'packages/daemon/test'])
+    cpSync(join(ROOT, test), join(copy, test), { recursive: true })
+  for (const name of [
+    'package.json',
+    'vitest.config.ts',
+    'vitest.slow.config.ts',
+    'test/put-back.ts',
+    'scripts/skipped-reporter.ts'
+  ])
     cpSync(join(ROOT, name), join(copy, name))
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   for (const mutation of mutations) mutate(join(copy, mutation.file), mutation)
-  return join(copy, test, 'main.ts')
+  return join(copy, 'packages/cli/test/provenance/main.ts')
 }
 
 /** Runs a test of a copy. @returns what failed of it, by name. @throws Error where it did not run */
 export async function failuresIn(copy: string, { file, name }: DirectTest): Promise<readonly string[]> {
   const report = join(copy, `report-${file.replaceAll('/', '-')}.json`)
-  const words = ['run', file, '--reporter=json', `--outputFile=${report}`, '--testTimeout=30000']
+  const config = file.endsWith('.slow.ts') ? ['--config', 'vitest.slow.config.ts'] : []
+  const words = ['run', file, ...config, '--reporter=json', `--outputFile=${report}`, '--testTimeout=30000']
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
   const child = spawn(process.execPath, [vitest, ...words, ...(name === undefined ? [] : ['-t', name])], {
     cwd: copy,

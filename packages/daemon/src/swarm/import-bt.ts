@@ -12,7 +12,6 @@ import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
 import { configQuant } from '../library/config-quant.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
-import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
@@ -115,7 +114,6 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
 
 /** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext {
-  readonly holdings: Pick<Holdings, 'unprovenOf'>
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
 }
@@ -123,8 +121,6 @@ export interface ImportBtContext extends CommitContext {
 export interface ImportBtDeps {
   readonly context: ImportBtContext
   readonly reading: WebseedReading
-  /** Whether reading there requires a key. */
-  readonly isSigned: (webseed: string) => boolean
   readonly manifestFromPeers: (
     request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
     context: Pick<PeerManifestContext, 'signal' | 'onProgress' | 'onLie'>
@@ -165,8 +161,6 @@ class BtImport {
   readonly #deps: ImportBtDeps
   readonly #job: JobContext
   readonly #warnings: string[] = []
-  /** Files whose bytes were here by another way. */
-  #unproven: readonly string[] = []
   readonly #documents: WebseedDocuments
 
   constructor(request: PinnedImport, deps: ImportBtDeps, job: JobContext) {
@@ -190,7 +184,6 @@ class BtImport {
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
     // from here on ensure can continue it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
-    this.#unproven = await this.#deps.context.holdings.unprovenOf(pin)
     await artifacts.record(this.#state())
     if (layers !== undefined) await this.#record(torrent, layers)
     const unwanted = new AbortController()
@@ -297,14 +290,13 @@ class BtImport {
     }
   }
 
-  /** What requires a key is not for everybody (spec add.33). */
+  /** What requires a key is not for everybody (spec add.33); of files that require one their first request says so. */
   get #provenance(): Provenance {
-    const signed =
-      this.#documents.isSigned || this.#request.hints.webseeds.some((webseed) => this.#deps.isSigned(webseed))
-    const facts: Provenance = signed ? { access: 'restricted', by: 'webseed-key' } : { access: 'public' }
+    const facts: Provenance = this.#documents.isSigned
+      ? { access: 'restricted', by: 'webseed-key' }
+      : { access: 'public' }
     const marked = this.#documents.markedBy !== undefined ? { marked: true as const } : {}
-    const unproven = this.#unproven.length === 0 ? {} : { unproven: this.#unproven }
-    return withMark({ ...facts, ...marked, ...unproven }, this.#request.private)
+    return withMark({ ...facts, ...marked }, this.#request.private)
   }
 
   /** A web server may say so by habit: its owner is told, and how to give the model to others all the same. */

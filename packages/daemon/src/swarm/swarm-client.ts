@@ -13,6 +13,7 @@ import { importTarget } from '../import/target.ts'
 import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
+import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
@@ -42,6 +43,7 @@ export interface SwarmClientDeps extends ImportBtContext, Omit<EnsureDeps, 'fill
   readonly log: Log
   readonly clock: Clock
   readonly needed: Pick<Needed, 'isGiven'>
+  readonly holdings: Pick<Holdings, 'unprovenOf'>
   /** Counts the webseed listener's traffic. */
   readonly listeners?: Listeners
 }
@@ -175,7 +177,6 @@ export class SwarmClient {
     return startImportBt(request, {
       context: this.#context,
       reading: { web: this.#web, keys: this.#keys },
-      isSigned: (webseed) => this.#keys.covers(webseed),
       isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine can join a swarm only once

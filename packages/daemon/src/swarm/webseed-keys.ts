@@ -33,14 +33,6 @@ export class WebseedKeys {
     this.#clock = clock
   }
 
-  /** Whether requests below a URL are signed. */
-  covers(url: string): boolean {
-    const parsed = URL.parse(url)
-    if (parsed === null) return false
-    if (!parsed.pathname.endsWith('/')) parsed.pathname += '/'
-    return this.#configOf(parsed) !== undefined
-  }
-
   /**
    * The headers that sign a GET; undefined if the address has no key.
    * @throws Error that reveals nothing about this machine: it becomes a warning of the job

@@ -39,6 +39,22 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
+test('the hub’s word that everybody may have it counts where nobody could say', async () => {
+  const of = (access: 'unknown' | 'restricted'): ArtifactImport => ({
+    manifestDigest,
+    source: { kind: 'hf', repo: 'Org/Name', revision: 'c'.repeat(40) },
+    provenance: { access },
+    hints: none
+  })
+  await artifacts.record(of('restricted'))
+  await artifacts.confirmPublic(manifestDigest)
+  expect(await artifacts.read(manifestDigest)).toMatchObject({ provenance: { access: 'restricted' } })
+  await artifacts.forget(manifestDigest)
+  await artifacts.record(of('unknown'))
+  await artifacts.confirmPublic(manifestDigest)
+  expect(await artifacts.read(manifestDigest)).toMatchObject({ provenance: { access: 'public' } })
+})
+
 test('a later import decides whether access was needed, and keeps the data for a BitTorrent v1 swarm', async () => {
   const bittorrentV1 = { infohash: 'd'.repeat(40) }
   await artifacts.record({

@@ -123,7 +123,7 @@ test('says of thousands what it says of one: absent, complete, private, damaged;
     provenance: { access: 'own' },
     hints: EMPTY
   } as const
-  await deps.artifacts.record({ ...state, provenance: { access: 'own', decision: decided('private') } })
+  await deps.artifacts.record({ ...state, provenance: { access: 'restricted', decision: decided('private') } })
   const gone = random('gone')
   // sorted behind the many, so that folders have been read by then
   const { digest } = await seal(
@@ -142,7 +142,7 @@ test('says of thousands what it says of one: absent, complete, private, damaged;
   const inventory = await list()
   expect(inventory.namespaces.slice(0, REPOSITORIES)).toEqual(entries)
   expect(membersOf(inventory, 'z')).toEqual([
-    expect.objectContaining({ quant: 'bf16', manifest, sizeBytes, complete: true, private: true }),
+    expect.objectContaining({ quant: 'bf16', manifest, sizeBytes, complete: true, private: true, restricted: true }),
     { ...absentMember('q8_0', gone), damaged: true }
   ])
   const rest = inventory.namespaces.slice(REPOSITORIES + 1)

@@ -38,6 +38,30 @@ test('a private import of bytes that an unfinished artifact names: its mirror de
   expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 200 })
 })
 
+test('whoever waits for a description hears of nothing whose bytes came privately meanwhile', {
+  timeout: 60_000
+}, async () => {
+  const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
+  const share = await seed.publish(FILES, 'acme/model')
+  const gate = await gated(share)
+  const node = await importing(gate, share, { on_demand: true })
+  const { holdings } = node.running.context
+  const asked = Promise.withResolvers<void>()
+  const unprovenNow = holdings.unprovenNow.bind(holdings)
+  holdings.unprovenNow = (manifest) => {
+    asked.resolve()
+    return unprovenNow(manifest)
+  }
+  const answer = ask(node, 'manifests/q8_0')
+  await asked.promise
+  const path = join(node.folder, WEIGHTS)
+  writeFileSync(path, FILES[WEIGHTS]!)
+  const kept = await node.client.importLocal({ paths: [path], as: 'me/kept', private: true })
+  expect(await node.client.waitJob(kept, { intervalMs: 1 })).toMatchObject({ state: 'done' })
+  gate.open((each) => !each.endsWith('.gguf'))
+  expect(await answer).toMatchObject({ status: 404 })
+})
+
 test('a local import that fails after its weights came in leaves an unfinished artifact that names them nothing to show', {
   timeout: 60_000
 }, async () => {

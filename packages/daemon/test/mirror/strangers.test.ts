@@ -214,6 +214,43 @@ test('a redirect leads to no repository that may not be fetched, or that is kept
   expect(await it.names()).toEqual(['now/m:q4_k_m'])
 })
 
+test('what is kept private is not looked for by the name that it had when it came', async () => {
+  const it = await world()
+  it.hub.commit({ id: 'Old/N', files: [Q4, Q8].map((path, i) => ({ path, content: gguf(i) })) })
+  expect(await it.importHf({ repo: 'Old/N', quants: ['q4_k_m'], private: true })).toBe('done')
+  it.hub.rename('Old/N', 'Now/N')
+  expect((await it.ask(`/Old/N/resolve/main/${Q8}`)).status).toBe(404)
+  expect(it.hub.bytesSent.get(Q8)).toBeUndefined()
+})
+
+test('a file that comes for a stranger is not given when its repository is private by the time that it is here', async () => {
+  const it = await world()
+  it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
+  expect(await it.importHf({ repo: 'Acme/M' })).toBe('done')
+  const config = Buffer.from('{"model_type":"llama"}')
+  const later = it.hub.commit({
+    id: 'Acme/M',
+    files: [
+      { path: Q8, content: gguf(2) },
+      { path: 'config.json', content: config }
+    ]
+  })
+  const asked = Promise.withResolvers<void>()
+  let isKept = false
+  it.hub.setFaults(({ path }) => {
+    if (path !== 'config.json' || isKept) return undefined
+    asked.resolve()
+    return { kind: 'status', status: 503 }
+  })
+  const answer = it.ask(`/Acme/M/resolve/${later}/config.json`)
+  await asked.promise
+  await it.daemon.call('PUT', '/v1/private', { body: { ref: 'svc:///acme/m:q4_k_m', private: true } })
+  isKept = true
+  const { status, body } = await answer
+  expect(body.includes(config)).toBe(false)
+  expect(status).toBe(404)
+})
+
 test('one host that asks for four models holds up neither another host nor the owner', async () => {
   const it = await world()
   const slow = [1, 2, 3, 4].map((i) => `slow${i}-q8_0.gguf`)

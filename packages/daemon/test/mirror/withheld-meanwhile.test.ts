@@ -129,6 +129,19 @@ test('a tag is not listed when its model is private by the time that the others 
   expect(JSON.parse((await asked).text).tags).toEqual(['q8_0'])
 })
 
+test('a small blob is not given when its model is private by the time that the others were looked at', async () => {
+  const it = await mirrors()
+  const { config } = JSON.parse((await it.ask('oci', manifest)).text)
+  const path = `/v2/acme/m/blobs/${config.digest}`
+  expect((await it.ask('oci', path)).status).toBe(200)
+  const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 2)
+  const asked = it.ask('oci', path)
+  await isReached
+  await makePrivate(it, 'q4_0')
+  letGo()
+  expect((await asked).status).toBe(404)
+})
+
 test('a verdict that is read while its record is written is read again', async () => {
   const it = await mirrors()
   expect((await it.ask('oci', manifest)).status).toBe(200)
@@ -153,4 +166,8 @@ test('nothing is laid out for a name whose models are private, and none that is 
   for (const path of [manifest, `/v2/acme/m/blobs/${it.digests[0]}`, '/v2/acme/m/tags/list'])
     expect((await it.ask('oci', path)).status).toBe(404)
   expect(views).toBe(0)
+  // and what is given again is there again
+  const body = { ref: 'svc:///acme/m:q4_0', private: false }
+  expect((await it.daemon.call('PUT', '/v1/private', { body })).status).toBe(200)
+  expect((await it.ask('oci', manifest)).status).toBe(200)
 })

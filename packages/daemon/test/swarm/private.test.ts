@@ -142,6 +142,14 @@ test('a private import is not announced while it looks for a peer with the manif
   const body = { ...pinned(share, { trackers, webseeds: [], peers: ['127.0.0.1:9'] }), manifestFromPeers: true }
   const node = await Node.start({ swarm: { fill_timeout: 1 } })
   expect(await node.importBt({ ...body, private: true })).toMatchObject({ state: 'failed' })
+  // nor one of what is known here as withheld
+  await node.running.context.artifacts.record({
+    manifestDigest: share.manifestDigest as Sha256Digest,
+    source: { kind: 'hf', repo: 'org/gated', revision: 'a'.repeat(40) },
+    provenance: { access: 'restricted', by: 'hub-token' },
+    hints: { trackers: [], webseeds: [], peers: [] }
+  })
+  expect(await node.importBt(body)).toMatchObject({ state: 'failed' })
   expect(announces).toEqual([])
   const open = await Node.start()
   const { id } = await open.client.importBt(body)

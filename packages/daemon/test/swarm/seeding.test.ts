@@ -277,6 +277,19 @@ async function whilePassing<T>(clock: VirtualClock, work: Promise<T>): Promise<{
   return { result: await work, seconds: (clock.monotonic() - begun) / 1000 }
 }
 
+test('what is made private when its fetch is over does not go on as a seed', async () => {
+  const source = await Node.start()
+  const share = await source.publish(small(13))
+  const { node, isAsked, letGo } = await stoppedJoin(1)
+  const job = await node.client.importBt(pinned(share))
+  await isAsked
+  await node.client.setPrivate({ ref: refOf(share.manifestDigest), private: true })
+  letGo()
+  expect(await node.done(job)).toMatchObject({ state: 'done' })
+  expect(await node.share(share.manifestDigest)).toMatchObject({ announced: false })
+  expect((await node.client.status()).swarm).toMatchObject({ seeding: 0 })
+})
+
 test('upload_limit holds', async () => {
   const limit = 2 * MIB
   const clock = new VirtualClock()

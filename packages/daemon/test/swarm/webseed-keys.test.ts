@@ -10,7 +10,7 @@ import { ConfigError } from '../../src/errors.ts'
 import { WebseedKeys } from '../../src/swarm/webseed-keys.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
-import { Node, pinned } from './nodes.ts'
+import { Node, pinned, weights } from './nodes.ts'
 
 const KEY = 'aws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = hush/hush+hush\n'
 const ENV = { AWS_ACCESS_KEY_ID: 'AKIAENV', AWS_SECRET_ACCESS_KEY: 'quiet' }
@@ -24,8 +24,6 @@ describe('who gets a signature', () => {
 
   test('what lies below the address of the table', async () => {
     expect(await authorization(keys, 'https://s3.example/models/public/svc-sha256-0/x')).toContain('AKIAENV')
-    expect(keys.covers('https://s3.example/models/public')).toBe(true)
-    expect(keys.covers('https://s3.example/models/public/deeper/')).toBe(true)
   })
 
   test.each([
@@ -162,6 +160,25 @@ describe('a private bucket', () => {
     expect((await node.client.models()).namespaces[0]!.members[0]).toMatchObject({ restricted: true })
     const told = JSON.stringify([job, await node.client.status()])
     for (const secret of ['AKIAEXAMPLE', 'hush']) expect(told).not.toContain(secret)
+  })
+
+  test('a description that came with a key is held back, though all that it names was here', async () => {
+    const seed = await Node.start()
+    const files = { 'model-q8_0.gguf': weights(100_000, 81), 'config.json': '{"model_type":"llama"}' }
+    const share = await seed.publish({ ...files, LICENSE: 'Do as you like.' })
+    const bucket = await startWebseed(await contentOf(share))
+    await seed.stop()
+    const file = join(temporaryFolder(), 'keys')
+    writeFileSync(file, `[default]\n${KEY}`, { mode: 0o600 })
+    const swarm = { dht: false, peer_addr: '127.0.0.1:0' }
+    const node = await Node.start({
+      more: { fileConfig: { swarm, webseed: { [bucket.url]: { credentials_file: file } } } }
+    })
+    await node.importFiles(files, 'me/own')
+    expect(await node.importBt(pinned(share, { webseeds: [bucket.url], peers: [] }))).toMatchObject({ state: 'done' })
+    expect(bucket.requests.filter((path) => kindOf(path) === 'file')).toEqual([])
+    const { provenance } = (await node.running.context.artifacts.read(share.manifestDigest as Sha256Digest))!
+    expect(provenance).toMatchObject({ access: 'restricted', by: 'webseed-key' })
   })
 
   test('without a key, or with a clock that is wrong, says which', async () => {

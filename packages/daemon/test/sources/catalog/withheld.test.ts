@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '@svc/client'
+import { digestFromHex } from '@svc/ref'
 import { haveLibtorrent } from '@svc/testkit/v1-peer'
 import { describe, expect, test } from 'vitest'
 import {
@@ -17,6 +18,7 @@ import {
   portOf,
   pull,
   REPO,
+  sha256,
   start,
   weights
 } from './catalog-fixture.ts'
@@ -64,6 +66,20 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
       : client.importBt({ ...pinned, private: true }))
     expect(await finished(client, again)).toMatchObject({ state: 'done', result: { manifests: result!.manifests } })
     await expect.poll(() => infohashes(client)).toEqual([])
+  })
+
+  test('bytes that an interrupted import of another repository left are not the catalog’s', async () => {
+    const { seed, files } = await listed({ [GGUF]: weights(300_000) })
+    const { client, daemon, store } = await start()
+    const content = files.get(GGUF)!
+    const digest = digestFromHex(sha256(content))
+    await daemon.context.holdings.arrivals.begin(digest, 'hf:other/model', { isEmpty: true })
+    const partial = await store.partial({ key: digest, sizeBytes: content.length, digest })
+    await partial.write(0, content.subarray(0, 65_536))
+    await partial.release()
+    expect((await pull(client, { peers: [seed.address] })).state).toBe('done')
+    expect(await client.why(REF)).toMatchObject({ unproven: [GGUF] })
+    expect(await infohashes(client)).toEqual([])
   })
 
   test.each(['nobody keeps', 'is imported as private', 'has bytes of what its owner keeps'] as const)(

@@ -1,0 +1,415 @@
+// One file, as it is one list: each place of the product that asks who may have what.
+import type { DirectTest, Mutation } from './mutated-copy.ts'
+
+const DAEMON = 'packages/daemon/test'
+const testOf = (file: string, name?: string): DirectTest => ({ file, ...(name !== undefined && { name }) })
+const ROADS = (name: string): DirectTest => testOf('packages/cli/test/provenance/roads.test.ts', name)
+const PROOF = (name: string): DirectTest => testOf(`${DAEMON}/sources/hub/proof.test.ts`, name)
+const PRIVATE = (name: string): DirectTest => testOf(`${DAEMON}/swarm/private.test.ts`, name)
+const SEEDING = (name: string): DirectTest => testOf(`${DAEMON}/swarm/seeding.test.ts`, name)
+const MEANWHILE = (name: string): DirectTest => testOf(`${DAEMON}/mirror/withheld-meanwhile.test.ts`, name)
+const STRANGERS = (name: string): DirectTest => testOf(`${DAEMON}/mirror/strangers.test.ts`, name)
+const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.test.ts`, name)
+const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'held back')
+const UNPROVEN = testOf(`${DAEMON}/mirror/oci-unproven.test.ts`)
+const ARTIFACTS = testOf(`${DAEMON}/library/artifacts.test.ts`)
+const MODELS = testOf(`${DAEMON}/library/models.test.ts`, 'says of thousands')
+
+/** The test that finds it, what the check is for, its text, and what stands there without it. */
+type Row = readonly [caughtBy: DirectTest, what: string, find: string, replace: string]
+
+const of = (file: string, rows: readonly Row[]): Mutation[] =>
+  rows.map(([caughtBy, what, find, replace]) => ({
+    file: `packages/daemon/src/${file}`,
+    what,
+    find,
+    replace,
+    caughtBy
+  }))
+
+const LIBRARY = [
+  ...of('import/importer.ts', [
+    [
+      PRIVATE('a private import is announced neither'),
+      'an import is marked before its artifacts are recorded',
+      'withMark(await source.provenance(), wishes.private)',
+      'await source.provenance()'
+    ],
+    [
+      ROADS('by an archive'),
+      'the result of an import says what is withheld',
+      'const notice = withheldNotice(',
+      'const notice = ((..._: unknown[]) => undefined as string | undefined)('
+    ]
+  ]),
+  ...of('import/proof.ts', [
+    [
+      PROOF('given-only'),
+      'given-only asks who has bytes that are here',
+      `const isOurs = isBlob
+      ? (await this.#holdings.proven([digest], this.#source)).has(digest)
+      : this.#store.partialBytes(digest) === 0 ||
+        (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))`,
+      'const isOurs = isBlob || !isBlob'
+    ],
+    [
+      PROOF('what an interrupted import'),
+      'a partial blob of another source is not this one’s',
+      'if (!(await arrivals.isAlone(digest, this.#key, { isBlob: false }))) this.took',
+      'if (Date.now() < 0) this.took'
+    ],
+    [
+      PROOF('weights from disk'),
+      'own files inherit what they are here through',
+      "facts.access === 'own' ? await this.#holdings.inherited(weights) : undefined",
+      'undefined as undefined | Map<Sha256Digest, Provenance>'
+    ]
+  ]),
+  ...of('library/artifacts.ts', [
+    [
+      KEYS,
+      'a key that was used counts',
+      `const now: Provenance = { access: 'restricted', by: 'webseed-key' }
+      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })`,
+      'const { provenance } = before'
+    ],
+    [
+      UNPROVEN,
+      'bytes of a pinned import that came by another way count',
+      `const now: Provenance = { access: 'public', unproven }
+      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })`,
+      'const { provenance } = before'
+    ],
+    [
+      ARTIFACTS,
+      'what was known of an artifact counts at its next import',
+      'mergedProvenance(known, state.provenance, { isPinned, wasComplete })',
+      'state.provenance'
+    ],
+    [
+      MEANWHILE('nothing is laid out'),
+      'mirrors look again when an artifact is given again',
+      ' || !sameStanding(a, b)',
+      ''
+    ],
+    [
+      ARTIFACTS,
+      'the hub’s word counts only where nobody could say',
+      "if (before?.provenance.access !== 'unknown') return",
+      'if (before === undefined) return'
+    ]
+  ]),
+  ...of('library/holdings.ts', [
+    [
+      UNPROVEN,
+      'a door hears what an unfinished artifact has by another way',
+      'const asked = this.unprovenOf(manifestDigest)',
+      'const asked = Promise.resolve<readonly string[]>([])'
+    ],
+    [
+      PROOF('a listing that names the digest of a private file'),
+      'only what is given vouches for bytes',
+      "const isGiven = (state: Holder): boolean => verdictOf(state, 'export').given",
+      'const isGiven = (state: Holder): boolean => state !== undefined'
+    ]
+  ]),
+  ...of('library/members.ts', [
+    [
+      MODELS,
+      'the list says what is private',
+      '(state !== undefined && isPrivate(state)),',
+      '(state !== undefined && Date.now() < 0),'
+    ],
+    [
+      MODELS,
+      'the list says what is restricted',
+      '(state !== undefined && isRestricted(state)))',
+      '(state !== undefined && Date.now() < 0))'
+    ],
+    [
+      MODELS,
+      'the list says what is withheld',
+      "const verdict = verdictOf(state, 'export')",
+      "const verdict = verdictOf({ provenance: { access: 'own' } }, 'export')"
+    ]
+  ]),
+  ...of('library/provenance.ts', [
+    [
+      PRIVATE('a private import is announced neither'),
+      'what is withheld is held back from the swarm',
+      "const verdict = verdictOf(state, 'swarm', config)",
+      'const verdict: Verdict = GIVEN'
+    ],
+    [
+      ROADS('by a webseed'),
+      'a notice names what is withheld',
+      "const verdict = verdictOf(state, 'export')",
+      'const verdict: Verdict = GIVEN'
+    ]
+  ])
+]
+
+const MIRRORS = [
+  ...of('mirror/hub-mirror.ts', [
+    [
+      MEANWHILE('a file is not given'),
+      'the hub’s mirror asks when a file is open',
+      'const mayGive = (): Promise<boolean> => this.#mayGive(repo, found)',
+      'const mayGive = async (): Promise<boolean> => true'
+    ],
+    [
+      MEANWHILE('is not answered when'),
+      'the hub’s mirror asks before it sends a document',
+      'if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)',
+      ''
+    ],
+    [
+      STRANGERS('a file that comes for a stranger'),
+      'what comes from the hub is asked about last',
+      'if (upstream !== undefined && ((await this.#withholds(repo)) || (await this.#withholds(upstream.repo))))',
+      'if (Date.now() < 0)'
+    ],
+    [
+      STRANGERS('is not looked for by the name'),
+      'what is withheld is not looked for by the name that was asked for',
+      'if (onDemand?.allows(repo) !== true || (await this.#withholds(repo))) return here',
+      'if (onDemand?.allows(repo) !== true) return here'
+    ]
+  ]),
+  ...of('mirror/oci-mirror.ts', [
+    [
+      MEANWHILE('is not answered when'),
+      'the OCI mirror asks before it sends a manifest',
+      'if (!(await this.#mayGive(artifact))) continue',
+      ''
+    ],
+    [
+      MEANWHILE('a file is not given'),
+      'the OCI mirror asks when a file is open',
+      'const mayGive = (): Promise<boolean> => this.#mayGive(artifact)',
+      'const mayGive = async (): Promise<boolean> => true'
+    ],
+    [
+      MEANWHILE('a small blob is not given'),
+      'the OCI mirror asks before it sends a small blob',
+      'if (!(await mayGive())) continue',
+      ''
+    ],
+    [
+      UNPROVEN,
+      'who waited for a description is asked about again',
+      'if (!(await this.#published.shows(name, manifest))) return undefined',
+      ''
+    ]
+  ]),
+  ...of('mirror/on-demand.ts', [
+    [
+      STRANGERS('a private file is not given'),
+      'the store has nothing for strangers but what the hub gave them',
+      'const isHere = mayRead() && (await store',
+      'const isHere = (await store'
+    ]
+  ]),
+  ...of('mirror/published.ts', [
+    [
+      UNPROVEN,
+      'what is to come is asked about at each request',
+      'const unproven = isComing ? await holdings.unprovenNow(manifest) : []',
+      'const unproven: string[] = []'
+    ],
+    [
+      UNPROVEN,
+      'what is to come is shown as far as it is given',
+      "return verdictOf({ provenance }, 'oci-mirror').given",
+      'return provenance !== undefined'
+    ],
+    [
+      MEANWHILE('nothing is laid out'),
+      'only what a door gives is laid out',
+      'state.incomplete !== true && verdictOf(state, door).given',
+      'state.incomplete !== true && door !== undefined'
+    ]
+  ]),
+  ...of('mirror/send-file.ts', [
+    [
+      MEANWHILE('a file is not given'),
+      'an open file is asked about',
+      'mayBe = await mayGive()',
+      'mayBe = mayGive !== undefined'
+    ]
+  ]),
+  ...of('mirror/send-growing.ts', [
+    [
+      STRANGERS('a file that comes for a stranger'),
+      'what arrives is asked about when it is there',
+      'if (reader === undefined || !(await orClosed(reader, mayGive))) return false',
+      'if (reader === undefined) return false'
+    ]
+  ]),
+  ...of('api/routes/why.ts', [
+    [
+      testOf('packages/cli/test/why.test.ts'),
+      '`why` tells the verdict of each door',
+      'verdictOf(state, door, config.swarm)',
+      "verdictOf({ provenance: { access: 'own' } }, door)"
+    ]
+  ])
+]
+
+const SWARM = [
+  ...of('swarm/fetches.ts', [
+    [
+      UNPROVEN,
+      'a fetch asks what is here by another way',
+      'const unproven = await holdings.unprovenOf(manifestDigest)',
+      'const unproven: string[] = []'
+    ],
+    [
+      UNPROVEN,
+      'a fetch records what is here by another way',
+      'if (unproven.length > 0) await artifacts.tookUnproven(manifestDigest, unproven)',
+      ''
+    ],
+    [
+      PRIVATE('a model made private while it is fetched'),
+      'a fetch gives nothing of what is held back',
+      'upload: heldBackReason(state, config) === undefined,',
+      'upload: true,'
+    ]
+  ]),
+  ...of('swarm/import-bt.ts', [
+    [
+      PRIVATE('is not announced while it looks'),
+      'a private import looks for its manifest quietly',
+      'isWithheld({ provenance: this.#provenance }) || (before !== undefined',
+      '(before !== undefined'
+    ],
+    [
+      PRIVATE('is not announced while it looks'),
+      'an import of what is withheld here looks for its manifest quietly',
+      ' || (before !== undefined && isWithheld(before))',
+      ''
+    ],
+    [
+      PRIVATE('what is seeded leaves'),
+      'a pinned import is marked as it was asked',
+      'return withMark({ ...facts, ...marked }, this.#request.private)',
+      'return { ...facts, ...marked }'
+    ],
+    [
+      testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'a description that came with a key'),
+      'documents that came with a key are held back',
+      'const facts: Provenance = this.#documents.isSigned',
+      'const facts: Provenance = Date.now() < 0'
+    ],
+    [
+      ROADS('by a webseed'),
+      'the result of a pinned import says what is withheld',
+      'const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))',
+      'const notice = undefined as string | undefined'
+    ]
+  ]),
+  ...of('swarm/pinned-manifest.ts', [
+    [
+      ROADS('Cache-Control'),
+      'a webseed’s header marks what it gives',
+      'if (isMarked) this.#markedBy',
+      'if (Date.now() < 0) this.#markedBy'
+    ],
+    [
+      ROADS('whose listing says'),
+      'a publication’s listing marks what it lists',
+      'manifest === pin && withheld === true',
+      'manifest === pin && Date.now() < 0'
+    ]
+  ]),
+  ...of('swarm/seeding.ts', [
+    [
+      SEEDING('when its fetch is over'),
+      'a fetch that is over goes on as a seed where that is still permitted',
+      'isSeed = (await this.#isShared(manifestDigest)) && swarm.seed(',
+      'isSeed = swarm.seed('
+    ],
+    [
+      PRIVATE('what is seeded leaves'),
+      'what an import withholds leaves',
+      'const reason = state && heldBackReason(state, config)',
+      'const reason = undefined as string | undefined'
+    ],
+    [
+      SEEDING('made private while it joins'),
+      'a join asks the rule again',
+      'const reason = heldBackReason(await artifacts.standing(manifestDigest), config)',
+      'const reason = undefined as string | undefined'
+    ]
+  ]),
+  ...of('swarm/signed-requests.ts', [
+    [KEYS, 'a signed request is recorded before it is sent', 'await artifacts.usedKey(manifestDigest)', '']
+  ]),
+  ...of('swarm/swarm-client.ts', [
+    [
+      testOf(`${DAEMON}/swarm/from-peers.test.ts`, 'POST /v1/share announces'),
+      '`share` says why something is held back',
+      'const heldBack = heldBackReason(standing, config.swarm)',
+      'const heldBack = undefined as string | undefined'
+    ]
+  ])
+]
+
+const V1 = [
+  ...of('sources/catalog/catalog.ts', [
+    [
+      CATALOG('makes private leaves'),
+      'a v1 torrent is joined where it may be given',
+      ' && (await this.#mayGive(origin))',
+      ''
+    ],
+    [
+      CATALOG('makes private leaves'),
+      'a v1 torrent is given as the rule says',
+      'else if (heldBackReason(standing, config.swarm) !== undefined) return false',
+      ''
+    ],
+    [
+      CATALOG('imported as private'),
+      'a private pull is known as such from the start',
+      'const provenance = withMark(anchor.provenance, wishes.private)',
+      'const { provenance } = anchor'
+    ],
+    [
+      CATALOG('imported as private'),
+      'a pull uploads what may be given',
+      'heldBackReason({ provenance }, config.swarm) === undefined',
+      'provenance !== undefined'
+    ],
+    [
+      testOf(`${DAEMON}/sources/catalog/seeding-and-resuming.slow.ts`, 'when the pull that learned of it fails'),
+      'what a failed pull learned keeps its torrent out',
+      'if (upload) await this.#settle(infohash)',
+      'await this.#settle(infohash)'
+    ],
+    [
+      CATALOG('another repository left'),
+      'a pull knows what its source did not give',
+      'return arrivals.isAlone(digest, key, { isBlob: false })',
+      'return true'
+    ],
+    [
+      CATALOG('by another road'),
+      'what another import withholds leaves its v1 swarm',
+      'artifacts.listen((manifestDigest) => {',
+      'void ((manifestDigest: Sha256Digest) => {'
+    ]
+  ]),
+  ...of('sources/catalog/pull.ts', [
+    [
+      CATALOG('what its owner keeps'),
+      'a pull uploads nothing that was here by another way',
+      ' && contents.every((content) => content?.isSeen !== false)',
+      ''
+    ]
+  ])
+]
+
+/** Each place that asks the rule, without it. */
+export const USES: readonly Mutation[] = [...LIBRARY, ...MIRRORS, ...SWARM, ...V1]

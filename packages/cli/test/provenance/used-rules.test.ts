@@ -1,0 +1,77 @@
+// A rule has one home, and each use of it is needed: the list of mutations takes away every one in turn. Whoever asks the rule at a new
+// place adds a mutation, and the test that finds it.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { MUTATIONS } from './mutations.ts'
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+
+/** What says who may have what: the rule, what passes its verdict on, and what notes where bytes came from. */
+const ASKED = [
+  ...[
+    'verdictOf',
+    'heldBackReason',
+    'withheldNotice',
+    'isPrivate',
+    'isRestricted',
+    'isShown',
+    'isForeign',
+    'gaveItself'
+  ],
+  ...['withMark', 'mergedProvenance', 'sameStanding', 'usedKey', 'tookUnproven'],
+  ...[
+    'mayGive',
+    '#mayGive',
+    'orClosed',
+    '#withholds',
+    'shows',
+    '#isShared',
+    'isWithheld',
+    'mayRead',
+    'published\\.given'
+  ],
+  ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone']
+]
+const USE = new RegExp(`(?:^|[^\\w#])(?:${ASKED.join('|')})\\(`)
+/** A line that says what one of them is, or whose it is. */
+const DEFINITION =
+  /^\s*(?:\/?\*|\/\/|(?:export )?(?:async )?function |(?:async )?#?\w+\([^)]*\)?.*(?:\{|: .*>)$|readonly \w+: )/
+
+const sourcesOf = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && /\/src(?:\/|$)/.test(entry.parentPath))
+    .filter(({ parentPath }) => !parentPath.includes('/node_modules/'))
+    .map((entry) => join(entry.parentPath, entry.name))
+
+/** The lines, from 0, that mutations of a file take something away from. */
+function mutated(file: string, text: string): Set<number> {
+  const lines = new Set<number>()
+  for (const { find } of MUTATIONS.filter((each) => join(ROOT, each.file) === file)) {
+    const first = text.slice(0, text.indexOf(find)).split('\n').length - 1
+    for (const [i] of find.split('\n').entries()) lines.add(first + i)
+  }
+  return lines
+}
+
+test('a mutation takes away each use of what says who may have what', () => {
+  const unmutated: string[] = []
+  let uses = 0
+  for (const file of ['cli', 'daemon', 'oci'].flatMap((name) => sourcesOf(join(ROOT, 'packages', name, 'src')))) {
+    const text = readFileSync(file, 'utf8')
+    const lines = mutated(file, text)
+    for (const [i, line] of text.split('\n').entries()) {
+      if (!USE.test(line) || DEFINITION.test(line)) continue
+      uses++
+      if (!lines.has(i)) unmutated.push(`${file.slice(ROOT.length)}:${i + 1}: ${line.trim()}`)
+    }
+  }
+  expect(unmutated).toEqual([])
+  expect(uses).toBeGreaterThan(40)
+})
+
+test('each mutation finds its place, once', () => {
+  for (const { what, file, find } of MUTATIONS)
+    expect([what, readFileSync(join(ROOT, file), 'utf8').split(find).length - 1]).toEqual([what, 1])
+})
