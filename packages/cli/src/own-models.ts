@@ -11,13 +11,16 @@ export async function settleOwnModels(session: Session): Promise<boolean> {
   const { swarm, seedLocal } = await session.client.status()
   if (seedLocal !== undefined || !swarm.enabled || !swarm.seed) return false
   if (!canAsk(session)) return true
-  session.note('The daemon gives the models that it holds to others, over BitTorrent. Models of your own as well?')
+  session.note('The daemon shares the models it holds over BitTorrent. Your own models too?')
   const shared = await asking(session, async (ask) => {
     let question = 'Share own models? (yes, or no to keep them private; asked once) '
     for (;;) {
       const answer = await ask(question)
       if (answer === undefined || answer === '')
-        throw usage('nothing was imported: whether it is shared was not answered', 'with --private it is not asked')
+        throw usage(
+          'nothing was imported: the question about sharing was not answered',
+          'with --private it is not asked'
+        )
       const said = ANSWERS[answer.toLowerCase()]
       if (said !== undefined) return said
       question = 'Please answer yes or no: '

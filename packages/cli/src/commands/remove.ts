@@ -25,7 +25,7 @@ export async function rm(
       if (needed) session.note(`${quant} is still needed under another name or by a tag, and keeps its space`)
   }
   if (session.json) return session.document({ removed })
-  if (freeable > 0) session.note(`${formatBytes(freeable)} can be given back with: svc gc`)
+  if (freeable > 0) session.note(`svc gc frees ${formatBytes(freeable)}`)
 }
 
 async function removeOne(session: Session, typed: string, allTags: boolean): Promise<RemovedModel> {

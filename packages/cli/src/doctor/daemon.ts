@@ -24,7 +24,7 @@ export const socket: Check = (subject) => {
       return lstatSync(path)
     } catch (error) {
       if (codeOf(error) !== 'ENOENT')
-        found.push(say.bad(`${path} cannot be looked at (${codeOf(error)})`, 'check the permissions of its folders'))
+        found.push(say.bad(`${path} cannot be read (${codeOf(error)})`, 'check the permissions of its folders'))
       return undefined
     }
   }

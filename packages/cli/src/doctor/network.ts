@@ -85,7 +85,7 @@ export const dht: Check = ({ status }) => {
     return [say.note('off ([swarm] dht = false): peers come from trackers and from what was shared with you')]
   const text = `on, UDP port ${dhtPort}; ${peers} peers in ${torrents.length} torrents`
   return torrents.length > 0 && peers === 0
-    ? [say.note(`${text}: nobody is there, or a firewall keeps UDP away`, `let UDP through to port ${dhtPort}`)]
+    ? [say.note(`${text}: no node answers, or a firewall blocks UDP`, `let UDP through to port ${dhtPort}`)]
     : [say.ok(text)]
 }
 

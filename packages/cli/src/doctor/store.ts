@@ -13,8 +13,7 @@ function storeRoot({ status, env }: Subject): string | undefined {
 export const store: Check = (subject) => {
   const say = findingsOf('store')
   const root = storeRoot(subject)
-  if (root === undefined)
-    return [say.note('where the store is, only the daemon knows', 'start it; "svcd --check" says it as well')]
+  if (root === undefined) return [say.note('only the daemon knows where the store is', 'start it, or run svcd --check')]
   try {
     const stat = statSync(root)
     const mode = stat.mode & 0o777

@@ -28,15 +28,15 @@ export interface Flags {
 /** The ways to call `svcd`, for the help and the man page. */
 export const USAGE = [
   ['svcd [flags]', 'serve the API on a Unix socket, in the foreground'],
-  ['svcd --check [flags]', 'say what the configuration comes to, and end'],
+  ['svcd --check [flags]', 'check the configuration, print it, and exit'],
   ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'name the current index (or that one)'],
-  ['svcd tag rm NS/NAME:TAG', 'take a tag away'],
-  ['svcd tag ls [NS/NAME]', 'the tags'],
-  ['svcd metrics', 'the figures of the running daemon, in the text format of Prometheus'],
-  ['svcd health | svcd ready', 'ask the running daemon: does it work, or start; does it answer (for probes)'],
-  ['svcd expect', 'write the id of the store into the configuration, so that no other is opened or made in its place'],
+  ['svcd tag rm NS/NAME:TAG', 'remove a tag'],
+  ['svcd tag ls [NS/NAME]', 'list the tags'],
+  ['svcd metrics', "print the running daemon's metrics, in Prometheus' text format"],
+  ['svcd health | svcd ready', 'probes: is the daemon alive, is it ready; exit code 0 or 1'],
+  ['svcd expect', "write the store's id into the configuration, so that no other store is opened or made"],
   ['svcd restore SRC [--incomplete] [--json]', 'fill an absent or empty root from a backup of svc backup'],
-  ['svcd move DIR [--json] [--quiet]', 'take the store to another folder, while no daemon runs; the old one stays']
+  ['svcd move DIR [--json] [--quiet]', 'move the store to another folder, while no daemon runs; the old one stays']
 ] as const
 
 /** The flags, for the help and the man page. */
@@ -47,7 +47,7 @@ export const FLAG_HELP = [
   ['--no-seed-verify', 'do not hash the store again before seeding; unsafe'],
   ['--log-level LEVEL', `${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)} (default info)`],
   ['--log-format FORMAT', `${LOG_FORMATS.join(' or ')} (default text on a terminal, json elsewhere)`],
-  ['--check', 'read the configuration, say what it comes to, and end'],
+  ['--check', 'check the configuration, print it, and exit'],
   ['-V, --version', 'print the version'],
   ['-h, --help', 'show help']
 ] as const
