@@ -121,7 +121,7 @@ function complaint(words: readonly string[], program: ReturnType<typeof buildPro
   let command: Pick<typeof program, 'commands' | 'options'> = program
   let rest = words
   for (;;) {
-    const inner = command.commands.find((each) => each.name() === rest[0])
+    const inner = command.commands.find((each) => [each.name(), ...each.aliases()].includes(rest[0] ?? ''))
     if (inner === undefined) break
     command = inner
     rest = rest.slice(1)
