@@ -19,7 +19,7 @@ export interface HttpClientOptions extends Partial<ResponseTimings> {
   readonly dispatcher?: Dispatcher | undefined
 }
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly url: URL
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
   readonly headers?: Readonly<Record<string, string>> | undefined
@@ -32,7 +32,7 @@ export interface HttpRequest {
 /** How one URL is requested, on the way along redirects. */
 type Hop = Pick<HttpRequest, 'headers' | 'policy'>
 
-export interface FollowOptions {
+interface FollowOptions {
   readonly signal?: AbortSignal | undefined
   /** Most redirects in a row. */
   readonly redirects: number

@@ -31,7 +31,7 @@ export interface RangeSource {
   readonly ready?: Promise<unknown>
 }
 
-export interface DownloadSettings {
+interface DownloadSettings {
   readonly signal?: AbortSignal | undefined
   readonly timings: BackoffTimings
   /** Called with the total of bytes in the sink, not a delta. */
