@@ -164,8 +164,6 @@ async function fetchJson(
     try {
       return await tryJson(net, url, { ...about, ...contextOf(net) }, signal)
     } catch (error) {
-      signal?.throwIfAborted()
-      if (!(error instanceof DownloadError)) throw error
       await backoff.after(error, signal)
     }
   }

@@ -6,7 +6,7 @@ import {
   RedirectError,
   type Response
 } from '@svc/internal-http'
-import { DialGuard, type DialPolicy, isRefusedAddress, policyOfNamer } from '@svc/internal-net'
+import { DialGuard, type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import type { HubLimits, RetryTimings } from './limits.ts'
@@ -63,7 +63,7 @@ export class Net {
   readonly ranges: RangeThreads
   readonly #options: NetOptions
   readonly #client: HttpClient
-  #forRedirects: Promise<DialPolicy> | undefined
+  readonly #policyOf: (url: URL) => Promise<DialPolicy>
 
   constructor(options: NetOptions) {
     const { endpoint, token, tokenName, limits, timings, userAgent, dispatcher } = options
@@ -74,6 +74,7 @@ export class Net {
     this.timings = timings
     this.ranges = new RangeThreads(undefined, options.threadNice)
     this.#options = options
+    this.#policyOf = policyFrom(new URL(endpoint.origin))
     const connections = limits.ranges + limits.smallFiles
     this.#client = new HttpClient({ ...timings, userAgent, dispatcher, connections })
   }
@@ -139,11 +140,7 @@ export class Net {
   async #hop(url: URL, headers: Readonly<Record<string, string>>): Promise<Hop> {
     const { token, publicOnly } = this.#options
     const isHub = url.origin === this.endpoint.origin
-    const policy = publicOnly
-      ? 'internet'
-      : isHub
-        ? 'owner'
-        : await (this.#forRedirects ??= policyOfNamer(new URL(this.endpoint.origin).hostname))
+    const policy = publicOnly ? 'internet' : await this.#policyOf(url)
     return {
       policy,
       headers: isHub && token !== undefined ? { ...headers, authorization: `Bearer ${token}` } : headers

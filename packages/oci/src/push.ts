@@ -1,9 +1,10 @@
+import type { Backoff } from '@svc/internal-http'
 import { type BlobContent, checkContent, readContent } from './content.ts'
 import { describe, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
 import type { PackedImage } from './pack.ts'
 import type { Repository } from './registry.ts'
-import { Retry, type RetryOptions } from './retry.ts'
+import { backoffOf, failedAttempt, type RetryOptions } from './retry.ts'
 
 /** Options of {@link pushImage}. */
 export interface PushOptions extends RetryOptions {
@@ -58,7 +59,7 @@ async function pushManifest(
   { bytes, mediaType }: OciDocument,
   options: PushOptions
 ): Promise<void> {
-  const retry = new Retry(options)
+  const backoff = backoffOf(options)
   for (;;) {
     try {
       const answer = await repository.call({
@@ -73,7 +74,7 @@ async function pushManifest(
       await answer.discard()
       return
     } catch (failure) {
-      await retry.after(failure)
+      await backoff.after(failedAttempt(failure), options.signal)
     }
   }
 }
@@ -87,14 +88,14 @@ function asContent(document: OciDocument): BlobContent {
 async function pushBlob(repository: Repository, content: BlobContent, options: PushOptions): Promise<boolean> {
   const { digest, sizeBytes } = content
   const { signal, onBytes, mountFrom } = options
-  const retry = new Retry(options)
+  const backoff = backoffOf(options)
   let furthest = 0
   // only bytes beyond the furthest offset so far count as progress; otherwise an upload that is refused at its end
   // would restart for ever
   const reached = (bytesDone: number): void => {
     if (bytesDone <= furthest) return
     furthest = bytesDone
-    retry.progress()
+    backoff.progress()
   }
   for (;;) {
     try {
@@ -107,10 +108,10 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
         onBytes?.(sizeBytes)
         return false
       }
-      await send(repository, content, upload, { retry, reached }, options)
+      await send(repository, content, upload, { backoff, reached }, options)
       return true
     } catch (failure) {
-      await retry.after(failure)
+      await backoff.after(failedAttempt(failure), options.signal)
     }
   }
 }
@@ -157,7 +158,7 @@ async function start(
 
 /** The retry count of an upload, and its progress callback. */
 interface Tries {
-  readonly retry: Retry
+  readonly backoff: Backoff
   readonly reached: (bytesDone: number) => void
 }
 
@@ -168,7 +169,7 @@ async function send(
   repository: Repository,
   content: BlobContent,
   { location: first, minChunkBytes }: Upload,
-  { retry, reached }: Tries,
+  { backoff, reached }: Tries,
   { signal, onBytes }: PushOptions
 ): Promise<void> {
   const { digest, sizeBytes } = content
@@ -197,7 +198,7 @@ async function send(
       reached(at)
     } catch (failure) {
       if (isForgotten(failure)) throw forgotten(failure)
-      await retry.after(failure)
+      await backoff.after(failedAttempt(failure), signal)
       const found = await whereIs(repository, location, signal)
       location = found.location
       if (found.done > at) onBytes?.(found.done - at)

@@ -1,5 +1,5 @@
 import { BodyRangeError, HttpClient, type HttpClientOptions, RedirectError, type Response } from '@svc/internal-http'
-import { type DialPolicy, diskErrorOf, isRefusedAddress, policyOfNamer } from '@svc/internal-net'
+import { type DialPolicy, diskErrorOf, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { OciError } from './errors.ts'
 
 /** For a whole document; at a byte now and then an import would never end. */
@@ -19,12 +19,10 @@ export interface Call {
 /** HTTP with a registry, the storage that it redirects to, and its login server. */
 export class RegistryClient {
   readonly #http: HttpClient
-  readonly #registry: string
-  #forOthers: Promise<DialPolicy> | undefined
+  readonly policyOf: (url: URL) => Promise<DialPolicy>
 
-  /** @param registry `host` or `host:port` */
-  constructor(registry: string, options: HttpClientOptions) {
-    this.#registry = registry
+  constructor(registry: URL, options: HttpClientOptions) {
+    this.policyOf = policyFrom(registry)
     this.#http = new HttpClient(options)
   }
 
@@ -32,30 +30,16 @@ export class RegistryClient {
   async send({ method, url, headers, body, signal }: Call): Promise<Response> {
     let at = url
     try {
-      if (method !== 'GET')
-        return await this.#http.send({
-          method,
-          url,
-          headers: headers(url),
-          body,
-          signal,
-          policy: await this.policyOf(url)
-        })
       const hop = async (next: URL) => {
         at = next
         return { headers: headers(next), policy: await this.policyOf(next) }
       }
+      if (method !== 'GET') return await this.#http.send({ method, url, body, signal, ...(await hop(url)) })
       return (await this.#http.follow(url, { signal, redirects: MAX_REDIRECTS, hop })) as Response
     } catch (cause) {
       signal?.throwIfAborted()
       throw unavailable(cause, `${at.host} cannot be reached`)
     }
-  }
-
-  /** On whose word a URL is requested: the owner named the registry's own host, the registry all others. */
-  async policyOf(url: URL): Promise<DialPolicy> {
-    if (url.host === this.#registry) return 'owner'
-    return (this.#forOthers ??= policyOfNamer(this.#registry.replace(/:\d+$/, '')))
   }
 
   async close(): Promise<void> {

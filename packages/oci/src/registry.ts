@@ -71,7 +71,7 @@ export class Repository {
     const { host, path } = apiOf(registry, repository)
     this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)
     this.#name = `${registry}/${repository}`
-    this.#client = new RegistryClient(this.base.host, options)
+    this.#client = new RegistryClient(this.base, options)
     this.#login = new RegistryLogin(this.base, path, this.#client, () => credentials(registry, path))
   }
 

@@ -1,4 +1,4 @@
-import { Backoff, DEFAULT_BACKOFF, DownloadError } from '@svc/internal-http'
+import { Backoff, type BackoffTimings, DEFAULT_BACKOFF, DownloadError } from '@svc/internal-http'
 import { OciError } from './errors.ts'
 
 /** How often a transfer is retried, and how long it waits in between. */
@@ -25,31 +25,11 @@ export function failedAttempt(failure: unknown): unknown {
   return new DownloadError(failure.code === 'E_RATE_LIMITED' ? 'wait' : 'retry', failure, retryAfterMs)
 }
 
-export const timingsOf = ({
-  tries = DEFAULT_BACKOFF.tries,
-  firstDelayMs = DEFAULT_BACKOFF.firstDelayMs
-}: RetryOptions): typeof DEFAULT_BACKOFF => ({ ...DEFAULT_BACKOFF, tries, firstDelayMs })
+export const backoffOf = ({ onWaiting, ...timings }: RetryOptions): Backoff =>
+  new Backoff(timingsOf(timings), ({ message }) => onWaiting?.(message))
 
-/** Counts the failed attempts of one upload; progress resets the count. */
-export class Retry {
-  readonly #options: RetryOptions
-  readonly #backoff: Backoff
-
-  constructor(options: RetryOptions) {
-    this.#options = options
-    this.#backoff = new Backoff(timingsOf(options), ({ message }) => options.onWaiting?.(message))
-  }
-
-  progress(): void {
-    this.#backoff.progress()
-  }
-
-  /** Pauses and returns if a retry makes sense. @throws the failure itself if it is permanent or the attempts are used up */
-  async after(failure: unknown): Promise<void> {
-    const { signal } = this.#options
-    signal?.throwIfAborted()
-    const attempt = failedAttempt(failure)
-    if (!(attempt instanceof DownloadError)) throw attempt
-    await this.#backoff.after(attempt, signal)
-  }
-}
+export const timingsOf = ({ tries, firstDelayMs }: RetryOptions): BackoffTimings => ({
+  ...DEFAULT_BACKOFF,
+  ...(tries !== undefined && { tries }),
+  ...(firstDelayMs !== undefined && { firstDelayMs })
+})

@@ -24,7 +24,7 @@ async function drip(first: string, rest: string, everyMs = 5): Promise<URL> {
 }
 
 function open(registry: string, stallMs = 30_000): RegistryClient {
-  const client = new RegistryClient(registry, { stallMs })
+  const client = new RegistryClient(new URL(`http://${registry}`), { stallMs })
   onTestFinished(() => client.close())
   return client
 }

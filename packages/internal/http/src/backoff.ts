@@ -77,8 +77,13 @@ export class Backoff {
     this.#rateWaitedMs = 0
   }
 
-  /** Returns after the pause that `failure` requires. @throws its error when the attempts or the waiting time are used up */
-  async after(failure: DownloadError, signal: AbortSignal | undefined): Promise<void> {
+  /**
+   * Returns after the pause that `failure` requires. @throws its error when the attempts or the waiting time are used up; whatever is no
+   * DownloadError as it is; on abort the signal's reason
+   */
+  async after(failure: unknown, signal: AbortSignal | undefined): Promise<void> {
+    signal?.throwIfAborted()
+    if (!(failure instanceof DownloadError)) throw failure
     if (failure.kind === 'wait') return await this.#waitForRate(failure, signal)
     this.#failures++
     if (failure.kind === 'final' || this.#failures >= this.#timings.tries) throw failure.error

@@ -97,6 +97,12 @@ export async function policyOfNamer(host: string): Promise<DialPolicy> {
   return policyOfAddresses(found.map(({ address }) => address))
 }
 
+/** On whose word URLs are requested that begin at a server of the owner's: those at its host on the owner's, others on that of the server. */
+export function policyFrom(server: URL): (url: URL) => Promise<DialPolicy> {
+  let others: Promise<DialPolicy> | undefined
+  return async (url) => (url.host === server.host ? 'owner' : (others ??= policyOfNamer(server.hostname)))
+}
+
 /** The policy for what somebody at these addresses names. */
 export function policyOfAddresses(addresses: readonly string[]): Exclude<DialPolicy, 'owner'> {
   const reaches = new Set(addresses.map(addressReach))

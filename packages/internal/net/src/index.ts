@@ -13,6 +13,7 @@ export {
   DialGuard,
   type DialPolicy,
   isRefusedAddress,
+  policyFrom,
   policyOfAddresses,
   policyOfNamer
 } from './dial-guard.ts'

@@ -1,0 +1,163 @@
+// Servers on loopback that answer as they like: what a request makes of it.
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { HttpClient, type HttpClientOptions, type RedirectError, type Response } from '../src/index.ts'
+
+async function serve(listener: RequestListener): Promise<URL> {
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close().closeAllConnections())
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+}
+
+/** Writes `first` when a request comes, then `rest` again and again. */
+async function drip(first: string, rest: string): Promise<URL> {
+  const sockets = new Set<Socket>()
+  const server = createSocketServer((socket) => {
+    sockets.add(socket)
+    const timer = setInterval(() => socket.write(rest), 10)
+    socket.on('error', () => undefined).on('close', () => clearInterval(timer))
+    socket.once('data', () => socket.write(first))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+}
+
+function client(options: HttpClientOptions = {}): HttpClient {
+  const made = new HttpClient(options)
+  onTestFinished(() => made.close())
+  return made
+}
+const get = (url: URL, options?: HttpClientOptions, signal?: AbortSignal): Promise<Response> =>
+  client(options).send({ url, policy: 'owner', signal })
+const follow = (url: URL, seen: string[] = []): Promise<Response | URL> =>
+  client().follow(url, {
+    redirects: 3,
+    hop: (at) => {
+      seen.push(at.href)
+      return { policy: 'owner', headers: at.origin === url.origin ? { authorization: 'secret' } : {} }
+    }
+  })
+
+const HEAD = 'HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n'
+
+test('a body is given as it came, once', async () => {
+  const bytes = Buffer.alloc(300_000, 'abc')
+  const url = await serve((_, response) => response.end(bytes))
+  expect((await (await get(url)).bytes(300_000)).equals(bytes)).toBe(true)
+})
+
+test('a document that is too large is refused by its head, or where it becomes too large', async () => {
+  const said = await serve((_, response) => response.writeHead(200, { 'content-length': 1_000_000 }).write('x'))
+  const unsaid = await serve((_, response) => response.writeHead(200).write(Buffer.alloc(2_000)))
+  for (const url of [said, unsaid])
+    await expect((await get(url)).bytes(1_000)).rejects.toMatchObject({ code: 'ERR_TOO_LARGE' })
+})
+
+test.each<[string, string, string, string]>([
+  ['a head that never ends', 'HTTP/1.1 200 OK\r\n', 'A: b\r\n', 'ERR_STALLED'],
+  ['interim answers without end', '', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'ERR_STALLED'],
+  ['silence', '', '', 'ERR_STALLED'],
+  ['silence in the body', `${HEAD}some`, '', 'ERR_STALLED'],
+  ['a drip', HEAD, 'x', 'ERR_SLOW']
+])('%s is given up', async (_, first, rest, code) => {
+  const url = await drip(first, rest)
+  const timings = code === 'ERR_SLOW' ? { slowMs: 200 } : { stallMs: 200 }
+  const done = get(url, timings).then((response) => response.bytes(1_000_000))
+  await expect(done).rejects.toMatchObject({ code })
+})
+
+test('what came before a connection broke is given, and then the failure', async () => {
+  const url = await serve((_, response) => {
+    response.writeHead(200, { 'content-length': 10 }).write('12345', () => response.destroy())
+  })
+  const chunks: Uint8Array[] = []
+  const read = async (): Promise<void> => {
+    for await (const chunk of await get(url)) chunks.push(chunk)
+  }
+  await expect(read()).rejects.toThrow()
+  expect(Buffer.concat(chunks).toString()).toBe('12345')
+})
+
+test('a reader that falls behind holds the connection back, and is not taken for a slow server', async () => {
+  const total = 32 << 20
+  let sentBytes = 0
+  const url = await serve((_, response) => {
+    const more = (): void => {
+      while (sentBytes < total) {
+        sentBytes += 65_536
+        if (!response.write(Buffer.alloc(65_536))) return void response.once('drain', more)
+      }
+      response.end()
+    }
+    more()
+  })
+  const response = await get(url, { stallMs: 300, slowMs: 100 })
+  const body = response[Symbol.asyncIterator]()
+  let length = (await body.next()).value!.length
+  for (let before = -1; before !== sentBytes; ) {
+    before = sentBytes
+    await new Promise((resolve) => setTimeout(resolve, 400))
+  }
+  expect(sentBytes).toBeLessThan(total)
+  for await (const chunk of { [Symbol.asyncIterator]: () => body }) length += chunk.length
+  expect(length).toBe(total)
+})
+
+test('an abort ends a request with its reason, before the head and within the body', async () => {
+  const reason = new Error('enough')
+  for (const first of ['', HEAD]) {
+    const stop = new AbortController()
+    const done = get(await drip(first, first === '' ? '' : 'x'), {}, stop.signal).then(async (response) => {
+      for await (const _ of response) stop.abort(reason)
+    })
+    if (first === '') setImmediate(() => stop.abort(reason))
+    await expect(done).rejects.toBe(reason)
+  }
+  await expect(get(new URL('http://127.0.0.1:9/'), {}, AbortSignal.abort(reason))).rejects.toBe(reason)
+})
+
+test('redirects are followed, with what is sent to each origin decided anew', async () => {
+  const asked: (string | undefined)[] = []
+  const storage = await serve(({ headers }, response) => {
+    asked.push(headers.authorization)
+    response.end('blob')
+  })
+  const server = await serve(({ url, headers }, response) => {
+    asked.push(headers.authorization)
+    response.writeHead(307, { location: url === '/' ? '/moved' : storage.href }).end()
+  })
+  const seen: string[] = []
+  const response = (await follow(server, seen)) as Response
+  expect((await response.bytes(4)).toString()).toBe('blob')
+  expect(response.url.href).toBe(storage.href)
+  expect(seen).toEqual([server.href, `${server.href}moved`, storage.href])
+  expect(asked).toEqual(['secret', 'secret', undefined])
+})
+
+test.each(['file:///etc/passwd', 'http://user@127.0.0.1/', 'http://127.0.0.1:99999/', '/'])(
+  'a redirect to %s is refused',
+  async (location) => {
+    const url = await serve((_, response) => response.writeHead(302, { location }).end())
+    const refused = { code: 'ERR_REDIRECT' } satisfies Partial<RedirectError>
+    await expect(follow(url)).rejects.toMatchObject(refused)
+  }
+)
+
+test('what a policy refuses is not dialled, by address or by name', async () => {
+  let asked = 0
+  const url = await serve((_, response) => {
+    asked += 1
+    response.end()
+  })
+  for (const host of ['127.0.0.1', 'localhost']) {
+    const send = client().send({ url: new URL(`http://${host}:${url.port}/`), policy: 'internet' })
+    await expect(send).rejects.toMatchObject({ code: 'ERR_REFUSED_ADDRESS' })
+  }
+  expect(asked).toBe(0)
+})
