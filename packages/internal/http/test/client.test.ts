@@ -1,7 +1,7 @@
 // Servers on loopback that answer as they like: what a request makes of it.
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { HttpClient, type HttpClientOptions, type RedirectError, type Response } from '../src/index.ts'
 
 async function serve(listener: RequestListener): Promise<URL> {
@@ -85,28 +85,37 @@ test('what came before a connection broke is given, and then the failure', async
 })
 
 test('a reader that falls behind holds the connection back, and is not taken for a slow server', async () => {
-  const total = 32 << 20
-  let sentBytes = 0
-  const url = await serve((_, response) => {
-    const more = (): void => {
-      while (sentBytes < total) {
-        sentBytes += 65_536
-        if (!response.write(Buffer.alloc(65_536))) return void response.once('drain', more)
-      }
-      response.end()
-    }
-    more()
-  })
-  const response = await get(url, { stallMs: 300, slowMs: 100 })
-  const body = response[Symbol.asyncIterator]()
-  let length = (await body.next()).value!.length
-  for (let before = -1; before !== sentBytes; ) {
-    before = sentBytes
-    await new Promise((resolve) => setTimeout(resolve, 400))
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const did: string[] = []
+  const controller = {
+    pause: () => did.push('pause'),
+    resume: () => did.push('resume'),
+    abort: () => did.push('abort')
   }
-  expect(sentBytes).toBeLessThan(total)
-  for await (const chunk of { [Symbol.asyncIterator]: () => body }) length += chunk.length
-  expect(length).toBe(total)
+  let handler: Record<string, (...given: unknown[]) => void> = {}
+  const dispatch = (_: unknown, given: typeof handler): boolean => {
+    handler = given
+    handler.onRequestStart!(controller)
+    handler.onResponseStart!(controller, 200, {})
+    return true
+  }
+  const response = await get(new URL('http://8.8.8.8/'), {
+    dispatcher: { dispatch } as never,
+    stallMs: 300,
+    slowMs: 100
+  })
+  for (let n = 0; n < 4; n++) handler.onResponseData!(controller, new Uint8Array(300_000))
+  expect(did).toEqual(['pause'])
+  vi.advanceTimersByTime(10_000)
+  const body = response[Symbol.asyncIterator]()
+  for (let n = 0; n < 4; n++) expect((await body.next()).value).toHaveLength(300_000)
+  expect(did).toEqual(['pause', 'resume'])
+  // what comes after that is the server's again
+  const next = body.next()
+  vi.advanceTimersByTime(1_000)
+  await expect(next).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_S/) })
+  expect(did).toEqual(['pause', 'resume', 'abort'])
 })
 
 test('an abort ends a request with its reason, before the head and within the body', async () => {
