@@ -21,7 +21,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   'import hf': {
-    text: 'If a repository has several quants and none is named, svc lists them with their sizes and asks. Gated repositories need SVC_HF_TOKEN in the environment of the daemon.',
+    text: 'If a repository has several quants and none is named, svc lists them with their sizes and asks. Gated and private repositories need a token: svc login hf.',
     examples: [
       ['svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0', 'one quant'],
       ['svc import hf Qwen/Qwen3-0.6B-GGUF:q4_k_m,q8_0', 'two; case does not matter'],
@@ -177,6 +177,14 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   restore: { examples: [['svc restore /mnt/backup/models --root /mnt/new/models', '']] },
+  login: {
+    text: 'Asks for the token without showing it, or reads it from standard input. It is kept in the file of the hub client (HF_TOKEN_PATH, HF_HOME), which other programs read as well.',
+    examples: [
+      ['svc login hf', ''],
+      ['svc login hf < token.txt', 'without being asked']
+    ]
+  },
+  logout: { examples: [['svc logout hf', '']] },
   move: { examples: [['svc move /mnt/big/models', '']] },
   doctor: { examples: [] },
   completion: { examples: [['source <(svc completion bash)', 'in ~/.bashrc']] },
@@ -219,6 +227,8 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
     'fsck',
     'doctor',
     'service',
+    'login',
+    'logout',
     'move',
     'backup',
     'restore',

@@ -15,7 +15,7 @@ export interface Report {
 const HINTS: Readonly<Record<string, string>> = {
   E_UNKNOWN_REF: 'svc ls shows what is here',
   E_SOURCE_FORBIDDEN:
-    'SVC_HF_TOKEN is read from the environment of the daemon: export it where svcd starts, and start svcd again',
+    'svc login hf stores a token of the hub, which the daemon reads at the next import; a token in the environment of the daemon (SVC_HF_TOKEN, HF_TOKEN) comes first',
   E_NOT_ANCHORED: "add --trust-catalog to trust the catalog's own record instead",
   E_VERIFY_FAILED: 'svc pull REF fetches what is missing again',
   E_CORRUPTION: 'svc verify all moves corrupt blobs aside; then import or pull again'

@@ -10,7 +10,7 @@ export interface CommandTools {
   run(command: Command, work: (session: Session) => Promise<void>): Promise<void>
 }
 
-/** The commands that install and maintain `svc`: `service`, `move`, `backup`, `restore`, `doctor`, `completion`. */
+/** The commands that install and maintain `svc`: `service`, `login`, `move`, `backup`, `restore`, `doctor`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>
@@ -31,6 +31,18 @@ export function addKeepCommands(program: Command, version: string, { add, group,
   service('status', 'whether it is installed, runs and answers').action(async (options, command: Command) =>
     run(command, async (session) => (await import('./service.ts')).serviceStatus(session, options))
   )
+
+  const hubs = ['hf'] as const
+  add(program, 'login', 'store a token of the model hub, for gated and private repositories')
+    .addArgument(new Argument('<hub>', 'which').choices(hubs))
+    .action(async (_hub, _options, command: Command) =>
+      run(command, async (session) => (await import('./login.ts')).login(session))
+    )
+  add(program, 'logout', 'remove that token')
+    .addArgument(new Argument('<hub>', 'which').choices(hubs))
+    .action(async (_hub, _options, command: Command) =>
+      run(command, async (session) => (await import('./login.ts')).logout(session))
+    )
 
   add(program, 'move <dir>', 'copy the store to another disk; the old one stays until you delete it')
     .option('--svcd <program>', 'the daemon; default: the one that came with this svc')

@@ -26,7 +26,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
     `store          ${config.store.root} (${rootOrigin(flags, env, written)})`,
     `socket         ${flags.socket ?? defaultSocketPath(env, process.geteuid?.() ?? 0)} (${socketOrigin(flags, env)})`,
     `hub            ${config.hub.endpoint ?? 'the public hub'}${set(env.HF_ENDPOINT) ? ' (HF_ENDPOINT)' : ''}, ${
-      config.hub.token === undefined ? 'no token' : 'with the token of SVC_HF_TOKEN'
+      config.hub.token === undefined ? 'no token in the environment' : `with the token of ${config.hub.tokenName}`
     }`,
     `swarm          ${swarmLine(config)}`,
     ...config.webseedKeys.map(

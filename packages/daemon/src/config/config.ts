@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { ClassifyError, globTest } from '@svc/classify'
+import { hubTokenFile } from '@svc/client/protocol'
 import { ConfigError } from '../errors.ts'
 import { configuredAddress, configuredRanges, configuredZone, isLoopback } from './address.ts'
 import { readConfigFile } from './file.ts'
@@ -11,7 +12,12 @@ import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 export interface HubConfig {
   /** Undefined: the public hub. */
   readonly endpoint: string | undefined
+  /** `SVC_HF_TOKEN`, else `HF_TOKEN`. */
   readonly token: string | undefined
+  /** The name of that variable, or the file of the hub client, for messages. */
+  readonly tokenName?: string | undefined
+  /** Where the hub client keeps the token that `hf auth login` was given; read at each import that has no other. */
+  readonly tokenFile?: string | undefined
   readonly skipUnrecognized: boolean
 }
 
@@ -95,6 +101,17 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
 
 /** XDG: a relative path in such a variable must be ignored. */
+/** As the hub's own client finds it, where ours is not set (spec hub.4). */
+function hubToken(env: Environment, usesClients: boolean): Pick<HubConfig, 'token' | 'tokenName' | 'tokenFile'> {
+  const isClients = usesClients && !/^(?:1|on|yes|true)$/i.test(env.HF_HUB_DISABLE_IMPLICIT_TOKEN ?? '')
+  for (const tokenName of ['SVC_HF_TOKEN', ...(isClients ? ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'] : [])]) {
+    const token = set(env[tokenName]?.trim())
+    if (token !== undefined) return { token, tokenName }
+  }
+  const tokenFile = isClients ? hubTokenFile(env) : undefined
+  return { token: undefined, tokenFile }
+}
+
 const xdg = (value: string | undefined, ...fallback: string[]): string =>
   value !== undefined && value !== '' && isAbsolute(value) ? value : join(homeFolder(), ...fallback)
 
@@ -207,7 +224,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     store: { root: resolve(root), expect: expectedId(file.store?.expect) },
     hub: {
       endpoint: set(env.HF_ENDPOINT) ?? set(hub.endpoint),
-      token: set(env.SVC_HF_TOKEN?.trim()),
+      ...hubToken(env, hub.use_client_token ?? true),
       skipUnrecognized: hub.skip_unrecognized ?? false
     },
     swarm: {

@@ -29,6 +29,7 @@ import { heldBackReason, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
+import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { SourceArrivals } from './content.ts'
 import type { CatalogEntry } from './listing.ts'
@@ -72,7 +73,7 @@ export class Catalog {
   readonly #timings: PullTimings
   readonly #web = new HttpClient()
   readonly #provider: CatalogProvider | undefined
-  readonly #hub: Hub
+  readonly #hubs: OwnersHub
   #swarm: Promise<V1Swarm> | undefined
   #listening: V1Swarm | undefined
   #seeds: V1Seeds | undefined
@@ -104,10 +105,8 @@ export class Catalog {
     }
     const { endpoint } = config.catalog
     this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#web)
-    this.#hub = createHub({
+    this.#hubs = new OwnersHub(config.hub, {
       threadNice: TRANSFER_NICE,
-      ...(config.hub.endpoint !== undefined && { endpoint: config.hub.endpoint }),
-      ...(config.hub.token !== undefined && { token: config.hub.token }),
       ...(options.retry && { retry: options.retry })
     })
   }
@@ -212,9 +211,9 @@ export class Catalog {
     const wishes = { ...asked, quants: undefined, files: undefined }
     const lines = linesOf(listing, body.repo, asked.normalizedNames)
     const notChosen = asked.quants === undefined && asked.files === undefined ? undefined : lines.length - 1
+    const signed = await this.#hubs.now()
     const anchor = await findAnchor(entry, {
-      hub: this.#hub,
-      hasToken: this.#context.config.hub.token !== undefined,
+      ...signed,
       provider,
       trustCatalog: body.trustCatalog ?? false,
       signal
@@ -222,7 +221,7 @@ export class Catalog {
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
       async (job) => {
-        const { result, ...outcome } = await this.#import(entry, anchor, repo, peers, wishes, job)
+        const { result, ...outcome } = await this.#import(entry, { anchor, hub: signed.hub }, repo, peers, wishes, job)
         return { ...outcome, ...(result && { result: { ...result, ...(notChosen !== undefined && { notChosen }) } }) }
       }
     )
@@ -233,13 +232,13 @@ export class Catalog {
     this.#listening = undefined
     await this.#seeds?.close()
     await (await this.#swarm?.catch(() => undefined))?.close()
-    await this.#hub.close()
+    await this.#hubs.close()
     await this.#web.close()
   }
 
   async #import(
     entry: CatalogEntry,
-    anchor: Anchor,
+    { anchor, hub }: { readonly anchor: Anchor; readonly hub: Hub },
     repo: RepoId,
     peers: readonly string[],
     wishes: ImportWishes,
@@ -250,7 +249,7 @@ export class Catalog {
     const { infohash } = entry
     const provenance = withMark(anchor.provenance, wishes.private)
     const upload = heldBackReason({ provenance }, config.swarm) === undefined
-    const web = await this.#webSources(entry, anchor)
+    const web = await this.#webSources(entry, anchor, hub)
     const arrivals = this.#arrivalsOf(entry)
     this.#pulls.add(infohash)
     try {
@@ -265,7 +264,7 @@ export class Catalog {
       this.#pulls.delete(infohash)
       // what must not be shared is not seeded again either, however the pull ends
       if (upload) await this.#settle(infohash)
-      for (const source of web) if (source !== this.#hub) await source.close()
+      for (const source of web) if (source !== hub) await source.close()
     }
   }
 
@@ -282,12 +281,12 @@ export class Catalog {
   }
 
   /** Hubs for the listing's web seed, which serves the hub's addresses on its own origin, or is the hub. */
-  async #webSources(entry: CatalogEntry, anchor: Anchor): Promise<Hub[]> {
-    const sources: Hub[] = anchor.kind === 'hub' ? [this.#hub] : []
+  async #webSources(entry: CatalogEntry, anchor: Anchor, hub: Hub): Promise<Hub[]> {
+    const sources: Hub[] = anchor.kind === 'hub' ? [hub] : []
     const suffix = `/${entry.repo}/resolve/${entry.webseed?.revision}`
     if (!entry.webseed?.url.endsWith(suffix)) return sources
     const endpoint = entry.webseed.url.slice(0, -suffix.length)
-    if (endpoint === this.#hub.endpoint.replace(/\/$/, '')) return sources
+    if (endpoint === hub.endpoint.replace(/\/$/, '')) return sources
     if (!URL.canParse(endpoint)) return sources
     // A catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()

@@ -11,6 +11,7 @@ import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
 import { hubFailure } from './errors.ts'
+import { OwnersHub, type SignedHub } from './owners-hub.ts'
 import { planHub } from './plan.ts'
 import { type HubSourceOptions, hubSource } from './source.ts'
 import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
@@ -54,9 +55,9 @@ export interface HubImports {
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubImports {
   const { config, importer, log, version } = context
-  const { endpoint, token, skipUnrecognized } = config.hub
+  const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
-  const hub = openHub({ ...common, ...(token !== undefined && { token }), tokenName: 'SVC_HF_TOKEN', ...more })
+  const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
   // what strangers cause has no token, and no connection that the owner's transfers would wait for (spec add.40)
   const strangersHub = openHub({ ...common, ...STRANGER_HUB, ...more })
   const listings = new StrangerListings({ ...common, ...STRANGER_HUB })
@@ -73,7 +74,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   let confirming: Promise<void> | undefined
 
   const branches = new BranchAnswers()
-  const list = async ({ repo, revision }: ImportHfBody): Promise<HubListing> => {
+  const list = async ({ hub }: SignedHub, { repo, revision }: ImportHfBody): Promise<HubListing> => {
     try {
       const onWaiting = (waiting: Waiting): void => tell(waiting, repo)
       const patience = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting }
@@ -91,14 +92,15 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     log.info({ reason, waitMs, subject }, `hub: ${message}`)
 
   const sourceOf = (
+    { hub, hasToken }: SignedHub,
     asked: string,
     listing: HubListing,
     options: Pick<HubSourceOptions, 'branch' | 'strangers'> = { branch: branches.of(listing) }
   ) =>
-    hubSource(options.strangers === undefined ? hub : strangersHub, listing, {
+    hubSource(hub, listing, {
       ...options,
       fetchUnrecognised: !skipUnrecognized,
-      hasToken: token !== undefined && options.strangers === undefined,
+      hasToken,
       warnings: renameWarning(asked, listing),
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })
@@ -107,8 +109,9 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     async importHf(body): Promise<Job> {
       const repo = hubTarget(body)
       const wishes = wishesOf(body)
-      const listing = await list(body)
-      const source = sourceOf(body.repo, listing)
+      const signed = await owners.now()
+      const listing = await list(signed, body)
+      const source = sourceOf(signed, body.repo, listing)
       try {
         return await importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, wishes })
       } catch (error) {
@@ -118,14 +121,27 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     async plan(body) {
       const repo = hubTarget(body)
       const wishes = wishesOf(body)
-      const listing = await list(body)
+      const signed = await owners.now()
+      const listing = await list(signed, body)
       try {
-        return await planHub(hub, listing, sourceOf(body.repo, listing), wishes, formatRepoId(repo), context)
+        return await planHub(
+          signed.hub,
+          listing,
+          sourceOf(signed, body.repo, listing),
+          wishes,
+          formatRepoId(repo),
+          context
+        )
       } catch (error) {
         throw hubFailure(error)
       }
     },
-    upstream: createUpstream({ ...context, hub: strangersHub, listings, sourceOf }),
+    upstream: createUpstream({
+      ...context,
+      hub: strangersHub,
+      listings,
+      sourceOf: (...of) => sourceOf({ hub: strangersHub, hasToken: false }, ...of)
+    }),
     confirmation,
     confirmUnknown(deps) {
       confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
@@ -135,7 +151,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     close: async () => {
       stop.abort()
       await confirming
-      await Promise.all([hub, anonymous, strangersHub, listings].map((each) => each.close()))
+      await Promise.all([owners, anonymous, strangersHub, listings].map((each) => each.close()))
     }
   }
 }

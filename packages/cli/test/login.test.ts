@@ -1,0 +1,113 @@
+// `svc login hf`, and where the daemon finds a token of the hub.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { type DaemonConfig, mergeConfig } from '@svc/daemon'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf } from '@svc/testkit/models'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { type TestDaemon, testDaemon } from './support.ts'
+
+let hub: FakeHub
+let home: string
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'svc-login-'))
+  onTestFinished(() => rmSync(home, { recursive: true, force: true }))
+  hub = await startFakeHub({ tokens: ['good', 'other'] })
+  onTestFinished(() => hub.close())
+  for (const id of ['acme/one', 'acme/two', 'acme/three'])
+    hub.commit({ id, gated: 'manual', files: [{ path: 'a-q8_0.gguf', content: makeGguf({ seed: id.length }) }] })
+})
+
+const configured = (env: Record<string, string>, more: { readonly use_client_token?: boolean } = {}): DaemonConfig =>
+  mergeConfig(
+    { swarm: { enabled: false }, hub: { endpoint: hub.endpoint, ...more } },
+    { root: join(home, 'root') },
+    { HOME: home, ...env }
+  )
+const running = (env: Record<string, string> = {}, more = {}): Promise<TestDaemon> =>
+  testDaemon({ config: configured(env, more) })
+const typed = (text: string) => ({ env: { HOME: home }, stdin: Object.assign(Readable.from([text]), { isTTY: false }) })
+const imported = async (daemon: TestDaemon, repo: string): Promise<number> =>
+  (await daemon.svc('import', repo)).code ?? -1
+
+test('a login is used by the next import, and a logout ends that: neither needs a restart', async () => {
+  const daemon = await running()
+  expect(await imported(daemon, 'acme/one')).toBe(6)
+  const ran = await daemon.svcWith(['login', 'hf'], typed('good\n'))
+  expect(ran).toMatchObject({ code: 0, stdout: '' })
+  expect(ran.stderr).not.toContain('good')
+  const file = join(home, '.cache/huggingface/token')
+  expect(readFileSync(file, 'utf8')).toBe('good')
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(await imported(daemon, 'acme/one')).toBe(0)
+  // what a credential was needed for is withheld
+  expect((await daemon.svc('why', 'acme/one')).stdout).toContain('fetched with a token')
+
+  expect((await daemon.svcWith(['logout', 'hf'], { env: { HOME: home } })).code).toBe(0)
+  expect(await imported(daemon, 'acme/two')).toBe(6)
+})
+
+test('a person is asked, and what they type is not shown', async () => {
+  const daemon = await running()
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
+  stdin.end('goox\u007fd\r')
+  const ran = await daemon.svcWith(['login', 'hf'], { env: { HOME: home }, columns: 80, stdin })
+  expect(ran.code).toBe(0)
+  expect(ran.stderr).not.toContain('goo')
+  expect(await imported(daemon, 'acme/one')).toBe(0)
+})
+
+test.each([
+  ['nothing', ''],
+  ['two words', 'two words\n'],
+  ['what is not ASCII', 'ümlaut\n'],
+  ['5,000 characters', `${'x'.repeat(5000)}\n`]
+])('%s is no token and is not stored', async (_, text) => {
+  const daemon = await running()
+  expect((await daemon.svcWith(['login', 'hf'], typed(text))).code).toBe(2)
+  const ran = await daemon.svcWith(['logout', 'hf', '--json'], { env: { HOME: home } })
+  expect(JSON.parse(ran.stdout)).toMatchObject({ removed: false })
+})
+
+test('SVC_HF_TOKEN comes before HF_TOKEN, and that before the file, which HF_TOKEN_PATH and HF_HOME name', async () => {
+  mkdirSync(join(home, 'hf'))
+  writeFileSync(join(home, 'hf/token'), 'good\n')
+  writeFileSync(join(home, 'elsewhere'), 'bad')
+  const codes = async (env: Record<string, string>, more = {}): Promise<number> => {
+    const daemon = await running(env, more)
+    const code = await imported(daemon, 'acme/one')
+    await daemon.pause()
+    return code
+  }
+  expect(await codes({ HF_HOME: join(home, 'hf') }, { use_client_token: false })).toBe(6)
+  expect(await codes({ HF_HOME: join(home, 'hf'), HF_HUB_DISABLE_IMPLICIT_TOKEN: '1' })).toBe(6)
+  expect(await codes({ HF_HOME: join(home, 'hf'), HF_TOKEN_PATH: join(home, 'elsewhere') })).toBe(6)
+  expect(await codes({ HF_HOME: join(home, 'hf'), HF_TOKEN: 'bad' })).toBe(6)
+  expect(await codes({ SVC_HF_TOKEN: 'bad', HF_TOKEN: 'good' })).toBe(6)
+  expect(await codes({ SVC_HF_TOKEN: 'good', HF_TOKEN: 'bad' })).toBe(0)
+})
+
+test('HF_TOKEN and the file are enough', async () => {
+  mkdirSync(join(home, 'hf'))
+  writeFileSync(join(home, 'hf/token'), 'good\n')
+  for (const env of [{ HF_TOKEN: 'other' }, { HF_HOME: join(home, 'hf') }]) {
+    const daemon = await running(env)
+    expect(await imported(daemon, 'acme/one')).toBe(0)
+    await daemon.pause()
+  }
+})
+
+test('a file that holds no token fails the import with its path, and says nothing of what it holds', async () => {
+  mkdirSync(join(home, '.cache/huggingface'), { recursive: true })
+  writeFileSync(join(home, '.cache/huggingface/token'), 'secret with spaces')
+  const daemon = await running()
+  const ran = await daemon.svc('import', 'acme/one', '--json')
+  expect(ran.code).toBe(6)
+  const { code, message } = JSON.parse(ran.stderr).error
+  expect(code).toBe('E_SOURCE_FORBIDDEN')
+  expect(message).toContain(join(home, '.cache/huggingface/token'))
+  expect(message).not.toContain('secret')
+})

@@ -1,0 +1,58 @@
+import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import type { HubConfig } from '../../config/config.ts'
+import { StartError } from '../../errors.ts'
+import { tokenNow } from './token.ts'
+
+/** The hub with the token of the moment, and whether there is one. */
+export interface SignedHub {
+  readonly hub: Hub
+  readonly hasToken: boolean
+}
+
+/** Clients of earlier tokens, which imports may use still. */
+const MAX_CLIENTS = 8
+
+/** Whoever signs in or out while the daemon runs need not start it again: each import asks for the client (spec hub.4). */
+export class OwnersHub {
+  readonly #config: HubConfig
+  readonly #options: HubOptions
+  readonly #clients = new Map<string | undefined, Hub>()
+
+  /** @throws StartError when the endpoint or the token of the environment is invalid */
+  constructor(config: HubConfig, options: HubOptions) {
+    this.#config = config
+    const { endpoint, token } = config
+    this.#options = { ...options, ...(endpoint !== undefined && { endpoint }) }
+    try {
+      this.#clientOf(token)
+    } catch (cause) {
+      if (!(cause instanceof HubError)) throw cause
+      const where = '[hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN, HF_TOKEN'
+      throw new StartError(`the hub client cannot start: ${cause.message} (${where})`, { cause })
+    }
+  }
+
+  /** @throws DaemonError `E_SOURCE_FORBIDDEN` when the file of the token cannot be read or holds none */
+  async now(): Promise<SignedHub> {
+    const token = await tokenNow(this.#config)
+    return { hub: this.#clientOf(token), hasToken: token !== undefined }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#clients.values()].map((hub) => hub.close()))
+  }
+
+  #clientOf(token: string | undefined): Hub {
+    const known = this.#clients.get(token)
+    if (known !== undefined) return known
+    const { tokenName = 'SVC_HF_TOKEN' } = this.#config
+    const hub = createHub({ ...this.#options, tokenName, ...(token !== undefined && { token }) })
+    this.#clients.set(token, hub)
+    const [oldest] = this.#clients
+    if (this.#clients.size > MAX_CLIENTS) {
+      this.#clients.delete(oldest![0])
+      void oldest![1].close()
+    }
+    return hub
+  }
+}
