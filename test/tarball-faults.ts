@@ -68,7 +68,7 @@ export async function contentFaults(tarball: string, unpacked: string, folder: s
       .filter(
         (bin) =>
           existsSync(join(unpacked, bin)) &&
-          !/^#!\/usr\/bin\/env node\n/.test(readFileSync(join(unpacked, bin), 'utf8'))
+          !/^#!\/usr\/bin\/env (?:node\n|sh\n':' \/\/; exec node )/.test(readFileSync(join(unpacked, bin), 'utf8'))
       )
       .map((bin) => `${bin} does not begin with #!/usr/bin/env node`),
     ...manifestFaults(json, folder)

@@ -8,6 +8,8 @@ import { cpuSecondsOf, memoryOf } from './process-facts.ts'
 
 const START_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 10_000
+/** As the launchers of svcd have them. */
+const NODE_FLAGS = ['--max-semi-space-size=1']
 const MAIN = new URL('../../packages/daemon/', import.meta.url).pathname
 
 /** A daemon process, started as a user would start it. */
@@ -88,7 +90,7 @@ export class DaemonLauncher {
       : [join(MAIN, 'dist/main.js')]
     const flags = ['--root', root, '--config', configPath, '--log-level', 'error']
     const begun = performance.now()
-    const ours = [process.execPath, ...this.#nodeFlags, ...nodeFlags, ...main]
+    const ours = [process.execPath, ...NODE_FLAGS, ...this.#nodeFlags, ...nodeFlags, ...main]
     const [command = process.execPath, ...words] = [...prefix, ...(program === undefined ? ours : [program]), ...flags]
     const child = spawn(command, words, {
       stdio: ['ignore', 'ignore', 'inherit'],

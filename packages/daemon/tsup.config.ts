@@ -9,5 +9,5 @@ export default library(
     'listing-worker': 'src/sources/hub/listing-worker.ts',
     'view-worker': 'src/library/view-worker.ts'
   },
-  bundling({ packages: ['ipaddr.js', 'lru-cache', 'pino', 'smol-toml', 'typebox'], node: true })
+  bundling({ packages: ['ipaddr.js', 'lru-cache', 'pino', 'smol-toml', 'typebox', 'undici'], node: true })
 )

@@ -7,5 +7,5 @@ export default library(
     'git-blob-sha1-hasher': 'src/git-blob-sha1-hasher.ts',
     'range-worker': 'src/range-worker.ts'
   },
-  bundling({ packages: ['ipaddr.js'] })
+  bundling({ packages: ['ipaddr.js', 'undici'], node: true })
 )

@@ -1,4 +1,4 @@
 import { library } from '../../tsup.base.ts'
 import { bundling } from '../../tsup.bundle.ts'
 
-export default library({ index: 'src/index.ts' }, bundling({ packages: ['ipaddr.js'] }))
+export default library({ index: 'src/index.ts' }, bundling({ packages: ['ipaddr.js', 'undici'], node: true }))

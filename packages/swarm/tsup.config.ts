@@ -8,5 +8,5 @@ export default libraryWithThreads(
     'tracker-worker': 'src/discovery/tracker-worker.ts'
   },
   { 'verify-worker': 'src/verify-worker.ts' },
-  bundling({ packages: ['bittorrent-dht', 'ipaddr.js'], node: true })
+  bundling({ packages: ['bittorrent-dht', 'ipaddr.js', 'undici'], node: true })
 )

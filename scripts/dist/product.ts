@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SCRIPTS } from '../../packages/cli/src/completion/scripts.ts'
+import { DAEMON_NODE_FLAGS } from '../../packages/cli/src/service/daemon-command.ts'
 import { systemdUnits } from '../../packages/cli/src/service/units.ts'
 import { svcdPage, svcPage } from './man.ts'
 import { collectModules } from './modules.ts'
@@ -13,7 +14,7 @@ import type { FileTree } from './tree.ts'
 const PROGRAMS = { svc: '@svc/cli/bin/svc.cjs', svcd: '@svc/daemon/bin/svcd.cjs' } as const
 
 /** Finds the files beside it, through links, and becomes the Node that came along: signals reach the program itself. */
-const launcher = (entry: string): string => `#!/bin/sh
+const launcher = (entry: string, flags: readonly string[]): string => `#!/bin/sh
 self=$0
 while [ -L "$self" ]; do
   target=$(readlink "$self")
@@ -23,7 +24,7 @@ while [ -L "$self" ]; do
   esac
 done
 lib=$(CDPATH='' cd -- "$(dirname -- "$self")/../lib/svc" && pwd -P) || exit 1
-exec "$lib/node" "$lib/node_modules/${entry}" "$@"
+exec ${['"$lib/node"', ...flags].join(' ')} "$lib/node_modules/${entry}" "$@"
 `
 
 export const versionOf = (root: string): string =>
@@ -76,7 +77,8 @@ export function product(root: string, runtime: Runtime, layout: Layout): FileTre
   const version = versionOf(root)
   const tree = collectModules(root, ['@svc/cli', '@svc/daemon']).below('lib/svc')
   tree.add('lib/svc/node', runtime.node, true)
-  for (const [name, entry] of Object.entries(PROGRAMS)) tree.add(`bin/${name}`, launcher(entry), true)
+  for (const [name, entry] of Object.entries(PROGRAMS))
+    tree.add(`bin/${name}`, launcher(entry, name === 'svcd' ? DAEMON_NODE_FLAGS : []), true)
   const man = (path: string, text: string): void =>
     layout.compressed ? tree.add(`${path}.gz`, gzip(Buffer.from(text))) : tree.add(path, text)
   man('share/man/man1/svc.1', svcPage(version))

@@ -11,9 +11,7 @@ export class HashThread extends WorkerThread<ThreadOperations> {
     super({
       url: workerUrl('./hash-worker', import.meta.url),
       workerData: data,
-      errors: threadErrors,
-      // Sessions exist only within passes. A thread with a file port is not reused, as the port may keep state.
-      reusable: () => data.filePort === undefined && this.passes === 0
+      errors: threadErrors
     })
   }
 }

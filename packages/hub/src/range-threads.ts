@@ -19,8 +19,7 @@ export class RangeThreads {
     const workerData: RangeThreadData = { nice }
     this.#threads = Array.from(
       { length: count },
-      () =>
-        new WorkerThread<RangeCalls>({ url, errors: plainErrors, name: 'hub range', workerData, reusable: () => true })
+      () => new WorkerThread<RangeCalls>({ url, errors: plainErrors, name: 'hub range', workerData })
     )
   }
 

@@ -9,7 +9,7 @@ function program(built: string, source: string): readonly string[] {
 }
 
 /** Node's arguments to run `svcd`. */
-export const SVCD = program('daemon/bin/svcd.cjs', 'daemon/src/app/main.ts')
+export const SVCD = ['--max-semi-space-size=1', ...program('daemon/bin/svcd.cjs', 'daemon/src/app/main.ts')]
 
 /** Node's arguments to run `svc`. */
 export const SVC = program('cli/bin/svc.cjs', 'cli/src/main.ts')

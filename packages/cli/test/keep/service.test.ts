@@ -183,7 +183,7 @@ describe('systemd', () => {
     const { folder, svc } = home('systemctl')
     const { stdout } = await svc('service', 'install', '--dry-run', '--manager', 'systemd')
     const beside = resolve(import.meta.dirname, '../../../daemon/bin/svcd.cjs')
-    expect(stdout).toContain(`ExecStart=${process.execPath} ${beside}`)
+    expect(stdout).toContain(`ExecStart=${process.execPath} --max-semi-space-size=1 ${beside}`)
     expect((await svc('service', 'install', '--dry-run', '--svcd', join(folder, 'none'))).code).toBe(2)
   })
 })

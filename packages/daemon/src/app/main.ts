@@ -1,20 +1,7 @@
 #!/usr/bin/env node
-import { setFlagsFromString } from 'node:v8'
 import { StartError } from '../errors.ts'
 import { HELP, parseFlags } from './flags.ts'
-import { compileLater } from './start-heap.ts'
 import { VERSION } from './version.ts'
-
-// Keep memory in proportion to the live data, however much a client or a stranger sends (`mutated-requests.faults.ts`).
-// By default a young generation grows to a hundred MiB, and the heap to four times its live data, and neither shrinks
-// under load. The first flag applies to threads started from now on. The young generation of this one has its limit
-// already; this keeps it from growing while it is still at 3 MiB.
-// The heap's own limit follows with the start's end (`serve.ts`).
-setFlagsFromString('--max-semi-space-size=1')
-setFlagsFromString('--semi-space-growth-factor=1')
-// So small a young generation is collected in less than a millisecond by its own thread. To share that with helper threads
-// takes more CPU than it saves, and where the cores are busy it waits for theirs.
-setFlagsFromString('--no-parallel-scavenge')
 
 /** Load each subcommand lazily: the daemon's modules are slow to import. */
 async function main(): Promise<void> {
@@ -27,10 +14,7 @@ async function main(): Promise<void> {
     return void process.stdout.write(`${(await checkConfig(flags, process.env)).join('\n')}\n`)
   }
   const [command, ...words] = flags.words
-  if (command === undefined) {
-    compileLater()
-    return (await import('./serve.ts')).serve(flags)
-  }
+  if (command === undefined) return (await import('./serve.ts')).serve(flags)
   if (command === 'move') return (await import('./move-command.ts')).moveCommand(words, flags, process.env)
   if (command === 'restore') return (await import('./restore-command.ts')).restoreCommand(words, flags, process.env)
   if (command === 'expect') {

@@ -1,10 +1,8 @@
-import { setFlagsFromString } from 'node:v8'
 import { loadConfig } from '../config/config.ts'
 import { createLog, type Log } from '../log.ts'
 import { activatedDescriptor } from '../socket/claim.ts'
 import { type RunningDaemon, startDaemon } from './daemon.ts'
 import type { Flags } from './flags.ts'
-import { tendStart } from './start-heap.ts'
 
 /** Limit of a quick stop, whatever hangs. The data on disk is safe at any moment. */
 const QUICK_STOP_MS = 1_000
@@ -33,21 +31,13 @@ export async function serve(flags: Flags): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stop(signal))
   watchDefects(log, () => stop('defect'))
-  const endStart = tendStart()
   started = startDaemon({
     config,
     log,
     ...(flags.socket !== undefined && { socketPath: flags.socket }),
     ...(descriptor !== undefined && { socketDescriptor: descriptor })
   })
-  await started.finally(endStart)
-  // From now on collect garbage when the heap has grown by half. A start builds up what stays: collecting meanwhile takes
-  // a sixth of its CPU and frees little.
-  setFlagsFromString('--heap-growing-percent=50')
-  // Compile with the middle compiler what was called 1,500 times, not 400. A job runs through a lot of code a few hundred times:
-  // for an import of a thousand small files more than 300 functions were compiled, with a third of its CPU, by threads that come
-  // before those that hash. What serves requests is compiled all the same, within the first moments of a load.
-  setFlagsFromString('--invocation-count-for-maglev=1500')
+  await started
 }
 
 /**

@@ -64,8 +64,7 @@ export class Views {
   readonly #thread = new WorkerThread<ViewCalls>({
     url: workerUrl('./view-worker', import.meta.url),
     name: 'svcd-views',
-    errors: viewErrors,
-    reusable: () => true
+    errors: viewErrors
   })
   readonly #places = new KeyedLock()
   /** More at once would only cause seeking. Views made of links do not wait for them. */

@@ -27,8 +27,7 @@ export class Offload {
   readonly #thread = new WorkerThread<OffloadTasks>({
     url: workerUrl('./worker', import.meta.url),
     name: 'svcd-offload',
-    errors: offloadErrors,
-    reusable: () => true
+    errors: offloadErrors
   })
 
   /**

@@ -1,12 +1,17 @@
 import { Lazy } from '@svc/internal-concurrency'
-import { DialGuard, type DialPolicy, loadHttpClient } from '@svc/internal-net'
+import { DialGuard, type DialPolicy } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { SLOW_MS } from './min-rate.ts'
 import { RedirectError, redirectTarget } from './redirect.ts'
 import { Exchange, type Response, type ResponseTimings } from './response.ts'
 
 /** undici, loaded with the first request: most processes make none. The only place that loads it. */
-const undici = (): Promise<typeof import('undici')> => loadHttpClient(import.meta.url)
+const undici = (): Promise<typeof import('undici')> => import('undici')
+
+/** What is used of undici's dispatchers. */
+export interface Dispatching {
+  dispatch(request: object, handler: Exchange): boolean
+}
 
 export interface HttpClientOptions extends Partial<ResponseTimings> {
   readonly userAgent?: string
@@ -16,7 +21,7 @@ export interface HttpClientOptions extends Partial<ResponseTimings> {
   /** Whether the proxy of the environment is used. Default true. */
   readonly proxy?: boolean
   /** Replaces the connection pools, the proxy and the guard; it is not closed. */
-  readonly dispatcher?: Dispatcher | undefined
+  readonly dispatcher?: Dispatching | undefined
 }
 
 interface HttpRequest {

@@ -1,4 +1,3 @@
-import type { Dispatcher } from 'undici'
 import { type Headers, headerOf } from './headers.ts'
 import { leastBytesIn } from './min-rate.ts'
 
@@ -27,6 +26,13 @@ class TooLargeError extends Error {
   constructor(maxBytes: number) {
     super(`answered with more than ${maxBytes} bytes`)
   }
+}
+
+/** What is used of a request that undici has under way: types that others see name no package that is bundled. */
+interface Controller {
+  abort(reason: Error): void
+  pause(): void
+  resume(): void
 }
 
 /** A reader that is behind by this much holds the connection back. */
@@ -102,13 +108,13 @@ export class Response implements AsyncIterable<Uint8Array> {
 }
 
 /** One request under way, from the connection to the last byte of the body. */
-export class Exchange implements Dispatcher.DispatchHandler {
+export class Exchange {
   readonly #url: URL
   readonly #timings: ResponseTimings
   readonly #signal: AbortSignal | undefined
   readonly #isUpload: boolean
   readonly #head = Promise.withResolvers<Response>()
-  #controller: Dispatcher.DispatchController | undefined
+  #controller: Controller | undefined
   readonly #chunks: Uint8Array[] = []
   #queuedBytes = 0
   #paused = false
@@ -163,13 +169,13 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   // Started here rather than at the dispatch: waiting for a free connection is not a stall.
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Controller): void {
     this.#controller = controller
     if (this.#error !== undefined) return controller.abort(new Error('no longer wanted'))
     if (!this.#isUpload) this.#watch()
   }
 
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
+  onResponseStart(_controller: Controller, status: number, headers: Headers): void {
     // 1xx responses precede the final one.
     if (status < 200 || this.#error !== undefined) return
     this.#watch()
@@ -183,7 +189,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#head.resolve(new Response(this.#url, status, headers, this))
   }
 
-  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onResponseData(controller: Controller, chunk: Uint8Array): void {
     if (this.#error !== undefined) return
     this.#stall?.refresh()
     this.#arrivedBytes += chunk.length
@@ -203,7 +209,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#head.reject(new Error('the response ended before its head'))
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: Controller, error: Error): void {
     this.fail(error)
   }
 

@@ -2,7 +2,6 @@ import { Worker } from 'node:worker_threads'
 import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import { inheritedArguments } from './inherited-arguments.ts'
 import type { CallOptions, Calls, ProgressOf, Reply, Request } from './protocol.ts'
-import { keepSpare, takeSpare } from './spare-threads.ts'
 
 export interface WorkerThreadOptions {
   /** See {@link workerUrl}. */
@@ -14,11 +13,6 @@ export interface WorkerThreadOptions {
   readonly onEvent?: (event: unknown) => void
   /** The thread ended unexpectedly, and its calls were rejected. The next call starts another one. */
   readonly onLost?: (error: Error) => void
-  /**
-   * Called when the thread is closed and owes no answer: whether it holds no state of its owner. If so, the next
-   * `WorkerThread` with the same file, name and data may get it instead of starting one. Default: never.
-   */
-  readonly reusable?: () => boolean
   /** Bounds its heap: a thread that needs more is ended, and its calls are rejected. */
   readonly oldMib?: number
   /** Bounds its young generation: for threads that allocate little and would keep what a burst left behind. */
@@ -111,42 +105,30 @@ export class WorkerThread<Of extends Calls<Of>> {
   }
 
   /**
-   * Releases the thread permanently and rejects pending calls; resolves when it has ended or may be reused. Idempotent.
+   * Releases the thread permanently and rejects pending calls; resolves when it has ended. Idempotent.
    */
   async close(): Promise<void> {
     this.#closed = true
     const running = this.#running
     this.#running = undefined
     if (running === undefined) return
-    const { worker, pending } = running
-    if (pending.size === 0 && this.#options.reusable?.() === true) {
-      for (const event of ['message', 'messageerror', 'error', 'exit']) worker.removeAllListeners(event)
-      if (keepSpare(this.#kind, worker)) return
-    }
-    await worker.terminate()
+    await running.worker.terminate()
     this.#fail(running, this.#closedError())
   }
 
-  get #kind(): string {
-    const { url, name, workerData } = this.#options
-    return JSON.stringify([url.href, name, workerData])
-  }
-
   #start(): Incarnation {
-    const { url, name, workerData, onEvent, reusable, youngMib, oldMib } = this.#options
-    const worker =
-      (reusable && takeSpare(this.#kind)) ??
-      new Worker(url, {
-        workerData,
-        execArgv: inheritedArguments(),
-        // Threads share descriptors: one that ends must not close numbers that others may be using by then.
-        trackUnmanagedFds: false,
-        resourceLimits: {
-          ...(youngMib !== undefined && { maxYoungGenerationSizeMb: youngMib }),
-          ...(oldMib !== undefined && { maxOldGenerationSizeMb: oldMib })
-        },
-        ...(name !== undefined && { name })
-      })
+    const { url, name, workerData, onEvent, youngMib, oldMib } = this.#options
+    const worker = new Worker(url, {
+      workerData,
+      execArgv: inheritedArguments(),
+      // Threads share descriptors: one that ends must not close numbers that others may be using by then.
+      trackUnmanagedFds: false,
+      resourceLimits: {
+        ...(youngMib !== undefined && { maxYoungGenerationSizeMb: youngMib }),
+        ...(oldMib !== undefined && { maxOldGenerationSizeMb: oldMib })
+      },
+      ...(name !== undefined && { name })
+    })
     const started: Incarnation = { worker, pending: new Map() }
     worker.on('message', (reply: Reply) => {
       if ('event' in reply) return onEvent?.(reply.event)

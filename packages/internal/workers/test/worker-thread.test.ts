@@ -1,10 +1,9 @@
 import { once } from 'node:events'
 import { getPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { WorkerPool, WorkerThread, workerUrl } from '../src/index.ts'
 import { inheritedArguments } from '../src/inherited-arguments.ts'
-import { keepSpare, takeSpare, takeSpares } from '../src/spare-threads.ts'
 import type { EchoCalls } from './echo-worker.ts'
 
 const url = workerUrl('./echo-worker', import.meta.url)
@@ -18,7 +17,6 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((each) => each.close()))
 })
 // of files before this one in the process: there is room for a few spare threads only
-beforeAll(() => takeSpares().forEach((worker) => void worker.terminate()))
 
 test('answers calls, with progress on the way and bytes given away', async () => {
   const thread = start()
@@ -81,56 +79,6 @@ test('a thread at rest is ended, and started again by the next call', async () =
   const before = await thread.call('which', undefined)
   thread.rest()
   expect(await thread.call('which', undefined)).not.toBe(before)
-})
-
-test('what a closed thread leaves in order serves the next one of its kind, and nothing else does', async () => {
-  const which = (options: Parameters<typeof start>[0]): Promise<number> => start(options).call('which', undefined)
-  const first = start({ reusable: () => true })
-  const born = await first.call('which', undefined)
-  await first.close()
-  await expect(first.call('which', undefined)).rejects.toThrow(Error)
-  expect(await which({ reusable: () => true, workerData: { other: true } })).not.toBe(born)
-  expect(await which({ reusable: () => true, name: 'other' })).not.toBe(born)
-  expect(await which({})).not.toBe(born)
-  expect(await which({ reusable: () => true })).toBe(born)
-  // it is one thread, and somebody has it
-  expect(await which({ reusable: () => true })).not.toBe(born)
-})
-
-test('a thread that owes an answer, or holds something, is ended when it is closed', async () => {
-  const owing = start({ reusable: () => true, workerData: 1 })
-  const first = await owing.call('which', undefined)
-  const pending = owing.call('untilAborted', undefined)
-  pending.catch(() => undefined)
-  await owing.close()
-  await expect(pending).rejects.toThrow(Error)
-  const holding = start({ reusable: () => false, workerData: 1 })
-  const second = await holding.call('which', undefined)
-  await holding.close()
-  const third = await start({ reusable: () => true, workerData: 1 }).call('which', undefined)
-  expect([first, second]).not.toContain(third)
-})
-
-test('what a thread still says of a call that is over reaches no call of its next owner', async () => {
-  const first = start({ reusable: () => true, workerData: 'late' })
-  await first.call('owe', undefined)
-  await first.close()
-  const told: string[] = []
-  const next = start({ reusable: () => true, workerData: 'late' })
-  await next.call('pay', undefined, { onProgress: (word) => told.push(word) })
-  expect(told).toEqual(['in time'])
-})
-
-test('a spare thread that died serves nobody', async () => {
-  const worker = new Worker(url, { execArgv: inheritedArguments() })
-  expect(keepSpare('mine', worker)).toBe(true)
-  await worker.terminate()
-  expect(takeSpare('mine')).toBeUndefined()
-  const living = new Worker(url, { execArgv: inheritedArguments() })
-  expect(keepSpare('mine', living)).toBe(true)
-  expect(takeSpare('mine')).toBe(living)
-  expect(takeSpare('mine')).toBeUndefined()
-  await living.terminate()
 })
 
 test('a pool uses all its threads, keeps order of the rest, and forgets what was given up', async () => {

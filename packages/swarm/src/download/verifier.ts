@@ -46,7 +46,6 @@ export class Verifier {
       threads,
       workerData: { nice } satisfies VerifyData,
       idleMs: IDLE_MS,
-      reusable: () => true,
       youngMib: 3,
       errors: { ...plainErrors, closed: closedError, lost: (cause) => (cause instanceof Error ? cause : closedError()) }
     })
