@@ -9,7 +9,7 @@ import { Exchange, type Response, type ResponseTimings } from './response.ts'
 const undici = (): Promise<typeof import('undici')> => import('undici')
 
 /** What is used of undici's dispatchers. */
-export interface Dispatching {
+interface Dispatching {
   dispatch(request: object, handler: Exchange): boolean
 }
 
