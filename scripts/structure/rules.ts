@@ -1,9 +1,10 @@
+import { checkFunctions } from './functions.ts'
 import type { TextFile } from './tree.ts'
 import { WALL_TIME } from './wall-time.ts'
 
 export type RuleName =
   | 'pure'
-  | 'file-size'
+  | 'function-size'
   | 'file-name'
   | 'index-only-exports'
   | 'digest-cast'
@@ -35,7 +36,6 @@ const PURE_NAMES: Readonly<Record<string, RegExp>> = {
   'node:buffer': /^[A-Za-z]+$/
 }
 
-const MAX_LINES = 400
 /** A digest is minted where its spelling is checked, and nowhere else. */
 const DIGEST_CAST = /\bas (?:readonly )?Sha256Digest\b/g
 const MINT = 'packages/ref/src/digest.ts'
@@ -75,6 +75,7 @@ export const checkTree = (tree: readonly TextFile[]): Violation[] => [
     .filter(({ path }) => /^(?:packages|bench|scripts|test)\/.*\.ts$/.test(path))
     .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkWallTime(file)]),
   ...checkExceptions(tree),
+  ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
   ...tree.flatMap(checkWords)
 ]
 
@@ -103,12 +104,6 @@ function checkPurity({ path, text }: TextFile): Violation[] {
 
 function checkFile({ path, text }: TextFile): Violation[] {
   const violations: Violation[] = []
-  const lines = text.split('\n').length - 1
-  const header = /^(?:#!.*\n)?\s*(\/\*[\s\S]*?\*\/|(?:\/\/.*\n)+)/.exec(text)?.[1] ?? ''
-  if (lines > MAX_LINES && !/\b(?:because|one file|so that)\b/i.test(header)) {
-    const message = `${lines} lines: split it, or say in a comment at its top why it is one file`
-    violations.push({ rule: 'file-size', path, line: 1, message })
-  }
   const refuseEach = (rule: RuleName, pattern: RegExp, message: string): void => {
     for (const { index } of text.matchAll(pattern))
       violations.push({ rule, path, line: text.slice(0, index).split('\n').length, message })

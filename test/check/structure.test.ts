@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest'
+import { checkFunctions } from '../../scripts/structure/functions.ts'
 import { checkTree, type RuleName } from '../../scripts/structure/rules.ts'
 import { readTree } from '../../scripts/structure/tree.ts'
 import { WALL_TIME } from '../../scripts/structure/wall-time.ts'
 import { buildHouse, type Files } from './house.ts'
+
+const functionOf = (name: string, body: string): string =>
+  `${name.replace(/(\w+)$/, 'function $1')}(): void {\n${body}}\n`
+const cases = (count: number): string => Array.from({ length: count }, (_, n) => `case ${n}: return\n`).join('')
 
 /** A small house without a fault; a test overwrites or adds what it needs. */
 const sound: Files = {
@@ -11,7 +16,8 @@ const sound: Files = {
   'packages/manifest/src/seal.ts': `import { createHash, type Hash } from 'node:crypto'\nexport const x = (): Hash => createHash('x')\n`,
   'packages/swarm/src/wire/frame.ts': `// Date.${'now'}() in a comment is no fault\nexport const now = 1\n`,
   'packages/swarm/src/wire/mse.ts': `import { randomBytes } from 'node:crypto'\nexport const x = randomBytes\n`,
-  'packages/cas/src/long.ts': `/** One file because the table must be read as a whole. */\n${'export {}\n'.repeat(400)}`
+  'packages/cas/src/long.ts': `export function outer(): void {\n${functionOf('  inner', '1\n'.repeat(50))}${'  1\n'.repeat(50)}}\n`,
+  'packages/cas/src/choice.ts': `export function choose(x: number): void {\n  switch (x) {\n${cases(30)}  }\n}\n`
 }
 
 function violations(change: Files): { rule: RuleName; path: string; line: number }[] {
@@ -35,12 +41,13 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
   ['a pure module reads the clock', 'pure', 'packages/swarm/src/wire/a.ts', 2, `\nexport const x = Date.${'now'}()\n`],
   ['a pure module waits', 'pure', 'packages/metainfo/src/a.ts', 1, `export const x = () => set${'Timeout'}(x, 1)\n`],
   ['ref uses a global of Node', 'pure', 'packages/ref/src/a.ts', 1, `export const x = Buffer.from('x')\n`],
+  ['a long function', 'function-size', 'packages/cas/src/a.ts', 2, `\n${functionOf('export f', '1\n'.repeat(60))}`],
   [
-    'a long file without a reason',
-    'file-size',
-    'packages/cas/src/a.ts',
+    'a function with too many decisions',
+    'function-size',
+    'packages/internal/files/src/a.ts',
     1,
-    `/** Long. */\n${'export {}\n'.repeat(400)}`
+    functionOf('export f', 'if (x && y) return\n'.repeat(11))
   ],
   ['a file named after nothing', 'file-name', 'packages/cas/src/utils.ts', 1, 'export {}\n'],
   [
@@ -98,6 +105,13 @@ test('a test that reads no clock is no exception', () => {
   expect(found.map(({ rule, path }) => [rule, path])).toEqual(others.map(() => ['wall-time', list.path]))
 })
 
+test('an exception that nothing needs is none', () => {
+  const list = { path: 'scripts/structure/functions.ts', text: '' }
+  const long = { path: 'packages/cas/src/a.ts', text: functionOf('f', '1\n'.repeat(60)) }
+  expect(checkFunctions([list, long], { 'packages/cas/src/a.ts#f': 'it is a list' })).toEqual([])
+  expect(checkFunctions([list], { 'packages/cas/src/a.ts#f': 'it was a list' })).toHaveLength(1)
+})
+
 describe('each rule fails where it is broken, and no other rule does', () => {
   test.each(broken)('%s', (_name, rule, path, line, content) => {
     expect(violations({ [path]: content })).toEqual([{ rule, path, line }])
@@ -106,7 +120,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
   test('and none was left out', () => {
     const rules: Record<RuleName, true> = {
       pure: true,
-      'file-size': true,
+      'function-size': true,
       'file-name': true,
       'index-only-exports': true,
       'digest-cast': true,

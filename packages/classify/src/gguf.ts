@@ -108,6 +108,19 @@ function fixedBytes(type: number, offset: number): number {
   return lengthBytes
 }
 
+/** Reads the key/values behind the version. `found` has those that came before it throws. */
+function readWanted(walker: Walker, found: Map<string, string | number>): void {
+  walker.count()
+  const keyCount = walker.count()
+  let contextKeys = 0
+  for (let i = 0; i < keyCount; i++) {
+    const key = walker.key()
+    const value = walker.value(walker.u32())
+    if (key === undefined || value === undefined || found.has(key)) continue
+    if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS)) found.set(key, value)
+  }
+}
+
 /**
  * Parses the general key/values at the start of a GGUF (version 1 to 3, either byte order). `head` is the start of the
  * file, of which at most a megabyte is used. Whatever lies beyond is unknown (`complete: false`), not an error.
@@ -133,16 +146,7 @@ export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary 
     walker.littleEndian = word >= 1 && word <= 3
     walker.version = walker.littleEndian ? word : swap32(word)
     if (walker.version < 1 || walker.version > 3) return cut(`the version is ${word}, not 1 to 3`)
-    walker.count()
-    const keyCount = walker.count()
-    let contextKeys = 0
-    for (let i = 0; i < keyCount; i++) {
-      const key = walker.key()
-      const value = walker.value(walker.u32())
-      if (key === undefined || value === undefined || found.has(key)) continue
-      if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS))
-        found.set(key, value)
-    }
+    readWanted(walker, found)
     complete = true
   } catch (error) {
     if (error instanceof Malformed) return cut(error.message)

@@ -43,6 +43,28 @@ const EXPONENT = 16
 const EXPONENT_SIGN = 17
 const EXPONENT_DIGITS = 18
 
+type NumberPart = 'zero' | 'digit' | 'point' | 'exponent' | 'sign' | 'other'
+
+function partOf(byte: number): NumberPart {
+  if (byte === 0x30) return 'zero'
+  if (isDigit(byte)) return 'digit'
+  if (byte === 0x2e) return 'point'
+  if (byte === 0x65 || byte === 0x45) return 'exponent'
+  return byte === 0x2b || byte === 0x2d ? 'sign' : 'other'
+}
+
+/** The state behind each part of a number (RFC 8259 §6). */
+const IN_NUMBER: Readonly<Record<number, { readonly [part in NumberPart]?: number }>> = {
+  [MINUS]: { zero: ZERO, digit: INTEGER },
+  [ZERO]: { point: POINT, exponent: EXPONENT },
+  [INTEGER]: { zero: INTEGER, digit: INTEGER, point: POINT, exponent: EXPONENT },
+  [POINT]: { zero: FRACTION, digit: FRACTION },
+  [FRACTION]: { zero: FRACTION, digit: FRACTION, exponent: EXPONENT },
+  [EXPONENT]: { zero: EXPONENT_DIGITS, digit: EXPONENT_DIGITS, sign: EXPONENT_SIGN },
+  [EXPONENT_SIGN]: { zero: EXPONENT_DIGITS, digit: EXPONENT_DIGITS },
+  [EXPONENT_DIGITS]: { zero: EXPONENT_DIGITS, digit: EXPONENT_DIGITS }
+}
+
 const WORDS: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' }
 const plainUtf8 = new TextDecoder('utf-8', { ignoreBOM: true })
 const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
@@ -277,48 +299,7 @@ export class JsonScanner {
 
   /** True when the byte continues the number. */
   #inNumber(byte: number): boolean {
-    const digit = isDigit(byte)
-    const exponent = byte === 0x65 || byte === 0x45
-    const next =
-      this.#state === MINUS
-        ? byte === 0x30
-          ? ZERO
-          : digit
-            ? INTEGER
-            : undefined
-        : this.#state === ZERO
-          ? byte === 0x2e
-            ? POINT
-            : exponent
-              ? EXPONENT
-              : undefined
-          : this.#state === INTEGER
-            ? digit
-              ? INTEGER
-              : byte === 0x2e
-                ? POINT
-                : exponent
-                  ? EXPONENT
-                  : undefined
-            : this.#state === POINT
-              ? digit
-                ? FRACTION
-                : undefined
-              : this.#state === FRACTION
-                ? digit
-                  ? FRACTION
-                  : exponent
-                    ? EXPONENT
-                    : undefined
-                : this.#state === EXPONENT
-                  ? digit
-                    ? EXPONENT_DIGITS
-                    : byte === 0x2b || byte === 0x2d
-                      ? EXPONENT_SIGN
-                      : undefined
-                  : digit
-                    ? EXPONENT_DIGITS
-                    : undefined
+    const next = IN_NUMBER[this.#state]?.[partOf(byte)]
     if (next === undefined) return false
     this.#state = next
     return true

@@ -57,7 +57,7 @@ export function networkFailure(error: unknown, url: URL, context: OutcomeContext
 /** What a status other than success or redirect means (the outcome table of docs/hub.md). */
 export function statusFailure(head: ResponseHead, url: URL, context: OutcomeContext): DownloadError<HubError> {
   const { status, headers } = head
-  const { repoId, hasToken, tokenName, nowMs } = context
+  const { nowMs } = context
   const atHub = url.origin === context.endpoint.origin
   const details = {
     url: printableUrl(url),
@@ -100,67 +100,8 @@ export function statusFailure(head: ResponseHead, url: URL, context: OutcomeCont
     )
   }
 
-  const errorCode = headerOf(headers, 'x-error-code') ?? ''
-  const errorMessage = headerOf(headers, 'x-error-message') ?? ''
-  const page = `${context.endpoint.base}/${repoId}`
-  const forbidden = (reason: HubErrorReason, message: string) => make('final', 'E_SOURCE_FORBIDDEN', reason, message)
-
-  if (status === 451) {
-    return forbidden(
-      'legal',
-      `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`
-    )
-  }
-  if (status === 401 || status === 403) {
-    if (errorCode === 'GatedRepo') return gatedFailure(page, context, details)
-    if (/disabled/i.test(errorMessage)) {
-      return forbidden('disabled', `the hub has disabled access to "${repoId}"; see ${page}`)
-    }
-    if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage))) {
-      return forbidden(
-        'token-rejected',
-        `the hub rejects the token (for "${repoId}"): renew ${tokenName}, or leave it away if the repository is public; ` +
-          'a stale token is refused for public repositories too'
-      )
-    }
-    if (hasToken) {
-      return forbidden(
-        'denied',
-        `the account of ${tokenName} has no access to "${repoId}"; ask its owner, or use another token`
-      )
-    }
-    return forbidden(
-      'hidden-or-absent',
-      `"${repoId}" does not exist or is private, the hub does not tell which; check the name, or set ${tokenName} of an ` +
-        'account that may read it'
-    )
-  }
-  if (status === 404 || status === 410) {
-    if (context.path !== undefined && errorCode !== 'RepoNotFound' && errorCode !== 'RevisionNotFound') {
-      return make(
-        'retry',
-        'E_SOURCE_UNAVAILABLE',
-        'bad-answer',
-        `the hub lists "${context.path}" of "${repoId}" and does not have it (${status}); try again later`
-      )
-    }
-    if (errorCode === 'RevisionNotFound') {
-      const revision = context.revision === undefined ? 'default branch' : `revision "${context.revision}"`
-      return make(
-        'final',
-        'E_UNKNOWN_REF',
-        'no-such-revision',
-        `"${repoId}" has no ${revision}; name a branch, tag or commit that ${page} shows`
-      )
-    }
-    return make(
-      'final',
-      'E_UNKNOWN_REF',
-      'no-such-repo',
-      `the hub has no repository "${repoId}"${context.revision === undefined ? '' : ` at "${context.revision}"`}; ` +
-        'check the spelling of org/name and of the revision'
-    )
-  }
+  if (status === 401 || status === 403 || status === 451) return forbidden(head, context, details)
+  if (status === 404 || status === 410) return absent(head, context, details)
   if (status === 416) {
     return make('wrong', 'E_NOT_IMPORTABLE', 'wrong-bytes', `"${context.path}" is shorter at the hub than it is listed`)
   }
@@ -169,6 +110,85 @@ export function statusFailure(head: ResponseHead, url: URL, context: OutcomeCont
     'E_SOURCE_UNAVAILABLE',
     'bad-answer',
     `${url.origin} answers ${status} to a plain request; is the endpoint a model hub?`
+  )
+}
+
+interface FailureDetails {
+  readonly url: string
+  readonly status: number
+  readonly path?: string
+}
+
+function forbidden(
+  { status, headers }: ResponseHead,
+  context: OutcomeContext,
+  details: FailureDetails
+): DownloadError<HubError> {
+  const { repoId, hasToken, tokenName } = context
+  const errorMessage = headerOf(headers, 'x-error-message') ?? ''
+  const page = `${context.endpoint.base}/${repoId}`
+  const refused = (reason: HubErrorReason, message: string) =>
+    new DownloadError('final', new HubError('E_SOURCE_FORBIDDEN', reason, message, details))
+
+  if (status === 451) {
+    return refused('legal', `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`)
+  }
+  if (headerOf(headers, 'x-error-code') === 'GatedRepo') return gatedFailure(page, context, details)
+  if (/disabled/i.test(errorMessage)) {
+    return refused('disabled', `the hub has disabled access to "${repoId}"; see ${page}`)
+  }
+  if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage))) {
+    return refused(
+      'token-rejected',
+      `the hub rejects the token (for "${repoId}"): renew ${tokenName}, or leave it away if the repository is public; ` +
+        'a stale token is refused for public repositories too'
+    )
+  }
+  if (hasToken) {
+    return refused(
+      'denied',
+      `the account of ${tokenName} has no access to "${repoId}"; ask its owner, or use another token`
+    )
+  }
+  return refused(
+    'hidden-or-absent',
+    `"${repoId}" does not exist or is private, the hub does not tell which; check the name, or set ${tokenName} of an ` +
+      'account that may read it'
+  )
+}
+
+function absent(
+  { status, headers }: ResponseHead,
+  context: OutcomeContext,
+  details: FailureDetails
+): DownloadError<HubError> {
+  const { repoId } = context
+  const errorCode = headerOf(headers, 'x-error-code') ?? ''
+  const make = (kind: DownloadErrorKind, code: HubErrorCode, reason: HubErrorReason, message: string) =>
+    new DownloadError(kind, new HubError(code, reason, message, details))
+  if (context.path !== undefined && errorCode !== 'RepoNotFound' && errorCode !== 'RevisionNotFound') {
+    return make(
+      'retry',
+      'E_SOURCE_UNAVAILABLE',
+      'bad-answer',
+      `the hub lists "${context.path}" of "${repoId}" and does not have it (${status}); try again later`
+    )
+  }
+  if (errorCode === 'RevisionNotFound') {
+    const revision = context.revision === undefined ? 'default branch' : `revision "${context.revision}"`
+    return make(
+      'final',
+      'E_UNKNOWN_REF',
+      'no-such-revision',
+      `"${repoId}" has no ${revision}; name a branch, tag or commit that ${context.endpoint.base}/${repoId} shows`
+    )
+  }
+  return make(
+    'final',
+    'E_UNKNOWN_REF',
+    'no-such-repo',
+    `the hub has no repository "${repoId}"${context.revision === undefined ? '' : ` at "${context.revision}"`}; ` +
+      'check the spelling of org/name and of the revision'
   )
 }
 

@@ -28,44 +28,50 @@ export function checkHybrid(
   files: readonly TorrentFile[]
 ): boolean {
   if (!info.has('pieces') && !info.has('files') && !info.has('length')) return false
-  const mismatch = (message: string): Error => metainfoError('v1-mismatch', `the v1 and v2 halves disagree: ${message}`)
   const pieces = info.get('pieces')
   if (!(pieces instanceof Uint8Array)) throw metainfoError('v1-pieces', '"pieces" is missing or not a string')
-  let totalBytes = 0
-  if (info.has('length')) {
-    const length = info.get('length')
-    if (info.has('files')) throw mismatch('both "length" and "files"')
-    if (!isV1Length(length) || files.length !== 1 || files[0]!.path !== name || files[0]!.length !== length) {
-      throw mismatch('the single file')
-    }
-    totalBytes = length
-  } else {
-    const list = info.get('files')
-    if (!Array.isArray(list)) throw mismatch('"files" is no list')
-    let next = 0
-    for (const entry of list as readonly BencodeValue[]) {
-      if (!(entry instanceof BencodeDictionary)) throw mismatch('an entry of "files" is no dictionary')
-      const length = entry.get('length')
-      if (!isV1Length(length)) throw mismatch('an entry of "files" has no length')
-      const attributes = entry.get('attr')
-      if (attributes instanceof Uint8Array && attributes.includes(LETTER_P)) {
-        if (length >= pieceLength) throw metainfoError('v1-alignment', 'a pad file is as long as a piece')
-      } else {
-        const file = files[next++]
-        if (file === undefined || file.length !== length || file.path !== pathOf(entry.get('path'))) {
-          throw mismatch(`file number ${next}`)
-        }
-        if (length > 0 && totalBytes % pieceLength !== 0) {
-          throw metainfoError('v1-alignment', 'a file does not start on a piece border')
-        }
-      }
-      totalBytes += length
-      if (!Number.isSafeInteger(totalBytes)) throw mismatch('the total length')
-    }
-    if (next !== files.length) throw mismatch('the number of files')
-  }
+  const totalBytes = info.has('length') ? singleFileBytes(info, name, files) : listedBytes(info, pieceLength, files)
   if (pieces.length !== Math.ceil(totalBytes / pieceLength) * SHA1_BYTES) {
     throw metainfoError('v1-pieces', '"pieces" does not have 20 bytes per piece')
   }
   return true
+}
+
+const mismatch = (message: string): Error => metainfoError('v1-mismatch', `the v1 and v2 halves disagree: ${message}`)
+
+function singleFileBytes(info: BencodeDictionary, name: string, files: readonly TorrentFile[]): number {
+  const length = info.get('length')
+  if (info.has('files')) throw mismatch('both "length" and "files"')
+  if (!isV1Length(length) || files.length !== 1 || files[0]!.path !== name || files[0]!.length !== length) {
+    throw mismatch('the single file')
+  }
+  return length
+}
+
+function listedBytes(info: BencodeDictionary, pieceLength: number, files: readonly TorrentFile[]): number {
+  const list = info.get('files')
+  if (!Array.isArray(list)) throw mismatch('"files" is no list')
+  let totalBytes = 0
+  let next = 0
+  for (const entry of list as readonly BencodeValue[]) {
+    if (!(entry instanceof BencodeDictionary)) throw mismatch('an entry of "files" is no dictionary')
+    const length = entry.get('length')
+    if (!isV1Length(length)) throw mismatch('an entry of "files" has no length')
+    const attributes = entry.get('attr')
+    if (attributes instanceof Uint8Array && attributes.includes(LETTER_P)) {
+      if (length >= pieceLength) throw metainfoError('v1-alignment', 'a pad file is as long as a piece')
+    } else {
+      const file = files[next++]
+      if (file === undefined || file.length !== length || file.path !== pathOf(entry.get('path'))) {
+        throw mismatch(`file number ${next}`)
+      }
+      if (length > 0 && totalBytes % pieceLength !== 0) {
+        throw metainfoError('v1-alignment', 'a file does not start on a piece border')
+      }
+    }
+    totalBytes += length
+    if (!Number.isSafeInteger(totalBytes)) throw mismatch('the total length')
+  }
+  if (next !== files.length) throw mismatch('the number of files')
+  return totalBytes
 }

@@ -76,6 +76,28 @@ function parseV1Topic(value: string): Uint8Array {
   return hash
 }
 
+type Key = 'xt' | 'dn' | 'tr' | 'ws' | 'x.pe'
+const isKey = (key: string): key is Key => /^(?:xt|dn|tr|ws|x\.pe)$/.test(key)
+
+/** The parameters that are known, decoded. */
+function* parametersOf(text: string): Generator<readonly [Key, string]> {
+  for (const parameter of text.slice(8).split('&')) {
+    const equals = parameter.indexOf('=')
+    if (equals < 0) continue
+    const key = parameter
+      .slice(0, equals)
+      .toLowerCase()
+      .replace(/\.\d{1,4}$/, '')
+    if (!isKey(key)) continue
+    try {
+      yield [key, decodeURIComponent(parameter.slice(equals + 1))]
+    } catch (error) {
+      if (!(error instanceof URIError)) throw error
+      throw fail('encoding', `the parameter ${key} is not percent-encoded UTF-8`)
+    }
+  }
+}
+
 /**
  * Reads a magnet link with v1 topics, v2 topics or both. Parameters are percent-decoded strictly, `+` is not a space;
  * numbered forms (`xt.1`, `tr.2`) count; unknown parameters and topics of other networks are ignored.
@@ -91,20 +113,7 @@ export function parseMagnetTopics(text: string): MagnetTopics {
   let name: string | undefined
   const hints = { tr: new Set<string>(), ws: new Set<string>(), 'x.pe': new Set<string>() }
   let hintCount = 0
-  for (const parameter of text.slice(8).split('&')) {
-    const equals = parameter.indexOf('=')
-    if (equals < 0) continue
-    const key = parameter
-      .slice(0, equals)
-      .toLowerCase()
-      .replace(/\.\d{1,4}$/, '')
-    if (key !== 'xt' && key !== 'dn' && key !== 'tr' && key !== 'ws' && key !== 'x.pe') continue
-    let value: string
-    try {
-      value = decodeURIComponent(parameter.slice(equals + 1))
-    } catch {
-      throw fail('encoding', `the parameter ${key} is not percent-encoded UTF-8`)
-    }
+  for (const [key, value] of parametersOf(text)) {
     if (key === 'dn') name ??= value
     else if (key === 'xt') {
       const topic = /^urn:(btmh|btih):(.*)$/is.exec(value)

@@ -72,7 +72,7 @@ export const parseArtifactState = (bytes: Uint8Array, manifestDigest: Sha256Dige
   ...parseRecord(bytes, file, ARTIFACT_RECORD)
 })
 
-function artifactStateOf(fields: Fields, file: string): RecordedState {
+function sourceOf(fields: Fields, file: string): ArtifactSource {
   const { foreign, ...rest } = fieldsOf(fields.source, file, '"source"')
   // Earlier versions called this field `foreign`.
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
@@ -91,20 +91,24 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
     if (!names.every((name) => typeof name === 'string'))
       throw new CorruptStateError(file, '"source.names" is not all strings')
   }
+  return source as unknown as ArtifactSource
+}
+
+function artifactStateOf(fields: Fields, file: string): RecordedState {
+  const source = sourceOf(fields, file)
   if (fields.incomplete !== undefined && fields.incomplete !== true)
     throw new CorruptStateError(file, '"incomplete" is not true')
   if (fields.pinned !== undefined && typeof fields.pinned !== 'boolean')
     throw new CorruptStateError(file, '"pinned" is not a boolean')
-  if (fields.importedAt !== undefined && typeof fields.importedAt !== 'string')
-    throw new CorruptStateError(file, '"importedAt" is not a string')
-  if (fields.futureName !== undefined && typeof fields.futureName !== 'string')
-    throw new CorruptStateError(file, '"futureName" is not a string')
+  for (const key of ['importedAt', 'futureName'])
+    if (fields[key] !== undefined && typeof fields[key] !== 'string')
+      throw new CorruptStateError(file, `"${key}" is not a string`)
   const hints = fieldsOf(fields.hints, file, '"hints"')
   if (isFirstFormat(fields)) onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
   return {
     ...(fields.record !== undefined && { record: digestField(fields.record, file, '"record"') }),
-    source: source as unknown as ArtifactSource,
-    provenance: parseProvenanceOf(fields, source as unknown as ArtifactSource, file),
+    source,
+    provenance: parseProvenanceOf(fields, source, file),
     // before this field existed, everything from a swarm was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),

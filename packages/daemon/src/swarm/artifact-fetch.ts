@@ -62,13 +62,7 @@ export async function fetchArtifact(
     ...(request.quiet && { quiet: true }),
     seedOnly: false,
     onBlob: (digest) => blobs.add(digest),
-    onWrong: (path) =>
-      failed.reject(
-        new DaemonError(
-          'E_NOT_IMPORTABLE',
-          `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`
-        )
-      ),
+    onWrong: (path) => failed.reject(wrongAtTheSource(path)),
     onWarning: ({ kind, source, message, lied: proven }) => {
       lied ||= proven === true
       if (warnings.size < MAX_WARNINGS && (kind === 'peer' || kind === 'webseed'))
@@ -92,14 +86,9 @@ export async function fetchArtifact(
       if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
       context.onProgress(progressOf(now, blobs.size, before))
       if (now.state === 'checking') watch.rest()
-      const sources = now.peers + now.webseeds
-      const why = watch.look(now.verifiedBytes + now.downloadedBytes, sources > 0)
-      if (why === 'silent') {
-        const what = `no source gave a byte for ${Math.round(context.fillTimeoutMs / 1000)} s`
-        throw gaveUp(what, warnings, lied && sources === 0)
-      }
-      if (why === 'lonely')
-        throw gaveUp('no source is left, and neither a tracker nor the DHT can name another one', warnings, lied)
+      const hasSource = now.peers + now.webseeds > 0
+      const why = watch.look(now.verifiedBytes + now.downloadedBytes, hasSource)
+      if (why !== undefined) throw gaveUp(why, context, warnings, lied && !hasSource)
       await watch.next(whole, failed.promise)
     }
     context.onProgress(progressOf(handle.progress(), blobs.size, before))
@@ -110,6 +99,12 @@ export async function fetchArtifact(
     throw error
   }
 }
+
+const wrongAtTheSource = (path: string): DaemonError =>
+  new DaemonError(
+    'E_NOT_IMPORTABLE',
+    `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`
+  )
 
 const progressOf = (now: TorrentProgress, blobsDone: number, before: number | undefined): FetchProgress => ({
   blobsDone,
@@ -123,7 +118,16 @@ const progressOf = (now: TorrentProgress, blobsDone: number, before: number | un
  * The error when there is no source left; if there were sources that sent bad data, that is the reason (spec swarm.16,
  * swarm.17).
  */
-function gaveUp(what: string, warnings: ReadonlySet<string>, liesOnly: boolean): DaemonError {
+function gaveUp(
+  why: 'silent' | 'lonely',
+  { fillTimeoutMs }: FetchContext,
+  warnings: ReadonlySet<string>,
+  liesOnly: boolean
+): DaemonError {
+  const what =
+    why === 'silent'
+      ? `no source gave a byte for ${Math.round(fillTimeoutMs / 1000)} s`
+      : 'no source is left, and neither a tracker nor the DHT can name another one'
   const reasons = [...warnings].slice(-5)
   return new DaemonError(
     liesOnly ? 'E_NOT_IMPORTABLE' : 'E_SOURCE_UNAVAILABLE',

@@ -1,0 +1,112 @@
+import ts from 'typescript'
+import type { TextFile } from './tree.ts'
+
+/** Longest function, in lines; named functions in it count on their own. */
+const MAX_LINES = 60
+/** Most decisions of a function (cyclomatic complexity); a whole `switch` is one. */
+const MAX_COMPLEXITY = 20
+const MAX_EXCEPTIONS = 10
+const PRODUCT = /^packages\/(?!testkit\/|cas-testsuite\/)(?:internal\/)?[^/]+\/src\/.*\.ts$/
+
+/** By file and name, with the reason. */
+const EXCEPTIONS: Readonly<Record<string, string>> = {
+  'packages/cli/src/program.ts#buildProgram': 'the list of all commands and options',
+  'packages/cli/src/commands/inventory.ts#ls': 'one table, written column by column',
+  'packages/client/src/client.ts#createClient': 'one line for each route',
+  'packages/daemon/src/app/compose.ts#composeContext': 'composes, in the order of dependencies',
+  'packages/daemon/src/app/daemon.ts#startDaemon': 'composes, in the order of a start',
+  'packages/daemon/src/http/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs',
+  'packages/daemon/src/jobs/ensure.ts#ensure': 'the steps of a fill',
+  'packages/daemon/src/swarm/import-bt.ts#parseImportBt': 'one check for each field of a request',
+  'packages/metainfo/src/bencode.ts#root': 'a loop per byte, on a stack of its own',
+  'packages/swarm/src/upload/super-seed.ts#offers': 'one pass over all peers, whose counts depend on each other'
+}
+
+export interface FunctionFault {
+  readonly path: string
+  readonly line: number
+  readonly message: string
+}
+
+type WithBody = ts.FunctionLikeDeclaration & { readonly body: ts.Node }
+
+const hasBody = (node: ts.Node): node is WithBody =>
+  ts.isFunctionLike(node) && 'body' in node && node.body !== undefined
+
+const DECISIONS = new Set([
+  ts.SyntaxKind.IfStatement,
+  ts.SyntaxKind.ConditionalExpression,
+  ts.SyntaxKind.ForStatement,
+  ts.SyntaxKind.ForInStatement,
+  ts.SyntaxKind.ForOfStatement,
+  ts.SyntaxKind.WhileStatement,
+  ts.SyntaxKind.DoStatement,
+  ts.SyntaxKind.SwitchStatement,
+  ts.SyntaxKind.CatchClause
+])
+
+const decides = (node: ts.Node): boolean =>
+  DECISIONS.has(node.kind) ||
+  (ts.isBinaryExpression(node) &&
+    (node.operatorToken.kind === ts.SyntaxKind.AmpersandAmpersandToken ||
+      node.operatorToken.kind === ts.SyntaxKind.BarBarToken))
+
+function complexityOf(of: WithBody): number {
+  let count = 1
+  const visit = (node: ts.Node): void => {
+    if (hasBody(node)) return
+    if (decides(node)) count += 1
+    ts.forEachChild(node, visit)
+  }
+  ts.forEachChild(of, visit)
+  return count
+}
+
+/** What has a name of its own: a declaration, or the value of a variable. */
+const isNamed = (node: ts.Node): boolean =>
+  ts.isFunctionDeclaration(node) || ts.isMethodDeclaration(node) || ts.isVariableDeclaration(node.parent)
+
+function linesOf(of: WithBody, source: ts.SourceFile): number {
+  const linesIn = (node: ts.Node): number =>
+    source.getLineAndCharacterOfPosition(node.end).line -
+    source.getLineAndCharacterOfPosition(node.getStart(source)).line +
+    1
+  let lines = linesIn(of)
+  const visit = (node: ts.Node): void => {
+    if (hasBody(node) && isNamed(node)) lines -= linesIn(node)
+    else ts.forEachChild(node, visit)
+  }
+  ts.forEachChild(of, visit)
+  return lines
+}
+
+/** The functions of the product that are too long or decide too much, and exceptions that are not needed. */
+export function checkFunctions(tree: readonly TextFile[], exceptions = EXCEPTIONS): FunctionFault[] {
+  const faults: FunctionFault[] = []
+  const used = new Set<string>()
+  for (const { path, text } of tree) {
+    if (!PRODUCT.test(path)) continue
+    const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+    const judge = (node: WithBody): void => {
+      const [lines, complexity] = [linesOf(node, source), complexityOf(node)]
+      if (lines <= MAX_LINES && complexity <= MAX_COMPLEXITY) return
+      const key = `${path}#${node.name?.getText(source) ?? ''}`
+      used.add(key)
+      if (key in exceptions) return
+      const line = source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1
+      const message = `${lines} lines and ${complexity} decisions: at most ${MAX_LINES} and ${MAX_COMPLEXITY}`
+      faults.push({ path, line, message })
+    }
+    const visit = (node: ts.Node): void => {
+      if (hasBody(node)) judge(node)
+      ts.forEachChild(node, visit)
+    }
+    visit(source)
+  }
+  const list = tree.find(({ path }) => path === 'scripts/structure/functions.ts')
+  if (list === undefined) return faults
+  const refuse = (message: string): number => faults.push({ path: list.path, line: 1, message })
+  for (const key of Object.keys(exceptions)) if (!used.has(key)) refuse(`${key} needs no exception`)
+  if (Object.keys(exceptions).length > MAX_EXCEPTIONS) refuse(`more than ${MAX_EXCEPTIONS} exceptions`)
+  return faults
+}
