@@ -17,7 +17,6 @@ import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.
 import { gguf, MODEL, writeFiles } from '../support/models.ts'
 import { spawnDaemon } from '../support/process.ts'
 
-
 const REF = 'svc:///me/model:bf16'
 const GGUF = 'svc:///me/model:q8_0'
 
