@@ -10,8 +10,7 @@ export interface CommandTools {
   run(command: Command, work: (session: Session) => Promise<void>): Promise<void>
 }
 
-/** The commands that install and maintain `svc`: `service`, `login`, `move`, `backup`, `restore`, `doctor`, `completion`. */
-export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
+function addServiceCommands({ add, group, run }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>
     add(services, name, description).addOption(
@@ -31,6 +30,11 @@ export function addKeepCommands(program: Command, version: string, { add, group,
   service('status', 'whether it is installed, runs and answers').action(async (options, command: Command) =>
     run(command, async (session) => (await import('./service.ts')).serviceStatus(session, options))
   )
+}
+
+/** The commands that install and maintain `svc`: `service`, `login`, `move`, `backup`, `restore`, `doctor`, `completion`. */
+export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
+  addServiceCommands({ add, group, run })
 
   const hubs = ['hf'] as const
   add(program, 'login', 'store a token of the model hub, for gated and private repositories')
