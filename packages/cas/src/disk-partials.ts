@@ -3,12 +3,12 @@ import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { TEMPORARY_FILE } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { abortError, CasError, errnoOf, ioError } from './errors.ts'
+import { abortError, type CasError, errnoOf, ioError } from './errors.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
 import { requireRoom } from './publish.ts'
-import type { ByteRanges, PartialFollower, PartialKey, PartialOptions, PartialStatus } from './store.ts'
+import type { ByteRanges, PartialKey, PartialOptions, PartialStatus } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 import { Unsynced } from './unsynced.ts'
 
@@ -34,7 +34,6 @@ export class DiskPartials {
   readonly #unsynced = new Unsynced(() => {
     for (const partial of this.#open) partial.checkpointWritten()
   })
-  readonly #followers = new Map<string, Set<() => void>>()
 
   constructor(context: StoreContext, checkpointMs: number) {
     this.#context = context
@@ -111,38 +110,6 @@ export class DiskPartials {
     } finally {
       port.closeSync(fd)
     }
-  }
-
-  /** Looks on while `key` is written. What has ended is not read from. */
-  follow(key: string, onChange: () => void): PartialFollower {
-    const held = (): DiskPartialBlob | undefined => this.#held(key)
-    // a function of its own for each follower, so that one of two that were given the same can be closed
-    const tell = (): void => onChange()
-    const all = this.#followers.get(key) ?? new Set()
-    this.#followers.set(key, all.add(tell))
-    return {
-      writtenUntil: (offset) => held()?.writtenUntil(offset) ?? offset,
-      read: async (target, offset) => {
-        const partial = held()
-        const length = Math.min(target.length, (partial?.writtenUntil(offset) ?? offset) - offset)
-        if (partial === undefined || length === 0) return 0
-        try {
-          return await partial.read(target.subarray(0, length), offset)
-        } catch (error) {
-          // it ended meanwhile, or its bytes were taken back
-          if (error instanceof CasError && (error.code === 'E_CLOSED' || error.code === 'E_INCOMPLETE')) return 0
-          throw error
-        }
-      },
-      close: () => {
-        all.delete(tell)
-        if (all.size === 0 && this.#followers.get(key) === all) this.#followers.delete(key)
-      }
-    }
-  }
-
-  #changed(key: string): void {
-    for (const tell of this.#followers.get(key) ?? []) tell()
   }
 
   /** As {@link IngestManager.partialStatus}. */
@@ -256,16 +223,13 @@ export class DiskPartials {
       options,
       checkpointMs: this.#checkpointMs,
       unsynced: this.#unsynced,
-      onChange: () => this.#changed(key.key),
       onEnd: (remains) => {
         this.#open.delete(partial)
         if (remains !== undefined) this.#remains.set(key.key, remains)
         release()
-        this.#changed(key.key)
       }
     })
     this.#open.add(partial)
-    this.#changed(key.key)
     return partial
   }
 

@@ -32,7 +32,6 @@ import type {
   Lease,
   NamedFileSource,
   PartialBlob,
-  PartialFollower,
   PartialKey,
   PartialOptions,
   PartialStatus,
@@ -188,10 +187,6 @@ class DiskStore implements DiskBlobStore {
 
   sharesBlocks({ fd }: FileSource): Promise<boolean> {
     return this.#ingestor.sharesBlocks(fd)
-  }
-
-  followPartial(key: string, onChange: () => void): PartialFollower {
-    return this.#partials.follow(key, onChange)
   }
 
   partialStatus(key: string): PartialStatus | undefined {

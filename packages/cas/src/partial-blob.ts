@@ -42,8 +42,6 @@ export interface PartialSetup {
   /** Longest time until written bytes are in the journal. */
   readonly checkpointMs: number
   readonly unsynced: Unsynced
-  /** Called when bytes were written or taken back. */
-  readonly onChange: () => void
   /** Called once, at the end: releases the key and records what can be resumed. */
   readonly onEnd: (remains: PartialRemains | undefined) => void
 }
@@ -109,10 +107,6 @@ export class DiskPartialBlob implements PartialBlob {
     return this.#ranges.toRanges()
   }
 
-  writtenUntil(offset: number): number {
-    return this.#ranges.runEnd(offset)
-  }
-
   async write(offset: number, bytes: Uint8Array): Promise<void> {
     this.#throwIfEnded()
     const end = offset + bytes.length
@@ -151,7 +145,6 @@ export class DiskPartialBlob implements PartialBlob {
     if (start < this.#prefix.target) this.#prefix.restart()
     for (const blocks of this.#blocks) blocks.forget(start, end)
     this.#prefix.advance(this.#ranges.prefixEnd)
-    this.#setup.onChange()
   }
 
   async read(target: Uint8Array, offset: number): Promise<number> {
@@ -262,7 +255,6 @@ export class DiskPartialBlob implements PartialBlob {
       checkExpected(whole, { digest: this.#setup.key.digest })
     } catch (error) {
       this.#ranges.clear()
-      this.#setup.onChange()
       this.#prefix.restart()
       for (const one of this.#blocks) one.forget(0, this.sizeBytes)
       // Write the journal at once: after a crash those bytes must not be resumed.
@@ -279,7 +271,6 @@ export class DiskPartialBlob implements PartialBlob {
     this.#prefix.advance(this.#ranges.prefixEnd)
     for (const blocks of this.#blocks) blocks.written(start, end, hashes?.[blocks.name], this.#ranges)
     this.#sinceCheckpoint += end - start
-    this.#setup.onChange()
     if (this.#ended !== undefined) return
     this.#unsyncedBytes += end - start
     this.#setup.unsynced.add(end - start)

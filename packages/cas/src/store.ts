@@ -179,16 +179,6 @@ export interface PartialBlob {
   discard(): Promise<void>
 }
 
-/** Looks on while a partial blob is written, whoever holds it. */
-export interface PartialFollower {
-  /** Everything from `offset` up to here is written; `offset` where nothing is, or nobody holds the partial now. Not verified yet. */
-  writtenUntil(offset: number): number
-  /** Reads what is written from `offset` on, at most `target.length`; 0 where that is nothing. */
-  read(target: Uint8Array, offset: number): Promise<number>
-  /** `onChange` is not called any more. Idempotent. */
-  close(): void
-}
-
 /** `mismatched`: the bytes on disk did not match the blob's digest, and it was moved to quarantine. */
 export type VerifyStatus = 'ok' | 'mismatched' | 'missing'
 /** How to re-hash one blob. `onProgress` receives the number of bytes hashed so far. */
@@ -344,9 +334,4 @@ export interface DiskBlobStore extends BlobStore {
    * Small files may be written nevertheless. @throws CasError `E_IO`, `E_NO_SPACE`
    */
   sharesBlocks(source: FileSource): Promise<boolean>
-  /**
-   * Follows the partial blob `key`, which need not be there yet. `onChange` is called when it is opened, when bytes come or turn out
-   * wrong, and when it ends: published, released or given up, which `stat` tells apart.
-   */
-  followPartial(key: string, onChange: () => void): PartialFollower
 }

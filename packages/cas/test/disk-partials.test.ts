@@ -243,33 +243,3 @@ describe('partial blobs', () => {
     await second.discard()
   })
 })
-
-test('a partial blob notifies its followers of writes and of its end', async () => {
-  const store = await open()
-  const bytes = seededBytes(1000, 5)
-  const digest = digestOf(bytes)
-  let changes = 0
-  const follower = store.followPartial(digest, () => changes++)
-  const other = store.followPartial(digest, () => changes++)
-  other.close()
-  const target = new Uint8Array(1000)
-  expect([follower.writtenUntil(0), await follower.read(target, 0), changes]).toEqual([0, 0, 0])
-  const partial = await store.partial({ key: digest, sizeBytes: 1000, digest })
-  expect(changes).toBe(1)
-  await partial.write(100, bytes.subarray(100, 400))
-  expect([changes, follower.writtenUntil(0), follower.writtenUntil(150), follower.writtenUntil(400)]).toEqual([
-    2, 0, 400, 400
-  ])
-  expect(await follower.read(target, 150)).toBe(250)
-  expect(Buffer.compare(target.subarray(0, 250), bytes.subarray(150, 400))).toBe(0)
-  partial.unmark(200, 300)
-  expect([changes, follower.writtenUntil(150)]).toEqual([3, 200])
-  await partial.write(0, bytes)
-  await partial.publish()
-  expect([follower.writtenUntil(0), await follower.read(target, 0)]).toEqual([0, 0])
-  expect(await store.stat(digest)).toBeDefined()
-  const before = changes
-  follower.close()
-  await (await store.partial({ key: digest, sizeBytes: 1000, digest })).discard()
-  expect(changes).toBe(before)
-})

@@ -3,6 +3,7 @@ import { CasError, type DiskBlobStore } from '@svc/cas'
 import { type FilePort, nodeFilePort, readNow } from '@svc/internal-files'
 import { type Manifest, type ModelIndex, parseIndex, parseManifest, type Sealed } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
@@ -39,23 +40,21 @@ class DocumentCache<T> {
   readonly #store: DiskBlobStore
   readonly #port: FilePort
   readonly #parse: (bytes: Uint8Array) => T
-  readonly #maxBytes: number
-  readonly #cache = new Map<Sha256Digest, Cached<T>>()
-  #bytes = 0
+  readonly #cache: LRUCache<Sha256Digest, Cached<T>>
 
   /** Keeps documents of `maxBytes` in total, measured on disk; parsed they take about three times that. */
   constructor(store: DiskBlobStore, port: FilePort, parse: (bytes: Uint8Array) => T, maxBytes: number) {
     this.#store = store
     this.#port = port
     this.#parse = parse
-    this.#maxBytes = maxBytes
+    this.#cache = new LRUCache({ maxSize: maxBytes, sizeCalculation: ({ sizeBytes }) => Math.max(1, sizeBytes) })
   }
 
   cached(digest: Sha256Digest): T | undefined {
     const hit = this.#cache.get(digest)
     if (hit === undefined) return undefined
     if (isUnchanged(hit.path, hit.stamp)) return hit.document
-    this.#drop(digest)
+    this.#cache.delete(digest)
     return undefined
   }
 
@@ -101,21 +100,8 @@ class DocumentCache<T> {
   }
 
   #keep(digest: Sha256Digest, entry: Cached<T>, scan: boolean): void {
-    this.#drop(digest)
-    if (entry.sizeBytes > this.#maxBytes || (scan && this.#bytes + entry.sizeBytes > this.#maxBytes)) return
-    for (const oldest of this.#cache.keys()) {
-      if (this.#bytes + entry.sizeBytes <= this.#maxBytes) break
-      this.#drop(oldest)
-    }
-    this.#cache.set(digest, entry)
-    this.#bytes += entry.sizeBytes
-  }
-
-  #drop(digest: Sha256Digest): void {
-    const entry = this.#cache.get(digest)
-    if (entry === undefined) return
-    this.#cache.delete(digest)
-    this.#bytes -= entry.sizeBytes
+    const { calculatedSize, maxSize } = this.#cache
+    if (!scan || calculatedSize + entry.sizeBytes <= maxSize) this.#cache.set(digest, entry)
   }
 }
 

@@ -13,6 +13,7 @@ import {
   toHex
 } from '@svc/metainfo'
 import { digestBytes, digestFromBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 
@@ -56,8 +57,10 @@ export class LeafLayers {
   readonly #store: DiskBlobStore
   readonly #offload: Offload
   /** Of blobs that were just kept, for the first {@link pieceLayer}: what is above the leaves is not made a second time. */
-  readonly #subtrees = new Map<Sha256Digest, Uint8Array>()
-  #subtreeBytes = 0
+  readonly #subtrees = new LRUCache<Sha256Digest, Uint8Array>({
+    maxSize: MAX_SUBTREE_BYTES,
+    sizeCalculation: ({ length }) => length + ENTRY_BYTES
+  })
 
   private constructor(store: DiskBlobStore, offload: Offload, port: FilePort) {
     this.#port = port
@@ -85,13 +88,13 @@ export class LeafLayers {
       return { digest, sizeBytes, merkleRoot: digestFromBytes(known ?? piecesRoot(leaves, sizeBytes)) }
     await this.keepLeaves(digest, sizeBytes, leaves)
     if (known !== undefined) {
-      this.#holdSubtrees(digest, attachments[SUBTREES]!)
+      this.#subtrees.set(digest, attachments[SUBTREES]!)
       return { digest, sizeBytes, merkleRoot: digestFromBytes(known) }
     }
     const { buffer } = leaves
     const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
     const { root, subtrees } = await this.#offload.run('root', { leaves, sizeBytes }, whole)
-    this.#holdSubtrees(digest, subtrees!)
+    this.#subtrees.set(digest, subtrees!)
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
   }
 
@@ -138,7 +141,7 @@ export class LeafLayers {
 
   /** Removes the layer of a deleted blob, if there is one. */
   async forget(digest: Sha256Digest): Promise<void> {
-    this.#takeSubtrees(digest)
+    this.#subtrees.delete(digest)
     await this.#port.unlink(this.#path(digest)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
     })
@@ -217,28 +220,13 @@ export class LeafLayers {
     return equalBytes(root, digestBytes(merkleRoot))
   }
 
-  #holdSubtrees(digest: Sha256Digest, subtrees: Uint8Array): void {
-    this.#takeSubtrees(digest)
-    this.#subtrees.set(digest, subtrees)
-    this.#subtreeBytes += subtrees.length + ENTRY_BYTES
-    for (const oldest of this.#subtrees.keys()) {
-      if (this.#subtreeBytes <= MAX_SUBTREE_BYTES) return
-      this.#takeSubtrees(oldest)
-    }
-  }
-
-  #takeSubtrees(digest: Sha256Digest): Uint8Array | undefined {
-    const subtrees = this.#subtrees.get(digest)
-    if (this.#subtrees.delete(digest)) this.#subtreeBytes -= subtrees!.length + ENTRY_BYTES
-    return subtrees
-  }
-
   async #fromSubtrees(
     digest: Sha256Digest,
     sizeBytes: number,
     pieceLengthBytes: number
   ): Promise<{ readonly root: Uint8Array; readonly layer: Uint8Array } | undefined> {
-    const subtrees = this.#takeSubtrees(digest)
+    const subtrees = this.#subtrees.get(digest)
+    this.#subtrees.delete(digest)
     if (subtrees === undefined || sizeBytes <= pieceLengthBytes) return undefined
     return this.#offload.run('fold', { subtrees, sizeBytes, pieceLengthBytes })
   }

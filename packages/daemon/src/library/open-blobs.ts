@@ -2,6 +2,7 @@ import { readvSync } from 'node:fs'
 import type { BlobReader, BlobStore } from '@svc/cas'
 import { QuickReads } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 
 const DEFAULT_MAX_OPEN = 128
 /** A blob that went to quarantine is not read through an old descriptor for longer than this. */
@@ -14,7 +15,6 @@ interface Opened {
   readonly reader: Promise<BlobReader>
   /** Once it is open. */
   open: BlobReader | undefined
-  readonly openedAt: number
 }
 
 /**
@@ -24,12 +24,16 @@ interface Opened {
  */
 export class OpenBlobs {
   readonly #store: BlobStore
-  readonly #maxOpen: number
-  readonly #readers = new Map<Sha256Digest, Opened>()
+  readonly #readers: LRUCache<Sha256Digest, Opened>
 
   constructor(store: BlobStore, maxOpen = DEFAULT_MAX_OPEN) {
     this.#store = store
-    this.#maxOpen = maxOpen
+    this.#readers = new LRUCache({
+      max: maxOpen,
+      ttl: MAX_AGE_MS,
+      ttlResolution: 0,
+      dispose: (opened) => void shut(opened)
+    })
   }
 
   /**
@@ -37,30 +41,21 @@ export class OpenBlobs {
    *   `E_NOT_FOUND`, `E_IO`
    */
   async read(digest: Sha256Digest, offset: number, target: Uint8Array): Promise<number> {
-    const now = performance.now()
-    let opened = this.#readers.get(digest)
-    if (opened !== undefined && now - opened.openedAt > MAX_AGE_MS) {
-      this.drop(digest)
-      opened = undefined
-    }
-    opened ??= this.#open(digest, now)
-    // move to the end of the order: the most recently used
-    this.#readers.delete(digest)
-    this.#readers.set(digest, opened)
-    if (this.#readers.size > this.#maxOpen) this.drop(this.#readers.keys().next().value!)
+    const opened = this.#readers.get(digest) ?? this.#open(digest)
     try {
       return await (await opened.reader).read(target, offset)
     } catch (error) {
-      if (this.#readers.get(digest) === opened) this.drop(digest)
+      if (this.#readers.peek(digest) === opened) this.drop(digest)
       throw error
     }
   }
 
-  #open(digest: Sha256Digest, now: number): Opened {
-    const opened: Opened = { reader: this.#store.open(digest), open: undefined, openedAt: now }
+  #open(digest: Sha256Digest): Opened {
+    const opened: Opened = { reader: this.#store.open(digest), open: undefined }
+    this.#readers.set(digest, opened)
     opened.reader.then(
       (reader) => {
-        if (this.#readers.get(digest) === opened) opened.open = reader
+        if (this.#readers.peek(digest) === opened) opened.open = reader
       },
       () => undefined
     )
@@ -72,14 +67,8 @@ export class OpenBlobs {
    * this turn of the event loop. Undefined: use {@link OpenBlobs.read}, which also says what is wrong.
    */
   readNow(digest: Sha256Digest, offset: number, targets: readonly Uint8Array[]): number | undefined {
-    const opened = this.#readers.get(digest)
-    const reader = opened?.open
-    if (opened === undefined || reader === undefined || !quickReads.allowed) return undefined
-    if (performance.now() - opened.openedAt > MAX_AGE_MS) return undefined
-    if (this.#readers.size > 1) {
-      this.#readers.delete(digest)
-      this.#readers.set(digest, opened)
-    }
+    const reader = this.#readers.get(digest)?.open
+    if (reader === undefined || !quickReads.allowed) return undefined
     try {
       const { fd } = reader
       if (fd === undefined) return undefined
@@ -93,14 +82,15 @@ export class OpenBlobs {
 
   /** Closes the blob; the next read opens it again. */
   drop(digest: Sha256Digest): void {
-    const opened = this.#readers.get(digest)
     this.#readers.delete(digest)
-    opened?.reader.then((open) => open.close()).catch(() => undefined)
   }
 
   async close(): Promise<void> {
     const readers = [...this.#readers.values()]
     this.#readers.clear()
-    await Promise.all(readers.map(({ reader }) => reader.then((open) => open.close()).catch(() => undefined)))
+    await Promise.all(readers.map(shut))
   }
 }
+
+/** Again where it was done before, to wait for it. */
+const shut = ({ reader }: Opened): Promise<void> => reader.then((open) => open.close()).catch(() => undefined)

@@ -9,8 +9,6 @@ export interface UpstreamFile {
   readonly gitBlobSha1: string | undefined
   /** Imported with its artifact; other files are read alone. */
   readonly isLarge: boolean
-  /** The key of its partial blob while it arrives. */
-  readonly partialKey: string
 }
 
 /** How to look at a repository. */

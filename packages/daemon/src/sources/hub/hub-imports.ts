@@ -2,6 +2,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
 import { formatRepoId } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { StartError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
@@ -181,13 +182,10 @@ const MAX_ANSWERS = 1_000
  * commit of the plan.
  */
 class BranchAnswers {
-  readonly #at = new Map<string, string>()
+  readonly #at = new LRUCache<string, string>({ max: MAX_ANSWERS })
 
   keep({ repoId, commit }: HubListing, at: string): void {
-    const key = `${repoId} ${commit}`
-    this.#at.delete(key)
-    if (this.#at.size >= MAX_ANSWERS) this.#at.delete(this.#at.keys().next().value!)
-    this.#at.set(key, at)
+    this.#at.set(`${repoId} ${commit}`, at)
   }
 
   of({ repoId, commit }: HubListing): HubSourceOptions['branch'] {

@@ -3,6 +3,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
 import type { ImportSource } from '../../import/source.ts'
@@ -22,8 +23,6 @@ interface UpstreamFile {
   readonly gitBlobSha1: string | undefined
   /** Whether to import its whole artifact: weights, their auxiliary files, and anything too large for memory. */
   readonly isLarge: boolean
-  /** The key of its partial blob while it arrives. */
-  readonly partialKey: string
 }
 
 /** A repository of the hub at a commit, with the files that an import would keep. */
@@ -131,7 +130,7 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
       })
       const listed = files.map((file) => hubFileOf(repoId, commit, file))
       const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
-      const kept = new Map(files.map((file, i) => [file.name, upstreamFileOf(file, listed[i]!)]))
+      const kept = new Map(files.map((file) => [file.name, upstreamFileOf(file)]))
       const found: UpstreamRepo = { repo: repoId, commit, files: kept }
       known.set(found, {
         asked,
@@ -204,10 +203,9 @@ const hubFileOf = (repoId: string, commit: string, { name, sizeBytes, sha256, gi
   ...(gitBlobSha1 !== undefined && { gitBlobSha1 })
 })
 
-const upstreamFileOf = ({ isWeights, ...file }: ListedFile, hubFile: HubFile): UpstreamFile => ({
+const upstreamFileOf = ({ isWeights, ...file }: ListedFile): UpstreamFile => ({
   ...file,
-  isLarge: isWeights || file.sizeBytes > MAX_SMALL_BYTES,
-  partialKey: strangerKey(hubFile)
+  isLarge: isWeights || file.sizeBytes > MAX_SMALL_BYTES
 })
 
 async function heldBytesOf(file: HubFile, store: DiskBlobStore, brought: StrangerBytes): Promise<number> {
@@ -227,16 +225,13 @@ function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uin
 const MAX_BROUGHT = 20_000
 
 class Brought implements StrangerBytes {
-  readonly #keys = new Set<string>()
+  readonly #keys = new LRUCache<string, true>({ max: MAX_BROUGHT })
 
   has(file: HubFile): boolean {
     return this.#keys.has(strangerKey(file))
   }
 
   add(file: HubFile): void {
-    const key = strangerKey(file)
-    this.#keys.delete(key)
-    if (this.#keys.size >= MAX_BROUGHT) this.#keys.delete(this.#keys.keys().next().value!)
-    this.#keys.add(key)
+    this.#keys.set(strangerKey(file), true)
   }
 }
