@@ -1,6 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
-import { abortError, decodeError, encodeError, type WireError } from './errors.ts'
+import type { WireError } from '@svc/internal-errors'
+import { abortError, decodeError, encodeError } from './errors.ts'
 
 /**
  * Bytes per read, write and message. Measured: larger blocks fall out of the CPU cache, smaller ones cost more

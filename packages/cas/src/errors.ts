@@ -1,3 +1,4 @@
+import { CodedError, decodeError as decode, encodeError as encode, type WireError } from '@svc/internal-errors'
 import { isNoSpace } from '@svc/internal-files'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
@@ -61,16 +62,8 @@ export interface CasErrorDetails {
 }
 
 /** The one error class of this package. Errors of the caller's own source or callbacks pass unchanged. */
-export class CasError extends Error {
+export class CasError extends CodedError<CasErrorCode, CasErrorDetails> {
   override readonly name = 'CasError'
-  readonly code: CasErrorCode
-  readonly details: CasErrorDetails
-
-  constructor(code: CasErrorCode, message: string, details: CasErrorDetails = {}, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
-    this.details = details
-  }
 }
 
 /** The errno code (`ENOENT`, …) of a system error. */
@@ -109,49 +102,9 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 
 export const closedError = (what: string): CasError => new CasError('E_CLOSED', `${what} is closed`)
 
-interface WireCause {
-  readonly name: string
-  readonly message: string
-  readonly code?: string
-  readonly errno?: number
-  readonly syscall?: string
-  readonly stack?: string
-}
-
-/** An error in the form in which it crosses from a thread; {@link decodeError} inverts {@link encodeError}. */
-export interface WireError {
-  readonly code: CasErrorCode
-  readonly message: string
-  readonly details: CasErrorDetails
-  readonly cause?: WireCause
-}
-
-export function encodeError(error: unknown): WireError {
-  const known = error instanceof CasError ? error : ioError(error, 'work in a hashing thread')
-  const cause = known.cause
-  if (!(cause instanceof Error)) return { code: known.code, message: known.message, details: known.details }
-  const { name, message, stack } = cause
-  const { code, errno, syscall } = cause as NodeJS.ErrnoException
-  return {
-    code: known.code,
-    message: known.message,
-    details: known.details,
-    cause: {
-      name,
-      message,
-      ...(stack === undefined ? {} : { stack }),
-      ...(typeof code === 'string' ? { code } : {}),
-      ...(typeof errno === 'number' ? { errno } : {}),
-      ...(typeof syscall === 'string' ? { syscall } : {})
-    }
-  }
-}
-
-export function decodeError(wire: WireError): CasError {
-  if (wire.cause === undefined) return new CasError(wire.code, wire.message, wire.details)
-  const { message, ...rest } = wire.cause
-  return new CasError(wire.code, wire.message, wire.details, Object.assign(new Error(message), rest))
-}
+/** What a thread throws, as plain data: always a CasError. */
+export const encodeError = (error: unknown): WireError => encode(ioError(error, 'work in a hashing thread'))
+export const decodeError = (wire: WireError): Error => decode(wire, { CasError })
 
 /** Encodes the store's errors for their way out of its threads. */
 export const threadErrors = {

@@ -110,7 +110,7 @@ export class Ingestor {
       const outcomes = await threads.runNamed({ files, attachments, writeEarly }, signal)
       return await allOf(
         outcomes.map(async (outcome, i) => {
-          if ('error' in outcome) return decodeError(outcome.error)
+          if ('error' in outcome) return casErrorOf(decodeError(outcome.error))
           const { partFd, ...result } = outcome.result
           const hashed = { ...result, digest: result.digest! }
           return publish(this.#context, hashed, { part: files[i]!.part, partFd }, options, signal).catch(casErrorOf)

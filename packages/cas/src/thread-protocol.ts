@@ -1,7 +1,7 @@
+import type { WireError } from '@svc/internal-errors'
 import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
-import type { WireError } from './errors.ts'
 import type { FileIdentity, HashAttachment } from './store.ts'
 
 export interface ThreadData {

@@ -33,7 +33,7 @@ export async function sendAll({ pipe, sizes, failAtEnd }: PipeJob): Promise<void
 parentPort?.on('message', async (job: PipeJob) => {
   const outcome = await sendAll(job).then(
     () => 'sent',
-    (error: unknown) => encodeError(error).code
+    (error: unknown) => String(encodeError(error).fields.code)
   )
   parentPort?.postMessage(outcome)
 })

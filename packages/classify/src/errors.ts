@@ -1,3 +1,5 @@
+import { CodedError } from '@svc/internal-errors'
+
 /** Why a name, a tar or a repository was refused; stable, for programs. */
 export type ClassifyErrorCode =
   /** An upstream path that no artifact may contain (spec rec.22). */
@@ -31,14 +33,6 @@ export interface ClassifyErrorDetails {
  * The one error class of this package. `message` says what was wrong and what was expected; `details` is the same for
  * programs.
  */
-export class ClassifyError extends Error {
+export class ClassifyError extends CodedError<ClassifyErrorCode, ClassifyErrorDetails> {
   override readonly name = 'ClassifyError'
-  readonly code: ClassifyErrorCode
-  readonly details: ClassifyErrorDetails
-
-  constructor(code: ClassifyErrorCode, message: string, details: ClassifyErrorDetails = {}, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-    this.details = details
-  }
 }

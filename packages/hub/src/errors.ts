@@ -1,3 +1,5 @@
+import { CodedError } from '@svc/internal-errors'
+
 /** The API error codes for failures of a hub (spec hub.6). */
 export type HubErrorCode =
   | 'E_UNKNOWN_REF'
@@ -36,22 +38,12 @@ export interface HubErrorDetails {
 }
 
 /** Every failure of this package, except aborts (the signal's reason) and errors of the caller's sink (unchanged). */
-export class HubError extends Error {
+export class HubError extends CodedError<HubErrorCode, HubErrorDetails> {
   override readonly name = 'HubError'
-  readonly code: HubErrorCode
   readonly reason: HubErrorReason
-  readonly details: HubErrorDetails
 
-  constructor(
-    code: HubErrorCode,
-    reason: HubErrorReason,
-    message: string,
-    details: HubErrorDetails = {},
-    cause?: unknown
-  ) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
+  constructor(code: HubErrorCode, reason: HubErrorReason, message: string, details?: HubErrorDetails, cause?: unknown) {
+    super(code, message, details, cause)
     this.reason = reason
-    this.details = details
   }
 }

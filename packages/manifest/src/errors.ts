@@ -1,3 +1,5 @@
+import { ReasonedError } from '@svc/internal-errors'
+
 /**
  * `E_INVALID`: a document to be sealed breaks a rule. `E_CORRUPTION`: bytes that were read are not a valid document.
  */
@@ -39,21 +41,6 @@ export type ManifestErrorReason =
   | 'torrent'
 
 /** The one error class of this package. */
-export class ManifestError extends Error {
+export class ManifestError extends ReasonedError<ManifestErrorCode, ManifestErrorReason> {
   override readonly name = 'ManifestError'
-  readonly code: ManifestErrorCode
-  readonly reason: ManifestErrorReason
-  readonly details: Readonly<Record<string, unknown>>
-
-  constructor(
-    code: ManifestErrorCode,
-    reason: ManifestErrorReason,
-    message: string,
-    options: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {}
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.code = code
-    this.reason = reason
-    this.details = options.details ?? {}
-  }
 }

@@ -1,3 +1,5 @@
+import { ReasonedError } from '@svc/internal-errors'
+
 /**
  * What a {@link MetainfoError} is about; stable, for programs. Each code carries a finer `reason`.
  * - `E_BENCODE`: bytes are not canonical bencoding or exceed a bound.
@@ -8,22 +10,6 @@
 export type MetainfoErrorCode = 'E_BENCODE' | 'E_METAINFO' | 'E_MAGNET' | 'E_MERKLE'
 
 /** The one error class of this package. */
-export class MetainfoError extends Error {
+export class MetainfoError extends ReasonedError<MetainfoErrorCode> {
   override readonly name = 'MetainfoError'
-  readonly code: MetainfoErrorCode
-  /** The defect, e.g. `piece-length`; stable, for programs. */
-  readonly reason: string
-  readonly details: Readonly<Record<string, unknown>>
-
-  constructor(
-    code: MetainfoErrorCode,
-    reason: string,
-    message: string,
-    options: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {}
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.code = code
-    this.reason = reason
-    this.details = options.details ?? {}
-  }
 }

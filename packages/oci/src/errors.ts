@@ -1,3 +1,4 @@
+import { CodedError } from '@svc/internal-errors'
 import { isNoSpace } from '@svc/internal-files'
 
 /** Stable codes of {@link OciError}; programs should test these, messages are for people. */
@@ -40,16 +41,8 @@ export interface OciErrorDetails {
 }
 
 /** The only error class of this package. */
-export class OciError extends Error {
+export class OciError extends CodedError<OciErrorCode, OciErrorDetails> {
   override readonly name = 'OciError'
-  readonly code: OciErrorCode
-  readonly details: OciErrorDetails
-
-  constructor(code: OciErrorCode, message: string, details: OciErrorDetails = {}, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
-    this.details = details
-  }
 }
 
 /** Wraps an error of the file system; errors of this package and aborts pass unchanged. */

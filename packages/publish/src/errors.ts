@@ -1,3 +1,4 @@
+import { CodedError } from '@svc/internal-errors'
 import { isNoSpace } from '@svc/internal-files'
 
 /** Stable codes of {@link PublishError}. Programs should test these; messages may change. */
@@ -26,13 +27,11 @@ export type PublishErrorCode =
   | 'E_IO'
 
 /** The only error class of this package. */
-export class PublishError extends Error {
+export class PublishError extends CodedError<PublishErrorCode> {
   override readonly name = 'PublishError'
-  readonly code: PublishErrorCode
 
   constructor(code: PublishErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
+    super(code, message, {}, cause)
   }
 }
 

@@ -1,3 +1,5 @@
+import { ReasonedError } from '@svc/internal-errors'
+
 /**
  * What a {@link SwarmError} is about; stable, for programs. Each code carries a finer `reason`.
  * - `E_PROTOCOL`: a peer violated the wire protocol or a limit; the connection was closed.
@@ -10,22 +12,6 @@
 export type SwarmErrorCode = 'E_PROTOCOL' | 'E_WEBSEED' | 'E_STORAGE' | 'E_ADDRESS' | 'E_OPTION' | 'E_CLOSED'
 
 /** The one error class of this package. */
-export class SwarmError extends Error {
+export class SwarmError extends ReasonedError<SwarmErrorCode> {
   override readonly name = 'SwarmError'
-  readonly code: SwarmErrorCode
-  /** The defect, e.g. `piece-length`; stable, for programs. */
-  readonly reason: string
-  readonly details: Readonly<Record<string, unknown>>
-
-  constructor(
-    code: SwarmErrorCode,
-    reason: string,
-    message: string,
-    options: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {}
-  ) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.code = code
-    this.reason = reason
-    this.details = options.details ?? {}
-  }
 }

@@ -1,3 +1,5 @@
+import { CodedError } from '@svc/internal-errors'
+
 /** Stable codes of {@link ViewError}; programs should test these, messages are for people. */
 export type ViewErrorCode =
   /** A name in the manifest or a tar is not a path below a folder, or two files would have the same path. */
@@ -37,16 +39,8 @@ export interface ViewErrorDetails {
 }
 
 /** The one error class of this package. */
-export class ViewError extends Error {
+export class ViewError extends CodedError<ViewErrorCode, ViewErrorDetails> {
   override readonly name = 'ViewError'
-  readonly code: ViewErrorCode
-  readonly details: ViewErrorDetails
-
-  constructor(code: ViewErrorCode, message: string, details: ViewErrorDetails = {}, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
-    this.details = details
-  }
 }
 
 /** The errno code (`ENOENT`, …) of a system error. */

@@ -1,8 +1,9 @@
+import { decodeError, encodeError, type WireError } from '@svc/internal-errors'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { MadeView, View, ViewLayout, ViewMode } from '@svc/view'
-import { ViewError, type ViewErrorCode, type ViewErrorDetails } from '@svc/view/view-error'
+import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 
 /** A request to make a view: the arguments of `createView` of `@svc/view` as plain data. */
@@ -31,24 +32,11 @@ export interface ViewCalls {
   remove: { request: string; response: boolean }
 }
 
-interface WireError {
-  readonly code: ViewErrorCode
-  readonly message: string
-  readonly details: ViewErrorDetails
-  /** That of the underlying system error. */
-  readonly errno: string | undefined
-}
-
-const errnoOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code
-
 /** Encodes errors of views. The thread throws only `ViewError`s; other errors become `E_IO`. */
 export const viewErrors = {
   encode: (error: unknown): WireError =>
-    error instanceof ViewError
-      ? { code: error.code, message: error.message, details: error.details, errno: errnoOf(error.cause) }
-      : { code: 'E_IO', message: String(error), details: {}, errno: errnoOf(error) },
-  decode: ({ code, message, details, errno }: WireError): Error =>
-    new ViewError(code, message, details, errno === undefined ? undefined : { code: errno }),
+    encodeError(error instanceof ViewError ? error : new ViewError('E_IO', String(error), {}, error)),
+  decode: (wire: WireError): Error => decodeError(wire, { ViewError }),
   lost: (cause) => new ViewError('E_IO', 'the thread that makes views ended', {}, cause),
   closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; the view was not made')
 } satisfies ErrorCodec

@@ -1,19 +1,12 @@
-import { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from '@svc/classify'
-import { type ErrorCodec, plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
+import { ClassifyError } from '@svc/classify'
+import { decodeError, encodeError, type WireError } from '@svc/internal-errors'
+import { type ErrorCodec, WorkerThread, workerUrl } from '@svc/internal-workers'
 import type { OffloadTasks } from './task.ts'
-
-type WireError =
-  | { readonly classify: ClassifyErrorCode; readonly message: string; readonly details: ClassifyErrorDetails }
-  | { readonly plain: ReturnType<typeof plainErrors.encode> }
 
 /** Encodes the errors of tasks: those of `@svc/classify` keep their class. */
 export const offloadErrors = {
-  encode: (error: unknown): WireError =>
-    error instanceof ClassifyError
-      ? { classify: error.code, message: error.message, details: error.details }
-      : { plain: plainErrors.encode(error) },
-  decode: (wire: WireError): Error =>
-    'plain' in wire ? plainErrors.decode(wire.plain) : new ClassifyError(wire.classify, wire.message, wire.details),
+  encode: (error: unknown): WireError => encodeError(error),
+  decode: (wire: WireError): Error => decodeError(wire, { ClassifyError }),
   lost: (cause) => new Error('the offload thread ended', { cause }),
   closed: () => new Error('the offload thread is closed')
 } satisfies ErrorCodec

@@ -1,0 +1,34 @@
+/** An error as plain data: structured clone keeps neither its class nor its own properties. */
+export interface WireError {
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  readonly cause: WireError | undefined
+  /** What it has beside these: code, reason, details, or what a system error says. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+const FIELDS = ['code', 'reason', 'details', 'errno', 'syscall'] as const
+/** Causes have causes; further ones are of no use to anybody. */
+const MAX_DEPTH = 4
+
+export function encodeError(error: unknown, depth = 0): WireError {
+  if (!(error instanceof Error))
+    return { name: 'Error', message: String(error), stack: undefined, cause: undefined, fields: {} }
+  const { name, message, stack, cause } = error
+  const own = error as unknown as Readonly<Record<string, unknown>>
+  const fields = Object.fromEntries(FIELDS.flatMap((key) => (own[key] === undefined ? [] : [[key, own[key]]])))
+  const further = cause instanceof Error && depth < MAX_DEPTH ? encodeError(cause, depth + 1) : undefined
+  return { name, message, stack, cause: further, fields }
+}
+
+/** Inverts {@link encodeError}. An error whose name is a key of `classes` is one of that class again; others are plain. */
+export function decodeError(
+  wire: WireError,
+  classes: Readonly<Record<string, { readonly prototype: Error }>> = {}
+): Error {
+  const { name, message, stack, cause, fields } = wire
+  const error = new Error(message, cause === undefined ? undefined : { cause: decodeError(cause, classes) })
+  if (Object.hasOwn(classes, name)) Object.setPrototypeOf(error, classes[name]!.prototype)
+  return Object.assign(error, { name, ...fields }, stack !== undefined && { stack })
+}
