@@ -6,13 +6,16 @@ import type { Results } from '../bench/harness/report.ts'
 const BEGIN = '<!-- begin: scripts/performance.ts -->'
 const END = '<!-- end -->'
 
-/** The table of some results, with the machine that they were taken on. */
+/** The table of those results that have a target, with the machine that they were taken on. */
 export function resultTable({ date, machine, conditions, versions, reports }: Results): string {
   const rows = reports.flatMap(({ row, lines }) =>
-    lines.map(({ what, ours, peer, ratio, target, met }, i) => {
-      const verdict = met === undefined ? '' : met ? `${target}: met` : `${target}: **missed**`
-      return `| ${i === 0 ? `\`${row}\`` : ''} | ${what} | ${ours} | ${peer} | ${ratio?.toFixed(2) ?? ''} | ${verdict} |`
-    })
+    lines
+      .filter(({ met }) => met !== undefined)
+      .map(({ what, ours, peer, ratio, target, met }, i) => {
+        const verdict = met === true ? 'met' : '**missed**'
+        const name = i === 0 ? `\`${row}\`` : ''
+        return `| ${name} | ${what} | ${ours} | ${peer} | ${ratio?.toFixed(2) ?? ''} | ${target}: ${verdict} |`
+      })
   )
   return [
     `${date}: ${machine}; ${versions}. ${conditions[0]?.toUpperCase()}${conditions.slice(1)}.`,
