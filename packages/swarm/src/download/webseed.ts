@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { loopBudget } from '@svc/internal-concurrency'
 import { backoffMs, type HttpClient, RedirectError, type Response } from '@svc/internal-http'
 import { isRefusedAddress } from '@svc/internal-net'
@@ -26,6 +27,7 @@ export type WebseedHeaders = (
 ) => Promise<Readonly<Record<string, string>> | undefined>
 
 export interface WebseedOptions {
+  readonly clock: Clock
   readonly id: number
   readonly url: string
   readonly layout: TorrentLayout
@@ -98,7 +100,7 @@ export class Webseed {
     this.#options = options
     this.#source = { id: options.id, bits: undefined }
     this.#cursor = Math.floor(options.random() * options.layout.pieceCount)
-    this.down = new RateMeter(performance.now())
+    this.down = new RateMeter(options.clock.monotonic())
     this.#host = parseWebseedUrl(options.url).hostname.replace(/^\[(.*)\]$/, '$1')
   }
 
@@ -113,7 +115,7 @@ export class Webseed {
 
   /** Starts range requests if there is something to fetch. */
   pump(): void {
-    while (!this.#closed && performance.now() >= this.#pausedUntil) {
+    while (!this.#closed && this.#options.clock.monotonic() >= this.#pausedUntil) {
       if (this.#options.isServedBy(this.#host)) return
       const allowance = this.#options.allowance()
       if (allowance === undefined || this.#running >= (allowance.unsharedOnly ? 1 : 2)) return
@@ -189,18 +191,16 @@ export class Webseed {
   }
 
   async #fetch(file: LayoutFile, buffers: readonly PieceBuffer[]): Promise<void> {
-    const { layout, downloader } = this.#options
-    const begun = performance.now()
+    const { clock, layout, downloader } = this.#options
+    const begun = clock.monotonic()
     const first = layout.span(buffers[0]!.piece)
     const last = layout.span(buffers.at(-1)!.piece)
     const start = first.offset
     const end = last.offset + last.lengthBytes
     const abort = new AbortController()
     this.#aborts.add(abort)
-    const timer = setTimeout(
-      () => abort.abort(new Error('too slow')),
-      Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR)
-    )
+    const limitMs = Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR)
+    const timer = clock.after(limitMs, () => abort.abort(new Error('too slow')))
     const pending = buffers.map(
       (buffer): PendingRequest => ({
         piece: buffer.piece,
@@ -235,7 +235,7 @@ export class Webseed {
           inPiece = 0
           at += 1
           this.#options.emit({ kind: 'received', bytes: request.length })
-          downloader.arrived(request.buffer, request.run, this.id, performance.now())
+          downloader.arrived(request.buffer, request.run, this.id, clock.monotonic())
         }
       }
       try {
@@ -252,13 +252,13 @@ export class Webseed {
       }
       if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
       this.#failures = 0
-      const tookMs = performance.now() - begun
+      const tookMs = clock.monotonic() - begun
       this.#options.brought(tookMs / buffers.length)
       this.#adapt(end - start, tookMs)
     } catch (error) {
       if (!this.#closed) this.#failed(file, error as Error)
     } finally {
-      clearTimeout(timer)
+      timer.cancel()
       this.#aborts.delete(abort)
       for (const request of pending.slice(at)) downloader.release(request.buffer, request.run, this.id)
     }
@@ -316,7 +316,8 @@ export class Webseed {
   #pause(askedMs: number | undefined): void {
     this.#failures += 1
     this.#pausedUntil =
-      performance.now() + (askedMs ?? backoffMs({ ...PAUSES, random: this.#options.random }, this.#failures))
+      this.#options.clock.monotonic() +
+      (askedMs ?? backoffMs({ ...PAUSES, random: this.#options.random }, this.#failures))
   }
 
   /** Aborts all requests and releases their pieces. */

@@ -9,7 +9,7 @@ import type { TorrentEnvironment } from './environment.ts'
 const MAX_RANGE_BYTES = 16 * 1024 * 1024
 
 export interface WebseedsDeps {
-  readonly env: Pick<TorrentEnvironment, 'nextId' | 'http' | 'random' | 'webseedHeaders'>
+  readonly env: Pick<TorrentEnvironment, 'clock' | 'nextId' | 'http' | 'random' | 'webseedHeaders'>
   readonly layout: TorrentLayout
   readonly infohash: Uint8Array
   readonly downloader: Downloader
@@ -41,6 +41,7 @@ export class Webseeds {
     for (const url of urls) {
       try {
         const webseed = new Webseed({
+          clock: env.clock,
           id: env.nextId(),
           url,
           layout,

@@ -47,6 +47,7 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
   const asked: string[] = []
   let plenty = true
   const webseed = new Webseed({
+    clock: systemClock,
     id: 1,
     url: 'http://[::1]:9/',
     layout,
