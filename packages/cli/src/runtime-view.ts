@@ -16,7 +16,9 @@ export function splitTarget(text: string): { readonly ref: string; readonly file
 export async function viewOf(session: Session, ref: string, wanted: Omit<ViewBody, 'ref'> = {}): Promise<View> {
   const canonical = await canonicalRef(session, ref)
   try {
-    return await session.client.makeView({ ref: canonical, ...wanted })
+    const view = await session.client.makeView({ ref: canonical, ...wanted })
+    for (const warning of view.warnings ?? []) session.note(warning)
+    return view
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND') throw error
     throw incomplete(canonical, error.candidates, error)

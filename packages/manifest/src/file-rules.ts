@@ -40,7 +40,7 @@ export const isFileKind = (value: unknown): value is FileKind =>
 const rankOf = (unit: number): number => (unit < 0xe000 ? unit + 0x2800 : unit)
 
 /** The order of well-formed texts by their UTF-8 bytes, without making these: a sort compares each text many times. */
-function compareText(a: string, b: string): number {
+export function compareText(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {
     const left = a.charCodeAt(i)

@@ -1,4 +1,13 @@
 export { canonicalBytes, MAX_DOCUMENT_BYTES, parseCanonical, sealDocument } from './canonical.ts'
+export {
+  COMPANION_BOUNDS,
+  type CompanionFile,
+  type Companions,
+  type OmissionReason,
+  type OmittedFile,
+  parseCompanions,
+  sealCompanions
+} from './companions.ts'
 export { ManifestError, type ManifestErrorCode, type ManifestErrorReason } from './errors.ts'
 export {
   ADAPTER_NAME,

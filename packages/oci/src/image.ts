@@ -38,7 +38,7 @@ export async function packImage(
   for (const { name, sizeBytes, path, digest } of inLayerOrder(input.files)) {
     layers.push(await tarLayer(name, { path, sizeBytes }, sizeBytes, digest, options))
   }
-  for (const { name, bytes } of licences(input.annotations)) {
+  for (const { name, bytes } of licences(input)) {
     layers.push(await tarLayer(name, bytes, bytes.length, digestOf(bytes), options))
   }
   const config = sealOci(IMAGE_CONFIG_TYPE, {

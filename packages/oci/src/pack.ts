@@ -86,7 +86,7 @@ export function packArtifact(input: PackInput): PackedImage {
         segments: [{ path: file.path, sizeBytes: file.sizeBytes }]
       }
     })),
-    ...licences(input.annotations).map(({ name, bytes }) => {
+    ...licences(input).map(({ name, bytes }) => {
       const content = { digest: digestOf(bytes), sizeBytes: bytes.length, segments: [bytes] }
       return { descriptor: layerOf('doc', name, content.digest, bytes.length), content }
     })
@@ -103,18 +103,26 @@ export function packArtifact(input: PackInput): PackedImage {
   return { manifest, config, layers, ref: input.ref, isWithheld: input.isWithheld }
 }
 
-/** The licence texts in a manifest's annotations as files, sorted by name. */
-export const licences = (annotations: PackInput['annotations']): { name: string; bytes: Uint8Array }[] =>
+/** The licence texts in a manifest's annotations as files, sorted by name; not those that are files already. */
+export const licences = ({
+  annotations,
+  files
+}: Pick<PackInput, 'annotations' | 'files'>): { name: string; bytes: Uint8Array }[] =>
   Object.entries(annotations)
     .filter(([key]) => key.startsWith(LICENCE_FILE))
+    .filter(([key]) => !files.some(({ name }) => name === key.slice(LICENCE_FILE.length)))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([key, text]) => ({ name: key.slice(LICENCE_FILE.length), bytes: Buffer.from(text) }))
+
+const isText = (name: string): boolean =>
+  /(?:^|\/)(?:README|LICEN[CS]E|COPYING|NOTICE)[^/]*$|\.(?:md|rst|pdf)$/i.test(name)
 
 /** The ModelPack use of a file. */
 function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
   if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
   if (kind === 'weights.aux') return role === 'vision-projector' ? 'weight' : 'weight.config'
   if (kind === 'code') return 'code'
+  if (kind === 'companion') return name.endsWith('.py') ? 'code' : isText(name) ? 'doc' : 'weight.config'
   return kind === 'adapter' && name.endsWith('.safetensors') ? 'weight' : 'weight.config'
 }
 

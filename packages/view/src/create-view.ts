@@ -1,7 +1,7 @@
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '@svc/internal-files'
-import type { FileKind, Manifest, ManifestFile } from '@svc/manifest'
+import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
 import { errnoOf, ioError, throwIfAborted, ViewError } from './errors.ts'
@@ -22,6 +22,10 @@ export interface ViewSource {
   readonly manifestDigest: Sha256Digest
   /** The text of the upstream `config.json` (`upstream` of the model config); absent if there was none. */
   readonly upstreamConfig?: string | undefined
+  /** What lies beside the artifact's files at its source, under those names; what the artifact has itself comes before. */
+  readonly companions?:
+    | { readonly digest: Sha256Digest; readonly files: readonly Pick<CompanionFile, 'path' | 'size' | 'digest'>[] }
+    | undefined
   /** Absolute path of a blob's file. It need not exist: absent blobs are reported. */
   blobPath(digest: Sha256Digest): string
 }
@@ -98,7 +102,9 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
       const files = await writeFiles(writer, source, signal)
       const others = await writer.finish()
       const { manifestDigest: manifest } = source
-      const marker: Marker = { format: 1, manifest, layout, mode, folder: writer.folder, files, others }
+      const { digest: companions } = source.companions ?? {}
+      const facts = { format: 1, manifest, layout, mode, ...(companions !== undefined && { companions }) } as const
+      const marker: Marker = { ...facts, folder: writer.folder, files, others }
       const path = join(draft.folder, markerPath(layout))
       await makeFolders(dirname(path))
       await writeNewFile(path, [Buffer.from(formatMarker(marker))])
@@ -133,7 +139,7 @@ function hubIdentity({ manifest, manifestDigest }: ViewSource, given: string | u
   return { repo, commit: /^[0-9a-f]{40}$/.test(revision) ? revision : digestHex(manifestDigest).slice(0, 40) }
 }
 
-const blobOf = ({ digest, size }: ManifestFile, source: ViewSource): Blob => ({
+const blobOf = ({ digest, size }: Pick<ManifestFile, 'digest' | 'size'>, source: ViewSource): Blob => ({
   path: source.blobPath(digest),
   digest,
   sizeBytes: size
@@ -145,6 +151,8 @@ async function checkBlobs(source: ViewSource, mayLack: boolean): Promise<void> {
     if (file.kind === 'config' || (mayLack && tarFolder(file) === undefined)) continue
     if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
   }
+  for (const file of source.companions?.files ?? [])
+    if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
   if (missing.size === 0) return
   const message = `${missing.size} of the model's blobs are not there; make it complete first`
   throw new ViewError('E_MISSING_BLOB', message, { missing: [...missing] })
@@ -159,11 +167,18 @@ function tarFolder({ kind, name }: ManifestFile): string | undefined {
 async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: AbortSignal): Promise<MarkedFile[]> {
   const names = new ClaimedNames([MARKER])
   const files: MarkedFile[] = []
-  const add = (name: string, sizeBytes: number, kind: FileKind, more: Partial<MarkedFile> = {}): void => {
+  const add = (name: string, sizeBytes: number, kind: MarkedFile['kind'], more: Partial<MarkedFile> = {}): void => {
     const at = writer.folder === '' ? name : `${writer.folder}/${name}`
     files.push({ name, at, sizeBytes, kind, ...more })
   }
-  if (source.upstreamConfig !== undefined) {
+  const companions = source.companions?.files ?? []
+  // the text in the model config lacks what makes no difference to it, such as a byte order mark
+  const config = companions.find(({ path }) => path === 'config.json')
+  if (config !== undefined) {
+    names.claim('config.json')
+    await writer.blob('config.json', blobOf(config, source))
+    add('config.json', config.size, 'config')
+  } else if (source.upstreamConfig !== undefined) {
     const bytes = Buffer.from(source.upstreamConfig)
     names.claim('config.json')
     await writer.bytes('config.json', bytes.length, [bytes])
@@ -195,6 +210,13 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
       add(name, member.sizeBytes, file.kind)
     }
   }
+  for (const file of companions) {
+    throwIfAborted(signal)
+    const { path, size, digest } = file
+    if (!names.tryClaim(path)) continue
+    await writer.blob(path, blobOf(file, source))
+    add(path, size, 'companion', { digest })
+  }
   return files
 }
 
@@ -215,6 +237,7 @@ interface Wanted {
 /** Whether the existing view is the requested one, with every file in place. */
 async function isSameAndWhole(target: string, marker: Marker, source: ViewSource, wanted: Wanted): Promise<boolean> {
   const { layout, mode, identity } = wanted
+  if (marker.companions !== source.companions?.digest) return false
   if (marker.manifest !== source.manifestDigest || marker.layout !== layout || marker.mode !== mode) return false
   if (layout === 'hf' && marker.folder !== hubFolder(identity)) return false
   try {

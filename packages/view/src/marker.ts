@@ -20,7 +20,7 @@ export interface MarkedFile {
   readonly at: string
   readonly sizeBytes: number
   /** That of the manifest's entry; `config.json` has `config`, members of a tar have the tar's. */
-  readonly kind: FileKind
+  readonly kind: FileKind | 'companion'
   readonly role?: string
   readonly variant?: string
   readonly part?: number
@@ -32,6 +32,8 @@ export interface MarkedFile {
 export interface Marker {
   readonly format: 1
   readonly manifest: Sha256Digest
+  /** The document of the companions that lie in it. */
+  readonly companions?: Sha256Digest
   readonly layout: ViewLayout
   readonly mode: ViewMode
   /** Below the view's folder: the folder to pass to a runtime; empty for the view itself. */
@@ -146,7 +148,7 @@ function tryParseMarker(text: string): Marker | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const { format, manifest, layout, mode, folder, files, others } = value as Record<string, unknown>
+  const { format, manifest, companions, layout, mode, folder, files, others } = value as Record<string, unknown>
   const isPath = (path: unknown): path is string => typeof path === 'string' && defectOfPath(path) === undefined
   const isOptional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   const isFile = (file: unknown): file is MarkedFile => {
@@ -166,6 +168,7 @@ function tryParseMarker(text: string): Marker | undefined {
   const sound =
     format === 1 &&
     isDigest(manifest) &&
+    (companions === undefined || isDigest(companions)) &&
     (layout === 'files' || layout === 'hf') &&
     MODES.includes(mode) &&
     (folder === '' || isPath(folder)) &&

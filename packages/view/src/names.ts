@@ -39,20 +39,29 @@ export class ClaimedNames {
    * @throws ViewError `E_BAD_NAME` for an unsafe path, one that is already used, or a file where a folder is needed.
    */
   claim(name: string): void {
-    const defect = defectOfPath(name)
+    const defect = this.#claim(name)
     if (defect !== undefined) throw badName(name, defect)
+  }
+
+  /** {@link claim}, for what can be left out. @returns whether the path is the caller's now */
+  tryClaim(name: string): boolean {
+    return this.#claim(name) === undefined
+  }
+
+  #claim(name: string): string | undefined {
+    const defect = defectOfPath(name)
+    if (defect !== undefined) return defect
     const folded = name.normalize('NFC')
     const segments = folded.split('/')
-    if (this.#reserved.has(segments[0]!)) throw badName(name, 'the view needs that name for itself')
+    if (this.#reserved.has(segments[0]!)) return 'the view needs that name for itself'
     const twin = this.#files.get(folded) ?? this.#folders.get(folded)
-    if (twin !== undefined) throw badName(name, `${JSON.stringify(shorten(twin))} lies at the same path`)
-    for (let i = 1; i < segments.length; i++) {
-      const folder = segments.slice(0, i).join('/')
-      const file = this.#files.get(folder)
-      if (file !== undefined) throw badName(name, `${JSON.stringify(shorten(file))} is a file and a folder at once`)
-      this.#folders.set(folder, name)
-    }
+    if (twin !== undefined) return `${JSON.stringify(shorten(twin))} lies at the same path`
+    const folders = segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
+    const file = folders.map((folder) => this.#files.get(folder)).find((each) => each !== undefined)
+    if (file !== undefined) return `${JSON.stringify(shorten(file))} is a file and a folder at once`
+    for (const folder of folders) this.#folders.set(folder, name)
     this.#files.set(folded, name)
+    return undefined
   }
 }
 

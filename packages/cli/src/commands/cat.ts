@@ -1,54 +1,73 @@
+import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { BlobSlice } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { asDigest, canonicalRef, shortRef } from '../reference.ts'
+import { splitTarget, viewOf } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 import { isWeights, namedFiles } from './model.ts'
 
 /** `svc cat REF[#name]|DIGEST [--range START-END]`: bytes on stdout. */
 export async function cat(session: Session, target: string, options: { readonly range?: string }): Promise<void> {
   const { stdout } = session.terminal
-  const blob = await blobOf(session, target)
-  if (stdout.isTTY === true && blob.binary) {
+  const found = await bytesOf(session, target)
+  if (stdout.isTTY === true && found.isBinary) {
     throw usage('that is binary, and stdout is a terminal', `svc cat '${target}' > FILE`)
   }
-  const slice = await sliceOf(session, blob.digest, options.range)
-  const { body } = await session.client.readBlob(blob.digest, slice)
-  await pipeline(body, stdout, { end: false })
+  const { client } = session
+  const slice = await sliceOf(
+    async () => (found.path === undefined ? (await client.headBlob(found.digest)).sizeBytes : found.sizeBytes),
+    options.range
+  )
+  if (found.path === undefined) {
+    const { body } = await client.readBlob(found.digest, slice)
+    return pipeline(body, stdout, { end: false })
+  }
+  const { start = 0, end = found.sizeBytes } = slice
+  // an empty file has no last byte
+  if (end > start) await pipeline(createReadStream(found.path, { start, end: end - 1 }), stdout, { end: false })
 }
 
-async function blobOf(session: Session, target: string): Promise<{ digest: string; binary: boolean }> {
+/** A blob, or a file that the view of a model unpacks. */
+type Found =
+  | { readonly digest: string; readonly isBinary: boolean; readonly path?: undefined }
+  | { readonly path: string; readonly sizeBytes: number; readonly isBinary: boolean }
+
+async function bytesOf(session: Session, target: string): Promise<Found> {
   const digest = asDigest(target)
-  if (digest !== undefined) return { digest, binary: false }
-  const hash = target.indexOf('#')
-  const wanted = hash < 0 ? undefined : target.slice(hash + 1)
-  const result = await session.client.open(await canonicalRef(session, hash < 0 ? target : target.slice(0, hash)))
-  if (wanted === 'manifest') return { digest: result.manifestDigest, binary: false }
+  if (digest !== undefined) return { digest, isBinary: false }
+  const { ref: asked, file: wanted } = splitTarget(target)
+  const result = await session.client.open(await canonicalRef(session, asked))
+  if (wanted === 'manifest') return { digest: result.manifestDigest, isBinary: false }
   const files = namedFiles(result)
   const found = wanted === undefined ? files.filter(isWeights) : files.filter((file) => file.name === wanted)
-  if (found.length === 1) return { digest: found[0]!.digest, binary: isWeights(found[0]!) }
+  if (found.length === 1) return { digest: found[0]!.digest, isBinary: isWeights(found[0]!) }
+  const companions = result.companions?.files ?? []
+  const companion = companions.find(({ path }) => path === wanted)
+  if (companion !== undefined) return { digest: companion.digest, isBinary: false }
+  const unpacked = wanted === undefined || result.missing !== undefined ? undefined : await viewOf(session, asked)
+  const member = unpacked?.files.find(({ name }) => name === wanted)
+  if (member !== undefined) return { path: member.path, sizeBytes: member.size, isBinary: false }
   const ref = shortRef(result.ref)
+  const names = [...files.map(({ name }) => name), ...companions.map(({ path }) => path)]
   throw new CliError(
     wanted === undefined && found.length > 1 ? EXIT.usage : EXIT.notFound,
     wanted === undefined
       ? `${ref} has ${found.length} weights files here; name one: ${ref}#<name>`
       : `${ref} has no file ${wanted} here`,
-    { code: 'E_NOT_FOUND', candidates: [...files.map((file) => `${ref}#${file.name}`), `${ref}#manifest`] }
+    { code: 'E_NOT_FOUND', candidates: [...names.map((name) => `${ref}#${name}`), `${ref}#manifest`] }
   )
 }
 
 const RANGE = /^(\d*)-(\d*)$/
 
 /** `0-99` (inclusive, as HTTP), `100-`, `-16`. */
-async function sliceOf(session: Session, digest: string, range: string | undefined): Promise<BlobSlice> {
+async function sliceOf(sizeOf: () => Promise<number>, range: string | undefined): Promise<BlobSlice> {
   if (range === undefined) return {}
   const match = RANGE.exec(range)
   const [first, last] = [match?.[1] ?? '', match?.[2] ?? '']
   if (first === '' && last === '') throw usage(`"${range}" is no range`, 'write --range 0-99, 100- or -16')
-  if (first === '') {
-    const { sizeBytes } = await session.client.headBlob(digest)
-    return { start: Math.max(0, sizeBytes - Number(last)) }
-  }
+  if (first === '') return { start: Math.max(0, (await sizeOf()) - Number(last)) }
   return { start: Number(first), ...(last !== '' && { end: Number(last) + 1 }) }
 }

@@ -15,11 +15,15 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
   const [{ namespaces }, { store }] = await Promise.all([client.models(), client.status()])
   const members = namespaces.flatMap(({ ns, name, members }) =>
-    members.map(({ quant, manifest }) => ({ ref: `${ns}/${name}:${quant}`, repo: `${ns}/${name}`, manifest }))
+    members.map(({ quant, manifest, companions }) => ({
+      ref: `${ns}/${name}:${quant}`,
+      repo: `${ns}/${name}`,
+      documents: [manifest, ...(companions === undefined ? [] : [companions])]
+    }))
   )
-  const contents = await readContents(session, new Set(members.map(({ manifest }) => manifest)))
-  const models = members.map(({ ref, repo, manifest }): StoredModel => {
-    const digests = new Set(contents.get(manifest)!.map(({ digest }) => digest))
+  const contents = await readContents(session, new Set(members.flatMap(({ documents }) => documents)))
+  const models = members.map(({ ref, repo, documents }): StoredModel => {
+    const digests = new Set(documents.flatMap((document) => contents.get(document)!.map(({ digest }) => digest)))
     return { ref, repo, digests }
   })
   const sizes = new Map(
@@ -65,16 +69,16 @@ interface Blob {
   readonly size: number
 }
 
-/** The blobs of each manifest, and it itself. A manifest is read as a blob: opening a model would count as a use of it. */
+/** The blobs that each manifest, or document of companions, lists, and it itself. They are read as blobs: opening a model would count as a use of it. */
 async function readContents(
   { client, signal }: Session,
-  manifests: ReadonlySet<string>
+  documents: ReadonlySet<string>
 ): Promise<ReadonlyMap<string, readonly Blob[]>> {
   const contents = new Map<string, readonly Blob[]>()
-  await forEachLimited([...manifests], READS, signal, async (manifest) => {
-    const { files = [], sizeBytes } = await readManifestBlob(client, manifest)
-    contents.set(manifest, [
-      { digest: manifest, size: sizeBytes },
+  await forEachLimited([...documents], READS, signal, async (document) => {
+    const { files = [], sizeBytes } = await readManifestBlob(client, document)
+    contents.set(document, [
+      { digest: document, size: sizeBytes },
       ...files.map(({ digest, size }) => ({ digest, size }))
     ])
   })

@@ -1,4 +1,4 @@
-import type { OpenFile, OpenResult } from '@svc/client'
+import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { readManifest } from '../manifest-facts.ts'
@@ -43,7 +43,9 @@ export async function show(session: Session, typed: string): Promise<void> {
       shortDigest(file.digest)
     ])
     for (const line of formatTable(rows)) session.print(line)
+    if (result.companions !== undefined) printCompanions(session, result.companions)
   }
+  for (const warning of result.companions?.warnings ?? []) session.note(warning)
   const missing = result.missing ?? []
   if (missing.length > 0) {
     const lost = result.files.filter(({ digest }) => missing.includes(digest))
@@ -53,6 +55,27 @@ export async function show(session: Session, typed: string): Promise<void> {
     )
     for (const { name, digest } of lost) session.print(`    ${name ?? digest}`)
   }
+}
+
+const LEFT_OUT: Readonly<Record<string, string>> = {
+  large: 'larger than 1 MiB, and in no model',
+  many: 'one of too many small files',
+  hidden: 'hidden',
+  unreadable: 'could not be read',
+  name: 'its name'
+}
+
+/** What lies beside the model's own files at its source, and what was left there. */
+function printCompanions(session: Session, { files, omitted }: OpenCompanions): void {
+  const sizeBytes = files.reduce((sum, { size }) => sum + size, 0)
+  session.print(`  beside it ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
+  const rows = files.map(({ path, size, digest }) => [`    ${path}`, '', formatBytes(size), shortDigest(digest)])
+  const left = omitted.filter(({ reason }) => reason !== 'artifact')
+  for (const line of formatTable(rows)) session.print(line)
+  if (left.length === 0) return
+  session.print(`  left out  ${count(left.length, 'file')}`)
+  const why = left.map(({ path, size, reason }) => [`    ${path}`, formatBytes(size), LEFT_OUT[reason] ?? reason])
+  for (const line of formatTable(why)) session.print(line)
 }
 
 async function hasOneQuant({ client }: Session, repo: string): Promise<boolean> {

@@ -15,7 +15,8 @@ export const ModelMemberSchema = Type.Object(
     missingBytes: Type.Optional(Type.Integer({ minimum: 0, description: 'of files that are not here' })),
     damaged: Type.Optional(Type.Boolean({ description: 'some of what is missing was found corrupt' })),
     withheld: Type.Optional(WithheldSchema),
-    restricted: Type.Optional(Type.Boolean({ description: 'its hub repository needed access' }))
+    restricted: Type.Optional(Type.Boolean({ description: 'its hub repository needed access' })),
+    companions: Type.Optional({ ...DigestSchema, description: 'the document of the files beside it (additive)' })
   },
   { title: 'ModelMember' }
 )

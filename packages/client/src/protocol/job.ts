@@ -43,6 +43,13 @@ export const ImportResultSchema = Type.Object(
     skipped: CountSchema,
     notChosen: Type.Optional(
       Type.Integer({ minimum: 0, description: 'weights and aux files that the choice left out, where there was one' })
+    ),
+    companions: Type.Optional({
+      ...DigestSchema,
+      description: 'the document of the files beside the artifacts (additive)'
+    }),
+    omitted: Type.Optional(
+      Type.Integer({ minimum: 0, description: 'files that are neither in an artifact nor beside it (additive)' })
     )
   },
   { title: 'ImportResult' }

@@ -18,6 +18,11 @@ export const PlanFileSchema = Type.Object(
     kind: Type.Optional(Type.String({ description: 'kind of the entry that it becomes or joins' })),
     quant: Type.Optional(Type.String({ description: 'on weights' })),
     reason: Type.Optional(Type.String({ description: 'on `skip`' })),
+    companion: Type.Optional(
+      Type.Boolean({
+        description: 'true where it is kept beside the artifacts, although no manifest has it (additive)'
+      })
+    ),
     upstream: Type.Optional(Type.String({ description: 'its name on the hub, where it is imported under another one' }))
   },
   { title: 'PlanFile' }

@@ -35,6 +35,47 @@ export const OpenFileSchema = Type.Object(
 /** A value of {@link OpenFileSchema}. */
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
+/** A file of the source that lies beside the artifact's own (spec doc.21). */
+export const CompanionFileSchema = Type.Object(
+  {
+    path: Type.String({ description: 'as the source has it' }),
+    digest: DigestSchema,
+    size: BytesSchema,
+    blobPath: Type.String({ description: 'absolute path of the blob' })
+  },
+  { title: 'CompanionFile' }
+)
+/** A value of {@link CompanionFileSchema}. */
+export type CompanionFile = Type.Static<typeof CompanionFileSchema>
+
+/** A file of the source that is not kept (spec doc.21). */
+export const OmittedFileSchema = Type.Object(
+  {
+    path: Type.String(),
+    size: BytesSchema,
+    reason: Type.String({
+      description:
+        "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `unreadable`: on its owner's disk; `name`"
+    })
+  },
+  { title: 'OmittedFile' }
+)
+/** A value of {@link OmittedFileSchema}. */
+export type OmittedFile = Type.Static<typeof OmittedFileSchema>
+
+/** What lies beside an artifact's files at its source, as far as it is here (spec doc.21, add.48). */
+export const OpenCompanionsSchema = Type.Object(
+  {
+    digest: { ...DigestSchema, description: 'of the document that lists them' },
+    files: Type.Array(CompanionFileSchema),
+    omitted: Type.Array(OmittedFileSchema),
+    warnings: Type.Optional(Type.Array(Type.String()))
+  },
+  { title: 'OpenCompanions' }
+)
+/** A value of {@link OpenCompanionsSchema}. */
+export type OpenCompanions = Type.Static<typeof OpenCompanionsSchema>
+
 /** The parts of an artifact that are present (spec route.5). */
 export const OpenResultSchema = Type.Object(
   {
@@ -42,7 +83,8 @@ export const OpenResultSchema = Type.Object(
     files: Type.Array(OpenFileSchema, {
       description: 'the index blob, the manifest blob, then its files in order; those present'
     }),
-    missing: Type.Optional(Type.Array(DigestSchema, { description: 'absent when nothing is missing' }))
+    missing: Type.Optional(Type.Array(DigestSchema, { description: 'absent when nothing is missing' })),
+    companions: Type.Optional(OpenCompanionsSchema)
   },
   { title: 'OpenResult' }
 )

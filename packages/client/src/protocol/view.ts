@@ -58,7 +58,9 @@ export const ViewFileSchema = Type.Object(
     name: Type.String({ description: 'within the model' }),
     path: Type.String({ description: 'absolute; to be handed on as it is, links not resolved' }),
     size: BytesSchema,
-    kind: Type.String({ description: 'of the entry in the manifest; that of the tar for what was in one' }),
+    kind: Type.String({
+      description: 'of the entry in the manifest; that of the tar for what was in one; `companion` beside the manifest'
+    }),
     role: Type.Optional(Type.String()),
     variant: Type.Optional(Type.String()),
     part: Type.Optional(Type.Integer({ minimum: 1 })),
@@ -91,7 +93,12 @@ export const ViewSchema = Type.Object(
           'what a runtime is given: the GGUF, the first shard of a split one, else the folder; absent where several could be meant'
       })
     ),
-    files: Type.Array(ViewFileSchema)
+    files: Type.Array(ViewFileSchema),
+    warnings: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'what a loader may find wrong with the folder; absent without any (additive)'
+      })
+    )
   },
   { title: 'View' }
 )

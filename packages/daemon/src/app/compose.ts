@@ -116,7 +116,7 @@ export async function composeContext(
     const resolver = new Resolver(repos, documents)
     const leafLayers = await LeafLayers.open(store, offload, port)
     const usage = await Usage.open(store, clock)
-    const views = await Views.open({ clock, store, files, documents, resolver, usage, log })
+    const views = await Views.open({ clock, store, files, documents, artifacts, resolver, usage, log })
     const needed = new Needed({ store, repos, documents, artifacts })
     needed.addHolder(views)
     const snapshots = new Snapshots({ clock, store, files, needed, log, version })

@@ -225,7 +225,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     hub: {
       endpoint: set(env.HF_ENDPOINT) ?? set(hub.endpoint),
       ...hubToken(env, hub.use_client_token ?? true),
-      skipUnrecognized: hub.skip_unrecognized ?? false
+      skipUnrecognized: hub.skip_unrecognized ?? true
     },
     swarm: {
       enabled: swarm.enabled ?? true,

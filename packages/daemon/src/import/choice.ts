@@ -41,7 +41,8 @@ export async function planWished(
   if (wishes.quants === undefined && wishes.files === undefined) return whole
   const left = await leftOut(whole, wishes, signal)
   const files = named.files.filter(({ name }) => !left.has(name))
-  return { ...(await planListing({ ...named, files, fetchUnrecognised: false }, offload)), notChosen: left.size }
+  const chosen = await planListing({ ...named, files, fetchUnrecognised: false }, offload)
+  return { ...chosen, companions: whole.companions, notChosen: left.size }
 }
 
 function withNormalizedNames(source: ImportSource): ImportSource {

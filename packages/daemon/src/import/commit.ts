@@ -41,6 +41,7 @@ export async function commitArtifacts(
     readonly provenanceOf: (manifest: Manifest) => Provenance
     readonly origin: ArtifactSource
     readonly mayReplace?: MayReplace
+    readonly companions?: Sha256Digest | undefined
     /** Asked in the repository's turn; after false nothing is merged. */
     readonly isWanted?: () => Promise<boolean>
   },
@@ -67,7 +68,8 @@ export async function commitArtifacts(
         record: member.distribution,
         source: originOf(source.origin, manifest.document),
         provenance: source.provenanceOf(manifest.document),
-        hints: source.hints
+        hints: source.hints,
+        ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } })
       })
     }
     if (current?.index === index.digest) return current

@@ -16,11 +16,12 @@ import type { Offload } from '../offload/pool.ts'
 import { planWished } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
+import { companionsOf, companionWarnings, leftOut } from './companions.ts'
 import { type Ingested, ingestFiles } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
-import { type SealedArtifact, sealArtifacts } from './seal.ts'
+import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
 import type { ImportSource } from './source.ts'
 import { EVERYTHING, type ImportWishes } from './wishes.ts'
 
@@ -148,17 +149,21 @@ export class Importer {
     const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress, proof })
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
+    const companions = companionsOf(plan.companions, source, ingested.companions)
+    if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
     const { origin, hints } = source
     const facts = withMark(await source.provenance(), wishes.private)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
-    const marks = { origin, hints, provenanceOf, mayReplace }
+    const marks = { origin, hints, provenanceOf, mayReplace, companions: companions?.digest }
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
     const withheld = await this.#withheld(repo, sealed)
-    const warnings = [...source.warnings, ...withheld, ...artifacts.warnings.map((warning) => warning.message)]
+    const names = new Set(recognition.entries.map(({ name }) => name))
+    const beside = companions === undefined ? [] : await companionWarnings(companions, names, store)
+    const warnings = [...source.warnings, ...withheld, ...artifacts.warnings.map(({ message }) => message), ...beside]
     return {
       manifest: manifests[0]!,
       result: {
@@ -168,6 +173,7 @@ export class Importer {
         ...(replaced.length > 0 && { replaced: [...replaced] }),
         ...(warnings.length > 0 && { warnings }),
         skipped: recognition.skipped.length,
+        ...(companions !== undefined && { companions: companions.digest, omitted: leftOut(companions).length }),
         ...(plan.notChosen !== undefined && { notChosen: plan.notChosen })
       }
     }

@@ -10,8 +10,10 @@ import {
 } from '@svc/classify'
 import { forEachLimited, Gate } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
-import { noSpace } from '../errors.ts'
+import { DaemonError, noSpace } from '../errors.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
+import { readSmallBlob } from '../library/small-blob.ts'
+import { fetchedAnew, isFetched } from './companions.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
@@ -23,6 +25,8 @@ import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 export interface Ingested {
   /** By entry name. */
   readonly blobs: ReadonlyMap<string, BlobTree>
+  /** By upstream name; those that a disk did not give are absent. */
+  readonly companions: ReadonlyMap<string, BlobTree>
   /** Bytes of the root `config.json`; `tooLarge` if it was not read; absent if there is none. */
   readonly config: Uint8Array | 'tooLarge' | undefined
   readonly licences: readonly LicenceFact[]
@@ -45,31 +49,35 @@ const SPARE_BYTES = 1 << 20
  * space; errors of the source and the store
  */
 export async function ingestFiles(plan: PlannedImport, context: IngestContext): Promise<Ingested> {
-  const { source, recognition, files } = plan
+  const { source, recognition } = plan
   await requireSpace(plan, context)
   const work = new FileIngest(plan, context)
-  const passed = source.fetchUnrecognised ? 0 : recognition.skipped.length
-  if (passed > 0) context.progress.pass(passed)
   const largestFirst = [...recognition.uses]
-    .filter(([, { use }]) => use !== 'skip' || source.fetchUnrecognised)
-    .map(([name, use]) => ({ file: files.get(name)!, use }))
+    .filter(([name, { use }]) => use !== 'skip' || isFetched(name, plan))
+    .map(([name, use]) => work.used(name, use))
     .sort((a, b) => b.file.sizeBytes - a.file.sizeBytes)
-  const units = groupSmall(largestFirst, ({ file, use }) =>
-    use.use === 'entry' && file.holdName !== undefined ? file.sizeBytes : undefined
+  const passed = recognition.uses.size - largestFirst.length
+  if (passed > 0) context.progress.pass(passed)
+  const units = groupSmall(largestFirst, ({ file, keep }) =>
+    keep !== undefined && file.holdName !== undefined ? file.sizeBytes : undefined
   )
   await forEachLimited(units, source.concurrency, context.signal, (unit, signal) => work.take(unit, signal))
   const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
   await forEachLimited(tars, 2, context.signal, (entry, signal) => work.tar(entry, signal))
-  return { blobs: work.blobs, ...(await work.texts(context.signal)) }
+  return { blobs: work.blobs, companions: work.companions, ...(await work.texts(context.signal)) }
 }
 
 /**
  * Checks the space for what has to be written: excludes blobs that the store has, ranges from an earlier attempt, and
  * files whose blocks the store can share.
  */
-async function requireSpace({ source, recognition, files }: PlannedImport, context: IngestContext): Promise<void> {
+async function requireSpace(
+  { source, recognition, files, companions }: PlannedImport,
+  context: IngestContext
+): Promise<void> {
   const { store, signal } = context
   let needed = SPARE_BYTES
+  for (const { sizeBytes } of companions.files.values()) needed += sizeBytes
   const whole: SourceFile[] = []
   for (const entry of recognition.entries) {
     const file = entry.content.from === 'file' ? files.get(entry.content.name)! : undefined
@@ -99,13 +107,20 @@ async function isShareable(file: SourceFile, store: DiskBlobStore, signal: Abort
 interface UsedFile {
   readonly file: SourceFile
   readonly use: FileUse
+  /** For what becomes a blob. */
+  readonly keep?: (tree: BlobTree) => void
 }
 
 /** Groups of small files whose folders are held open: one more than the store takes at a time. */
 const GROUPS = 5
 
+/** The owner's file cannot be opened, is none any longer, or changes while it is read. */
+const isUnreadable = (error: unknown): boolean =>
+  error instanceof DaemonError && ['E_INTERNAL', 'E_NOT_IMPORTABLE', 'E_SOURCE_NOT_REGULAR'].includes(error.code)
+
 class FileIngest {
   readonly blobs = new Map<string, BlobTree>()
+  readonly companions = new Map<string, BlobTree>()
   readonly #groups = new Gate(GROUPS)
   readonly #plan: PlannedImport
   readonly #context: IngestContext
@@ -115,20 +130,36 @@ class FileIngest {
     this.#context = context
   }
 
+  used(name: string, use: FileUse): UsedFile {
+    const file = this.#plan.files.get(name)!
+    const companion = this.#plan.companions.files.get(name)
+    if (use.use === 'entry') return { file, use, keep: (tree) => void this.blobs.set(use.entry, tree) }
+    if (companion === undefined) return { file, use }
+    const anew = fetchedAnew(companion, this.#plan.source.origin)
+    return { file: anew, use, keep: (tree) => void this.companions.set(name, tree) }
+  }
+
   /** Handles an upstream file, or a group of small ones. */
   async take(unit: readonly UsedFile[], signal: AbortSignal): Promise<void> {
     if (unit.length > 1) return this.#groups.run(signal, () => this.#small(unit, signal))
-    for (const { file, use } of unit) await this.#one(file, use, signal)
+    for (const used of unit) await this.#one(used, signal)
   }
 
   /** Takes one file according to its use; members and texts of local files are read later. */
-  async #one(file: SourceFile, use: FileUse, signal: AbortSignal): Promise<void> {
+  async #one({ file, use, keep }: UsedFile, signal: AbortSignal): Promise<void> {
     const { progress } = this.#context
     const remote = this.#plan.source.kind !== 'local'
-    if (use.use !== 'entry' && !remote) return
+    if (keep === undefined && !remote) return
     progress.start(file)
-    if (use.use === 'entry') this.blobs.set(use.entry, await this.#blob(file, signal))
-    else await this.#stage(file, use.use === 'skip', signal)
+    if (keep === undefined) await this.#stage(file, use.use === 'skip', signal)
+    else {
+      try {
+        keep(await this.#blob(file, signal))
+      } catch (error) {
+        // a skip is never an error (spec rec.2)
+        if (use.use !== 'skip' || remote || !isUnreadable(error)) throw error
+      }
+    }
     progress.finish(file.name)
   }
 
@@ -156,9 +187,9 @@ class FileIngest {
       )
       for (const [i, { used }] of held.entries()) {
         const outcome = outcomes[i]!
-        if (outcome instanceof CasError || used.use.use !== 'entry') rest.push(used)
+        if (outcome instanceof CasError) rest.push(used)
         else {
-          this.blobs.set(used.use.entry, await leafLayers.keep(outcome))
+          used.keep!(await leafLayers.keep(outcome))
           taken.push(used.file.name)
         }
       }
@@ -167,7 +198,7 @@ class FileIngest {
     }
     progress.finish(...taken)
     signal.throwIfAborted()
-    for (const { file, use } of rest) await this.#one(file, use, signal)
+    for (const used of rest) await this.#one(used, signal)
   }
 
   /** Writes a tar from its members' bytes. */
@@ -200,6 +231,11 @@ class FileIngest {
   }
 
   async #text(file: SourceFile, maxBytes: number, signal: AbortSignal): Promise<Pick<LicenceFact, 'bytes' | 'digest'>> {
+    const digest = this.companions.get(file.name)?.digest
+    if (digest !== undefined) {
+      const bytes = file.sizeBytes <= maxBytes ? await readSmallBlob(this.#context.store, digest) : undefined
+      return { digest, bytes }
+    }
     const hash = createHash('sha256')
     const chunks: Uint8Array[] = []
     for await (const chunk of this.#bytes(file, signal)) {

@@ -1,6 +1,7 @@
 import { ClassifyError, type ListedFile, type Recognition, recognise } from '@svc/classify'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
+import { type CompanionPlan, isFetched, planCompanions } from './companions.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** The result of stage 1: what a listing contains, by its names alone. Nothing was read yet. */
@@ -9,6 +10,8 @@ export interface PlannedImport {
   readonly recognition: Recognition
   /** By upstream name. */
   readonly files: ReadonlyMap<string, SourceFile>
+  /** What is kept beside the artifacts: of the whole listing, whatever was chosen of it. */
+  readonly companions: CompanionPlan
   /** Bytes that will be read or fetched. */
   readonly bytesTotal: number
   /** Number of files that the caller's choice excluded; absent if there was no choice. */
@@ -50,9 +53,10 @@ function refused({ kind }: ImportSource, cause: unknown): unknown {
 
 function planned(source: ImportSource, recognition: Recognition): PlannedImport {
   const files = new Map(source.files.map((file) => [file.name, file]))
+  const companions = planCompanions(source, files, recognition.uses)
   let bytesTotal = 0
   for (const [name, { use }] of recognition.uses) {
-    if (use !== 'skip' || source.fetchUnrecognised) bytesTotal += files.get(name)!.sizeBytes
+    if (use !== 'skip' || isFetched(name, { source, companions })) bytesTotal += files.get(name)!.sizeBytes
   }
-  return { source, recognition, files, bytesTotal }
+  return { source, recognition, files, companions, bytesTotal }
 }

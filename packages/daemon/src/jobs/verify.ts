@@ -4,6 +4,7 @@ import { parseManifest } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
+import { companionBlobs } from '../library/companions.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Needed } from '../library/needed.ts'
 import { digestsOf } from '../library/open.ts'
@@ -55,11 +56,8 @@ async function targetDigest(target: string, resolver: Resolver): Promise<Sha256D
 }
 
 /** A blob and, if it is a manifest, the blobs that it lists. */
-async function verifyTree(
-  digest: Sha256Digest,
-  { store }: VerifyDeps,
-  { signal, update }: JobContext
-): Promise<JobOutcome> {
+async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, update }: JobContext): Promise<JobOutcome> {
+  const { store, artifacts, documents } = deps
   const sizes = new Map<Sha256Digest, number>()
   const first = await store.stat(digest)
   sizes.set(digest, first?.sizeBytes ?? 0)
@@ -94,6 +92,12 @@ async function verifyTree(
     }
   }
   await Promise.all([worker(), worker()])
+  const standing = await artifacts.standing(digest)
+  for (const each of await companionBlobs(standing === 'damaged' ? undefined : standing, documents)) {
+    const { status } = await store.verify(each, { signal })
+    if (status === 'mismatched') mismatched.push(each)
+    else if (status === 'missing') missing.push(each)
+  }
   return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
 }
 
@@ -186,6 +190,7 @@ async function verifyAll(
     if (artifact.incomplete === true) continue
     await needManifest(`state/artifacts of ${artifact.manifestDigest}`, artifact.manifestDigest)
     if (artifact.record !== undefined) await need(artifact.record)
+    for (const digest of await companionBlobs(artifact, documents)) await need(digest)
   }
   return outcome({ mismatched: [...mismatched].sort(), missing: [...missing].sort(), stateErrors })
 }

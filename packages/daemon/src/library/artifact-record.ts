@@ -22,6 +22,8 @@ export interface ArtifactState {
   readonly incomplete?: true
   /** The name, `ns/name`, that a pinned import is to give it; absent when it has that name, or nobody wants it to. */
   readonly futureName?: string
+  /** The companions that imports brought (spec doc.21), by the name `ns/name` that each gave the artifact. */
+  readonly companions?: Readonly<Record<string, Sha256Digest>>
 }
 
 /** What is recorded: the digest is in the file's name. */
@@ -40,13 +42,14 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     'incomplete',
     'futureName',
     'provenance',
+    'companions',
     // before the provenance
     'restricted',
     'private'
   ],
   readers: 2,
   parse: artifactStateOf,
-  format: ({ record, source, provenance, pinned, hints, importedAt, incomplete, futureName }) => ({
+  format: ({ record, source, provenance, pinned, hints, importedAt, incomplete, futureName, companions }) => ({
     record,
     source,
     provenance,
@@ -54,7 +57,8 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     hints,
     importedAt,
     incomplete,
-    futureName
+    futureName,
+    companions
   })
 }
 
@@ -114,10 +118,25 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
     ...(fields.incomplete === true && { incomplete: true }),
     ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
+    ...(fields.companions !== undefined && { companions: companionsField(fields.companions, file) }),
     hints: usableHints({
       trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
       webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
       peers: stringsField(hints.peers, file, '"hints.peers"')
     })
   }
+}
+
+function companionsField(value: unknown, file: string): Readonly<Record<string, Sha256Digest>> {
+  const byName = Object.entries(fieldsOf(value, file, '"companions"'))
+  return Object.fromEntries(byName.map(([name, digest]) => [name, digestField(digest, file, `"companions.${name}"`)]))
+}
+
+/** The companions under a name `ns/name`; without one, or where that brought none, those of another name. */
+export const companionsUnder = (
+  state: Pick<ArtifactState, 'companions'> | undefined,
+  name: string | undefined
+): Sha256Digest | undefined => {
+  const { companions = {} } = state ?? {}
+  return name !== undefined && Object.hasOwn(companions, name) ? companions[name] : Object.values(companions)[0]
 }

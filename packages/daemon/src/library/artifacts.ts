@@ -232,8 +232,10 @@ export class Artifacts {
     const known = standing === 'damaged' ? OF_DAMAGED : before?.provenance
     const provenance =
       known === undefined ? state.provenance : mergedProvenance(known, state.provenance, { isPinned, wasComplete })
+    const companions = { ...before?.companions, ...state.companions }
     const next: ArtifactState = {
       ...state,
+      ...(Object.keys(companions).length > 0 && { companions }),
       source: { ...mergedSource(before?.source, origin.source), ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
       provenance,
       pinned: state.pinned === true || before?.pinned === true,

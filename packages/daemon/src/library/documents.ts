@@ -1,7 +1,15 @@
 import { hash } from 'node:crypto'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { type FilePort, nodeFilePort, readNow } from '@svc/internal-files'
-import { type Manifest, type ModelIndex, parseIndex, parseManifest, type Sealed } from '@svc/manifest'
+import {
+  type Companions,
+  type Manifest,
+  type ModelIndex,
+  parseCompanions,
+  parseIndex,
+  parseManifest,
+  type Sealed
+} from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
@@ -140,16 +148,19 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
 /** Every resolve needs an index: this keeps those of tens of thousands of small repositories. */
 const MAX_INDEX_BYTES = 16 << 20
 const MAX_MANIFEST_BYTES = 4 << 20
+const MAX_COMPANIONS_BYTES = 4 << 20
 
 /** Reads and caches the store's documents. */
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>
+  readonly #companions: DocumentCache<Companions>
 
   /** `port`: for what is read at once. */
   constructor(store: DiskBlobStore, port: FilePort = nodeFilePort) {
     this.#indexes = new DocumentCache(store, port, (bytes) => parseIndex(bytes), MAX_INDEX_BYTES)
     this.#manifests = new DocumentCache(store, port, (bytes) => parseManifest(bytes), MAX_MANIFEST_BYTES)
+    this.#companions = new DocumentCache(store, port, (bytes) => parseCompanions(bytes), MAX_COMPANIONS_BYTES)
   }
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
@@ -175,6 +186,16 @@ export class Documents {
       throw cause.problem === 'absent'
         ? new DaemonError('E_NO_INDEX', `the index ${digest} is not in the store; import the model again`, { cause })
         : new DaemonError('E_INVALID_INDEX', `the index is not valid: ${cause.message}`, { cause })
+    }
+  }
+
+  /** Undefined when there are none in the store that can be used: they can be fetched again. */
+  async companions(digest: Sha256Digest, use?: DocumentUse): Promise<Companions | undefined> {
+    try {
+      return await this.#companions.read(digest, use)
+    } catch (error) {
+      if (!(error instanceof DocumentError)) throw error
+      return undefined
     }
   }
 

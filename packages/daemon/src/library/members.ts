@@ -7,6 +7,7 @@ import { listFolder } from '@svc/internal-files'
 import type { Manifest, ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
+import { companionsUnder } from './artifact-record.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import { newFolders, type Present } from './present.ts'
@@ -55,10 +56,11 @@ export class Members {
   }
 
   /**
-   * In the order of the index, which is sorted by quant. A promise only where something has to be waited for: for a list
+   * In the order of the index of `ns/name`, which is sorted by quant. A promise only where something has to be waited for: for a list
    * of thousands of indexes.
    */
   of(
+    name: string,
     index: Pick<ModelIndex, 'members'>,
     quarantined: ReadonlySet<Sha256Digest>,
     scan: Scan
@@ -68,13 +70,14 @@ export class Members {
       const files = this.#filesNow(manifest, scan.present)
       const state = this.#deps.artifacts.knownNow(manifest, scan.present)
       if (files === undefined || state === undefined || loopBudget.isOver('lists'))
-        return this.#wait(index, quarantined, scan)
-      listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))
+        return this.#wait(name, index, quarantined, scan)
+      listed.push(this.#member({ name, quant, manifest }, files, state, quarantined, scan.present))
     }
     return listed
   }
 
   async #wait(
+    name: string,
     { members }: Pick<ModelIndex, 'members'>,
     quarantined: ReadonlySet<Sha256Digest>,
     scan: Scan
@@ -84,14 +87,13 @@ export class Members {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       const files = (await this.#filesOf(manifest)) ?? 'absent'
       const state = await this.#stateOf(manifest, scan)
-      listed.push(this.#member(quant, manifest, files, state, quarantined, scan.present))
+      listed.push(this.#member({ name, quant, manifest }, files, state, quarantined, scan.present))
     }
     return listed
   }
 
   #member(
-    quant: string,
-    manifest: Sha256Digest,
+    { name, quant, manifest }: { readonly name: string; readonly quant: string; readonly manifest: Sha256Digest },
     found: Files | 'absent',
     known: Recorded,
     quarantined: ReadonlySet<Sha256Digest>,
@@ -119,6 +121,7 @@ export class Members {
     }
     const complete = files !== undefined && missingBytes === 0
     const lastUsedAt = usage.lastUsedAt(manifest)
+    const companions = companionsUnder(state, name)
     return {
       quant,
       manifest,
@@ -131,7 +134,8 @@ export class Members {
       ...(!complete && { missingBytes }),
       ...(damaged && { damaged }),
       ...withheldOf(isUnreadable ? 'damaged' : state),
-      ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true })
+      ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true }),
+      ...(companions !== undefined && { companions })
     }
   }
 

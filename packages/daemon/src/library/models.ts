@@ -42,7 +42,7 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
       if (state === undefined) continue
       if (state.index !== undefined) {
         const presence = presenceNow(state.index, deps) ?? (await presenceOf(state.index, deps))
-        const listed = members.of(presence.index, quarantined, { present, onUnreadable })
+        const listed = members.of(`${ns}/${name}`, presence.index, quarantined, { present, onUnreadable })
         const entry = entryOf(ns, name, state.index, presence, Array.isArray(listed) ? listed : await listed)
         text.add(JSON.stringify(entry))
       }

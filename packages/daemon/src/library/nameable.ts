@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { parseIndex, parseManifest, parseRecord } from '@svc/manifest'
+import { parseCompanions, parseIndex, parseManifest, parseRecord } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { artifactOf } from './artifact-record.ts'
 import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
@@ -13,6 +13,7 @@ type Kind =
   | { readonly is: 'index'; readonly members: readonly { manifest: Sha256Digest; distribution: Sha256Digest }[] }
   | { readonly is: 'manifest' | 'torrent' | 'other' }
   | { readonly is: 'record'; readonly of: Sha256Digest }
+  | { readonly is: 'companions'; readonly files: readonly Sha256Digest[] }
 
 const OTHER: Kind = { is: 'other' }
 /** The largest info dictionary of a BitTorrent v1 torrent. */
@@ -30,7 +31,7 @@ export class Nameable {
   }
 
   /**
-   * A repository could name any index, a view any manifest, and an artifact's record its manifest, its distribution record,
+   * A repository could name any index, a view any manifest, and an artifact's record its manifest, its distribution record, any companions,
    * and whatever a BitTorrent v1 torrent is seeded with.
    * @param known blobs that are needed anyway @returns artifacts, and blobs beside theirs
    */
@@ -60,6 +61,7 @@ export class Nameable {
       }
       if (kind.is === 'manifest' && hasView) want(digest)
       if (kind.is === 'record' && own.has(kind.of)) want(kind.of, digest)
+      if (kind.is === 'companions' && own.size > 0) for (const each of [digest, ...kind.files]) blobs.add(each)
       hasTorrent ||= kind.is === 'torrent'
     }
     // which files it was seeded with, nobody can tell
@@ -93,6 +95,8 @@ function kindOf(bytes: Uint8Array): Kind {
   if (index !== undefined) return { is: 'index', members: index.members }
   const record = tried(() => parseRecord(bytes))
   if (record !== undefined) return { is: 'record', of: record.manifestDigest }
+  const companions = tried(() => parseCompanions(bytes))
+  if (companions !== undefined) return { is: 'companions', files: companions.files.map(({ digest }) => digest) }
   return tried(() => parseManifest(bytes)) === undefined ? OTHER : { is: 'manifest' }
 }
 

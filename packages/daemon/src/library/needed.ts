@@ -3,6 +3,7 @@ import { parseRecord } from '@svc/manifest'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
+import { companionBlobs } from './companions.ts'
 import type { Documents } from './documents.ts'
 import { Nameable, type Wanted } from './nameable.ts'
 import type { Repos } from './repos.ts'
@@ -100,7 +101,7 @@ export class Needed {
   }
 
   /**
-   * All needed blobs: indexes, manifests, files, records, piece layers, and those that BitTorrent v1 swarms are seeded
+   * All needed blobs: indexes, manifests, files, records, piece layers, companions, and those that BitTorrent v1 swarms are seeded
    * with. Also all that a record could name that cannot be read (spec disk.20).
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
    *   unknown what is needed
@@ -201,6 +202,7 @@ export class Needed {
     for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
       await this.#addRecord(record, blobs)
     if (state !== undefined) for (const digest of v1Blobs(state)) blobs.add(digest)
+    for (const digest of await companionBlobs(state, documents)) blobs.add(digest)
     const manifest = await documents.manifest(manifestDigest)
     if (manifest === undefined && strict) {
       throw new DaemonError(

@@ -1,7 +1,9 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
+import type { OpenCompanions, OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
 import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
+import type { Artifacts } from './artifacts.ts'
+import { type KeptCompanions, keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
 import type { Resolver } from './resolve.ts'
 
@@ -9,6 +11,7 @@ export interface OpenDeps {
   readonly resolver: Resolver
   readonly store: DiskBlobStore
   readonly documents: Documents
+  readonly artifacts: Artifacts
 }
 
 /** The parts of an artifact that are present. */
@@ -50,11 +53,29 @@ export async function presenceOf(
 }
 
 /** GET /v1/open. @throws as `Resolver.resolve`; DaemonError `E_CORRUPTION` for a manifest that is not valid. */
-export async function openRef(ref: string, { resolver, store, documents }: OpenDeps): Promise<OpenResult> {
+export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult> {
+  const { resolver, store, documents } = deps
   const resolved = await resolver.resolve(ref)
-  const { present, missing } = await presenceOf(store, documents, ...digestsOf(resolved))
-  return { ...resolved, files: [...present], ...(missing.length > 0 && { missing: [...missing] }) }
+  const digests = digestsOf(resolved)
+  const { manifest, present, missing } = await presenceOf(store, documents, ...digests)
+  const kept = manifest && (await keptCompanions(resolved, { ...manifest, digest: digests[0] }, deps))
+  return {
+    ...resolved,
+    files: [...present],
+    ...(missing.length > 0 && { missing: [...missing] }),
+    ...(kept?.digest !== undefined && { companions: companionsOf(kept, store) })
+  }
 }
+
+const companionsOf = (
+  { digest, files, omitted, warnings }: KeptCompanions,
+  store: Pick<DiskBlobStore, 'blobPath'>
+): OpenCompanions => ({
+  digest,
+  files: files.map(({ path, size, digest }) => ({ path, digest, size, blobPath: store.blobPath(digest) })),
+  omitted: omitted.map(({ path, size, reason }) => ({ path, size, reason })),
+  ...(warnings.length > 0 && { warnings: [...warnings] })
+})
 
 /** Manifest and index of a resolution, in the form for `presenceOf`. */
 export function digestsOf(resolved: ResolveResult): [Sha256Digest, Sha256Digest?] {

@@ -2,7 +2,7 @@ import { decodeError, encodeError, type WireError } from '@svc/internal-errors'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { MadeView, View, ViewLayout, ViewMode } from '@svc/view'
+import type { MadeView, View, ViewLayout, ViewMode, ViewSource } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 
@@ -11,6 +11,7 @@ export interface CreateRequest {
   readonly manifest: Pick<Manifest, 'files' | 'annotations'>
   readonly manifestDigest: Sha256Digest
   readonly upstreamConfig: string | undefined
+  readonly companions: ViewSource['companions']
   /** The path of each file's blob, whether it exists or not. */
   readonly blobPaths: ReadonlyMap<Sha256Digest, string>
   readonly path: string

@@ -4,9 +4,9 @@ import { type ViewCalls, viewErrors } from './view-calls.ts'
 
 serveCalls<ViewCalls>(
   {
-    create: ({ manifest, manifestDigest, upstreamConfig, blobPaths, ...options }, { signal, progress }) =>
+    create: ({ manifest, manifestDigest, upstreamConfig, companions, blobPaths, ...options }, { signal, progress }) =>
       createView(
-        { manifest, manifestDigest, upstreamConfig, blobPath: (digest) => blobPaths.get(digest) ?? '' },
+        { manifest, manifestDigest, upstreamConfig, companions, blobPath: (digest) => blobPaths.get(digest) ?? '' },
         { ...options, signal, onCopied: progress }
       ),
     read: (path) => readView(path),

@@ -13,6 +13,8 @@ import type { View } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 import type { Log } from '../log.ts'
+import type { Artifacts } from './artifacts.ts'
+import { keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
 import type { Held } from './needed.ts'
 import { digestsOf } from './open.ts'
@@ -32,6 +34,7 @@ export interface ViewsDeps {
   readonly store: DiskBlobStore
   readonly files: ReplacedFiles
   readonly documents: Documents
+  readonly artifacts: Artifacts
   readonly resolver: Resolver
   readonly usage: Pick<Usage, 'note'>
   readonly log: Log
@@ -195,7 +198,10 @@ export class Views {
       path === undefined ? await this.#managed(folder, manifestDigest, layout) : await this.#named(path)
     const manifest = await this.#manifest(manifestDigest)
     if (!isLent) usage.note(manifestDigest)
-    for (const { digest } of manifest.files) lease.keep(digest)
+    const kept = await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, this.#deps)
+    const companions = kept.digest === undefined ? undefined : { digest: kept.digest, files: kept.files }
+    const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
+    for (const digest of blobs) lease.keep(digest)
     const upstreamConfig = await this.#upstreamConfig(manifest)
     const managed = path === undefined
     const entry = { path: place, managed, manifestDigest, layout, mode }
@@ -203,7 +209,8 @@ export class Views {
       manifest: { files: manifest.files, annotations: manifest.annotations },
       manifestDigest,
       upstreamConfig,
-      blobPaths: new Map(manifest.files.map(({ digest }) => [digest, store.blobPath(digest)])),
+      companions,
+      blobPaths: new Map(blobs.map((digest) => [digest, store.blobPath(digest)])),
       path: place,
       layout,
       mode,
@@ -216,7 +223,15 @@ export class Views {
         if (holdSeconds !== undefined) this.#holds.hold(place, holdSeconds)
         const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
         const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
-        return { ref: resolved.ref, ...entry, ...this.#holds.of(place), ...(await answerOf(view)), made: view.made }
+        const { warnings } = kept
+        return {
+          ref: resolved.ref,
+          ...entry,
+          ...this.#holds.of(place),
+          ...(await answerOf(view)),
+          made: view.made,
+          ...(warnings.length > 0 && { warnings: [...warnings] })
+        }
       })
     return mode === 'copy' ? this.#copies.run(undefined, create) : create()
   }

@@ -292,7 +292,9 @@ export class Published {
       const unpacked = known ?? (await digestOf(path, sizeBytes))
       files.push({ manifest, name, path, sizeBytes, kind, role, digest: unpacked, isBlob: known !== undefined })
     }
-    return [...files, ...licencesOf(manifest, (await this.#deps.documents.manifest(manifest))?.annotations ?? {})]
+    const names = new Set(files.map(({ name }) => name))
+    const licences = licencesOf(manifest, (await this.#deps.documents.manifest(manifest))?.annotations ?? {})
+    return [...files, ...licences.filter(({ name }) => !names.has(name))]
   }
 }
 

@@ -98,7 +98,7 @@ describe('where things come from', () => {
       trusted: [],
       lsd: false
     })
-    expect(config.hub).toMatchObject({ endpoint: undefined, token: undefined, skipUnrecognized: false })
+    expect(config.hub).toMatchObject({ endpoint: undefined, token: undefined, skipUnrecognized: true })
   })
 
   it('lets the catalog inherit the upload limit, and HF_ENDPOINT win', async () => {

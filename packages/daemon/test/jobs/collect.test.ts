@@ -43,7 +43,8 @@ test('an inventory says of each quant how large it is, whether it is here, and s
     sizeBytes: expect.any(Number),
     complete: true,
     private: false,
-    importedAt: '2026-05-01T00:00:00.000Z'
+    importedAt: '2026-05-01T00:00:00.000Z',
+    companions: expect.stringMatching(/^sha256:/)
   })
   expect(second!.quant).toBe('q8_0')
   await clock.advance(3_600_000)

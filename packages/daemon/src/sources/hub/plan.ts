@@ -69,7 +69,8 @@ export async function planHub(
     plan.artifacts.flatMap(({ quant, entries }) => entries.filter(isWeights).map(({ name }) => [name, quant] as const))
   )
   const rows = [...files].map(([name, { sizeBytes }]): PlanFile => {
-    const row = rowOf(name, sizeBytes, planned.recognition, quantOf, present)
+    const plain = rowOf(name, sizeBytes, planned.recognition, quantOf, present)
+    const row = planned.companions.files.has(name) ? { ...plain, companion: true } : plain
     const path = upstream.get(name)!
     return path === name ? row : { ...row, upstream: path }
   })
@@ -183,7 +184,7 @@ function totalsOf(rows: readonly PlanFile[], fetchesSkipped: boolean): ImportPla
   const skipped = rows.filter(({ action }) => action === 'skip')
   const [files, bytes] = count(rows)
   const [fetchFiles, fetchBytes] = count(
-    rows.filter(({ action }) => action !== 'present' && (fetchesSkipped || action !== 'skip'))
+    rows.filter(({ action, companion }) => action !== 'present' && (fetchesSkipped || companion || action !== 'skip'))
   )
   const [storeFiles, storeBytes] = count(rows.filter(({ action }) => action === 'store'))
   const [skipFiles, skipBytes] = count(skipped)

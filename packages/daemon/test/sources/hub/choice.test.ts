@@ -33,7 +33,7 @@ const FILES: FakeRepoFile[] = [
   { path: 'imatrix.dat', content: Buffer.from('importance') },
   { path: 'tokenizer.json', content: Buffer.from('{"version":"1.0"}') },
   { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') },
-  { path: 'pytorch_model.bin', content: { seed: 99, sizeBytes: 300_000 } },
+  { path: 'pytorch_model.bin', content: { seed: 99, sizeBytes: 1_300_000 } },
   { path: 'README.md', content: Buffer.from('# Model') }
 ]
 const REPO = 'Some-Org/Model-7B-GGUF'

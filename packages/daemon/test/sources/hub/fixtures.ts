@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Client, createClient } from '@svc/client'
@@ -60,9 +60,13 @@ export interface Rig {
   readonly daemon: RunningDaemon
   readonly client: Client
   readonly root: string
+  /** `host:port` of the hub's mirror, where it was asked for. */
+  readonly mirror?: string
 }
 
 export interface RigOptions {
+  /** Default false. */
+  readonly mirror?: boolean
   readonly root?: string
   readonly token?: string
   readonly skipUnrecognized?: boolean
@@ -73,7 +77,11 @@ export interface RigOptions {
 export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Rig> {
   const root = options.root ?? (await tempFolder())
   const env = { HF_ENDPOINT: fake.endpoint, ...(options.token !== undefined && { SVC_HF_TOKEN: options.token }) }
-  const fileConfig = { swarm: { enabled: false }, hub: { skip_unrecognized: options.skipUnrecognized ?? false } }
+  const fileConfig = {
+    swarm: { enabled: false },
+    hub: { skip_unrecognized: options.skipUnrecognized ?? false },
+    ...(options.mirror === true && { mirror: { hub_addr: '127.0.0.1:0' } })
+  }
   const socketPath = join(await tempFolder(), 's.sock')
   const daemon = await startDaemon({
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
@@ -87,7 +95,8 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
     }
   })
   undo.push(() => daemon.close({ quick: true }))
-  return { fake, daemon, client: createClient({ socketPath }), root }
+  const { hubMirrorAddress } = JSON.parse(await readFile(join(dirname(socketPath), 'runtime.json'), 'utf8'))
+  return { fake, daemon, client: createClient({ socketPath }), root, mirror: hubMirrorAddress }
 }
 
 export const finished = async ({ client }: Rig, job: Job): Promise<Job> => client.waitJob(job, { intervalMs: 50 })

@@ -92,15 +92,16 @@ test('a second import fetches no large file again and ends in the same documents
   for (const [i, path] of paths.entries()) expect(sent(path) - before[i]!).toBeLessThanOrEqual(1)
 })
 
-test('unrecognised files are fetched and checked, not stored; the switch spares them', async () => {
-  const repo = freshRepo()
+test('large unrecognised files are fetched and checked, not stored; the switch spares them', async () => {
+  const large = { path: 'extra.bin', content: { seed: 5, sizeBytes: 1_200_000 } }
+  const repo = freshRepo({ files: [...SMALL.files.filter(({ path }) => path !== large.path), large] })
   fake.commit(repo)
   const before = sent('extra.bin')
   const job = await importRepo(rig, repo.id)
   expect(job.result?.skipped).toBe(2)
-  expect(sent('extra.bin') - before).toBe(70_000)
+  expect(sent('extra.bin') - before).toBe(1_200_000)
   const other = await importRepo(sparing, repo.id)
-  expect(sent('extra.bin') - before).toBe(70_000)
+  expect(sent('extra.bin') - before).toBe(1_200_000)
   expect(other.result).toEqual(job.result)
   const extra = `sha256:${nameContent(repo.files.find(({ path }) => path === 'extra.bin')!.content).sha256}`
   for (const { daemon } of [rig, sparing]) expect(await daemon.context.store.stat(extra as never)).toBeUndefined()

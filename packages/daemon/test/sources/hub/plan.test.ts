@@ -65,10 +65,11 @@ test('a plan names what the import then does, and fetches no weights', async () 
 })
 
 test('spared files are not counted as fetched; actions by use', async () => {
-  fake.commit(SMALL)
+  const large = { path: 'large.bin', content: { seed: 5, sizeBytes: 1_200_000 } }
+  fake.commit({ ...SMALL, files: [...SMALL.files, large] })
   const sparing = await rigOf(fake, { skipUnrecognized: true })
   const plan = await sparing.client.planHf({ repo: SMALL.id })
-  expect(plan.totals).toMatchObject({ files: 8, fetchFiles: 6, storeFiles: 4, skipFiles: 2 })
+  expect(plan.totals).toMatchObject({ files: 9, fetchFiles: 8, storeFiles: 4, skipFiles: 3 })
   expect(Object.fromEntries(plan.files.map(({ name, action }) => [name, action]))).toEqual({
     'model-Q4_K_M.gguf': 'store',
     'model-q8_0.gguf': 'store',
@@ -77,8 +78,11 @@ test('spared files are not counted as fetched; actions by use', async () => {
     'tokenizer_config.json': 'store',
     LICENSE: 'annotate',
     'README.md': 'skip',
-    'extra.bin': 'skip'
+    'extra.bin': 'skip',
+    'large.bin': 'skip'
   })
+  const companions = plan.files.flatMap(({ name, companion }) => (companion === true ? [name] : []))
+  expect(companions.sort()).toEqual(['LICENSE', 'README.md', 'config.json', 'extra.bin'])
 })
 
 test('the quant of config.json needs no header; without it the headers tell, by bytes', async () => {

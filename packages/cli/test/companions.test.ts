@@ -1,0 +1,84 @@
+// What lies beside a model travels with it, and every file of the folder has its own name on the command line.
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { makeSafetensors } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const undo = laterUndo()
+afterAll(undo.all)
+
+const REF = 'acme/embed:bf16'
+const FILES: Record<string, string | Uint8Array> = {
+  'model.safetensors': makeSafetensors(),
+  'config.json': '{"model_type":"bert"}',
+  'tokenizer.json': '{"version":"1.0"}',
+  'modules.json': '[{"path":""},{"path":"1_Pooling"}]',
+  '1_Pooling/config.json': '{"pooling_mode_cls_token":true}',
+  'README.md': '# embed\n',
+  LICENSE: 'do what you like\n'
+}
+let from: TestDaemon
+let source: string
+
+async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
+  const ran = await daemon.svc(...args)
+  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
+  return ran.stdout
+}
+const folderOf = (path: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(path, { recursive: true })
+      .map(String)
+      .filter((name) => name !== '.svc-view.json' && statSync(join(path, name)).isFile())
+      .sort()
+      .map((name) => [name, readFileSync(join(path, name)).toString('base64')])
+  )
+
+beforeAll(async () => {
+  from = await testDaemon({}, undo.later)
+  source = join(from.folder, 'embed')
+  for (const [name, content] of Object.entries(FILES)) {
+    mkdirSync(dirname(join(source, name)), { recursive: true })
+    writeFileSync(join(source, name), content)
+  }
+  await ok(from, 'import', 'local', source, '--as', 'acme/embed')
+})
+
+it('svc cat prints every file by its own name, whether a manifest has it, a tar, or neither', async () => {
+  for (const [name, content] of Object.entries(FILES))
+    expect(await ok(from, 'cat', `${REF}#${name}`)).toBe(Buffer.from(content).toString('latin1'))
+  for (const name of ['tokenizer.json', '1_Pooling/config.json'])
+    expect(await ok(from, 'cat', `${REF}#${name}`, '--range', '-4')).toBe(String(FILES[name]).slice(-4))
+  const absent = await from.svc('cat', `${REF}#absent.json`)
+  expect([absent.code, absent.stdout]).toEqual([3, ''])
+  expect(absent.stderr).toContain('1_Pooling/config.json')
+})
+
+it("svc show lists them and what was left out; svc path finds them after the model's own; svc du counts them", async () => {
+  const large = join(from.folder, 'large')
+  mkdirSync(large)
+  writeFileSync(join(large, 'model.safetensors'), makeSafetensors({ seed: 7 }))
+  writeFileSync(join(large, 'notes.txt'), Buffer.alloc(500_000, 'n'))
+  writeFileSync(join(large, 'dump.bin'), Buffer.alloc(1_048_577))
+  await ok(from, 'import', 'local', large, '--as', 'acme/large')
+  const shown = await ok(from, 'show', 'acme/large:bf16')
+  expect(shown).toContain('notes.txt')
+  expect(shown).toMatch(/left out .*\n.*dump\.bin/)
+  expect((await ok(from, 'path', `${REF}#config.json`)).trim()).toMatch(/[^g]\/config\.json$/)
+  const { models } = JSON.parse(await ok(from, 'du', 'acme/large', '--json'))
+  expect(models[0].aloneBytes).toBeGreaterThan(500_000)
+})
+
+it('an OCI layout carries them: the folder on another daemon is the one that came in', async () => {
+  const layout = join(from.folder, 'layout')
+  await ok(from, 'export', 'oci', REF, layout)
+  const to = await testDaemon({}, undo.later)
+  await ok(to, 'import', 'oci', layout)
+  const manifest = async (daemon: TestDaemon) => JSON.parse(await ok(daemon, 'show', REF, '--json'))
+  const [here, there] = [await manifest(from), await manifest(to)]
+  expect(there.manifestDigest).toBe(here.manifestDigest)
+  expect(there.companions.digest).toBe(here.companions.digest)
+  expect(folderOf((await ok(to, 'path', REF, '--dir')).trim())).toEqual(folderOf(source))
+})

@@ -1,0 +1,148 @@
+import { hash } from 'node:crypto'
+import type { DiskBlobStore } from '@svc/cas'
+import type { Recognition } from '@svc/classify'
+import {
+  COMPANION_BOUNDS,
+  type CompanionFile,
+  type Companions,
+  defectOfName,
+  type OmittedFile,
+  type Sealed,
+  sealCompanions
+} from '@svc/manifest'
+import { partsLacking, someOf } from '../library/companions.ts'
+import { sourceKey } from '../library/holdings.ts'
+import type { BlobTree } from '../library/leaf-layers.ts'
+import type { ArtifactSource } from '../library/origin.ts'
+import type { ImportSource, SourceFile } from './source.ts'
+
+/** What is kept beside an import's artifacts, and what is not (spec doc.21, rec.24). */
+export interface CompanionPlan {
+  /** By the names that recognition sees. */
+  readonly files: ReadonlyMap<string, SourceFile>
+  readonly omitted: readonly OmittedFile[]
+}
+
+export const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
+
+const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
+
+/**
+ * Chooses companions among all files of a source: small ones that no manifest has as they are, those nearest to the root first.
+ * Hidden files of a folder on the owner's disk are nobody's business.
+ * @param uses of all files, sorted by name
+ */
+export function planCompanions(
+  { origin }: Pick<ImportSource, 'origin'>,
+  files: ReadonlyMap<string, SourceFile>,
+  uses: Recognition['uses']
+): CompanionPlan {
+  // what a client of a mirror causes lists only what an import keeps
+  if (origin.onDemand === true) return NO_COMPANIONS
+  const chosen = new Map<string, SourceFile>()
+  const omitted: OmittedFile[] = []
+  let bytes = 0
+  // stable: by name within a depth
+  const inOrder = [...uses]
+    .map((each) => ({ each, depth: each[0].split('/').length }))
+    .sort((a, b) => a.depth - b.depth)
+  for (const {
+    each: [name, { use }]
+  } of inOrder) {
+    const file = files.get(name)!
+    const path = upstreamName(name, origin)
+    const size = file.sizeBytes
+    const omit = (reason: OmittedFile['reason']): void => void omitted.push({ path, size, reason })
+    if (use === 'entry' || use === 'member') omit('artifact')
+    else if (origin.kind === 'local' && isHidden(name)) omit('hidden')
+    else if (size > COMPANION_BOUNDS.fileBytes) omit('large')
+    else if (chosen.size === COMPANION_BOUNDS.files || bytes + size > COMPANION_BOUNDS.totalBytes) omit('many')
+    else if (defectOfName(path) !== undefined) omit('name')
+    else {
+      chosen.set(name, file)
+      bytes += size
+    }
+  }
+  return { files: chosen, omitted }
+}
+
+/** The name at the source of a file that recognition perhaps sees under another (spec add.2). */
+const upstreamName = (name: string, { names }: ArtifactSource): string => names?.[name] ?? name
+
+/**
+ * The document of what was brought in; undefined where the source has nothing but what the manifests have.
+ * @param blobs by the names that recognition sees; those of files that could not be read are absent
+ */
+export function companionsOf(
+  { files, omitted }: CompanionPlan,
+  { origin }: Pick<ImportSource, 'origin'>,
+  blobs: ReadonlyMap<string, Pick<BlobTree, 'digest'>>
+): Sealed<Companions> | undefined {
+  if (files.size === 0 && omitted.every(({ reason }) => reason === 'artifact')) return undefined
+  const listed: CompanionFile[] = []
+  const unreadable: OmittedFile[] = []
+  for (const [name, { sizeBytes: size }] of files) {
+    const digest = blobs.get(name)?.digest
+    const path = upstreamName(name, origin)
+    if (digest === undefined) unreadable.push({ path, size, reason: 'unreadable' })
+    else listed.push({ path, size, digest })
+  }
+  const all = [...omitted, ...unreadable]
+  // what the manifests have comes last: they say it, too
+  const kept = all
+    .sort((a, b) => Number(a.reason === 'artifact') - Number(b.reason === 'artifact'))
+    .slice(0, COMPANION_BOUNDS.omitted)
+  const more = all.length - kept.length
+  return sealCompanions({ files: listed, omitted: kept, ...(more > 0 && { more }) })
+}
+
+/**
+ * A companion is asked of its source again although its bytes may be here: a digest in a listing proves nothing, and what another
+ * artifact keeps must not leave with this one (spec add.37).
+ */
+export function fetchedAnew(file: SourceFile, origin: ArtifactSource): SourceFile {
+  const { digest, ...rest } = file
+  if (digest === undefined || file.stored !== undefined) return file
+  return {
+    ...rest,
+    // keys have a limit, and names of repositories may have hundreds of characters
+    partialKey: `companion:${hash('sha256', sourceKey(origin)).slice(0, 16)} ${digest}`,
+    accept: async (result) => {
+      if (result.digest !== digest) throw new Error(`${file.name}: its SHA-256 is ${result.digest}, not ${digest}`)
+      await file.accept?.(result)
+    }
+  }
+}
+
+/** Whether a file that no row takes is read or fetched. */
+export const isFetched = (
+  name: string,
+  {
+    source,
+    companions
+  }: { readonly source: Pick<ImportSource, 'fetchUnrecognised'>; readonly companions: CompanionPlan }
+): boolean => source.fetchUnrecognised || companions.files.has(name)
+
+/** Files that are neither in an artifact nor beside it. */
+export const leftOut = ({ document }: Sealed<Companions>): readonly OmittedFile[] =>
+  document.omitted.filter(({ reason }) => reason !== 'artifact')
+
+const TOLD = {
+  large: 'more than 1 MiB, and in no artifact',
+  many: 'one of too many small files',
+  unreadable: 'unreadable'
+} as const
+
+/** What an import tells of files that its folder lacks. @param names of the files that manifests have */
+export async function companionWarnings(
+  companions: Sealed<Companions>,
+  names: ReadonlySet<string>,
+  store: DiskBlobStore
+): Promise<string[]> {
+  const omitted = leftOut(companions)
+  const lists = Object.entries(TOLD).flatMap(([reason, what]) => {
+    const paths = omitted.filter((file) => file.reason === reason).map(({ path }) => path)
+    return paths.length === 0 ? [] : [`not kept, since ${what}: ${someOf(paths)}`]
+  })
+  return [...lists, ...(await partsLacking(companions.document, names, store))]
+}

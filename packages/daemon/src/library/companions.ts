@@ -1,0 +1,121 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Companions, Manifest } from '@svc/manifest'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import { type ArtifactState, companionsUnder } from './artifact-record.ts'
+import type { Artifacts } from './artifacts.ts'
+import type { Documents } from './documents.ts'
+import { readSmallBlob } from './small-blob.ts'
+
+export interface CompanionDeps {
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly documents: Documents
+}
+
+/** All blobs of an artifact's companions: the documents that list them, and what these list. */
+export async function companionBlobs(
+  state: Pick<ArtifactState, 'companions'> | undefined,
+  documents: Documents
+): Promise<ReadonlySet<Sha256Digest>> {
+  const blobs = new Set<Sha256Digest>()
+  for (const digest of Object.values(state?.companions ?? {})) {
+    blobs.add(digest)
+    for (const file of (await documents.companions(digest, { scan: true }))?.files ?? []) blobs.add(file.digest)
+  }
+  return blobs
+}
+
+/** The companions of an artifact that are here (spec doc.21). */
+export interface KeptCompanions {
+  readonly digest: Sha256Digest
+  readonly files: Companions['files']
+  readonly omitted: Companions['omitted']
+  /** What is wrong with the folder without what is not here, for people. */
+  readonly warnings: readonly string[]
+}
+
+/**
+ * The companions under the name that an artifact is asked for by, as far as they are here.
+ * @returns `absent` where it has none
+ */
+export async function keptCompanions(
+  repo: RepoId,
+  {
+    digest: manifestDigest,
+    files,
+    annotations
+  }: Pick<Manifest, 'files' | 'annotations'> & { readonly digest: Sha256Digest },
+  { store, artifacts, documents }: CompanionDeps
+): Promise<KeptCompanions | { readonly digest?: undefined; readonly warnings: readonly string[] }> {
+  const standing = await artifacts.standing(manifestDigest)
+  const digest = companionsUnder(standing === 'damaged' ? undefined : standing, formatRepoId(repo))
+  const document = digest && (await documents.companions(digest))
+  if (digest === undefined || document === undefined)
+    return { warnings: annotations['svc.hf.repo'] === undefined ? [] : [WITHOUT] }
+  const here: Companions['files'][number][] = []
+  const lost: string[] = []
+  for (const file of document.files) {
+    if ((await store.stat(file.digest))?.sizeBytes === file.size) here.push(file)
+    else lost.push(file.path)
+  }
+  const names = new Set(files.map(({ name }) => name))
+  const warnings = [
+    ...(lost.length > 0
+      ? [`${someOf(lost)} came with the model and cannot be found here any more; import it again`]
+      : []),
+    ...(await partsLacking({ ...document, files: here }, names, store))
+  ]
+  return { digest, files: here, omitted: document.omitted, warnings }
+}
+
+const WITHOUT =
+  'the files that lie beside the weights at the source (generation_config.json and the like) are not here; import the model again, which fetches them alone'
+
+/** The first few of a list, for a message. */
+export const someOf = (names: readonly string[]): string =>
+  names.slice(0, 5).join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
+
+const IS_WEIGHTS = /\.(?:safetensors|gguf)$/
+
+/**
+ * The parts of a model that its own list of parts names, and whose weights are not here.
+ * @param names of the files that manifests have @throws what reading blobs does
+ */
+export async function partsLacking(
+  { files, omitted }: Pick<Companions, 'files' | 'omitted'>,
+  names: ReadonlySet<string>,
+  store: DiskBlobStore
+): Promise<string[]> {
+  const warnings: string[] = []
+  for (const { path, digest } of files) {
+    if (path !== 'modules.json' && path !== 'model_index.json') continue
+    const bytes = await readSmallBlob(store, digest)
+    for (const part of bytes === undefined ? [] : partsIn(bytes)) {
+      const folder = `${part}/`
+      const hasWeights = [...names].some((name) => name.startsWith(folder) && IS_WEIGHTS.test(name))
+      const lacking = omitted
+        .filter((file) => file.path.startsWith(folder))
+        .filter((file) => (file.reason === 'artifact' ? IS_WEIGHTS.test(file.path) && !names.has(file.path) : true))
+        .map((file) => file.path)
+      if (!hasWeights && lacking.length > 0)
+        warnings.push(
+          `${path} names the part ${part}, and ${someOf(lacking)} is not here: the model does not load as it should`
+        )
+    }
+  }
+  return warnings
+}
+
+/** The folders of a model's parts, as the lists of sentence-transformers and diffusers name them; none in what is no such list. */
+function partsIn(bytes: Uint8Array): string[] {
+  let list: unknown
+  try {
+    list = JSON.parse(Buffer.from(bytes).toString('utf8'))
+  } catch {
+    return []
+  }
+  const parts = Array.isArray(list)
+    ? list.map((each: { path?: unknown } | null) => each?.path)
+    : Object.entries(list ?? {}).flatMap(([key, value]) => (Array.isArray(value) ? [key] : []))
+  return parts.filter((part): part is string => typeof part === 'string' && part !== '')
+}
