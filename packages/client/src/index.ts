@@ -20,7 +20,14 @@ export type { Job, JobKind, JobList, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export type { CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 export type { PrivateResult, RemovedModel } from './protocol/removal.ts'
-export type { OpenFile, OpenResult, ResolveResult } from './protocol/resolve.ts'
+export type {
+  CompanionFile,
+  OmittedFile,
+  OpenCompanions,
+  OpenFile,
+  OpenResult,
+  ResolveResult
+} from './protocol/resolve.ts'
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
 export type { SeedLocalResult, ShareResult, Status, SwarmStatus, TorrentStatus } from './protocol/status.ts'
