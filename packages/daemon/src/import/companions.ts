@@ -23,7 +23,7 @@ export interface CompanionPlan {
   readonly omitted: readonly OmittedFile[]
 }
 
-export const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
+const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
 
 const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
 

@@ -132,11 +132,11 @@ function companionsField(value: unknown, file: string): Readonly<Record<string, 
   return Object.fromEntries(byName.map(([name, digest]) => [name, digestField(digest, file, `"companions.${name}"`)]))
 }
 
-/** The companions under a name `ns/name`; without one, or where that brought none, those of another name. */
-export const companionsUnder = (
+/** The companions under a name `ns/name`; where that brought none, those of another name. */
+export function companionsUnder(
   state: Pick<ArtifactState, 'companions'> | undefined,
-  name: string | undefined
-): Sha256Digest | undefined => {
+  name: string
+): Sha256Digest | undefined {
   const { companions = {} } = state ?? {}
-  return name !== undefined && Object.hasOwn(companions, name) ? companions[name] : Object.values(companions)[0]
+  return Object.hasOwn(companions, name) ? companions[name] : Object.values(companions)[0]
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { type DiskBlobStore, type Lease, withLease } from '@svc/cas'
@@ -7,8 +6,8 @@ import type { Clock } from '@svc/internal-clock'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
-import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
-import { digestFromBytes, digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
+import type { Manifest } from '@svc/manifest'
+import { digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/ref'
 import type { View } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
@@ -20,8 +19,8 @@ import type { Held } from './needed.ts'
 import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
-import { readSmallBlob } from './small-blob.ts'
 import type { OnUnreadable } from './strict.ts'
+import { missingBlobs, upstreamConfigOf } from './upstream-config.ts'
 import type { Usage } from './usage.ts'
 import { answerOf } from './view-answer.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
@@ -202,7 +201,7 @@ export class Views {
     const companions = kept.digest === undefined ? undefined : { digest: kept.digest, files: kept.files }
     const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
     for (const digest of blobs) lease.keep(digest)
-    const upstreamConfig = await this.#upstreamConfig(manifest)
+    const upstreamConfig = await upstreamConfigOf(manifest, store)
     const managed = path === undefined
     const entry = { path: place, managed, manifestDigest, layout, mode }
     const request: CreateRequest = {
@@ -390,25 +389,9 @@ export class Views {
 
   async #manifest(digest: Sha256Digest): Promise<Manifest> {
     const manifest = await this.#deps.documents.manifest(digest)
-    if (manifest === undefined) throw missing([digest])
+    if (manifest === undefined) throw missingBlobs([digest])
     return manifest
-  }
-
-  /** The text of the upstream `config.json`. */
-  async #upstreamConfig({ files }: Manifest): Promise<string | undefined> {
-    const config = files.find(({ kind }) => kind === 'config')
-    if (config === undefined) return undefined
-    const bytes = await readSmallBlob(this.#deps.store, config.digest, MAX_MODEL_CONFIG_BYTES)
-    if (bytes === undefined) throw missing([config.digest])
-    if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
-      throw new DaemonError('E_CORRUPTION', `the model config ${config.digest} has other bytes; verify the store`)
-    return parseModelConfig(bytes).upstream
   }
 }
 
 const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', message)
-
-const missing = (digests: readonly string[]): DaemonError =>
-  new DaemonError('E_NOT_FOUND', `${digests.length} of the model's blobs are not here; make it complete first`, {
-    candidates: digests
-  })

@@ -9,7 +9,7 @@ const shared = sharedByFile((cleanUp) => testDaemon({}, cleanUp))
 const blobPath = (api: TestDaemon, digest: string): string =>
   join(api.root, 'blobs/sha256', digest.slice(7, 9), digest.slice(9))
 const open = async (api: TestDaemon, ref: string) => (await api.open(ref)).body
-const importFiles = async (api: TestDaemon, as: string, files: Record<string, string | Buffer>) => {
+async function importFiles(api: TestDaemon, as: string, files: Record<string, string | Buffer>) {
   const { body } = await api.post('/v1/import/local', { paths: [writeFiles(temporaryFolder(), files)], as })
   return api.finished(body)
 }

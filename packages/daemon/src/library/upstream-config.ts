@@ -1,0 +1,29 @@
+import { createHash } from 'node:crypto'
+import type { DiskBlobStore } from '@svc/cas'
+import { MAX_MODEL_CONFIG_BYTES, type Manifest, parseModelConfig } from '@svc/manifest'
+import { digestFromBytes } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import { readSmallBlob } from './small-blob.ts'
+
+/**
+ * The text of the upstream `config.json`; undefined where there was none.
+ * @throws DaemonError `E_NOT_FOUND` without the blob, `E_CORRUPTION` for other bytes
+ */
+export async function upstreamConfigOf(
+  { files }: Pick<Manifest, 'files'>,
+  store: DiskBlobStore
+): Promise<string | undefined> {
+  const config = files.find(({ kind }) => kind === 'config')
+  if (config === undefined) return undefined
+  const bytes = await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
+  if (bytes === undefined) throw missingBlobs([config.digest])
+  if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
+    throw new DaemonError('E_CORRUPTION', `the model config ${config.digest} has other bytes; verify the store`)
+  return parseModelConfig(bytes).upstream
+}
+
+/** The refusal of work that needs blobs which are not here. */
+export const missingBlobs = (digests: readonly string[]): DaemonError =>
+  new DaemonError('E_NOT_FOUND', `${digests.length} of the model's blobs are not here; make it complete first`, {
+    candidates: digests
+  })
