@@ -121,7 +121,6 @@ export class Members {
     }
     const complete = files !== undefined && missingBytes === 0
     const lastUsedAt = usage.lastUsedAt(manifest)
-    const companions = companionsUnder(state, name)
     return {
       quant,
       manifest,
@@ -135,7 +134,7 @@ export class Members {
       ...(damaged && { damaged }),
       ...withheldOf(isUnreadable ? 'damaged' : state),
       ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true }),
-      ...(companions !== undefined && { companions })
+      ...besideOf(state, name)
     }
   }
 
@@ -191,4 +190,9 @@ export class Members {
 function withheldOf(state: ArtifactState | 'damaged' | undefined): Pick<ModelMember, 'withheld'> {
   const verdict = verdictOf(state, 'export')
   return verdict.given ? {} : { withheld: { fact: verdict.fact, reason: verdict.reason } }
+}
+
+function besideOf(state: ArtifactState | undefined, name: string): Pick<ModelMember, 'companions'> {
+  const companions = companionsUnder(state, name)
+  return companions === undefined ? {} : { companions }
 }
