@@ -57,7 +57,8 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     'vitest.config.ts',
     'vitest.slow.config.ts',
     'test/put-back.ts',
-    'scripts/skipped-reporter.ts'
+    'scripts/skipped-reporter.ts',
+    'scripts/structure/wall-time.ts'
   ])
     cpSync(join(ROOT, name), join(copy, name))
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))

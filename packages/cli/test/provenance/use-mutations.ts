@@ -46,11 +46,10 @@ const LIBRARY = [
     [
       PROOF('given-only'),
       'given-only asks who has bytes that are here',
-      `const isOurs = isBlob
-      ? (await this.#holdings.proven([digest], this.#source)).has(digest)
-      : this.#store.partialBytes(digest) === 0 ||
+      `(await this.#holdings.proven([digest], this.#source)).has(digest)
+      : !this.#store.partialStatus(digest)?.writtenBytes ||
         (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))`,
-      'const isOurs = isBlob || !isBlob'
+      'true : true'
     ],
     [
       PROOF('what an interrupted import'),
@@ -172,21 +171,21 @@ const MIRRORS = [
     [
       STRANGERS('is not looked for by the name'),
       'what is withheld is not looked for by the name that was asked for',
-      'if (onDemand?.allows(repo) !== true || (await this.#withholds(repo))) return here',
-      'if (onDemand?.allows(repo) !== true) return here'
+      'if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here',
+      'if (demand?.allows(repo) !== true) return here'
     ]
   ]),
   ...of('mirror/oci-mirror.ts', [
     [
       MEANWHILE('is not answered when'),
       'the OCI mirror asks before it sends a manifest',
-      'if (!(await this.#mayGive(artifact))) continue',
+      'if (!(await this.#mayGive(name, artifact))) continue',
       ''
     ],
     [
       MEANWHILE('a file is not given'),
       'the OCI mirror asks when a file is open',
-      'const mayGive = (): Promise<boolean> => this.#mayGive(artifact)',
+      'const mayGive = (): Promise<boolean> => this.#mayGive(name, artifact)',
       'const mayGive = async (): Promise<boolean> => true'
     ],
     [
@@ -194,20 +193,14 @@ const MIRRORS = [
       'the OCI mirror asks before it sends a small blob',
       'if (!(await mayGive())) continue',
       ''
-    ],
-    [
-      UNPROVEN,
-      'who waited for a description is asked about again',
-      'if (!(await this.#published.shows(name, manifest))) return undefined',
-      ''
     ]
   ]),
-  ...of('mirror/on-demand.ts', [
+  ...of('mirror/hub-demand.ts', [
     [
       STRANGERS('a private file is not given'),
       'the store has nothing for strangers but what the hub gave them',
-      'const isHere = mayRead() && (await store',
-      'const isHere = (await store'
+      'if ((await mayRead()) && (await this',
+      'if ((await this'
     ]
   ]),
   ...of('mirror/published.ts', [
@@ -236,9 +229,7 @@ const MIRRORS = [
       'an open file is asked about',
       'mayBe = await mayGive()',
       'mayBe = mayGive !== undefined'
-    ]
-  ]),
-  ...of('mirror/send-growing.ts', [
+    ],
     [
       STRANGERS('a file that comes for a stranger'),
       'what arrives is asked about when it is there',
