@@ -302,13 +302,13 @@ const SWARM = [
   ]),
   ...of('swarm/pinned-manifest.ts', [
     [
-      ROADS('Cache-Control'),
+      ROADS('that says'),
       'a webseed’s header marks what it gives',
       'if (isMarked) this.#markedBy',
       'if (Date.now() < 0) this.#markedBy'
     ],
     [
-      ROADS('whose listing says'),
+      ROADS('whose listing'),
       'a publication’s listing marks what it lists',
       'manifest === pin && withheld === true',
       'manifest === pin && Date.now() < 0'
