@@ -79,7 +79,7 @@ const DOORS = [
     void Promise.resolve().then(`
     }
   ]),
-  ...of('daemon/src/api/routes/private.ts', [
+  ...of('daemon/src/api/routes/models.ts', [
     {
       what: 'the swarm hears of what is made private',
       seed: 43,

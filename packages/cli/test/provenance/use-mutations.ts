@@ -237,7 +237,7 @@ const MIRRORS = [
       'if (reader === undefined) return false'
     ]
   ]),
-  ...of('api/routes/why.ts', [
+  ...of('api/routes/models.ts', [
     [
       testOf('packages/cli/test/why.test.ts'),
       '`why` tells the verdict of each door',

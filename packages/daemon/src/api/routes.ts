@@ -1,31 +1,30 @@
 import type { RouteId } from '@svc/client/protocol'
 import type { ApiRoute } from './route.ts'
-import { blobRoutes } from './routes/blob.ts'
-import { cancelJobRoute } from './routes/cancel-job.ts'
-import { catalogSearchRoute } from './routes/catalog-search.ts'
-import { ensureRoute } from './routes/ensure.ts'
-import { gcRoute } from './routes/gc.ts'
-import { importBtRoute } from './routes/import-bt.ts'
-import { importCatalogRoute } from './routes/import-catalog.ts'
-import { importHfRoute } from './routes/import-hf.ts'
-import { importHfPlanRoute } from './routes/import-hf-plan.ts'
-import { adoptRoute, importLocalRoute } from './routes/import-local.ts'
-import { importOciRoute } from './routes/import-oci.ts'
-import { jobRoute } from './routes/job.ts'
-import { jobsRoute } from './routes/jobs.ts'
-import { modelsRoute } from './routes/models.ts'
-import { openRoute } from './routes/open.ts'
-import { privateRoute } from './routes/private.ts'
-import { removeModelRoute, removeQuantRoute } from './routes/remove-model.ts'
-import { resolveRoute } from './routes/resolve.ts'
-import { seedLocalRoute } from './routes/seed-local.ts'
-import { shareRoutes } from './routes/share.ts'
+import { blobRoutes, unpinRoute } from './routes/blobs.ts'
+import {
+  adoptRoute,
+  catalogSearchRoute,
+  importBtRoute,
+  importCatalogRoute,
+  importHfPlanRoute,
+  importHfRoute,
+  importLocalRoute,
+  importOciRoute
+} from './routes/imports.ts'
+import { cancelJobRoute, ensureRoute, gcRoute, jobRoute, jobsRoute, verifyRoute } from './routes/jobs.ts'
+import {
+  modelsRoute,
+  openRoute,
+  privateRoute,
+  removeModelRoute,
+  removeQuantRoute,
+  resolveRoute,
+  whyRoute
+} from './routes/models.ts'
+import { seedLocalRoute, shareRoutes } from './routes/sharing.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { statusRoute } from './routes/status.ts'
-import { unpinRoute } from './routes/unpin.ts'
-import { verifyRoute } from './routes/verify.ts'
 import { viewRoutes } from './routes/views.ts'
-import { whyRoute } from './routes/why.ts'
 
 /** The dependencies of all routes together. Each route's file declares its own. */
 export type ApiDeps = Parameters<typeof blobRoutes>[0] &
@@ -50,7 +49,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof whyRoute>[0]
 
 /**
- * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a file in `routes/`, a
+ * The list of routes. To add one: an entry in `PATHS` and `ROUTES` of `@svc/client/protocol`, a handler in `routes/`, a
  * line here. A route of the contract without a line here does not compile.
  */
 export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> => ({

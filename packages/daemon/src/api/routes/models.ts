@@ -1,9 +1,143 @@
-import { ROUTES } from '@svc/client/protocol'
+import type { DiskBlobStore } from '@svc/cas'
+import { ROUTES, type WhyResult } from '@svc/client/protocol'
+import { type RepoId, type Sha256Digest, tryParseRepoId } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import type { Documents } from '../../library/documents.ts'
 import { type InventoryDeps, inventoryText } from '../../library/models.ts'
-import { defineByteRoute, sendJsonText } from '../route.ts'
+import { digestsOf, type OpenDeps, openRef } from '../../library/open.ts'
+import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
+import type { Removals } from '../../library/removal.ts'
+import type { Resolver } from '../../library/resolve.ts'
+import { UnreadableStateError } from '../../library/strict.ts'
+import type { Usage } from '../../library/usage.ts'
+import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
+
+export interface ResolveDeps {
+  readonly resolver: Resolver
+  readonly store: Pick<DiskBlobStore, 'check'>
+}
+
+export const resolveRoute = ({ resolver, store }: ResolveDeps) =>
+  defineRoute(ROUTES.resolve, async ({ query }) => {
+    try {
+      return await resolver.resolve(query.ref)
+    } catch (error) {
+      // nothing is unknown in a store that has lost a folder
+      store.check()
+      throw error
+    }
+  })
+
+export const openRoute = ({ usage, ...deps }: OpenDeps & { readonly usage: Usage }) =>
+  defineRoute(ROUTES.open, async ({ query }) => {
+    const result = await openRef(query.ref, deps)
+    usage.note(digestsOf(result)[0])
+    return result
+  })
 
 export const modelsRoute = (deps: InventoryDeps) =>
   defineByteRoute(ROUTES.models, async () => {
     const pieces = await inventoryText(deps)
     return async ({ response }) => sendJsonText(response, ROUTES.models.status, pieces)
   })
+
+export const removeModelRoute = ({ removals }: { readonly removals: Removals }) =>
+  defineRoute(ROUTES.removeModel, ({ params, query }) =>
+    removals.remove({ ...repoOf(params), allTags: query.tags === 'all' })
+  )
+
+export const removeQuantRoute = ({ removals }: { readonly removals: Removals }) =>
+  defineRoute(ROUTES.removeQuant, ({ params, query }) =>
+    removals.remove({ ...repoOf(params), quant: params.quant, allTags: query.tags === 'all' })
+  )
+
+function repoOf({ ns, name }: RepoId): RepoId {
+  const repo = tryParseRepoId(`${ns}/${name}`)
+  if (repo !== undefined) return repo
+  const shown = JSON.stringify(`${ns}/${name}`.slice(0, 200))
+  throw new DaemonError('E_BAD_REQUEST', `${shown} is no name of a model; write ns/name in lower case`)
+}
+
+export interface PrivateDeps {
+  readonly resolver: Resolver
+  readonly documents: Documents
+  readonly artifacts: Artifacts
+  /**
+   * Called after each change and before the response, so that listeners and swarms stop serving the artifact, or may
+   * start.
+   */
+  readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
+}
+
+export const privateRoute = ({ resolver, documents, artifacts, onWithheld }: PrivateDeps) =>
+  defineRoute(ROUTES.setPrivate, async ({ body }) => {
+    const resolved = await resolver.resolve(body.ref)
+    const [manifestDigest] = digestsOf(resolved)
+    if ((await documents.manifest(manifestDigest)) === undefined)
+      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    await artifacts.setPrivate(manifestDigest, body.private)
+    await onWithheld(manifestDigest)
+    return { ref: resolved.ref, manifestDigest, private: body.private }
+  })
+
+export interface WhyDeps {
+  readonly resolver: Resolver
+  readonly artifacts: Pick<Artifacts, 'read'>
+  readonly config: {
+    readonly swarm: {
+      readonly enabled: boolean
+      readonly seed: boolean
+      readonly seedRestricted: boolean
+      readonly webseedAddr: string
+    }
+    readonly mirror: { readonly hubAddr?: string | undefined; readonly ociAddr?: string | undefined }
+  }
+}
+
+export const whyRoute = ({ resolver, artifacts, config }: WhyDeps) =>
+  defineRoute(ROUTES.why, async ({ query }): Promise<WhyResult> => {
+    const resolved = await resolver.resolve(query.ref)
+    const [manifestDigest] = digestsOf(resolved)
+    const state = await artifacts.read(manifestDigest).catch((error: unknown) => {
+      if (!(error instanceof UnreadableStateError)) throw error
+      return 'damaged' as const
+    })
+    const doors = DOORS.map((door) => {
+      const { given, ...withheld } = verdictOf(state, door, config.swarm)
+      return {
+        door,
+        open: isOpen(door, config),
+        given,
+        ...('fact' in withheld && { withheld: { fact: withheld.fact, reason: withheld.reason } })
+      }
+    })
+    return { ref: resolved.ref, manifestDigest, ...factsOf(state), doors }
+  })
+
+function factsOf(state: ArtifactState | 'damaged' | undefined): Omit<WhyResult, 'ref' | 'manifestDigest' | 'doors'> {
+  if (state === undefined) return { record: 'absent' }
+  if (state === 'damaged') return { record: 'damaged' }
+  const { source, importedAt, provenance } = state
+  const { kind, repo, revision } = source
+  const { unproven, ...facts } = provenance
+  return {
+    record: 'present',
+    source: { kind, ...(repo !== undefined && { repo }), ...(revision !== undefined && { revision }) },
+    ...(importedAt !== undefined && { importedAt }),
+    ...facts,
+    ...(unproven !== undefined && { unproven: [...unproven] })
+  }
+}
+
+/** Whether the configuration opens a door at all; the command line's are always open. */
+function isOpen(door: Door, { swarm, mirror }: WhyDeps['config']): boolean {
+  const isSeeding = swarm.enabled && swarm.seed
+  const open: Readonly<Partial<Record<Door, boolean>>> = {
+    swarm: isSeeding,
+    webseed: isSeeding && swarm.webseedAddr !== '',
+    'hub-mirror': mirror.hubAddr !== undefined,
+    'oci-mirror': mirror.ociAddr !== undefined
+  }
+  return open[door] ?? true
+}

@@ -1,6 +1,6 @@
 import { ROUTES, type ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
+import { ConfigError, DaemonError } from '../../errors.ts'
 import type { Documents } from '../../library/documents.ts'
 import { digestsOf } from '../../library/open.ts'
 import type { Resolver } from '../../library/resolve.ts'
@@ -37,3 +37,21 @@ export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
     joinShare: defineRoute(ROUTES.joinShare, ({ body }) => share(body.ref, true))
   }
 }
+
+/** The owner's decision on sharing their own models. */
+export interface SeedLocalDeps {
+  readonly local: {
+    /** @throws ConfigError */
+    decideSeedLocal(value: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }>
+  }
+}
+
+export const seedLocalRoute = ({ local }: SeedLocalDeps) =>
+  defineRoute(ROUTES.seedLocal, async ({ body }) => {
+    try {
+      return await local.decideSeedLocal(body.seedLocal)
+    } catch (cause) {
+      if (!(cause instanceof ConfigError)) throw cause
+      throw new DaemonError('E_BAD_REQUEST', cause.message, { cause })
+    }
+  })

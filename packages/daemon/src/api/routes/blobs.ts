@@ -5,7 +5,8 @@ import { DaemonError } from '../../errors.ts'
 import { sendBlob } from '../../http/blob-response.ts'
 import { BufferPool } from '../../http/buffer-pool.ts'
 import { envelope, JSON_TYPE } from '../../http/envelope.ts'
-import { type ApiRoute, defineByteRoute, type Exchange } from '../route.ts'
+import type { Removals } from '../../library/removal.ts'
+import { type ApiRoute, defineByteRoute, defineRoute, type Exchange } from '../route.ts'
 
 /** GET and HEAD of a blob. The `Range` header is parsed in `http/range.ts`. */
 export function blobRoutes({ store }: { readonly store: DiskBlobStore }): Record<'blob' | 'blobHead', ApiRoute> {
@@ -50,7 +51,7 @@ async function openBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Blo
 }
 
 /** @throws DaemonError `E_BAD_REQUEST` */
-export function blobDigest(text: string): Sha256Digest {
+function blobDigest(text: string): Sha256Digest {
   const digest = tryParseDigest(text) ?? (/^[0-9a-f]{64}$/.test(text) ? digestFromHex(text) : undefined)
   if (digest !== undefined) return digest
   throw new DaemonError(
@@ -58,3 +59,6 @@ export function blobDigest(text: string): Sha256Digest {
     'a blob is addressed by "sha256:" and 64 lower-case hex characters, or by the hex alone'
   )
 }
+
+export const unpinRoute = ({ removals }: { readonly removals: Removals }) =>
+  defineRoute(ROUTES.unpin, ({ params }) => removals.unpin(blobDigest(params.digest)))

@@ -1,0 +1,76 @@
+import {
+  type AdoptBody,
+  type CatalogSearch,
+  type ImportBtBody,
+  type ImportCatalogBody,
+  type ImportHfBody,
+  type ImportLocalBody,
+  type ImportOciBody,
+  type ImportPlan,
+  type Job,
+  ROUTES
+} from '@svc/client/protocol'
+import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
+import { defineRoute } from '../route.ts'
+
+/** Imports from the disks of this machine. */
+export interface LocalImports {
+  importLocal(body: ImportLocalBody): Promise<Job>
+  adopt(body: AdoptBody): Promise<Job>
+}
+
+export const importLocalRoute = ({ local }: { readonly local: LocalImports }) =>
+  defineRoute(ROUTES.importLocal, ({ body }) => local.importLocal(body))
+
+export const adoptRoute = ({ local }: { readonly local: LocalImports }) =>
+  defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body))
+
+/** Imports from the model hub. */
+export interface HubImports {
+  importHf(body: ImportHfBody): Promise<Job>
+}
+
+export const importHfRoute = ({ hub }: { readonly hub: HubImports | undefined }) =>
+  defineRoute(ROUTES.importHf, ({ body }) => (hub ?? noHub()).importHf(body))
+
+/** Plans of imports from the hub. */
+export interface HubPlans {
+  plan(body: ImportHfBody): Promise<ImportPlan>
+}
+
+export const importHfPlanRoute = ({ hub }: { readonly hub: HubPlans | undefined }) =>
+  defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body))
+
+/** Imports from a BitTorrent v2 swarm, pinned to a digest. */
+export interface BtImports {
+  importBt(body: ImportBtBody): Promise<Job>
+}
+
+export const importBtRoute = ({ swarm }: { readonly swarm: BtImports | undefined }) =>
+  defineRoute(ROUTES.importBt, ({ body }) => (swarm ?? swarmIsOff()).importBt(body))
+
+/** Imports of models listed in the community catalog, verified against an anchor. */
+export interface CatalogImports {
+  importCatalog(body: ImportCatalogBody): Promise<Job>
+}
+
+export const importCatalogRoute = ({ catalog }: { readonly catalog: CatalogImports | undefined }) =>
+  defineRoute(ROUTES.importCatalog, ({ body }) => (catalog ?? catalogIsOff()).importCatalog(body))
+
+/** Imports of OCI artifacts. */
+export interface OciArtifactImports {
+  importOci(body: ImportOciBody): Promise<Job>
+}
+
+export const importOciRoute = ({ oci }: { readonly oci: OciArtifactImports }) =>
+  defineRoute(ROUTES.importOci, ({ body }) => oci.importOci(body))
+
+/** Searches the community catalog. */
+export interface CatalogListings {
+  search(terms: string, names?: 'normalized'): Promise<CatalogSearch>
+}
+
+export const catalogSearchRoute = ({ catalog }: { readonly catalog: CatalogListings | undefined }) =>
+  defineRoute(ROUTES.catalogSearch, ({ query }) =>
+    (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
+  )
