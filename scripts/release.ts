@@ -74,10 +74,12 @@ async function release(cwd: string, env: NodeJS.ProcessEnv, between = (): void =
     if (existsSync(join(cwd, 'packages', room, 'dist'))) removeStaleFiles(join(cwd, 'packages', room))
   }
   const changeset = join(root, 'node_modules/.bin/changeset')
-  process.stdout.write(await run(cwd, changeset, ['version'], env))
+  // without any, the versions of the tree are what is released
+  if (readdirSync(join(cwd, '.changeset')).some((name) => name.endsWith('.md') && name !== 'README.md'))
+    process.stdout.write(await run(cwd, changeset, ['version'], env))
   between()
   await run(cwd, 'git', ['add', '--all'])
-  await run(cwd, 'git', ['commit', '--quiet', '--message', 'Release'])
+  await run(cwd, 'git', ['commit', '--quiet', '--allow-empty', '--message', 'Release'])
   process.stdout.write(await run(cwd, changeset, ['publish'], env))
 }
 
@@ -97,7 +99,7 @@ const publicFolders = (cwd: string): string[] =>
 
 /** Whether a dry run that publishes only `names` needs a file: manifests, changesets, and all of those packages. */
 function isNeeded(path: string, names: readonly string[]): boolean {
-  if (/^\.changeset\/|(?:^|\/)package\.json$|^pnpm-/.test(path)) return true
+  if (/^\.changeset\/|(?:^|\/)(?:package\.json|CHANGELOG\.md)$|^pnpm-/.test(path)) return true
   const [, room] = /^packages\/([^/]+)\//.exec(path) ?? []
   return room !== undefined && room !== 'internal' && names.includes(readManifest(join(root, 'packages', room)).name)
 }

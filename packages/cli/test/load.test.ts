@@ -202,7 +202,7 @@ it('exec hands on paths and the exit code', async () => {
 })
 
 it('exec holds the view, passes SIGTERM on, and ends as the command does', async () => {
-  const child = 'process.on("SIGTERM", () => process.exit(42)); console.error("up"); setInterval(() => {}, 1000)'
+  const child = 'process.on("SIGTERM", () => process.exit(42)); console.error("up"); setInterval(Object, 1000)'
   let removal: Promise<{ code: number | null }> | undefined
   const folder = await line('path', '--dir', 'acme/tiny:bf16')
   const ran = await svcProcess(['exec', 'acme/tiny:bf16', '--', process.execPath, '-e', child], {

@@ -84,10 +84,12 @@ describe('the hub mirror', () => {
     const files = []
     for await (const file of listFiles({ repo: repo(REPO), ...hub(), recursive: true })) files.push(file)
     expect(files).toMatchObject([
-      { path: WEIGHTS, size: content.get(WEIGHTS)!.length, lfs: { oid: expect.any(String) } }
+      { path: WEIGHTS, size: content.get(WEIGHTS)!.length, lfs: { oid: expect.any(String) } },
+      { path: 'README.md' }
     ])
     expect(await fileExists({ repo: repo(REPO), path: WEIGHTS, ...hub() })).toBe(true)
-    expect(await fileExists({ repo: repo(REPO), path: 'README.md', ...hub() })).toBe(false)
+    expect(await fileExists({ repo: repo(REPO), path: 'README.md', ...hub() })).toBe(true)
+    expect(await fileExists({ repo: repo(REPO), path: 'config.json', ...hub() })).toBe(false)
   })
 
   it('gives it a file, and a whole snapshot with tokenizer and configuration', async () => {

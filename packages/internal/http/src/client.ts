@@ -5,8 +5,12 @@ import { SLOW_MS } from './min-rate.ts'
 import { RedirectError, redirectTarget } from './redirect.ts'
 import { Exchange, type Response, type ResponseTimings } from './response.ts'
 
-/** undici, loaded with the first request: most processes make none. The only place that loads it. */
-const undici = (): Promise<typeof import('undici')> => import('undici')
+/**
+ * undici, loaded with the first request: most processes make none. The only place that loads it. It is CommonJS, which a bundle
+ * has as its default export alone.
+ */
+const undici = async (): Promise<typeof import('undici')> =>
+  ((await import('undici')) as unknown as { default: typeof import('undici') }).default
 
 /** What is used of undici's dispatchers. */
 interface Dispatching {
