@@ -4,21 +4,14 @@ interface Queued<Item, Outcome> {
   reject(error: unknown): void
 }
 
-/** Sends items to threads together. Each thread has at most one batch under way; what arrives in the meantime is the next one. */
-export class Batch<Thread, Item, Outcome> {
-  readonly #idle: Thread[]
+/** Sends items to a thread together. One batch is under way at a time; what arrives in the meantime is the next one. */
+export class Batch<Item, Outcome> {
   readonly #maxItems: number
-  readonly #send: (thread: Thread, items: Item[]) => Promise<readonly Outcome[]>
+  readonly #send: (items: Item[]) => Promise<readonly Outcome[]>
   readonly #queue: Queued<Item, Outcome>[] = []
-  #scheduled = false
+  #isScheduled = false
 
-  /** The first thread that is idle gets a batch: the later ones work only while those before them are busy. */
-  constructor(
-    threads: readonly Thread[],
-    maxItems: number,
-    send: (thread: Thread, items: Item[]) => Promise<readonly Outcome[]>
-  ) {
-    this.#idle = [...threads]
+  constructor(maxItems: number, send: (items: Item[]) => Promise<readonly Outcome[]>) {
     this.#maxItems = maxItems
     this.#send = send
   }
@@ -27,36 +20,23 @@ export class Batch<Thread, Item, Outcome> {
   add(item: Item): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ item, resolve, reject })
-      this.#schedule()
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      // Whatever else becomes ready in this turn of the event loop comes along.
+      setImmediate(() => void this.#run())
     })
   }
 
-  /** Waits for whatever else becomes ready in this turn of the event loop. */
-  #schedule(): void {
-    if (this.#scheduled) return
-    this.#scheduled = true
-    setImmediate(() => {
-      this.#scheduled = false
-      while (this.#queue.length > 0) {
-        const thread = this.#idle.shift()
-        if (thread === undefined) break
-        void this.#run(thread, this.#queue.splice(0, this.#maxItems))
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.splice(0, this.#maxItems)
+      try {
+        const outcomes = await this.#send(batch.map(({ item }) => item))
+        batch.forEach(({ resolve }, i) => resolve(outcomes[i] as Outcome))
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
       }
-    })
-  }
-
-  async #run(thread: Thread, batch: readonly Queued<Item, Outcome>[]): Promise<void> {
-    try {
-      const outcomes = await this.#send(
-        thread,
-        batch.map(({ item }) => item)
-      )
-      batch.forEach(({ resolve }, i) => resolve(outcomes[i] as Outcome))
-    } catch (error) {
-      for (const { reject } of batch) reject(error)
-    } finally {
-      this.#idle.unshift(thread)
-      this.#schedule()
     }
+    this.#isScheduled = false
   }
 }

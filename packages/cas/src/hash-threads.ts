@@ -20,18 +20,21 @@ const NICE = 10
 /** Session numbers are unique in the process, since a thread may serve one store after another. */
 let nextSession = 1
 
-/** The store's threads: `hashThreads` of them read, hash and write; two more sync and publish. */
+/** The store's threads: `hashThreads` of them read, hash and write; one more syncs and publishes. */
 export class HashThreads {
   readonly #hash: readonly HashThread[]
-  /** They only sync and publish, so that a slow fsync holds up neither hashing nor the process's I/O pool. */
-  readonly #commit: readonly HashThread[]
+  /**
+   * Only syncs and publishes, so that a slow fsync holds up neither hashing nor the process's I/O pool. Large parts are synced before
+   * they come here. A second one takes 60 ms of CPU to start, and nothing is faster with it (row import-small).
+   */
+  readonly #commit: HashThread
   /**
    * Hashes bytes as they arrive over the network, before the others: somebody waits for the hash when the last byte is
    * there.
    */
   readonly #follower: HashThread
   readonly #passGate: Gate
-  readonly #commits: Batch<HashThread, CommitItem, CommitOutcome>
+  readonly #commits: Batch<CommitItem, CommitOutcome>
 
   /** `root` is the store's. */
   constructor(root: string, filePort: FilePortModule | undefined, count = Math.min(4, availableParallelism())) {
@@ -39,13 +42,13 @@ export class HashThreads {
       throw new RangeError('hashThreads is a number from 1 to 64')
     const data: ThreadData = { filePort, nice: NICE }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
-    this.#commit = [new HashThread(data), new HashThread(data)]
+    this.#commit = new HashThread(data)
     this.#follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
     // Two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
-    this.#commits = new Batch(this.#commit, MAX_COMMITS, (thread, items) => {
+    this.#commits = new Batch(MAX_COMMITS, (items) => {
       const transfer = items.flatMap(({ bytes }) => (bytes === undefined ? [] : [bytes.buffer as ArrayBuffer]))
-      return thread.call('commit', { root, items }, { transfer })
+      return this.#commit.call('commit', { root, items }, { transfer })
     })
   }
 
@@ -109,7 +112,7 @@ export class HashThreads {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#hash, ...this.#commit, this.#follower].map((thread) => thread.close()))
+    await Promise.all([...this.#hash, this.#commit, this.#follower].map((thread) => thread.close()))
   }
 }
 

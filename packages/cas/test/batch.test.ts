@@ -1,33 +1,34 @@
 import { expect, test } from 'vitest'
 import { Batch } from '../src/batch.ts'
 
-test('what arrives while every thread is busy is the next batch, in order and within the limit', async () => {
-  const sent: (readonly [thread: string, items: readonly number[]])[] = []
+test('what arrives while a batch is under way is the next one, in order and within the limit', async () => {
+  const sent: (readonly number[])[] = []
   const ends: (() => void)[] = []
-  const batch = new Batch<string, number, number>(['a', 'b'], 3, (thread, items) => {
-    sent.push([thread, items])
+  const batch = new Batch<number, number>(3, (items) => {
+    sent.push(items)
     return new Promise((resolve) => ends.push(() => resolve(items.map((item) => -item))))
   })
   const first = Promise.all([1, 2].map((item) => batch.add(item)))
-  await expect.poll(() => sent).toEqual([['a', [1, 2]]])
-  const second = batch.add(3)
-  await expect.poll(() => sent.slice(1)).toEqual([['b', [3]]])
-  const rest = Promise.all([4, 5, 6, 7].map((item) => batch.add(item)))
+  await expect.poll(() => sent).toEqual([[1, 2]])
+  const rest = Promise.all([3, 4, 5, 6].map((item) => batch.add(item)))
   await new Promise(setImmediate)
-  expect(sent.length).toBe(2)
+  expect(sent.length).toBe(1)
   ends[0]!()
   expect(await first).toEqual([-1, -2])
-  await expect.poll(() => sent.slice(2)).toEqual([['a', [4, 5, 6]]])
-  ends[2]!()
-  await expect.poll(() => sent.slice(3)).toEqual([['a', [7]]])
+  await expect.poll(() => sent.slice(1)).toEqual([[3, 4, 5]])
   ends[1]!()
+  await expect.poll(() => sent.slice(2)).toEqual([[6]])
+  ends[2]!()
+  expect(await rest).toEqual([-3, -4, -5, -6])
+  const later = batch.add(7)
+  await expect.poll(() => sent.slice(3)).toEqual([[7]])
   ends[3]!()
-  expect([await second, ...(await rest)]).toEqual([-3, -4, -5, -6, -7])
+  expect(await later).toBe(-7)
 })
 
 test('a batch that fails fails its items only', async () => {
   const broken = new Error('the thread died')
-  const batch = new Batch<string, number, number>(['a'], 2, async (_, items) => {
+  const batch = new Batch<number, number>(2, async (items) => {
     if (items.includes(1)) throw broken
     return items
   })
