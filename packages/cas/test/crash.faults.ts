@@ -36,14 +36,16 @@ test('60 kills at random moments under parallel ingests: what was acknowledged i
     const seen = lines(child)
     const end = ended(child)
     await new Promise<void>((resolve) => {
-      child.stdout?.on('data', () => seen.text.startsWith('open\n') && resolve())
+      child.stdout?.on('data', () => acknowledged(seen.text).length > 0 && resolve())
       child.on('close', () => resolve())
     })
-    // The moment is the test's subject, nothing is waited for.
+    // The moment is the test's subject: whatever is under way then.
     const timer = setTimeout(() => child.kill('SIGKILL'), Math.random() * 400)
     expect(await end).toBe(null)
     clearTimeout(timer)
-    for (const digest of acknowledged(seen.text)) promised.add(digest)
+    const acks = acknowledged(seen.text)
+    expect(acks.length).toBeGreaterThan(0)
+    for (const digest of acks) promised.add(digest)
     if (readdirSync(`${root}/incoming`).length > 0) underWay++
     const store = await openDiskStore({ root })
     expect(readdirSync(`${root}/incoming`)).toEqual([])
@@ -59,7 +61,6 @@ test('60 kills at random moments under parallel ingests: what was acknowledged i
     expect([...promised].filter((digest) => !present.has(digest))).toEqual([])
     await store.close()
   }
-  expect(promised.size).toBeGreaterThan(10)
   expect(underWay).toBeGreaterThan(0)
   await folder.dispose()
 })

@@ -6,7 +6,6 @@ import { chunksOf, seededBytes } from '@svc/cas-testsuite'
 
 const [root, seed, source] = process.argv.slice(2) as [string, string, string]
 const store = await openDiskStore({ root })
-writeSync(1, 'open\n')
 
 let next = Number(seed)
 async function lane(): Promise<void> {
