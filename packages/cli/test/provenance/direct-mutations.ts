@@ -71,12 +71,6 @@ export const DIRECT: readonly Mutation[] = [
       find: `else this.#taken.set(name, digest)`,
       replace: `else if (Date.now() < 0) this.#taken.set(name, digest)`,
       caughtBy: PROOF_TEST
-    },
-    {
-      what: 'given-only fetches anew what the source was not seen to give',
-      find: `if (digest === undefined || !this.#isStrict) return undefined`,
-      replace: `if (digest === undefined || Date.now() > 0) return undefined`,
-      caughtBy: PROOF_TEST
     }
   ]),
   ...of('daemon/src/library/holdings.ts', [

@@ -44,14 +44,6 @@ const LIBRARY = [
   ]),
   ...of('import/proof.ts', [
     [
-      PROOF('given-only'),
-      'given-only asks who has bytes that are here',
-      `(await this.#holdings.proven([digest], this.#source)).has(digest)
-      : !this.#store.partialStatus(digest)?.writtenBytes ||
-        (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))`,
-      'true : true'
-    ],
-    [
       PROOF('what an interrupted import'),
       'a partial blob of another source is not this one’s',
       'if (!(await arrivals.isAlone(digest, this.#key, { isBlob: false }))) this.took',

@@ -144,7 +144,7 @@ export class Importer {
     const { mayReplace = true } = wishes
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
-    const proof = new Proof(this.#deps.holdings, store, source.origin, wishes)
+    const proof = new Proof(this.#deps.holdings, source.origin)
     const progress = new ImportProgress(update)
     const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress, proof })
     const artifacts = await classifyFiles(plan, ingested, store, offload)

@@ -256,7 +256,7 @@ class FileIngest {
       proof.took(file)
       return file.tree ?? leafLayers.treeOf(file.digest, signal)
     }
-    const already = (await proof.anewKey(file)) === undefined ? await present() : undefined
+    const already = await present()
     if (already !== undefined) return already
     const opened = await file.open(signal)
     try {

@@ -1,12 +1,9 @@
-import { hash } from 'node:crypto'
-import type { DiskBlobStore } from '@svc/cas'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { type Holdings, sourceKey } from '../library/holdings.ts'
 import type { ArtifactSource } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import type { SourceFile } from './source.ts'
-import type { ImportWishes } from './wishes.ts'
 
 type Named = Pick<SourceFile, 'name' | 'digest'>
 
@@ -19,40 +16,16 @@ const MAX_NAMES = 100
  */
 export class Proof {
   readonly #holdings: Holdings
-  readonly #store: Pick<DiskBlobStore, 'partialStatus' | 'stat'>
   readonly #source: ArtifactSource
   readonly #key: string
-  readonly #isStrict: boolean
   /** Files whose bytes were here by another way. */
   readonly #taken = new Map<string, Sha256Digest>()
   readonly #arrived = new Set<Sha256Digest>()
 
-  constructor(
-    holdings: Holdings,
-    store: Pick<DiskBlobStore, 'partialStatus' | 'stat'>,
-    source: ArtifactSource,
-    { presentBytes }: Pick<ImportWishes, 'presentBytes'>
-  ) {
+  constructor(holdings: Holdings, source: ArtifactSource) {
     this.#holdings = holdings
-    this.#store = store
     this.#source = source
     this.#key = sourceKey(source)
-    this.#isStrict = presentBytes === 'given-only'
-  }
-
-  /**
-   * The key of a partial blob of this source's own, where bytes that are here must not stand for the file: it is
-   * fetched anew. Undefined where they may.
-   */
-  async anewKey({ digest }: Named): Promise<string | undefined> {
-    if (digest === undefined || !this.#isStrict) return undefined
-    const isBlob = (await this.#store.stat(digest)) !== undefined
-    const isOurs = isBlob
-      ? (await this.#holdings.proven([digest], this.#source)).has(digest)
-      : !this.#store.partialStatus(digest)?.writtenBytes ||
-        (await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob: false }))
-    // keys have a limit, and names of repositories may have hundreds of characters
-    return isOurs ? undefined : `anew:${hash('sha256', this.#key).slice(0, 16)} ${digest}`
   }
 
   /** The store had it. */

@@ -26,8 +26,8 @@ export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): As
   }
 }
 
-function partialKeyOf(file: SourceFile, anewKey: string | undefined): PartialKey {
-  const key = anewKey ?? file.digest ?? file.partialKey
+function partialKeyOf(file: SourceFile): PartialKey {
+  const key = file.digest ?? file.partialKey
   if (key === undefined) throw new Error(`the source gives no digest and no key for ${file.name}`)
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
 }
@@ -55,20 +55,18 @@ export async function fetchRemote<T>(
   { store, attachments, signal, onProgress, onWaiting, present, proof }: FetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
-  const anewKey = await proof.anewKey(file)
-  const isFollowed = anewKey === undefined && file.stored === undefined
   for (let again = false; ; again = true) {
     const all = [...attachments, ...(file.attachments ?? [])]
-    const partial = await store.partial(partialKeyOf(file, anewKey), { attachments: all, signal })
+    const partial = await store.partial(partialKeyOf(file), { attachments: all, signal })
     const byBlock = all.find((one): one is BlockAttachment => one.blocks !== undefined)
     let settled = false
     try {
-      const already = anewKey === undefined ? await present?.() : undefined
+      const already = await present?.()
       if (already !== undefined) {
         await partial.discard()
         return already
       }
-      if (isFollowed) await proof.begin(file, { isEmpty: partial.ranges().length === 0 })
+      if (file.stored === undefined) await proof.begin(file, { isEmpty: partial.ranges().length === 0 })
       await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock })
       settled = true
       return await settle(partial)

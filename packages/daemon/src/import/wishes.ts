@@ -17,13 +17,6 @@ export interface ImportWishes {
   readonly files?: ((name: string) => boolean) | undefined
   readonly private: boolean
   readonly mayReplace?: MayReplace
-  /**
-   * What a listed digest may take of bytes that are here already. `any`: whatever has it; where the source was not seen
-   * to give these bytes and they are of a withheld artifact, the new artifact is withheld too, with their names in its
-   * `unproven`. `given-only`: such bytes are fetched anew from the source and compared with the digest, so that it
-   * proves to have them. For imports that somebody other than the owner causes. Default `any` (spec add.37).
-   */
-  readonly presentBytes?: 'any' | 'given-only'
 }
 
 /** Everything under its own names: the default of a request without wishes. */

@@ -1,10 +1,7 @@
-import { createHub } from '@svc/hub'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { EVERYTHING } from '../../../src/import/wishes.ts'
 import type { ArtifactState } from '../../../src/library/artifacts.ts'
 import { verdictOf } from '../../../src/library/provenance.ts'
-import { hubSource } from '../../../src/sources/hub/source.ts'
 import {
   fakeHub,
   finished,
@@ -89,39 +86,6 @@ test('a listing that names the digest of a private file makes its bytes nobodyâ€
   expect(factOf(state)).toBe('unproven')
   await rig.client.setPrivate({ ref: `svc:///${copy.id.toLowerCase()}:q8_0`, private: false })
   expect(factOf(await stateOf(rig, copy.id))).toBeUndefined()
-})
-
-test('given-only: bytes that only a withheld artifact has are fetched anew, so a source that lacks them fails', async () => {
-  const repo = freshRepo()
-  await importLocal(rig, repo, `me/own${count}`, true)
-  const copy = namingSame(repo)
-  fake.commit(copy)
-  const hub = createHub({ endpoint: fake.endpoint })
-  const run = async () => {
-    const listing = await hub.listing(copy.id, undefined, {})
-    const options = { fetchUnrecognised: false, warnings: [], hasToken: false, onWaiting: () => undefined }
-    const job = await rig.daemon.context.importer.start({
-      kind: 'import-hf',
-      ref: copy.id,
-      repo: { ns: 'evil', name: `copy${count}` },
-      source: hubSource(hub, listing, options),
-      wishes: { ...EVERYTHING, presentBytes: 'given-only' }
-    })
-    return finished(rig, job)
-  }
-  // the listing names it, and nobody gives it
-  fake.setFaults(({ stage, path }) =>
-    stage !== 'tree' && path === 'model-q8_0.gguf' ? { kind: 'status', status: 404 } : undefined
-  )
-  expect(await run()).toMatchObject({ state: 'failed' })
-  fake.setFaults(undefined)
-  const before = fake.bytesSent.get('model-q8_0.gguf') ?? 0
-  expect(await run()).toMatchObject({ state: 'done' })
-  expect((fake.bytesSent.get('model-q8_0.gguf') ?? 0) - before).toBeGreaterThanOrEqual(200_003)
-  const state = await stateOf(rig, copy.id)
-  expect(state.provenance.unproven).toBeUndefined()
-  expect(factOf(state)).toBeUndefined()
-  await hub.close()
 })
 
 test('bytes that everybody may have may come from the store', async () => {
