@@ -262,12 +262,47 @@ export const isImportable = (recognition: Recognition): boolean =>
     ({ kind }) => kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'adapter'
   )
 
+/** Weights that no artifact carries, by the names of their files, and what could be done instead. */
+const FOREIGN_WEIGHTS: readonly { readonly reason: string; readonly match: RegExp; readonly advice: string }[] = [
+  {
+    reason: 'ggml',
+    match: /ggml[^/]*\.bin$/i,
+    advice: 'is in the format before GGUF, as whisper.cpp reads it; import the same model in GGUF or safetensors'
+  },
+  {
+    reason: 'pickle',
+    match: /\.(?:bin|pt|pth|ckpt|pkl)$/i,
+    advice:
+      'is a pickle, which can run code when it is loaded; a pull request of the repository may hold safetensors ' +
+      '(revision refs/pr/1), else convert it and import the folder'
+  },
+  {
+    reason: 'onnx',
+    match: /\.onnx(?:_data)?$/i,
+    advice: 'is ONNX; import the model that it was made from, in GGUF or safetensors'
+  },
+  {
+    reason: 'other-framework',
+    match: /\.(?:h5|keras|msgpack|pb|tflite|npz|nemo|mlmodel|engine)$/i,
+    advice: 'is for another framework; import the model in GGUF or safetensors, or convert it and import the folder'
+  }
+]
+const MAX_SHOWN_NAME = 200
+
 /**
  * The eligibility check (spec rec.3), before anything is read.
- * @throws ClassifyError `E_NOT_IMPORTABLE`.
+ * @throws ClassifyError `E_NOT_IMPORTABLE`, whose reason is `ggml`, `pickle`, `onnx` or `other-framework` where there
+ *   are weights in such a form.
  */
 export function requireImportable(recognition: Recognition): void {
   if (isImportable(recognition)) return
+  const unknown = recognition.skipped.filter(({ reason }) => reason === 'unrecognised')
+  for (const { reason, match, advice } of FOREIGN_WEIGHTS) {
+    const name = unknown.find((file) => match.test(file.name))?.name
+    if (name === undefined) continue
+    const shown = JSON.stringify(name.slice(0, MAX_SHOWN_NAME))
+    throw new ClassifyError('E_NOT_IMPORTABLE', `there are no weights to import: ${shown} ${advice}`, { name, reason })
+  }
   throw new ClassifyError(
     'E_NOT_IMPORTABLE',
     'no file is recognised as model weights: expected *.gguf, *.safetensors, or adapter_model.safetensors with ' +

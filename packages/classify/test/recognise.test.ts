@@ -126,6 +126,16 @@ describe('a listing', () => {
       if (!importable) expect(caught(() => requireImportable(recognition)).code).toBe('E_NOT_IMPORTABLE')
     }
   })
+
+  test.each([
+    ['pickle', ['config.json', 'pytorch_model.bin', 'onnx/model.onnx', 'training_args.bin']],
+    ['ggml', ['README.md', 'ggml-base.en.bin', 'ggml-base.en-encoder.mlmodelc.zip']],
+    ['onnx', ['onnx/model_quantized.onnx', 'tf_model.h5']],
+    ['other-framework', ['saved_model.pb']],
+    [undefined, ['training_args.bin', 'config.json']]
+  ])('the gate tells weights in another form: %s', (reason, files) => {
+    expect(caught(() => requireImportable(recognise(listed(files)))).details.reason).toBe(reason)
+  })
 })
 
 const names = [...new Set([...vectors.names.map((row) => row.name), ...vectors.listings.flatMap((row) => row.files)])]

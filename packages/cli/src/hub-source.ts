@@ -1,3 +1,5 @@
+import { asDigest } from './reference.ts'
+
 /** What the hub calls a model, as people and browsers write it. */
 export interface HubSource {
   readonly repo: string
@@ -9,10 +11,10 @@ export interface HubSource {
 
 /** The address of a repository, of one of its revisions, or of one of its files; quants may follow. */
 const ADDRESS =
-  /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/(?<repo>[^/:?#]+\/[^/:?#]+)(?:\/(?:tree|blob|resolve)\/(?<revision>[^/:?#]+)(?:\/(?<file>[^:?#]+))?)?\/?(?:\?[^:#]*)?(?::(?<quant>[^/]*))?$/i
+  /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/(?<repo>[^/:?#]+(?:\/[^/:?#]+)?)(?:\/(?:tree|blob|resolve)\/(?<revision>[^/:?#]+)(?:\/(?<file>[^:?#]+))?)?\/?(?:\?[^:#]*)?(?::(?<quant>[^/]*))?$/i
 
-/** `org/name`, as the hub spells it, and its quants: `:Q4_K_M,Q8_0`. */
-const NAME = /^(?<repo>[^/\s:@+#]+\/[^/\s:@+#]+)(?::(?<quant>[^@+#\s]+))?$/
+/** `org/name`, as the hub spells it, or just a name, and its quants: `:Q4_K_M,Q8_0`. */
+const NAME = /^(?<repo>[^/\s:@+#]+(?:\/[^/\s:@+#]+)?)(?::(?<quant>[^@+#\s]+))?$/
 
 /** The address of something on the hub; undefined for anything else. */
 export function tryParseHubAddress(text: string): HubSource | undefined {
@@ -22,6 +24,8 @@ export function tryParseHubAddress(text: string): HubSource | undefined {
   return { repo, quant, revision, file: file === undefined ? undefined : decodeURIComponent(file) }
 }
 
-/** An address, or `org/name:QUANT,…` as llama.cpp spells it; undefined for anything else. */
-export const tryParseHubSource = (text: string): HubSource | undefined =>
-  tryParseHubAddress(text) ?? (NAME.exec(text)?.groups as (HubSource & Record<string, string>) | undefined)
+/** An address, or a name as llama.cpp spells it (`org/name:QUANT,…`, `gpt2`); undefined for anything else. */
+export function tryParseHubSource(text: string): HubSource | undefined {
+  if (asDigest(text) !== undefined) return undefined
+  return tryParseHubAddress(text) ?? (NAME.exec(text)?.groups as (HubSource & Record<string, string>) | undefined)
+}

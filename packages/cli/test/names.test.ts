@@ -12,11 +12,11 @@ const undo = laterUndo()
 let hub: FakeHub
 let daemon: TestDaemon
 let commit: string
+const weights = (path: string, seed: number) => ({ path, content: makeGguf({ seed }) })
 
 beforeAll(async () => {
   hub = await startFakeHub({})
   undo.later(() => hub.close())
-  const weights = (path: string, seed: number) => ({ path, content: makeGguf({ seed }) })
   commit = hub.commit({ id: REPO, files: [weights('small-Q8_0.gguf', 1), weights('small-Q4_K_M.gguf', 2)] })
   hub.commit({ id: 'Other/Small-GGUF', files: [weights('other-Q8_0.gguf', 3)] })
   daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } }, undo.later)
@@ -93,4 +93,39 @@ it('list, info and -v are ls, show and --version', async () => {
   await daemon.svc('import', `${REPO}:Q8_0`)
   expect((await daemon.svc('list', '-q')).stdout).toBe(`${NAME}:q8_0\n`)
   expect((await daemon.svc('-v')).stdout).toBe((await daemon.svc('--version')).stdout)
+})
+
+it('a repository without an owner is imported by its name, and kept below hf.co', async () => {
+  hub.commit({ id: 'old-small', files: [weights('old-Q8_0.gguf', 5)] })
+  const ref = 'hf.co/old-small:q8_0'
+  for (const typed of [
+    ['import', 'old-small'],
+    ['import', 'hf', 'Old-small:Q8_0'],
+    ['pull', 'old-small'],
+    ['import', 'https://huggingface.co/old-small/blob/main/old-Q8_0.gguf'],
+    ['pull', 'hf.co/old-small:Q8_0']
+  ]) {
+    expect(await daemon.svc(...typed)).toMatchObject({ code: 0, stdout: `${ref}\n` })
+    expect((await daemon.svc('path', 'old-small')).stdout).toMatch(/old-q8_0\.gguf\n$/)
+    expect((await daemon.svc('rm', 'hf.co/old-small')).code).toBe(0)
+  }
+  await daemon.svc('import', 'old-small')
+  expect(JSON.parse((await daemon.svc('show', ref, '--json')).stdout).annotations['svc.hf.repo']).toBe('old-small')
+  const asked = hub.requests.length
+  expect((await daemon.svc('pull', 'old-small')).stdout).toBe(`${ref}\n`)
+  expect(hub.requests.length).toBe(asked)
+})
+
+it('an old name that the hub redirects keeps the name that was typed', async () => {
+  hub.commit({ id: 'moved-small', files: [weights('moved-Q8_0.gguf', 6)] })
+  hub.rename('moved-small', 'community/moved-small')
+  expect((await daemon.svc('import', 'moved-small')).stdout).toBe('hf.co/moved-small:q8_0\n')
+})
+
+it('a word that is nothing, here or on the hub, is a mistake in typing', async () => {
+  for (const typed of [
+    ['import', 'nothing-like-it'],
+    ['pull', 'nothing-like-it:q8_0']
+  ])
+    expect(await daemon.svc(...typed)).toMatchObject({ code: 2, stdout: '' })
 })

@@ -30,11 +30,14 @@ export function parseEndpoint(text: string): Endpoint {
   return { origin: url.origin, base: url.origin + url.pathname.replace(/\/+$/, '') }
 }
 
-/** True for `org/name` as hubs spell repository ids: two segments of letters, digits, `.`, `_`, `-`. */
+/**
+ * True for a repository's id as hubs spell it: `org/name`, or just a name for the oldest ones (`gpt2`), of letters,
+ * digits, `.`, `_`, `-`.
+ */
 export function isRepoId(text: unknown): text is string {
   if (typeof text !== 'string') return false
   const segments = text.split('/')
-  return segments.length === 2 && segments.every((s) => REPO_SEGMENT.test(s) && s !== '.' && s !== '..')
+  return segments.length <= 2 && segments.every((s) => REPO_SEGMENT.test(s) && s !== '.' && s !== '..')
 }
 
 /** True for a branch, tag, ref or commit that survives as one URL segment. */

@@ -44,7 +44,11 @@ export async function fetchListing(
   options: ListingOptions
 ): Promise<HubListing> {
   if (!isRepoId(repo)) {
-    throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a repository of the hub is named org/name')
+    throw new HubError(
+      'E_UNKNOWN_REF',
+      'bad-request',
+      'a repository of the hub is named org/name, the oldest just name'
+    )
   }
   if (revision !== undefined && !isRevision(revision)) {
     throw new HubError(
@@ -80,7 +84,12 @@ export async function fetchListing(
 
 /** The commits that branches and tags of a repository name. Errors: see `Hub.namedCommits`. */
 export async function fetchNamedCommits(net: Net, repo: string, options: ListingOptions): Promise<ReadonlySet<string>> {
-  if (!isRepoId(repo)) throw new HubError('E_UNKNOWN_REF', 'bad-request', 'a repository of the hub is named org/name')
+  if (!isRepoId(repo))
+    throw new HubError(
+      'E_UNKNOWN_REF',
+      'bad-request',
+      'a repository of the hub is named org/name, the oldest just name'
+    )
   const url = new URL(refsUrl(net.endpoint, repo))
   const { value } = await fetchJson(net, url, { repoId: repo, revision: undefined }, options)
   const commits = new Set<string>()
@@ -118,7 +127,7 @@ async function fetchInfo(
     throw badPaging(repo, 'the hub does not say which commit it stands for')
   }
   const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
-  if (!isRepoId(repoId)) throw badPaging(repo, 'the hub gives it a name that is no org/name')
+  if (!isRepoId(repoId)) throw badPaging(repo, 'the hub gives it a name that none can have')
   const isPrivate = own(info, 'private')
   const gated = own(info, 'gated')
   const unsaid = isPrivate === undefined || gated === undefined

@@ -277,7 +277,7 @@ test('rate limits are waited for, reported, and bounded', async () => {
   expect(waits).toEqual([100_000, 100_000, 100_000])
 })
 
-test.each(['', 'model', 'a/b/c', '../x', 'a/..', 'a b/c', 'ä/b'])('%j is no repository', async (name) => {
+test.each(['', '.', '..', 'a/', '/a', 'a/b/c', '../x', 'a/..', 'a b/c', 'ä/b'])('%j is no repository', async (name) => {
   const fake = await fakeHub()
   await expect(hubOf(fake).listing(name)).rejects.toMatchObject({ code: 'E_UNKNOWN_REF', reason: 'bad-request' })
   expect(fake.requests).toHaveLength(0)

@@ -41,7 +41,7 @@ const UNPACK_ANNOTATION = 'io.deis.oras.content.unpack'
 
 /** Annotations of a manifest that go into the next one, where they are what they are taken for: anybody can have packed it. */
 const OWN_ANNOTATIONS: Readonly<Record<string, RegExp>> = {
-  'svc.hf.repo': /^[\w.-]{1,96}\/[\w.-]{1,96}$/,
+  'svc.hf.repo': /^[\w.-]{1,96}(?:\/[\w.-]{1,96})?$/,
   'svc.hf.revision': /^[\w./-]{1,255}$/
 }
 

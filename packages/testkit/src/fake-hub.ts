@@ -157,10 +157,13 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
   function hub(request: IncomingMessage, response: ServerResponse): void {
     const raw = request.url ?? '/'
     const url = new URL(raw, hubOrigin)
-    const segments = url.pathname.split('/').slice(1)
-    const api = segments[0] === 'api' && segments[1] === 'models'
-    const [org, name] = api ? segments.slice(2, 4) : segments.slice(segments[0] === 'api' ? 3 : 0)
-    const repoId = `${org}/${name}`
+    const plain = url.pathname.split('/').slice(1)
+    const api = plain[0] === 'api' && plain[1] === 'models'
+    const at = api ? 2 : plain[0] === 'api' ? 3 : 0
+    const isLegacy = repos.has(plain[at]?.toLowerCase() ?? '')
+    const repoId = plain.slice(at, at + (isLegacy ? 1 : 2)).join('/')
+    // a repository without an owner has one segment less
+    const segments = isLegacy ? plain.toSpliced(at, 0, '') : plain
     const verb = api ? segments[4] : segments[0] === 'api' ? 'resolve-cache' : segments[2]
     const path = decodeURIComponent(
       (verb === 'resolve' ? segments.slice(4) : verb === 'resolve-cache' ? segments.slice(6) : []).join('/')

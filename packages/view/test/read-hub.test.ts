@@ -124,8 +124,8 @@ describe('what the hub’s other clients write', () => {
     put(cache, 'models--gpt2/refs/pr/1', COMMIT)
     const { models } = await readCache({ tool: 'hf', path: cache })
     expect(models.map(({ hub, refs, suggested }) => [hub?.revision, refs, suggested])).toEqual([
-      [OTHER, ['main'], { ns: 'hf', name: 'gpt2' }],
-      [COMMIT, ['pr/1'], { ns: 'hf', name: 'gpt2' }]
+      [OTHER, ['main'], { ns: 'hf.co', name: 'gpt2' }],
+      [COMMIT, ['pr/1'], { ns: 'hf.co', name: 'gpt2' }]
     ])
   })
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { ImportBtBody, ImportHfBody, ImportPlan, Job } from '@svc/client'
+import { ClientError, type ImportBtBody, type ImportHfBody, type ImportPlan, type Job } from '@svc/client'
 import { chooseQuants } from '../choose-quants.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -49,9 +49,26 @@ export async function importLocal(session: Session, paths: readonly string[], op
 /** `svc import SOURCE`: what it is, its form says. A name that is also a path is the path. */
 export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
   if (existsSync(resolve(session.terminal.cwd, text))) return importLocal(session, [text], options)
-  if (tryParseHubSource(text) !== undefined) return importHf(session, text, options)
-  const ways = 'svc import hf, local, bt, catalog or oci says where it comes from'
-  throw usage(`"${text}" is neither a file here nor a name on the hub`, ways)
+  if (tryParseHubSource(text) !== undefined) return importByName(session, text, options)
+  throw neitherHereNorThere(text)
+}
+
+/**
+ * Imports from the hub what may be a mistake: a word alone is a repository only if it is one of the hub's oldest.
+ * @throws CliError as `importHf`
+ */
+export async function importByName(session: Session, text: string, options: HfOptions): Promise<void> {
+  try {
+    await importHf(session, text, options)
+  } catch (error) {
+    const isAbsent = error instanceof ClientError && ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN'].includes(error.code)
+    throw isAbsent && !text.includes('/') ? neitherHereNorThere(text, error) : error
+  }
+}
+
+function neitherHereNorThere(text: string, cause?: unknown): CliError {
+  const hint = 'svc import hf, local, bt, catalog or oci says where it comes from; svc ls shows what is here'
+  return new CliError(EXIT.usage, `"${text}" is neither here nor a name on the hub`, { hint, cause })
 }
 
 export interface HfOptions extends ChoiceOptions {

@@ -7,7 +7,7 @@ import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
 import { asDigest, canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
-import { importHf, printImport } from './imports.ts'
+import { importByName, printImport } from './imports.ts'
 import { printHurt, secondsOf } from './remove.ts'
 
 /** `svc jobs [ID] [--follow]`; --follow without an id follows the newest running job. */
@@ -128,7 +128,7 @@ const PEERS_SECONDS = '15s'
  * is fetched from there.
  */
 export async function pull(session: Session, text: string, options: { readonly wait?: string }): Promise<void> {
-  if (await isOnlyOnHub(session, text)) return importHf(session, text, {})
+  if (await isOnlyOnHub(session, text)) return importByName(session, text, {})
   const wait = options.wait ?? PEERS_SECONDS
   const patienceMs = secondsOf(wait) * 1000
   const ref = await canonicalRef(session, text)
@@ -165,7 +165,7 @@ async function isOnlyOnHub(session: Session, text: string): Promise<boolean> {
   const isAddress = tryParseHubAddress(text) !== undefined
   const { namespaces } = await session.client.models()
   const repo = source.repo.toLowerCase()
-  return isAddress || !namespaces.some(({ ns, name }) => `${ns}/${name}` === repo)
+  return isAddress || !namespaces.some(({ ns, name }) => (repo.includes('/') ? `${ns}/${name}` : name) === repo)
 }
 
 /** Whether the artifact's manifest is absent, so that only its digest is known. */

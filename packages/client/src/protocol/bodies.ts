@@ -74,7 +74,7 @@ export type AdoptBody = Type.Static<typeof AdoptBodySchema>
 /** Body of `POST /v1/import/hf`, and of its plan (spec route.17). */
 export const ImportHfBodySchema = Type.Object(
   {
-    repo: Type.String({ description: '`org/name` on the hub' }),
+    repo: Type.String({ description: '`org/name` on the hub, or `name` for one without an owner' }),
     revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' })),
     as: Type.Optional(AsSchema),
     ...wishes

@@ -165,8 +165,8 @@ const DEFAULT_IMPORT_SECONDS = 12 * 3600
 function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig | undefined {
   const { on_demand_allow: allow = ['*'], on_demand_bytes: bytesPerDay = DEFAULT_DAY_BYTES } = mirror
   for (const pattern of allow) {
-    if (pattern === '*' || /^[A-Za-z0-9][\w.-]*\/(?:\*|[A-Za-z0-9][\w.-]*)$/.test(pattern)) continue
-    const rule = 'write "owner/name", "owner/*" or "*"'
+    if (pattern === '*' || /^[A-Za-z0-9][\w.-]*(?:\/(?:\*|[A-Za-z0-9][\w.-]*))?$/.test(pattern)) continue
+    const rule = 'write "owner/name", "name", "owner/*" or "*"'
     throw new ConfigError(`[mirror] on_demand_allow names ${JSON.stringify(pattern)}; ${rule}`)
   }
   const revisions = mirror.on_demand_revisions ?? 'named'

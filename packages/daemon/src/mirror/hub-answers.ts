@@ -28,7 +28,7 @@ export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: read
     _id: sha1(repo).slice(0, 24),
     id: repo,
     modelId: repo,
-    author: repo.split('/')[0],
+    ...(repo.includes('/') && { author: repo.split('/')[0] }),
     sha: commit,
     lastModified: at,
     createdAt: at,
@@ -59,12 +59,14 @@ const ABSENT = {
   EntryNotFound: 'the repository has no such file here'
 }
 
-/** In the hub's form, so that its clients raise their own errors. */
+/** In the hub's form, so that its clients raise their own errors, with `what` as their message. */
 export function absent(
   request: IncomingMessage,
   response: ServerResponse,
-  code: keyof typeof ABSENT = 'RepoNotFound'
+  code: keyof typeof ABSENT = 'RepoNotFound',
+  what: string = ABSENT[code]
 ): void {
-  const what = ABSENT[code]
-  refuse(request, response, 404, 'E_NOT_FOUND', what, { 'X-Error-Code': code, 'X-Error-Message': what })
+  // names of files may have any characters, headers may not
+  const line = what.replace(/[^\x20-\x7e]/g, '?')
+  refuse(request, response, 404, 'E_NOT_FOUND', what, { 'X-Error-Code': code, 'X-Error-Message': line })
 }

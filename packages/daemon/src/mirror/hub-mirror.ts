@@ -102,6 +102,7 @@ export class HubMirror {
       if (isOutOfRoom(error)) return refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
       if (error instanceof NotNowError) {
         const { status, code, message, retryAfterSeconds: wait } = error
+        if (status === 404) return absent(request, response, 'RepoNotFound', message)
         return refuse(request, response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
       }
       if (!(error instanceof GoneError)) throw error
@@ -123,7 +124,7 @@ export class HubMirror {
         return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
       return this.#send(request, response, repo!, found, await this.#pathsInfo(found, paths))
     }
-    const [, named] = /^\/api\/models\/([^/]+\/[^/]+)\/refs$/.exec(path) ?? []
+    const [, named] = /^\/api\/models\/([^/]+(?:\/[^/]+)?)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
       const found = await this.#repository(request, named, 'main')
       return found === undefined
@@ -138,7 +139,7 @@ export class HubMirror {
       const info = (): Promise<unknown> => this.#info(found, withFiles)
       return this.#send(request, response, repo, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
     }
-    const file = /^\/([^/]+\/[^/]+)\/(?:resolve|raw)\/(.+)$/.exec(path)
+    const file = /^\/([^/]+(?:\/[^/]+)?)\/(?:resolve|raw)\/(.+)$/.exec(path)
     if (file === null) return absent(request, response)
     return this.#resolve(request, response, file[1]!, file[2]!)
   }
@@ -314,7 +315,7 @@ export class HubMirror {
   }
 }
 
-const INFO = /^\/api\/models\/([^/]+\/[^/]+)(?:\/(revision|tree|paths-info)\/(.+))?$/
+const INFO = /^\/api\/models\/([^/]+(?:\/[^/]+)?)(?:\/(revision|tree|paths-info)\/(.+))?$/
 
 /** A parsed request. */
 interface Asked {

@@ -14,7 +14,7 @@ const MAX_KNOWN_BYTES = 16 << 20
 const FILE_BYTES = 400
 
 /** Errors after which the repository does not exist for clients of the mirror. */
-const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_NOT_IMPORTABLE', 'E_BAD_REQUEST']
+const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_BAD_REQUEST']
 
 /** What is looked for, and how. */
 export interface LookFor extends LookOptions {
@@ -79,6 +79,11 @@ export class Lookups {
       if (ABSENT_CODES.includes(code)) {
         this.#absent.set(key, 'absent')
         return undefined
+      }
+      if (code === 'E_NOT_IMPORTABLE') {
+        const never = new NotNowError(404, code, message)
+        this.#absent.set(key, never)
+        throw never
       }
       const [status, wait] = code === 'E_RATE_LIMITED' ? ([429, 30] as const) : ([503, 10] as const)
       const notNow = new NotNowError(status, 'E_SOURCE_UNAVAILABLE', `the hub cannot be asked now: ${message}`, wait)

@@ -47,14 +47,16 @@ export interface UpstreamJobs {
   openOf(manifest: string): readonly Job[]
 }
 
-/** Why a response is impossible now, with the time after which to retry, if that helps. */
+type NotNowStatus = 404 | 429 | 503 | 507
+
+/** Why a response is impossible: now, with the time after which to retry, if that helps; or ever (404). */
 export class NotNowError extends Error {
   override readonly name = 'NotNowError'
-  readonly status: 429 | 503 | 507
+  readonly status: NotNowStatus
   readonly code: ErrorCode
   readonly retryAfterSeconds: number | undefined
 
-  constructor(status: 429 | 503 | 507, code: ErrorCode, message: string, retryAfterSeconds?: number) {
+  constructor(status: NotNowStatus, code: ErrorCode, message: string, retryAfterSeconds?: number) {
     super(message)
     this.status = status
     this.code = code

@@ -27,7 +27,7 @@ export async function readHubCache(folder: CacheFolder, warn: (warning: FoundWar
         await draft.add(name, at, { ...(await expectedByBlob(draft.folder, at)), ...listing.get(name) })
       }
       const [org = '', ...rest] = repo.split('/')
-      const words = rest.length === 0 ? { ns: 'hf', name: org } : { ns: org, name: rest.join('-') }
+      const words = rest.length === 0 ? { ns: 'hf.co', name: org } : { ns: org, name: rest.join('-') }
       const model = draft.finish(words, warn, { hub: { repo, revision: commit }, refs: refs.get(commit) ?? [] })
       if (model !== undefined) models.push(model)
     }

@@ -1,5 +1,5 @@
 import { workerData } from 'node:worker_threads'
-import { normalisedNames, recognise } from '@svc/classify'
+import { normalisedNames, recognise, requireImportable } from '@svc/classify'
 import { createHub, HubError, type HubListing } from '@svc/hub'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { RECOGNITION_NICE } from '../../thread-priority.ts'
@@ -34,7 +34,10 @@ async function list({ repo, revision, isNamedOnly }: ListingRequest): Promise<St
 function keptOf({ repoId, files }: HubListing): ListedFile[] {
   const names = normalisedNames(files.map(({ path }) => path))
   const upstream = new Map(files.map((file) => [names.get(file.path)!, file]))
-  const { entries, uses } = recognise([...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })))
+  const recognition = recognise([...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })))
+  // a client would believe the files beside the weights to be all
+  requireImportable(recognition)
+  const { entries, uses } = recognition
   const weights = new Set(entries.filter(({ kind }) => kind.startsWith('weights.')).map(({ name }) => name))
   const kept: ListedFile[] = []
   for (const [name, use] of uses) {

@@ -4,20 +4,23 @@ import { isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { importTarget } from '../../import/target.ts'
 
+/** The namespace of repositories without an owner: no owner can be called that, since owners' names have no dot. */
+const OWNERLESS = 'hf.co'
+
 /**
- * The name for an import of `repo`: `as`, else the requested id in lower case (spec hub.2), even if the hub redirects
+ * The name for an import of `repo`: `as`, else the requested id in lower case, below `hf.co` without an owner (spec hub.2), even if the hub redirects
  * to another name, because the hub must not choose which model is changed here.
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function hubTarget({ repo, revision, as }: ImportHfBody): RepoId {
   if (!isRepoId(repo)) {
-    throw refused('repo', `${shown(repo)} is not org/name as the hub spells it, e.g. some-org/some-model`)
+    throw refused('repo', `${shown(repo)} is no repository as the hub spells it, e.g. some-org/some-model`)
   }
   if (revision !== undefined && !isRevision(revision)) {
     throw refused('revision', `${shown(revision)} is no branch, tag or commit`)
   }
   if (as !== undefined) return importTarget(as, 'as')
-  const target = tryParseRepoId(repo.toLowerCase())
+  const target = tryParseRepoId((repo.includes('/') ? repo : `${OWNERLESS}/${repo}`).toLowerCase())
   if (target === undefined) {
     const rule = 'both parts begin with a letter or digit, and have at most 64 and 128 characters'
     throw refused('repo', `${shown(repo)} cannot be a name here; ${rule}`)

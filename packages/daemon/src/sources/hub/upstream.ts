@@ -189,7 +189,10 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
 
 /** The name of what strangers had imported of a commit, where no import of the owner can come (spec ref.12, add.41). */
 function strangersName({ repoId, commit }: HubListing): RepoId {
-  const name = repoId.split('/')[1]!.toLowerCase().slice(0, 80)
+  const name = repoId
+    .slice(repoId.indexOf('/') + 1)
+    .toLowerCase()
+    .slice(0, 80)
   const tag = createHash('sha256').update(repoId.toLowerCase()).digest('hex').slice(0, 8)
   return { ns: 'svc', name: `${/^[a-z0-9]/.test(name) ? name : `x${name}`}.${commit.slice(0, 12)}.${tag}` }
 }
