@@ -40,7 +40,6 @@ metadata | {messages#MAX_METADATA_BYTES} from {metadata-fetch#MAX_ATTEMPTS} peer
 upload slots | {swarm#uploadSlots}; a turn is {choking#QUOTA_BYTES}, {choker#TURN_MS} or {choker#IDLE_MS} idle | torrent | the longest waiting is next | budgets.faults places upload
 queued requests | {extensions#OUR_REQUEST_QUEUE}; {peer#MAX_REQUESTS_WHILE_CHOKED} while choked | connection | rejected, then closed | hostile-peers
 unsent bytes | {torrent#MAX_UNREAD_BYTES}; {torrent#STALL_MS} without progress | connection | not read; closed | budgets.faults hostile-peers
-read cache | {swarm#cacheBytes|bytes} | engine | reads wait | upload
 waiting hash and metadata requests | {reply-queue#MAX_WAITING}; {reply-queue#MAX_UNREAD_BYTES} unread | connection | rejected | hash-requests budgets.faults
 rejections of them | {swarm#REJECTS_PER_SECOND.each}/s of a host; {swarm#REJECTS_PER_SECOND.total}/s | engine | closed | hash-floods.faults hash-requests
 hashes computed for requests | {hash-work#HASHES_PER_SECOND}/s; a block read counts {hash-server#BLOCK_COST} | engine | wait | hash-work hash-requests

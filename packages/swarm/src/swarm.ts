@@ -26,7 +26,6 @@ import type { TorrentOptions } from './torrent/torrent-options.ts'
 import { Frames } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
-import { ReadCache } from './upload/read-cache.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
 import { isZone } from './wire/extensions.ts'
 import { mseKeyOf } from './wire/mse.ts'
@@ -68,8 +67,6 @@ export interface SwarmOptions {
   readonly uploadSlots?: number
   /** Receive memory; default 64 MiB. */
   readonly receiveBytes?: number
-  /** Read cache of uploads; default 32 MiB. */
-  readonly cacheBytes?: number
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   /**
@@ -167,7 +164,6 @@ class Engine implements Swarm {
       clock,
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
-      cache: new ReadCache(options.cacheBytes ?? 32 * 1024 * 1024, clock),
       frames: new Frames(),
       limiter: new UploadLimiter(clock),
       rejects: new PerSecond(REJECTS_PER_SECOND),
@@ -329,10 +325,7 @@ class Engine implements Swarm {
   #tick(): void {
     const now = this.#clock.monotonic()
     for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
-    const { cache, frames } = this.#environment
-    if (this.#torrents.size > 0 || cache.pinned > 0) return
-    cache.trim()
-    frames.trim()
+    if (this.#torrents.size === 0) this.#environment.frames.trim()
   }
 
   close(): Promise<void> {
@@ -346,18 +339,17 @@ class Engine implements Swarm {
     for (const transport of [...this.#greeting.keys()]) transport.close()
     // The threads end also where a storage cannot be closed.
     const removals = await Promise.allSettled([...this.#torrents.values()].map((torrent) => torrent.remove()))
-    const { limiter, verifier, http, pool, cache } = this.#environment
+    const { limiter, verifier, http, pool } = this.#environment
     limiter.close()
     await Promise.all([listening, this.#local?.close(), this.#discovery.close(), verifier.close(), http.close()])
     pool.trim()
-    cache.trim()
     const failed = removals.find((removal) => removal.status === 'rejected')
     if (failed !== undefined) throw failed.reason
   }
 
   checkInvariants(): void {
-    const { pool, cache, limiter, hashWork, connections } = this.#environment
-    for (const part of [pool, cache, limiter, hashWork, connections]) part.checkInvariants()
+    const { pool, limiter, hashWork, connections } = this.#environment
+    for (const part of [pool, limiter, hashWork, connections]) part.checkInvariants()
     for (const torrent of this.#torrents.values()) torrent.checkInvariants()
   }
 }

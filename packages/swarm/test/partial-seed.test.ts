@@ -18,7 +18,7 @@ afterEach(async () => {
 })
 
 test('a leecher serves pieces of a file as they come, each with its right bytes', async () => {
-  // Several pieces lie in one chunk of the read cache.
+  // Several pieces lie in what one frame holds.
   fixture = await makeTorrent({ a: 5 * 16_384 + 7 }, 16_384)
   const order = [1, 4, 0, 5, 3, 2]
   const bits = new Uint8Array([0x80 >> order[0]!])

@@ -341,7 +341,7 @@ export class ActivePhase {
         if (this.complete && this.#stockTaken) this.#finish()
         return
       case 'file-refused':
-        this.#seeding.forgetCached()
+        this.#seeding.dropFile(event.file.index)
         return this.#leeching?.open(event.file)
       case 'file-lost':
         return this.#fileLost(event.fileIndex, event.error)

@@ -10,7 +10,6 @@ import type { SlotPool } from '../piece/slot-pool.ts'
 import type { Frames } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
-import type { ReadCache } from '../upload/read-cache.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
 
 /** The properties of a torrent that peer discovery uses. */
@@ -26,7 +25,6 @@ export interface TorrentEnvironment {
   readonly clock: Clock
   readonly pool: SlotPool
   readonly verifier: Verifier
-  readonly cache: ReadCache
   readonly frames: Frames
   readonly limiter: UploadLimiter
   /** Rejections, by host. */

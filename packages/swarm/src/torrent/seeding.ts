@@ -1,7 +1,7 @@
 // Uploading. The life of a peer's requests:
 //
 //   1. A peer that becomes interested gets a slot, or waits for one (`Choking`).
-//   2. Its requests are checked against what we have and queued (`UploadQueue`), which reads ahead and sends while the
+//   2. Its requests are checked against what we have and queued (`UploadQueue`), which sends while the
 //      socket and the upload limit allow; requests of a choked peer, or for what we lack, are rejected.
 //   3. Requests for hashes and metadata are answered even if the peer is choked (BEP 52), one at a time and within the
 //      upload limit (`ReplyQueue`); refusals are sent at once.
@@ -18,7 +18,6 @@ import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
 import { HashServer } from '../upload/hash-server.ts'
-import type { ChunkSource } from '../upload/read-cache.ts'
 import { type Reply, ReplyQueue } from '../upload/reply-queue.ts'
 import { SuperSeed } from '../upload/super-seed.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
@@ -66,7 +65,6 @@ export class Seeding {
   readonly #deps: SeedingDeps
   readonly #buckets: readonly TokenBucket[]
   readonly #server: HashServer
-  readonly #source: ChunkSource
   readonly #choking: Choking
   readonly #uploads = new Map<number, UploadQueue>()
   readonly #replies = new Map<number, ReplyQueue>()
@@ -80,11 +78,6 @@ export class Seeding {
     const { env, id, layout, storage, hashes, progress } = deps
     this.#deps = deps
     this.#buckets = [env.globalBucket, deps.bucket]
-    this.#source = {
-      id,
-      read: (file, offset, target) => storage.read(file, offset, target),
-      readNow: (file, offset, targets) => storage.readNow?.(file, offset, targets)
-    }
     this.#server = new HashServer({
       id,
       layout,
@@ -191,17 +184,15 @@ export class Seeding {
   #upload(peer: Peer): UploadQueue {
     let queue = this.#uploads.get(peer.id)
     if (queue === undefined) {
-      const { env, layout, progress, emit } = this.#deps
+      const { env, layout, storage, emit } = this.#deps
       queue = new UploadQueue(
         peer,
         {
           clock: env.clock,
           layout,
-          source: this.#source,
-          cache: env.cache,
+          storage,
           frames: env.frames,
           limiter: env.limiter,
-          files: progress,
           sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, this.#nowMs),
           emit
         },
@@ -219,11 +210,6 @@ export class Seeding {
   /** The file is no longer available: requests for it are rejected. */
   dropFile(fileIndex: number): void {
     for (const queue of this.#uploads.values()) queue.dropFile(fileIndex)
-  }
-
-  /** The storage discarded a file: cached bytes are no longer valid. */
-  forgetCached(): void {
-    this.#deps.env.cache.forget(this.#source)
   }
 
   /** True when a peer requested blocks and its socket has taken nothing since then. */
@@ -296,7 +282,6 @@ export class Seeding {
     this.#uploads.clear()
     this.#replies.clear()
     this.#server.close()
-    this.forgetCached()
   }
 
   checkInvariants(): void {

@@ -1,18 +1,15 @@
-// One file because each way of sending keeps the same counts: of what is queued, read ahead, in frames and in flight.
-
 import type { Clock } from '@svc/internal-clock'
 import { loopBudget } from '@svc/internal-concurrency'
 import type { TorrentLayout } from '@svc/metainfo'
-import type { FileProgress } from '../download/file-progress.ts'
 import type { Emit } from '../events.ts'
-import { guarded } from '../net/guarded.ts'
+import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
+import type { TorrentStorage } from '../storage.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
 import { FRAME_BLOCK_BYTES, type Frame, type Frames } from './frame.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
-import { CHUNK_BYTES, type Chunk, type ChunkSource, type ReadCache } from './read-cache.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
 interface Entry {
@@ -20,40 +17,37 @@ interface Entry {
   readonly fileIndex: number
   /** In the file. */
   readonly offset: number
-  chunks: readonly Chunk[] | undefined
+}
+
+/** Bytes that requests at the head of the queue ask for, one after the other in one file. */
+interface Run {
+  readonly fileIndex: number
+  readonly start: number
+  readonly bytes: Uint8Array
 }
 
 export interface UploadContext {
   readonly clock: Clock
   readonly layout: TorrentLayout
-  readonly source: ChunkSource
-  readonly cache: ReadCache
+  readonly storage: Pick<TorrentStorage, 'read' | 'readNow'>
   readonly frames: Frames
   readonly limiter: UploadLimiter
-  /** Which files are complete: of others only verified pieces are read. */
-  readonly files: Pick<FileProgress, 'isDone'>
   /** Called for each block that is handed to the socket. */
   readonly sent: (piece: number, bytes: number) => void
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
-/** How far to read ahead from a disk that takes its time. */
-const MIN_AHEAD_BYTES = 262_144
-const MAX_AHEAD_BYTES = 2 * 1024 * 1024
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
   a.piece === b.piece && a.begin === b.begin && a.length === b.length
-const chunkOf = (offset: number): number => Math.floor(offset / CHUNK_BYTES)
 
 /**
- * The requests of one peer, in order: reads along the queue and sends while the socket accepts data. One write at a time
- * waits for the socket: behind it are the kernel's own buffers. What memory has is read into the frame that is sent,
- * when it can be sent. What a disk has goes through the cache, read ahead: twice as much with each write that the
- * kernel took completely, and less for slow readers, so that these pin little memory.
+ * The requests of one peer, in order. One write at a time waits for the socket: behind it are the kernel's own buffers.
+ * What memory has is read straight into the frame that is sent. A thread reads what a disk has, one run of blocks ahead
+ * of the socket; the system's own cache and read-ahead are behind that.
  *
- * Invariants: chunks are pinned exactly from `acquire` until their bytes are in a frame; nothing is sent while the peer
- * is choked.
+ * Invariants: at most one run is held or being read, and one frame is in flight; nothing is sent while the peer is choked.
  */
 export class UploadQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
@@ -68,14 +62,12 @@ export class UploadQueue implements LimitedSender {
   #head = 0
   /** Where the piece requested last lies: requests for one piece mostly come one after the other. */
   #span: { readonly piece: number; readonly fileIndex: number; readonly offset: number } | undefined
-  /** Number of entries at the head that have (or wait for) their chunks. */
-  #fetched = 0
-  #fetchedBytes = 0
   /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0
-  #aheadBytes = MIN_AHEAD_BYTES
-  /** The chunk sent last had to be waited for. */
-  #slowReads = false
+  #run: Run | undefined
+  #reading: Run | undefined
+  /** The bytes sent last came from a thread. */
+  #isSlow = false
   #inFlight = 0
   #closed = false
   #pumping = false
@@ -112,7 +104,7 @@ export class UploadQueue implements LimitedSender {
       this.#span = { piece: block.piece, fileIndex: file.index, offset }
     }
     const { fileIndex, offset } = this.#span
-    const entry: Entry = { block, fileIndex, offset: offset + block.begin, chunks: undefined }
+    const entry: Entry = { block, fileIndex, offset: offset + block.begin }
     this.#queue.push(entry)
     this.#byBlock?.set(keyOf(block), entry)
     if (!this.#pumping) this.#later()
@@ -135,11 +127,6 @@ export class UploadQueue implements LimitedSender {
   #remove(at: number): void {
     const entry = this.#queue.splice(at, 1)[0]!
     this.#forget(entry)
-    if (at < this.#head + this.#fetched) {
-      this.#fetched -= 1
-      this.#fetchedBytes -= entry.block.length
-    }
-    for (const chunk of entry.chunks ?? []) this.#context.cache.release(chunk)
   }
 
   #forget(entry: Entry): void {
@@ -159,15 +146,11 @@ export class UploadQueue implements LimitedSender {
     const dropped = this.#queue.splice(0).slice(this.#head)
     this.#byBlock = undefined
     this.#head = 0
-    this.#fetched = 0
-    this.#fetchedBytes = 0
-    for (const entry of dropped) {
-      for (const chunk of entry.chunks ?? []) this.#context.cache.release(chunk)
-      if (!this.#closed) this.#reject(entry.block)
-    }
+    this.#run = undefined
+    this.#reading = undefined
+    if (!this.#closed) for (const { block } of dropped) this.#reject(block)
     this.#context.limiter.leave(this)
     loopBudget.leave(this.#wake)
-    this.#context.cache.leave(this.#wake)
   }
 
   close(): void {
@@ -175,8 +158,10 @@ export class UploadQueue implements LimitedSender {
     this.clear()
   }
 
-  /** Drops the requests for one file, whose bytes are lost. */
+  /** Drops the requests for one file, whose bytes are lost or wrong. */
   dropFile(fileIndex: number): void {
+    if (this.#run?.fileIndex === fileIndex) this.#run = undefined
+    if (this.#reading?.fileIndex === fileIndex) this.#reading = undefined
     for (let at = this.#queue.length - 1; at >= this.#head; at -= 1) {
       const entry = this.#queue[at]!
       if (entry.fileIndex !== fileIndex) continue
@@ -185,15 +170,14 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  /** Reads ahead and sends what can be sent now. */
+  /** Sends what can be sent now. */
   pump(): void {
     if (this.#closed || this.#pumping || this.#peer.closed) return
     this.#pumping = true
     try {
-      if (UploadLimiter.limited(this)) {
-        this.#readAhead()
-        if (this.#headReady()) this.#context.limiter.wait(this)
-      } else while (this.#mayGoOn() && this.#sendSome());
+      if (!UploadLimiter.limited(this)) while (this.#mayGoOn() && this.#sendSome());
+      else if (this.#run !== undefined) this.#context.limiter.wait(this)
+      else this.#readRun()
     } finally {
       this.#pumping = false
     }
@@ -201,18 +185,22 @@ export class UploadQueue implements LimitedSender {
 
   /** Called by the limiter: sends one block. */
   sendOne(): boolean {
-    if (this.#closed || this.#peer.closed) return false
-    if (this.#inFlight < FRAME_BLOCK_BYTES) this.#sendBatch(1)
-    this.#readAhead()
-    return this.#headReady() && this.#inFlight < FRAME_BLOCK_BYTES
+    if (this.#closed || this.#peer.closed || this.#inFlight >= FRAME_BLOCK_BYTES) return false
+    this.#sendRun(1)
+    if (this.#run === undefined) this.#readRun()
+    return this.#run !== undefined && this.#inFlight < FRAME_BLOCK_BYTES
   }
 
   /** True when more could be sent at once. */
   #sendSome(): boolean {
-    const read = this.#inFlight === 0 && this.#fetched === 0 ? this.#sendRead() : 'not'
-    if (read !== 'not') return read === 'sent'
-    this.#readAhead()
-    return this.#sendBatch(FRAME_BLOCK_BYTES)
+    if (this.#inFlight > 0) {
+      if (this.#isSlow && this.#run === undefined) this.#readRun()
+      return false
+    }
+    if (this.#run !== undefined) return this.#sendRun(FRAME_BLOCK_BYTES)
+    const read = this.#reading === undefined ? this.#sendRead() : 'later'
+    if (read === 'not') this.#readRun()
+    return read === 'sent'
   }
 
   /** False when others come first: the rest is sent in the next turn. */
@@ -222,64 +210,51 @@ export class UploadQueue implements LimitedSender {
     return false
   }
 
-  #readAhead(): void {
-    const window = this.#slowReads ? this.#aheadBytes : this.#inFlight > 0 ? 0 : CHUNK_BYTES
-    while (this.#head + this.#fetched < this.#queue.length && this.#fetchedBytes < window) {
-      const entry = this.#queue[this.#head + this.#fetched]!
-      const chunks = this.#acquire(entry)
-      if (chunks === undefined) return
-      entry.chunks = chunks
-      this.#fetched += 1
-      this.#fetchedBytes += entry.block.length
+  /** Lets a thread read what the next requests ask for. */
+  #readRun(): void {
+    if (this.queued === 0 || this.#reading !== undefined) return
+    const { fileIndex, offset: start } = this.#queue[this.#head]!
+    let end = start
+    for (let at = this.#head; at < this.#queue.length; at += 1) {
+      const { block, offset, ...entry } = this.#queue[at]!
+      if (entry.fileIndex !== fileIndex || offset !== end) break
+      if (end > start && end + block.length - start > FRAME_BLOCK_BYTES) break
+      end += block.length
     }
+    end = Math.min(end, this.#context.layout.files[fileIndex]!.lengthBytes)
+    const run = { fileIndex, start, bytes: Buffer.allocUnsafeSlow(Math.max(0, end - start)) }
+    this.#reading = run
+    this.#fill(run).catch(reportDefect)
   }
 
-  #acquire(entry: Entry): readonly Chunk[] | undefined {
-    const { layout, files, cache, source } = this.#context
-    const file = layout.files[entry.fileIndex]!
-    const end = Math.min(entry.offset + entry.block.length, file.lengthBytes)
-    // The block before it in the queue mostly lies in the same chunk and holds it.
-    const before = this.#fetched === 0 ? undefined : this.#queue[this.#head + this.#fetched - 1]!
-    if (before?.chunks?.length === 1 && before.block.piece === entry.block.piece) {
-      const at = chunkOf(entry.offset)
-      if (chunkOf(before.offset) === at && end <= (at + 1) * CHUNK_BYTES) {
-        cache.hold(before.chunks[0]!)
-        return before.chunks
+  async #fill(run: Run): Promise<void> {
+    const { fileIndex, start, bytes } = run
+    let failure: Error | undefined
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        const count = await this.#context.storage.read(fileIndex, start + done, bytes.subarray(done))
+        if (count === 0) throw new Error(`the file ends at ${start + done}, ${bytes.length - done} bytes early`)
+        done += count
       }
+    } catch (error) {
+      failure = error as Error
     }
-    // Bytes next to the piece may be unverified or missing: they must not get into the cache.
-    const whole = files.isDone(file)
-    const piece = layout.span(entry.block.piece)
-    const first = whole ? 0 : piece.offset
-    const last = whole ? file.lengthBytes : piece.offset + piece.lengthBytes
-    const chunks: Chunk[] = []
-    for (let at = chunkOf(entry.offset); at * CHUNK_BYTES < end; at += 1) {
-      const base = at * CHUNK_BYTES
-      const range = { from: Math.max(0, first - base), to: Math.min(CHUNK_BYTES, last - base) }
-      // A queue without chunks gets its first ones even beyond the budget: slow readers must not starve the others.
-      const insist = this.#fetched === 0 && this.#inFlight === 0
-      const chunk = cache.acquire(source, entry.fileIndex, at, range, insist, this.#wake)
-      if (chunk === undefined) {
-        for (const held of chunks) cache.release(held)
-        return undefined
-      }
-      chunks.push(chunk)
+    // Nobody asks for these bytes any longer.
+    if (this.#reading !== run) return
+    this.#reading = undefined
+    if (failure !== undefined) this.#lost(fileIndex, failure)
+    else {
+      this.#run = run
+      this.#isSlow = true
     }
-    return chunks
+    this.pump()
   }
 
-  #headReady(): boolean {
-    const chunks = this.#queue[this.#head]?.chunks
-    if (chunks === undefined) return false
-    for (const chunk of chunks) if (!chunk.ready) return false
-    return true
-  }
-
-  /** Sends what can be read at once, past the cache. `later`: in the next turn. */
+  /** Sends what can be read at once. `later`: in the next turn. */
   #sendRead(): 'sent' | 'later' | 'not' {
-    const { source, layout, frames } = this.#context
+    const { storage, layout, frames } = this.#context
     const first = this.#queue[this.#head]
-    if (first === undefined || source.readNow === undefined) return 'not'
+    if (first === undefined || storage.readNow === undefined) return 'not'
     const { fileIndex, offset } = first
     const { lengthBytes } = layout.files[fileIndex]!
     const frame = frames.take()
@@ -293,13 +268,13 @@ export class UploadQueue implements LimitedSender {
     }
     let count: number | undefined
     try {
-      count = targets.length === 0 ? undefined : source.readNow(fileIndex, offset, targets)
+      count = targets.length === 0 ? undefined : storage.readNow(fileIndex, offset, targets)
     } catch (error) {
       frames.give(frame)
       this.#lost(fileIndex, error as Error)
       return 'sent'
     }
-    // A file that has become too short is found out by the cache.
+    // The thread finds out that a file has become too short.
     if (count !== frame.blockBytes) {
       frames.give(frame)
       if (count !== 0) return 'not'
@@ -307,6 +282,7 @@ export class UploadQueue implements LimitedSender {
       return 'later'
     }
     for (const _ of targets) this.#shift(this.#queue[this.#head]!)
+    this.#isSlow = false
     this.#send(frame)
     return 'sent'
   }
@@ -317,32 +293,37 @@ export class UploadQueue implements LimitedSender {
     if (this.#queue[this.#head]?.fileIndex === fileIndex) this.dropFile(fileIndex)
   }
 
-  /** One write of up to `maxBytes` (at least one block) from the cache. True when more could be sent at once. */
-  #sendBatch(maxBytes: number): boolean {
-    if (this.#inFlight >= FRAME_BLOCK_BYTES || !this.#headReady()) return false
-    const { frames, cache } = this.#context
+  /** One write of up to `maxBytes` (at least one block) of what a thread has read. True when more could be sent at once. */
+  #sendRun(maxBytes: number): boolean {
+    const { frames } = this.#context
     const frame = frames.take()
-    while (frame.blockBytes < maxBytes && this.#headReady()) {
-      const entry = this.#queue[this.#head]!
-      const { block } = entry
-      const chunks = entry.chunks!
-      const failed = chunks.find((chunk) => chunk.error !== undefined)
-      if (failed !== undefined) {
-        this.#lost(entry.fileIndex, failed.error!)
-        continue
-      }
-      if (!frame.holds(block.length)) break
+    let entry = this.#nextOfRun()
+    while (entry !== undefined && frame.blockBytes < maxBytes && frame.holds(entry.block.length)) {
+      const { piece, begin, length } = entry.block
+      const at = entry.offset - this.#run!.start
+      const target = frame.add(piece, begin, length)
+      const bytes = this.#run!.bytes.subarray(at, at + length)
+      target.set(bytes)
+      // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
+      // torrents).
+      target.fill(0, bytes.length)
       this.#shift(entry)
-      this.#copy(entry, frame.add(block.piece, block.begin, block.length))
-      this.#slowReads = chunks.at(-1)?.slow === true
-      for (const chunk of chunks) cache.release(chunk)
+      entry = this.#nextOfRun()
     }
-    if (frame.blockBytes === 0) {
-      frames.give(frame)
-      return false
-    }
-    this.#send(frame)
-    return true
+    if (entry === undefined) this.#run = undefined
+    if (frame.blockBytes > 0) this.#send(frame)
+    else frames.give(frame)
+    return this.queued > 0
+  }
+
+  /** The request at the head, if its bytes are in the run. */
+  #nextOfRun(): Entry | undefined {
+    const entry = this.#queue[this.#head]
+    const run = this.#run
+    if (entry === undefined || run === undefined) return undefined
+    const { fileIndex, offset, block } = entry
+    const end = Math.min(offset + block.length, this.#context.layout.files[fileIndex]!.lengthBytes)
+    return fileIndex === run.fileIndex && offset >= run.start && end <= run.start + run.bytes.length ? entry : undefined
   }
 
   #send(frame: Frame): void {
@@ -360,12 +341,7 @@ export class UploadQueue implements LimitedSender {
     const taken = (): void => {
       this.#inFlight -= bytes
       frames.give(frame)
-      const now = clock.monotonic()
-      const took = now - this.drainedAt
-      this.drainedAt = now
-      // A slow write means a slow reader: keep less of its data in memory.
-      if (took < 250) this.#aheadBytes = Math.min(MAX_AHEAD_BYTES, this.#aheadBytes * 2)
-      else if (took > 1000) this.#aheadBytes = Math.max(MIN_AHEAD_BYTES, this.#aheadBytes / 2)
+      this.drainedAt = clock.monotonic()
     }
     const atOnce = this.#peer.transport.sendNow(frame.message, () => {
       taken()
@@ -379,10 +355,6 @@ export class UploadQueue implements LimitedSender {
     this.#context.sent(entry.block.piece, entry.block.length)
     this.#forget(entry)
     this.#head += 1
-    if (this.#fetched > 0) {
-      this.#fetched -= 1
-      this.#fetchedBytes -= entry.block.length
-    }
     if (this.#head === this.#queue.length) {
       this.#queue.length = 0
       this.#head = 0
@@ -393,32 +365,9 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  /** From the entry's chunks. */
-  #copy(entry: Entry, target: Uint8Array): void {
-    const { lengthBytes } = this.#context.layout.files[entry.fileIndex]!
-    const end = Math.min(entry.offset + entry.block.length, lengthBytes)
-    let at = entry.offset
-    for (const chunk of entry.chunks!) {
-      const base = chunkOf(at) * CHUNK_BYTES
-      const until = Math.min(end, base + CHUNK_BYTES)
-      target.set(chunk.bytes.subarray(at - base, until - base), at - entry.offset)
-      at = until
-    }
-    // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
-    // torrents).
-    target.fill(0, Math.max(at, entry.offset) - entry.offset)
-  }
-
   checkInvariants(): void {
     if (this.#byBlock !== undefined && this.#byBlock.size > this.queued)
       throw new Error('requests that are gone can be cancelled')
-    if (this.#fetched > this.queued) throw new Error('read ahead of the queue')
-    let bytes = 0
-    for (let at = this.#head; at < this.#head + this.#fetched; at += 1) {
-      if (this.#queue[at]!.chunks === undefined) throw new Error('an entry without its chunks')
-      bytes += this.#queue[at]!.block.length
-    }
-    if (bytes !== this.#fetchedBytes) throw new Error('bytes read ahead are miscounted')
     if (this.#peer.amChoking && this.queued > 0) throw new Error('requests of a choked peer')
   }
 }

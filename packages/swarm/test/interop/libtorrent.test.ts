@@ -166,7 +166,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     lt.send({ cmd: 'add', id: 't', torrent: fixture.torrentFile, save: theirs, peers: [['127.0.0.1', swarm.port]] })
     await lt.written('t')
     await expectFiles(fixture, theirs)
-    // What was encrypted for one is plain for the next: the read cache is untouched.
+    // What was encrypted for one is plain for the next.
     const plain = await fixture.target('plain')
     await (await engines.open())
       .add({ info: fixture.info, storage: createFileStorage(plain), peers: [`127.0.0.1:${swarm.port}`] })

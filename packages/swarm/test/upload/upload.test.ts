@@ -1,9 +1,7 @@
-import { VirtualClock } from '@svc/testkit/virtual-clock'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
 import { Frames } from '../../src/upload/frame.ts'
-import { CHUNK_BYTES, type Chunk, ReadCache } from '../../src/upload/read-cache.ts'
 import { TokenBucket } from '../../src/upload/token-bucket.ts'
 import { formatPieceHeader } from '../../src/wire/messages.ts'
 
@@ -165,69 +163,4 @@ test('a frame holds the blocks that were added, each behind its head, and is use
   const full = frames.take()
   for (let at = 0; at < 16; at += 1) full.add(0, at, 16_384)
   expect(full.holds(1)).toBe(false)
-})
-
-describe('the read cache', () => {
-  const source = {
-    id: 1,
-    read: async (file: number, offset: number, target: Uint8Array) => {
-      await new Promise((resolve) => setImmediate(resolve))
-      target.fill((file * 31 + offset / CHUNK_BYTES) & 255)
-      return target.length
-    }
-  }
-
-  test('pinned chunks keep their bytes while others come and go', async () => {
-    const cache = new ReadCache(4 * CHUNK_BYTES, new VirtualClock())
-    const get = async (chunk: number, insist = true): Promise<Chunk | undefined> => {
-      let wake: () => void = () => undefined
-      const ready = new Promise<void>((resolve) => {
-        wake = resolve
-      })
-      const found = cache.acquire(source, 3, chunk, { from: 0, to: CHUNK_BYTES }, insist, () => wake())
-      if (found !== undefined && !found.ready) await ready
-      return found
-    }
-    const pinned = (await get(5))!
-    for (let chunk = 10; chunk < 40; chunk += 1) {
-      const other = (await get(chunk))!
-      expect(other.bytes[0]).toBe((93 + chunk) & 255)
-      cache.release(other)
-      cache.checkInvariants()
-    }
-    expect(pinned.bytes.every((byte) => byte === 98)).toBe(true)
-    expect(cache.pinned).toBe(1)
-    const held = [pinned, (await get(1))!, (await get(2))!, (await get(3))!]
-    // All memory is pinned: nothing without insisting.
-    expect(await get(4, false)).toBeUndefined()
-    const extra = (await get(4))!
-    for (const chunk of [...held, extra]) cache.release(chunk)
-    cache.checkInvariants()
-    cache.trim()
-    expect(cache.pinned).toBe(0)
-  })
-
-  test('a failed read rejects for everybody who waits, and is not cached', async () => {
-    const cache = new ReadCache(CHUNK_BYTES * 4, new VirtualClock())
-    let fail = true
-    const flaky = {
-      id: 2,
-      read: async (_file: number, _offset: number, target: Uint8Array) => {
-        if (fail) throw new Error('gone')
-        return target.length
-      }
-    }
-    const first = await new Promise<Chunk>((resolve) => {
-      const chunk = cache.acquire(flaky, 0, 0, { from: 0, to: 10 }, false, () => resolve(chunk))!
-    })
-    expect(first.error).toBeDefined()
-    cache.release(first)
-    fail = false
-    const second = await new Promise<Chunk>((resolve) => {
-      const chunk = cache.acquire(flaky, 0, 0, { from: 0, to: 10 }, false, () => resolve(chunk))!
-    })
-    expect(second.error).toBeUndefined()
-    cache.release(second)
-    cache.checkInvariants()
-  })
 })
