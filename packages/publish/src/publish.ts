@@ -152,7 +152,9 @@ async function list(
 async function writePage(target: Target, listing: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
   for (let bytes = listing, tries = 0; tries < MAX_TRIES; tries++) {
     const page = pageBytes(parseListing(bytes, target.name))
-    await target.put(document(PAGE_KEY, page, 'text/html; charset=utf-8'), { signal })
+    const stored = await target.readDocument(PAGE_KEY, MAX_LISTING_BYTES, signal)
+    if (stored === undefined || Buffer.compare(stored.bytes, page) !== 0)
+      await target.put(document(PAGE_KEY, page, 'text/html; charset=utf-8'), { signal })
     const now = await target.readDocument(LISTING_KEY, MAX_LISTING_BYTES, signal)
     if (now === undefined || Buffer.compare(now.bytes, bytes) === 0) return
     bytes = now.bytes

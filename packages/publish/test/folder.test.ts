@@ -109,6 +109,22 @@ describe('a folder', () => {
     expect(page).not.toContain(one.manifestDigest)
   })
 
+  test('what is there already leaves the page alone; one that was changed is made again', async () => {
+    const out = temporaryFolder()
+    const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
+    const target = await folder(out)
+    await publish([publication], target)
+    const page = join(out, 'index.html')
+    const before = statSync(page, { bigint: true })
+    await publish([publication], target)
+    const after = statSync(page, { bigint: true })
+    expect([after.ino, after.mtimeNs]).toEqual([before.ino, before.mtimeNs])
+    const text = readFileSync(page, 'utf8')
+    writeFileSync(page, text.replace('<h1>Models</h1>', ''))
+    await publish([publication], target)
+    expect(readFileSync(page, 'utf8')).toBe(text)
+  })
+
   test('names of people are text on the page, whatever they look like', async () => {
     const out = temporaryFolder()
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()

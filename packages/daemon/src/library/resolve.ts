@@ -56,7 +56,8 @@ export class Resolver {
     if (ref.quant === undefined) return direct(ref, ref.digest)
     const { ns, name } = ref
     const state = await this.#repos.read(ns, name)
-    if (state === undefined) throw await this.#unknownRepo(ref)
+    const isUnknown = state === undefined || (state.index === undefined && ref.tag === undefined)
+    if (isUnknown) throw await this.#unknownRepo(ref)
     const digest = selectSnapshot({ current: state.index, tags: state.tags }, ref)
     const index = await this.#documents.index(digest)
     const result = selected(ref, digest, index)
@@ -108,7 +109,7 @@ export class Resolver {
     const known = siblings.length === 0 ? '' : `; known in ${ns}: ${siblings.slice(0, 10).join(', ')}`
     return new DaemonError(
       'E_UNKNOWN_REF',
-      `there is no ${ns}/${name} here, and models are not looked for elsewhere by their names: import it first${known}`,
+      `there is no ${ns}/${name} here, and network fetch is not implemented for names: import it first${known}`,
       { candidates: siblings }
     )
   }

@@ -57,6 +57,8 @@ describe('resolve', () => {
     const { api } = await shared()
     const { status, body } = await api.resolve('svc:///me/other:q4_0')
     expect([status, body.error.code, body.error.candidates]).toEqual([404, 'E_UNKNOWN_REF', ['me/model']])
+    // the contract's words
+    expect(body.error.message).toContain('network fetch is not implemented')
     expect((await api.resolve('svc:///other/model:q4_0')).body.error.candidates).toEqual([])
   })
 

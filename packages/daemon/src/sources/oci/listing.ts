@@ -18,11 +18,16 @@ export interface Listed {
   close(): Promise<void>
 }
 
-/** An artifact in a layout. @param wanted its tag or digest; default: the only one. @throws OciError */
+/**
+ * An artifact in a layout. Its configuration is read although nothing here needs it: one that is damaged or incomplete is refused.
+ * @param wanted its tag or digest; default: the only one. @throws OciError
+ */
 export async function listLayout(oci: Oci, path: string, wanted: string | undefined): Promise<Listed> {
   const layout = await oci.openLayout(path)
   const descriptor = oci.chooseManifest(layout.index, wanted)
-  const model = oci.modelOf(oci.parseOciManifest(await layout.document(descriptor)))
+  const manifest = oci.parseOciManifest(await layout.document(descriptor))
+  const model = oci.modelOf(manifest)
+  await layout.document(manifest.config)
   for (const { digest, sizeBytes } of model.files) await layout.place({ digest, size: sizeBytes })
   return {
     model,
@@ -36,7 +41,7 @@ export async function listLayout(oci: Oci, path: string, wanted: string | undefi
   }
 }
 
-/** An artifact in a registry, with its manifest pinned by digest. @throws OciError; on abort the signal's reason */
+/** An artifact in a registry, with its manifest pinned by digest and its configuration verified. @throws OciError; on abort the signal's reason */
 export async function listRegistry(
   oci: Oci,
   image: string,
@@ -47,7 +52,9 @@ export async function listRegistry(
   const repository = new oci.Repository(reference, options)
   try {
     const document = await manifestOf(oci, repository, reference.digest ?? reference.tag, signal)
-    const model = oci.modelOf(oci.parseOciManifest(document.bytes))
+    const manifest = oci.parseOciManifest(document.bytes)
+    const model = oci.modelOf(manifest)
+    await repository.document(manifest.config, { signal })
     await askForAccess(repository, model, signal)
     return {
       model,

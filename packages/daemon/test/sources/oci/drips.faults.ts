@@ -46,6 +46,7 @@ async function dripping(): Promise<{ readonly address: string; readonly drips: (
       return void response.end(method === 'HEAD' ? undefined : bytes)
     }
     if (kind !== 'blobs') return void response.writeHead(url === '/v2/' ? 200 : 404).end()
+    if (url!.endsWith(digestOf(EMPTY))) return void response.writeHead(200).end(EMPTY)
     const isDrip = repository.startsWith('drip')
     response.writeHead(200, { 'content-length': FILE.length + (isDrip ? repository.length : 0) })
     if (method === 'HEAD') return void response.end()

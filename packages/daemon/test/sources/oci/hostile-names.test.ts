@@ -1,6 +1,6 @@
 // Artifacts of strangers, as layouts on disk, whose files have names that no import takes.
 import { createHash } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from '@svc/client/protocol'
 import { expect, test } from 'vitest'
@@ -17,7 +17,7 @@ interface Layer {
   readonly mediaType?: string
 }
 
-function layout(layers: readonly Layer[]): string {
+function layout(layers: readonly Layer[], config = Buffer.from('{}')): string {
   const folder = temporaryFolder()
   mkdirSync(join(folder, 'blobs/sha256'), { recursive: true })
   const put = (bytes: Buffer): { readonly digest: string; readonly size: number } => {
@@ -29,7 +29,7 @@ function layout(layers: readonly Layer[]): string {
     schemaVersion: 2,
     mediaType: 'application/vnd.oci.image.manifest.v1+json',
     artifactType: 'application/vnd.cncf.model.manifest.v1+json',
-    config: { mediaType: 'application/vnd.cncf.model.config.v1+json', ...put(Buffer.from('{}')) },
+    config: { mediaType: 'application/vnd.cncf.model.config.v1+json', ...put(config) },
     layers: layers.map(({ name, bytes = FILE, mediaType = RAW }) => ({
       mediaType,
       ...put(bytes),
@@ -42,9 +42,11 @@ function layout(layers: readonly Layer[]): string {
   return folder
 }
 
-async function imported(layers: readonly Layer[], as: string): Promise<Job> {
+const imported = (layers: readonly Layer[], as: string): Promise<Job> => importedFrom(layout(layers), as)
+
+async function importedFrom(path: string, as: string): Promise<Job> {
   const { client } = await node()
-  return client.waitJob(await client.importOci({ path: layout(layers), as }), { intervalMs: 10 })
+  return client.waitJob(await client.importOci({ path, as }), { intervalMs: 10 })
 }
 
 test('a name of an ordinary file is taken', async () => {
@@ -83,3 +85,22 @@ test.each(['application/vnd.cncf.model.weight.v1.tar', 'application/vnd.cncf.mod
     })
   }
 )
+
+let seed = 9
+test.each<[string, (file: string) => void]>([
+  ['has other bytes', (file) => writeFileSync(file, '{"a":2}'.padEnd(40))],
+  ['has another size', (file) => writeFileSync(file, '{}')],
+  ['is not there', (file) => rmSync(file)]
+])('an artifact is refused whose configuration %s, and nothing of it is kept', async (_, spoil) => {
+  const own = await node()
+  const files = [{ name: 'm-q8_0.gguf', bytes: weights(7_000, seed++) }]
+  const config = Buffer.from('{"a":1}'.padEnd(40))
+  const folder = layout(files, config)
+  const file = join(folder, 'blobs/sha256', createHash('sha256').update(config).digest('hex'))
+  spoil(file)
+  const before = own.blobs()
+  expect((await importedFrom(folder, 'me/spoilt')).state).toBe('failed')
+  expect(own.blobs()).toEqual(before)
+  writeFileSync(file, config)
+  expect((await importedFrom(folder, 'me/sound')).state).toBe('done')
+})
