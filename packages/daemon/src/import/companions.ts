@@ -10,6 +10,7 @@ import {
   type Sealed,
   sealCompanions
 } from '@svc/manifest'
+import type { MARKER } from '@svc/view'
 import { partsLacking, someOf } from '../library/companions.ts'
 import { sourceKey } from '../library/holdings.ts'
 import type { BlobTree } from '../library/leaf-layers.ts'
@@ -24,6 +25,9 @@ export interface CompanionPlan {
 }
 
 const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
+
+/** Views need that name at their root for themselves. */
+const NAME_OF_VIEWS: typeof MARKER = '.svc-view.json'
 
 const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
 
@@ -57,7 +61,7 @@ export function planCompanions(
     else if (origin.kind === 'local' && isHidden(name)) omit('hidden')
     else if (size > COMPANION_BOUNDS.fileBytes) omit('large')
     else if (chosen.size === COMPANION_BOUNDS.files || bytes + size > COMPANION_BOUNDS.totalBytes) omit('many')
-    else if (defectOfName(path) !== undefined) omit('name')
+    else if (defectOfName(path) !== undefined || path.split('/', 1)[0] === NAME_OF_VIEWS) omit('name')
     else {
       chosen.set(name, file)
       bytes += size
@@ -130,6 +134,7 @@ export const leftOut = ({ document }: Sealed<Companions>): readonly OmittedFile[
 const TOLD = {
   large: 'more than 1 MiB, and in no artifact',
   many: 'one of too many small files',
+  name: 'of a name that no folder may have',
   unreadable: 'unreadable'
 } as const
 

@@ -1,0 +1,4 @@
+// One repository of each kind; forty in folders.slow.ts.
+import { testFolders } from './folders.ts'
+
+testFolders(12)

@@ -1,0 +1,173 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { type Client, createClient, type Job, type OmittedFile } from '@svc/client'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import { type MadeRepository, madeRepositories } from '@svc/testkit/made-repositories'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+interface Imported extends MadeRepository {
+  /** One a quant. */
+  readonly refs: readonly string[]
+  readonly commit: string
+  readonly omitted: readonly OmittedFile[]
+}
+type Folder = ReadonlyMap<string, Buffer>
+
+function folderAt(path: string): Folder {
+  const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name !== '.svc-view.json')
+  const files = names.filter((name) => statSync(join(path, name)).isFile())
+  return new Map(files.map((name) => [name, readFileSync(join(path, name))]))
+}
+
+async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
+  const ran = await daemon.svc(...args)
+  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
+  return ran.stdout.trimEnd()
+}
+const view = async (daemon: TestDaemon, ref: string): Promise<Folder> =>
+  folderAt(await ok(daemon, 'path', ref, '--dir'))
+
+/** What the folders of all quants have together is what upstream has, but for what was said to be left out. */
+function expectWhole({ id, files, omitted }: Imported, found: Folder): void {
+  const leftOut = new Set(omitted.filter(({ reason }) => reason !== 'artifact').map(({ path }) => path))
+  const upstream = files.filter(({ path }) => !leftOut.has(path))
+  expect([id, [...found.keys()].sort()]).toEqual([id, upstream.map(({ path }) => path).sort()])
+  const differing = upstream.filter(({ path, content }) => !found.get(path)!.equals(content)).map(({ path }) => path)
+  expect([id, differing]).toEqual([id, []])
+}
+
+/** Nothing in it is of another folder, and nothing of its own is missing without a word. */
+function expectPart({ id, files, omitted }: Imported, found: Folder): void {
+  const upstream = new Map(files.map(({ path, content }) => [path, Buffer.from(content)]))
+  const strange = [...found].filter(([path, bytes]) => upstream.get(path)?.equals(bytes) !== true)
+  expect([id, strange.map(([path]) => path)]).toEqual([id, []])
+  const said = new Set(omitted.map(({ path }) => path))
+  const unsaid = [...upstream.keys()].filter((path) => !found.has(path) && !said.has(path))
+  expect([id, unsaid]).toEqual([id, []])
+}
+
+async function withClient<T>(daemon: TestDaemon, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = createClient({ socketPath: daemon.socketPath })
+  try {
+    return await work(client)
+  } finally {
+    client.close()
+  }
+}
+
+/** What a daemon has of a repository that it imported under the repository's own name. */
+const importedAt = (daemon: TestDaemon, repo: MadeRepository, commit: string): Promise<Imported> =>
+  withClient(daemon, async (client) => {
+    const name = repo.id.toLowerCase()
+    const { members } = (await client.models()).namespaces.find((each) => `${each.ns}/${each.name}` === name)!
+    const refs = members.map(({ quant }) => `${name}:${quant}`)
+    const { companions } = await client.open(refs[0]!)
+    return { ...repo, refs, commit, omitted: companions?.omitted ?? [] }
+  })
+
+/** Imports everything under the names it has, by the API: `svc` chooses among aux files, and normalizes names. */
+const importAll = (
+  daemon: TestDaemon,
+  { id }: MadeRepository,
+  start = (client: Client): Promise<Job> => client.importHf({ repo: id })
+): Promise<void> =>
+  withClient(daemon, async (client) => {
+    const job = await client.waitJob(await start(client))
+    expect([id, job.state, job.error]).toEqual([id, 'done', undefined])
+  })
+
+/**
+ * Made repositories of the kinds that loaders know: the folder that leaves is the one that came in, byte for byte, on every road; what
+ * is missing is what was said to be missing.
+ */
+export function testFolders(count: number): void {
+  const undo = laterUndo()
+  afterAll(undo.all)
+  let from: TestDaemon
+  let mirror: string
+  const imported: Imported[] = []
+
+  beforeAll(async () => {
+    const hub = await startFakeHub()
+    undo.later(() => hub.close())
+    const network = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+    from = await testDaemon({ fileConfig: { ...network, mirror: { hub_addr: '127.0.0.1:0' } } }, undo.later)
+    mirror = `http://${JSON.parse(readFileSync(join(from.folder, 'runtime.json'), 'utf8')).hubMirrorAddress}`
+    for (const repo of madeRepositories(count)) {
+      const commit = hub.commit(repo)
+      await importAll(from, repo)
+      imported.push(await importedAt(from, repo, commit))
+    }
+  })
+
+  /** The folders that all quants of a repository have on a road, each looked at alone and then together. */
+  async function expectRoad(road: (ref: string, repo: Imported) => Promise<Folder>, repos = imported): Promise<void> {
+    expect(repos).toHaveLength(count)
+    for (const repo of repos) {
+      const folders: Folder[] = []
+      for (const ref of repo.refs) folders.push(await road(ref, repo))
+      for (const folder of folders) expectPart(repo, folder)
+      expectWhole(repo, new Map(folders.flatMap((folder) => [...folder])))
+    }
+  }
+
+  it('the folder that svc path prints', () => expectRoad((ref) => view(from, ref)))
+
+  it('a hub cache', () =>
+    expectRoad(async (ref) =>
+      folderAt(await ok(from, 'view', ref, join(from.folder, ref.replace('/', '-')), '--layout', 'hf'))
+    ))
+
+  it('what the hub mirror lists and gives', async () => {
+    for (const repo of imported) {
+      const tree = await fetch(`${mirror}/api/models/${repo.id}/tree/${repo.commit}?recursive=true`)
+      const paths = ((await tree.json()) as { type: string; path: string }[])
+        .filter(({ type }) => type === 'file')
+        .map(({ path }) => path)
+      const found = new Map<string, Buffer>()
+      for (const path of paths) {
+        const at = path.split('/').map(encodeURIComponent).join('/')
+        const answer = await fetch(`${mirror}/${repo.id}/resolve/${repo.commit}/${at}`)
+        expect([repo.id, path, answer.status]).toEqual([repo.id, path, 200])
+        found.set(path, Buffer.from(await answer.arrayBuffer()))
+      }
+      expectPart(repo, found)
+      expectWhole(repo, found)
+    }
+  })
+
+  it('the folder of a daemon that imports from the mirror', async () => {
+    const to = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: mirror } } })
+    await expectRoad(async (ref, repo) => {
+      if (ref === repo.refs[0]) await importAll(to, repo)
+      return view(to, ref)
+    })
+  })
+
+  it('an OCI layout, imported by another daemon', async () => {
+    const to = await testDaemon()
+    let count = 0
+    await expectRoad(async (ref) => {
+      const layout = join(from.folder, `layout-${count++}`)
+      await ok(from, 'export', 'oci', ref, layout)
+      await ok(to, 'import', 'oci', layout)
+      return view(to, ref)
+    })
+  })
+
+  it('a folder on disk, imported; what is hidden there stays', async () => {
+    const to = await testDaemon()
+    const local: Imported[] = []
+    for (const repo of madeRepositories(count)) {
+      const folder = join(to.folder, 'sources', repo.id)
+      for (const { path, content } of repo.files) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true })
+        writeFileSync(join(folder, path), content)
+      }
+      await importAll(to, repo, (client) => client.importLocal({ paths: [folder], as: repo.id.toLowerCase() }))
+      local.push(await importedAt(to, repo, ''))
+    }
+    await expectRoad((ref) => view(to, ref), local)
+  })
+}
