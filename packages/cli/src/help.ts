@@ -136,6 +136,10 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc pull acme/model:q8_0 --wait 10m', 'give peers more time']
     ]
   },
+  companions: {
+    text: 'Fetches generation_config.json, modules.json, README and the like at the commit of the model, and no weights. An import fetches them by itself.',
+    examples: [['svc companions acme/model:bf16', '']]
+  },
   jobs: {
     text: 'An id can be abbreviated as long as it is unique.',
     examples: [
@@ -214,7 +218,7 @@ function belowOptions(command: Command, words: string): string {
 
 /** The commands on the first page, grouped by purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Get models:': ['import', 'catalog', 'adopt', 'pull'],
+  'Get models:': ['import', 'catalog', 'adopt', 'pull', 'companions'],
   'Use them:': ['path', 'view', 'exec'],
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],

@@ -214,6 +214,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (ref: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref, options))
     )
+  add(program, 'companions <ref>', 'fetch what lies beside a model at the hub, where its import did not').action(
+    async (ref: string, _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/jobs.ts')).companions(session, ref))
+  )
   add(program, 'verify [target]', 'read a model, or the whole store, and verify every byte').action(
     async (target: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, target))

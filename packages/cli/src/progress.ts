@@ -38,6 +38,7 @@ const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup', string>> = {
   'import-bt': 'importing',
   'import-catalog': 'importing',
   'import-oci': 'importing',
+  companions: 'completing',
   verify: 'verifying',
   gc: 'looking through',
   publish: 'publishing'

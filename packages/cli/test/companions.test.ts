@@ -1,7 +1,8 @@
 // What lies beside a model travels with it, and every file of the folder has its own name on the command line.
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { makeSafetensors } from '@svc/testkit/models'
+import { startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
@@ -81,4 +82,32 @@ it('an OCI layout carries them: the folder on another daemon is the one that cam
   expect(there.manifestDigest).toBe(here.manifestDigest)
   expect(there.companions.digest).toBe(here.companions.digest)
   expect(folderOf((await ok(to, 'path', REF, '--dir')).trim())).toEqual(folderOf(source))
+})
+
+it('svc companions fetches them alone for a model of an earlier import, which says that they are absent', async () => {
+  const hub = await startFakeHub()
+  undo.later(() => hub.close())
+  const ids = { q4_0: makeGguf({ seed: 1 }), q8_0: makeGguf({ seed: 2 }) }
+  const weights = Object.entries(ids).map(([quant, content]) => ({ path: `m-${quant}.gguf`, content }))
+  hub.commit({ id: 'Acme/Old', files: [...weights, { path: 'params', content: Buffer.from('{}') }] })
+  const config = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+  const daemon = await testDaemon({ fileConfig: config }, undo.later)
+  await ok(daemon, 'import', 'hf', 'Acme/Old', '--all')
+  // as the first version wrote it
+  for (const name of readdirSync(join(daemon.root, 'state/artifacts'))) {
+    const path = join(daemon.root, 'state/artifacts', name)
+    const { companions, version, readers, checksum, source, ...rest } = JSON.parse(readFileSync(path, 'utf8'))
+    expect(Object.keys(companions)).toEqual(['acme/old'])
+    const { kind, repo, revision } = source
+    writeFileSync(path, JSON.stringify({ ...rest, source: { kind, repo, revision } }))
+  }
+  const typed = 'svc companions acme/old:q8_0'
+  expect(await ok(daemon, 'show', 'acme/old:q8_0')).toContain(typed)
+  expect((await daemon.svc('path', 'acme/old:q8_0')).stderr).toContain(typed)
+  expect(await ok(daemon, 'companions', 'acme/old')).toBe('acme/old:q4_0\nacme/old:q8_0\n')
+  expect(await ok(daemon, 'cat', 'acme/old:q8_0#params')).toBe('{}')
+  expect((await daemon.svc('path', 'acme/old:q8_0')).stderr).not.toContain('svc companions')
+  const local = await daemon.svc('import', 'local', source, '--as', 'own/embed')
+  expect(local.code).toBe(0)
+  expect(await daemon.svc('companions', 'own/embed')).toMatchObject({ code: 6, stdout: '' })
 })

@@ -2,6 +2,7 @@ import { type BlobInfo, type BlobRead, type BlobSlice, openBlobRead, rangeHeader
 import { ClientError } from './errors.ts'
 import type {
   AdoptBody,
+  CompanionsBody,
   EnsureBody,
   GcBody,
   ImportBtBody,
@@ -77,6 +78,8 @@ export interface Client {
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
   importOci(body: ImportOciBody, options?: CallOptions): Promise<Job>
+  /** Fetches what lies beside an artifact at the hub, and nothing else (spec add.49). */
+  companions(body: CompanionsBody, options?: CallOptions): Promise<Job>
   /** With `names`, quants are those that an import with normalized names would make. */
   searchCatalog(terms: string, options?: CallOptions & { readonly names?: 'normalized' }): Promise<CatalogSearch>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
@@ -174,6 +177,7 @@ export function createClient(options: ClientOptions = {}): Client {
     importBt: (body, call) => post('importBt', body, call, true),
     importCatalog: (body, call) => post('importCatalog', body, call, true),
     importOci: (body, call) => post('importOci', body, call, true),
+    companions: ({ ref }, call) => post('companions', { ref: canonical(ref) }, call),
     searchCatalog: (terms, call) =>
       get('catalogSearch', call, query('q', terms) + (call?.names === undefined ? '' : `&names=${call.names}`)),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),

@@ -3,6 +3,7 @@ export { type CallOptions, type Client, type ClientOptions, createClient, type M
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
 export type {
   AdoptBody,
+  CompanionsBody,
   EnsureBody,
   GcBody,
   ImportBtBody,

@@ -5,7 +5,7 @@ import { follow, PatienceOver } from '../follow.ts'
 import { count, formatBytes, formatSince, formatTable, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
-import { asDigest, canonicalRef, shortRef } from '../reference.ts'
+import { asDigest, canonicalRef, refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { importByName, printImport } from './imports.ts'
 import { printHurt, secondsOf } from './remove.ts'
@@ -156,6 +156,17 @@ export async function pull(session: Session, text: string, options: { readonly w
   if (session.json) return
   session.print(shortRef(ref))
   session.note(complete ? 'already complete' : 'complete')
+}
+
+/** `svc companions REF`: what lies beside a model at the hub; `ns/name` stands for all its quants. */
+export async function companions(session: Session, text: string): Promise<void> {
+  for (const ref of await refsOf(session, text)) {
+    const warned = new Set<string>()
+    const { result } = await follow(session, await session.client.companions({ ref }), { warned })
+    if (session.json) continue
+    for (const warning of result?.warnings ?? []) if (!warned.has(warning)) session.note(`warning: ${warning}`)
+    session.print(shortRef(ref))
+  }
 }
 
 /** Whether a name or an address of the hub's stands for nothing here. */

@@ -44,6 +44,8 @@ export async function show(session: Session, typed: string): Promise<void> {
     ])
     for (const line of formatTable(rows)) session.print(line)
     if (result.companions !== undefined) printCompanions(session, result.companions)
+    else if (annotations['svc.hf.repo'] !== undefined)
+      session.print(`  beside it nothing that is here; fetch it with: svc companions ${shortRef(result.ref)}`)
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
   const missing = result.missing ?? []

@@ -31,6 +31,11 @@ export const EnsureBodySchema = Type.Object({ ref: RefSchema }, { title: 'Ensure
 /** A value of {@link EnsureBodySchema}. */
 export type EnsureBody = Type.Static<typeof EnsureBodySchema>
 
+/** Body of `POST /v1/companions` (spec add.49). */
+export const CompanionsBodySchema = Type.Object({ ref: RefSchema }, { title: 'CompanionsBody' })
+/** A value of {@link CompanionsBodySchema}. */
+export type CompanionsBody = Type.Static<typeof CompanionsBodySchema>
+
 /** Body of `POST /v1/import/local` (spec route.14). */
 export const ImportLocalBodySchema = Type.Object(
   {

@@ -19,6 +19,7 @@ export const JobKindSchema = Type.Union(
     Type.Literal('import-bt'),
     Type.Literal('import-catalog'),
     Type.Literal('import-oci'),
+    Type.Literal('companions'),
     Type.Literal('verify'),
     Type.Literal('gc')
   ],

@@ -20,6 +20,7 @@ export const PATHS = {
   importBt: { method: 'POST', path: '/v1/import/bt' },
   importCatalog: { method: 'POST', path: '/v1/import/catalog' },
   importOci: { method: 'POST', path: '/v1/import/oci' },
+  companions: { method: 'POST', path: '/v1/companions' },
   catalogSearch: { method: 'GET', path: '/v1/catalog/search' },
   verify: { method: 'POST', path: '/v1/verify' },
   models: { method: 'GET', path: '/v1/models' },

@@ -2,6 +2,7 @@ import type { TObject, TSchema } from 'typebox'
 import * as Type from 'typebox'
 import {
   AdoptBodySchema,
+  CompanionsBodySchema,
   EnsureBodySchema,
   GcBodySchema,
   ImportBtBodySchema,
@@ -223,6 +224,16 @@ export const ROUTES = {
     response: JobSchema,
     errors: { E_BAD_REQUEST: 400, E_RATE_LIMITED: 503 },
     jobErrors: [...FETCH_JOB, 'E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_RATE_LIMITED', 'E_BAD_REQUEST', 'E_NO_MEMBER']
+  },
+  companions: {
+    ...PATHS.companions,
+    summary: 'Fetch what lies beside an artifact at the hub, and nothing else',
+    additive: true,
+    body: CompanionsBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404, E_SOURCE_UNAVAILABLE: 502 },
+    jobErrors: ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_RATE_LIMITED', ...FETCH_JOB]
   },
   catalogSearch: {
     ...PATHS.catalogSearch,

@@ -4,6 +4,7 @@ import { blobRoutes, unpinRoute } from './routes/blobs.ts'
 import {
   adoptRoute,
   catalogSearchRoute,
+  companionsRoute,
   importBtRoute,
   importCatalogRoute,
   importHfPlanRoute,
@@ -29,6 +30,7 @@ import { viewRoutes } from './routes/views.ts'
 /** The dependencies of all routes together. Each route's file declares its own. */
 export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof catalogSearchRoute>[0] &
+  Parameters<typeof companionsRoute>[0] &
   Parameters<typeof ensureRoute>[0] &
   Parameters<typeof importBtRoute>[0] &
   Parameters<typeof importCatalogRoute>[0] &
@@ -70,6 +72,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   importBt: importBtRoute(deps),
   importCatalog: importCatalogRoute(deps),
   importOci: importOciRoute(deps),
+  companions: companionsRoute(deps),
   catalogSearch: catalogSearchRoute(deps),
   verify: verifyRoute(deps),
   models: modelsRoute(deps),

@@ -16,9 +16,9 @@ import type { Offload } from '../offload/pool.ts'
 import { planWished } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
-import { companionsOf, companionWarnings, leftOut } from './companions.ts'
+import { companionsAlone, companionsOf, companionWarnings, leftOut } from './companions.ts'
 import { type Ingested, ingestFiles } from './ingest.ts'
-import type { PlannedImport } from './plan.ts'
+import { type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
 import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
@@ -49,6 +49,17 @@ export interface ImportRequest {
   readonly wishes?: ImportWishes | undefined
   /** As in {@link JobStart}. */
   readonly lane?: JobStart['lane']
+}
+
+/** An artifact that is here, and where files lie beside it. */
+export interface CompanionsRequest {
+  /** `ref` of the job (spec job.5). */
+  readonly ref: string
+  /** The name that the artifact was asked for by. */
+  readonly repo: RepoId
+  readonly manifestDigest: Sha256Digest
+  /** Lists the source, which is always closed then. @throws DaemonError when it is not that of the artifact */
+  readonly source: (signal: AbortSignal) => Promise<ImportSource>
 }
 
 /** Planning a listing is bounded by the limits of its source; there is no job yet that could be cancelled. */
@@ -111,6 +122,55 @@ export class Importer {
       )
     } finally {
       await source.close()
+    }
+  }
+
+  /**
+   * Brings in what lies beside an artifact, and nothing else (spec add.49).
+   * @throws DaemonError `E_SHUTTING_DOWN`, `E_RATE_LIMITED`
+   */
+  startCompanions({ ref, repo, manifestDigest, source: list }: CompanionsRequest): Job {
+    const start = { kind: 'companions', ref, manifest: manifestDigest } as const
+    return this.#deps.jobs.start(start, async (context) => {
+      const source = await list(context.signal)
+      try {
+        return await this.#bringCompanions(source, { name: formatRepoId(repo), manifestDigest }, context)
+      } finally {
+        await source.close()
+      }
+    })
+  }
+
+  async #bringCompanions(
+    listed: ImportSource,
+    { name, manifestDigest }: { readonly name: string; readonly manifestDigest: Sha256Digest },
+    { signal, update }: JobContext
+  ): Promise<JobOutcome> {
+    const { store, leafLayers, offload, holdings, artifacts, documents } = this.#deps
+    const plan = await planListing(listed, offload)
+    const alone = companionsAlone(plan)
+    update({ filesTotal: alone.companions.files.size, bytesTotal: alone.bytesTotal })
+    const proof = new Proof(holdings, listed.origin)
+    const progress = new ImportProgress(update)
+    const ingested = await ingestFiles(alone, { store, leafLayers, signal, progress, proof })
+    const companions = companionsOf(plan.companions, listed, ingested.companions)!
+    await writeDocument(store, companions, signal)
+    signal.throwIfAborted()
+    await artifacts.addCompanions(manifestDigest, name, {
+      digest: companions.digest,
+      facts: await listed.provenance()
+    })
+    this.#tell(manifestDigest)
+    const names = new Set((await documents.manifest(manifestDigest))?.files.map((file) => file.name))
+    const warnings = [...listed.warnings, ...(await companionWarnings(companions, names, store))]
+    return {
+      result: {
+        manifests: [manifestDigest],
+        ...(warnings.length > 0 && { warnings }),
+        skipped: plan.recognition.skipped.length,
+        companions: companions.digest,
+        omitted: leftOut(companions).length
+      }
     }
   }
 

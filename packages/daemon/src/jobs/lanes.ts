@@ -9,6 +9,7 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   'import-bt': 4,
   'import-catalog': 2,
   'import-oci': 2,
+  companions: 2,
   verify: 1,
   gc: 1
 }

@@ -80,18 +80,40 @@ export class Artifacts {
    * @returns the new state; an unknown artifact is created. @throws CorruptStateError
    */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
+    const decision = decided(value ? 'private' : 'shared')
+    return this.#amend(manifestDigest, (before) => ({ ...before, provenance: { ...before.provenance, decision } }))
+  }
+
+  /**
+   * Records what lies beside the artifact under a name `ns/name`. What its source said of who may have that withholds the
+   * artifact, or changes nothing. @throws CorruptStateError
+   */
+  addCompanions(
+    manifestDigest: Sha256Digest,
+    name: string,
+    { digest, facts }: { readonly digest: Sha256Digest; readonly facts: Provenance }
+  ): Promise<ArtifactState> {
+    return this.#amend(manifestDigest, (before) => ({
+      ...before,
+      provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),
+      companions: { ...before.companions, [name]: digest }
+    }))
+  }
+
+  /** Changes what is recorded of an artifact; one without a record gets one of which nobody knows who may have it. */
+  #amend(manifestDigest: Sha256Digest, change: (before: ArtifactState) => ArtifactState): Promise<ArtifactState> {
     return this.#inTurn(async () => {
       const standing = await this.standing(manifestDigest)
       const known = standing === 'damaged' ? undefined : standing
-      const before = known ?? {
-        manifestDigest,
-        source: { kind: 'local' },
-        provenance: standing === 'damaged' ? OF_DAMAGED : { access: 'unknown' },
-        pinned: false,
-        hints: { trackers: [], webseeds: [], peers: [] }
-      }
-      const decision = decided(value ? 'private' : 'shared')
-      const next: ArtifactState = { ...before, provenance: { ...before.provenance, decision } }
+      const next = change(
+        known ?? {
+          manifestDigest,
+          source: { kind: 'local' },
+          provenance: standing === 'damaged' ? OF_DAMAGED : { access: 'unknown' },
+          pinned: false,
+          hints: { trackers: [], webseeds: [], peers: [] }
+        }
+      )
       await this.#write(next, known)
       return next
     })

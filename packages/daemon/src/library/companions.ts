@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { Companions, Manifest } from '@svc/manifest'
-import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest } from '@svc/ref'
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
@@ -39,7 +39,7 @@ export interface KeptCompanions {
  * @returns `absent` where it has none
  */
 export async function keptCompanions(
-  repo: RepoId,
+  asked: RepoId & { readonly ref: string },
   {
     digest: manifestDigest,
     files,
@@ -48,10 +48,11 @@ export async function keptCompanions(
   { store, artifacts, documents }: CompanionDeps
 ): Promise<KeptCompanions | { readonly digest?: undefined; readonly warnings: readonly string[] }> {
   const standing = await artifacts.standing(manifestDigest)
-  const digest = companionsUnder(standing === 'damaged' ? undefined : standing, formatRepoId(repo))
+  const digest = companionsUnder(standing === 'damaged' ? undefined : standing, formatRepoId(asked))
   const document = digest && (await documents.companions(digest))
-  if (digest === undefined || document === undefined)
-    return { warnings: annotations['svc.hf.repo'] === undefined ? [] : [WITHOUT] }
+  const isOfHub = annotations['svc.hf.repo'] !== undefined
+  const remedy = isOfHub ? `fetch them with: svc companions ${formatShortRef(parseRef(asked.ref))}` : 'import it again'
+  if (digest === undefined || document === undefined) return { warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
   const here: Companions['files'][number][] = []
   const lost: string[] = []
   for (const file of document.files) {
@@ -60,16 +61,13 @@ export async function keptCompanions(
   }
   const names = new Set(files.map(({ name }) => name))
   const warnings = [
-    ...(lost.length > 0
-      ? [`${someOf(lost)} came with the model and cannot be found here any more; import it again`]
-      : []),
+    ...(lost.length > 0 ? [`${someOf(lost)} came with the model and cannot be found here any more; ${remedy}`] : []),
     ...(await partsLacking({ ...document, files: here }, names, store))
   ]
   return { digest, files: here, omitted: document.omitted, warnings }
 }
 
-const WITHOUT =
-  'the files that lie beside the weights at the source (generation_config.json and the like) are not here; import the model again, which fetches them alone'
+const WITHOUT = 'the files that lie beside the weights at the source (generation_config.json and the like) are not here'
 
 /** The first few of a list, for a message. */
 export const someOf = (names: readonly string[]): string =>

@@ -10,6 +10,12 @@ import {
   type Job,
   ROUTES
 } from '@svc/client/protocol'
+import type { Manifest } from '@svc/manifest'
+import type { RepoId, Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import type { Documents } from '../../library/documents.ts'
+import { digestsOf } from '../../library/open.ts'
+import type { Resolver } from '../../library/resolve.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
@@ -74,3 +80,30 @@ export const catalogSearchRoute = ({ catalog }: { readonly catalog: CatalogListi
   defineRoute(ROUTES.catalogSearch, ({ query }) =>
     (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
   )
+
+/** What lies beside artifacts that came from the hub. */
+export interface HubCompanions {
+  companions(wanted: {
+    readonly ref: string
+    readonly repo: RepoId
+    readonly manifestDigest: Sha256Digest
+    readonly manifest: Manifest
+  }): Job
+}
+
+export interface CompanionsDeps {
+  readonly resolver: Resolver
+  readonly documents: Documents
+  readonly hub: HubCompanions | undefined
+}
+
+export const companionsRoute = ({ resolver, documents, hub }: CompanionsDeps) =>
+  defineRoute(ROUTES.companions, async ({ body }) => {
+    const resolved = await resolver.resolve(body.ref)
+    const [manifestDigest] = digestsOf(resolved)
+    const manifest = await documents.manifest(manifestDigest)
+    if (manifest === undefined)
+      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+    const { ref, ns, name } = resolved
+    return (hub ?? noHub()).companions({ ref, repo: { ns, name }, manifestDigest, manifest })
+  })

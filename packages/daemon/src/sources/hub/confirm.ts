@@ -119,14 +119,20 @@ async function askAbout(
     const { digest, size } = weights.get(name)!
     if (listed === undefined || listed.sizeBytes !== size) return false
     if (listed.sha256 !== undefined) return listed.sha256 === digest
-    return size <= MAX_GIT_BYTES && listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
+    return listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
   }
   return confirmation.ask(repo, revision, isListed, [...weights.keys()], signal)
 }
 
-const weightsOf = ({ files }: Manifest) => files.filter(({ kind }) => kind.startsWith('weights.'))
+export const weightsOf = ({ files }: Pick<Manifest, 'files'>) => files.filter(({ kind }) => kind.startsWith('weights.'))
 
-async function gitSha1Of(store: DiskBlobStore, digest: Sha256Digest, sizeBytes: number): Promise<string | undefined> {
+/** Git's name of a blob; undefined for one that is not here, or larger than what git keeps. */
+export async function gitSha1Of(
+  store: DiskBlobStore,
+  digest: Sha256Digest,
+  sizeBytes: number
+): Promise<string | undefined> {
+  if (sizeBytes > MAX_GIT_BYTES) return undefined
   const reader = await store.open(digest).catch(() => undefined)
   if (reader === undefined) return undefined
   try {

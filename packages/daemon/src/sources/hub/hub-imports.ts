@@ -1,11 +1,13 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
+import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { StartError } from '../../errors.ts'
-import type { Importer } from '../../import/importer.ts'
+import type { CompanionsRequest, Importer } from '../../import/importer.ts'
+import type { ImportSource } from '../../import/source.ts'
 import { wishesOf } from '../../import/wishes.ts'
 import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
@@ -18,6 +20,7 @@ import { type HubSourceOptions, hubSource } from './source.ts'
 import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 import { createUpstream, type HubUpstream } from './upstream.ts'
+import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 import { cheapestWitness } from './witness.ts'
 
 /**
@@ -40,6 +43,8 @@ export interface HubDeps {
 export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
   plan(body: ImportHfBody): Promise<ImportPlan>
+  /** What lies beside an artifact that came from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
+  companions(wanted: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job
   /** What a mirror may have of the hub. */
   readonly upstream?: HubUpstream
   /** What everybody may have. */
@@ -75,10 +80,14 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   let confirming: Promise<void> | undefined
 
   const branches = new BranchAnswers()
-  const list = async ({ hub }: SignedHub, { repo, revision }: ImportHfBody): Promise<HubListing> => {
+  const list = async (
+    { hub }: SignedHub,
+    { repo, revision }: ImportHfBody,
+    signal?: AbortSignal
+  ): Promise<HubListing> => {
     try {
       const onWaiting = (waiting: Waiting): void => tell(waiting, repo)
-      const patience = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting }
+      const patience = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting, ...(signal && { signal }) }
       const at = new Date().toISOString()
       const listing = await hub.listing(repo, revision, patience)
       if (revision === undefined || revision === 'main') branches.keep(listing, at)
@@ -136,6 +145,16 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       } catch (error) {
         throw hubFailure(error)
       }
+    },
+    companions({ manifest, ...request }) {
+      const origin = hubOriginOf(manifest, request.ref)
+      const source = async (signal: AbortSignal): Promise<ImportSource> => {
+        const signed = await owners.now()
+        const listing = await list(signed, origin, signal)
+        await requireWeightsOf(manifest, listing, origin, context.store)
+        return sourceOf(signed, origin.repo, listing)
+      }
+      return importer.startCompanions({ ...request, source })
     },
     upstream: createUpstream({
       ...context,

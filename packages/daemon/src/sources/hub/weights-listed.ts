@@ -1,0 +1,40 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { type HubListing, isRepoId, isRevision } from '@svc/hub'
+import type { Manifest } from '@svc/manifest'
+import { DaemonError } from '../../errors.ts'
+import { gitSha1Of, weightsOf } from './confirm.ts'
+
+/** A repository of the hub at a commit, as a manifest names it. */
+export interface HubOrigin {
+  readonly repo: string
+  readonly revision: string
+}
+
+/** Where a manifest says that it comes from. @throws DaemonError `E_SOURCE_UNAVAILABLE` where it names no repository and commit */
+export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref: string): HubOrigin {
+  const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
+  if (repo !== undefined && isRepoId(repo) && revision !== undefined && isRevision(revision)) return { repo, revision }
+  throw new DaemonError(
+    'E_SOURCE_UNAVAILABLE',
+    `${ref} does not come from the hub: import it again from where it came, and what lies beside it comes along`
+  )
+}
+
+/**
+ * Anybody can write the name of a repository into a manifest: what lies beside its files belongs to those that list the weights.
+ * @throws DaemonError `E_NOT_IMPORTABLE` where the hub lists others at that commit
+ */
+export async function requireWeightsOf(
+  manifest: Pick<Manifest, 'files'>,
+  { commit, files }: Pick<HubListing, 'commit' | 'files'>,
+  { repo, revision }: HubOrigin,
+  store: DiskBlobStore
+): Promise<void> {
+  const listed = new Set(files.map(({ sha256, gitBlobSha1 }) => sha256 ?? gitBlobSha1))
+  const weights = weightsOf(manifest)
+  let isListed = commit === revision && weights.length > 0
+  for (const { digest, size } of weights)
+    isListed &&= listed.has(digest) || listed.has((await gitSha1Of(store, digest, size)) ?? '')
+  if (isListed) return
+  throw new DaemonError('E_NOT_IMPORTABLE', `${repo} at ${revision} lists other weights than those that are here`)
+}
