@@ -15,7 +15,6 @@ import { partsLacking, someOf } from '../library/companions.ts'
 import { sourceKey } from '../library/holdings.ts'
 import type { BlobTree } from '../library/leaf-layers.ts'
 import type { ArtifactSource } from '../library/origin.ts'
-import type { PlannedImport } from './plan.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** What is kept beside an import's artifacts, and what is not (spec doc.21, rec.24). */
@@ -73,16 +72,6 @@ export function planCompanions(
 
 /** The name at the source of a file that recognition perhaps sees under another (spec add.2). */
 const upstreamName = (name: string, { names }: ArtifactSource): string => names?.[name] ?? name
-
-/** The part of a planned import that brings nothing but companions. */
-export function companionsAlone(plan: PlannedImport): PlannedImport {
-  const { files } = plan.companions
-  const { recognition } = plan
-  let bytesTotal = 0
-  for (const { sizeBytes } of files.values()) bytesTotal += sizeBytes
-  const uses = new Map([...recognition.uses].filter(([name]) => files.has(name)))
-  return { ...plan, recognition: { ...recognition, uses, entries: [], licences: [], config: undefined }, bytesTotal }
-}
 
 /**
  * The document of what was brought in; undefined where the source has nothing but what the manifests have, unless it is the

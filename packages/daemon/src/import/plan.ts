@@ -60,3 +60,13 @@ function planned(source: ImportSource, recognition: Recognition): PlannedImport 
   }
   return { source, recognition, files, companions, bytesTotal }
 }
+
+/** The part of a planned import that brings nothing but companions. */
+export function companionsAlone(plan: PlannedImport): PlannedImport {
+  const { files } = plan.companions
+  const { recognition } = plan
+  let bytesTotal = 0
+  for (const { sizeBytes } of files.values()) bytesTotal += sizeBytes
+  const uses = new Map([...recognition.uses].filter(([name]) => files.has(name)))
+  return { ...plan, recognition: { ...recognition, uses, entries: [], licences: [], config: undefined }, bytesTotal }
+}

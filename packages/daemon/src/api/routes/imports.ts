@@ -82,7 +82,7 @@ export const catalogSearchRoute = ({ catalog }: { readonly catalog: CatalogListi
   )
 
 /** What lies beside artifacts that came from the hub. */
-export interface HubCompanions {
+interface HubCompanions {
   companions(wanted: {
     readonly ref: string
     readonly repo: RepoId
