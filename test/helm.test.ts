@@ -11,9 +11,9 @@ import { NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import { ConfigMap, Pod, Service, ServiceAccount } from 'kubernetes-models/v1'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { USAGE } from '../packages/daemon/src/app/flags.ts'
 import { mergeConfig } from '../packages/daemon/src/config/config.ts'
 import { parseConfigText } from '../packages/daemon/src/config/file.ts'
+import { USAGE } from '../packages/daemon/src/flags.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('..', import.meta.url))

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { buildProgram } from '../packages/cli/src/program.ts'
-import { HELP } from '../packages/daemon/src/app/flags.ts'
+import { HELP } from '../packages/daemon/src/flags.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const run = promisify(execFile)

@@ -3,8 +3,8 @@ import { Writable } from 'node:stream'
 import { EXIT_HELP as SVC_EXITS } from '../../packages/cli/src/exit-codes.ts'
 import { moreOf } from '../../packages/cli/src/help.ts'
 import { buildProgram } from '../../packages/cli/src/program.ts'
-import { FLAG_HELP, EXIT_HELP as SVCD_EXITS, USAGE } from '../../packages/daemon/src/app/flags.ts'
 import { CONFIG_KEYS } from '../../packages/daemon/src/config/keys.ts'
+import { FLAG_HELP, EXIT_HELP as SVCD_EXITS, USAGE } from '../../packages/daemon/src/flags.ts'
 
 type Command = ReturnType<typeof buildProgram>
 

@@ -1,8 +1,8 @@
 import { loadConfig } from '../config/config.ts'
+import type { Flags } from '../flags.ts'
 import { createLog, type Log } from '../log.ts'
 import { activatedDescriptor } from '../socket/claim.ts'
 import { type RunningDaemon, startDaemon } from './daemon.ts'
-import type { Flags } from './flags.ts'
 
 /** Limit of a quick stop, whatever hangs. The data on disk is safe at any moment. */
 const QUICK_STOP_MS = 1_000

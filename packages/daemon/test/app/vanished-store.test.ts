@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, r
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { askCommand } from '../../src/app/ask-command.ts'
+import { askCommand } from '../../src/commands/probe.ts'
 import { type Answer, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { MODEL, writeFiles } from '../support/models.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { tagCommand } from '../../src/app/tag-command.ts'
+import { tagCommand } from '../../src/commands/tag.ts'
 import { testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 

@@ -2,8 +2,8 @@
 // N comes in the variable `KILL_AT`, and counts from the start on, or as a message, and counts from then.
 
 import { Faults } from '@svc/internal-files/faults'
-import { parseFlags } from '../../src/app/flags.ts'
 import { loadConfig } from '../../src/config/config.ts'
+import { parseFlags } from '../../src/flags.ts'
 import { startDaemon } from '../../src/index.ts'
 import { createLog } from '../../src/log.ts'
 

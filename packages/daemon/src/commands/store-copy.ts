@@ -1,9 +1,31 @@
-import { type BlobInfo, type BlobReader, type BlobStore, CasError } from '@svc/cas'
+import { statfs } from 'node:fs/promises'
+import {
+  type BlobInfo,
+  type BlobReader,
+  type BlobStore,
+  CasError,
+  type DiskBlobStore,
+  type DiskStoreOptions,
+  openDiskStore
+} from '@svc/cas'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
+import { StartError } from '../errors.ts'
+
+/** The copy ended without a new store. The message is for a person. */
+export class CopyError extends Error {
+  override readonly name = 'CopyError'
+  /** What is copied is damaged. */
+  readonly isDamage: boolean
+
+  constructor(message: string, { isDamage = false, ...options }: ErrorOptions & { readonly isDamage?: boolean } = {}) {
+    super(message, options)
+    this.isDamage = isDamage
+  }
+}
 
 /** Progress of a copy of blobs. */
-interface CopyProgress {
+export interface CopyProgress {
   readonly blobsDone: number
   readonly blobsTotal: number
   readonly bytesDone: number
@@ -34,6 +56,54 @@ const PARALLEL_COPIES = 2
 /** About a second of writing: repeating less than this is cheaper than a journal. */
 const RESUMABLE_BYTES = 64 << 20
 const CHUNK_BYTES = 4 << 20
+/** Space needed besides blobs: folders, state, names. */
+const MARGIN_BYTES = 16 << 20
+const DISK_BLOCK_BYTES = 4096
+
+/**
+ * Opens a root that is copied from or into, with its lock. @param busy what to do when a daemon holds it
+ * @throws StartError
+ */
+export async function openRoot(options: DiskStoreOptions, busy = ''): Promise<DiskBlobStore> {
+  try {
+    return await openDiskStore(options)
+  } catch (cause) {
+    if (!(cause instanceof CasError)) throw cause
+    const { pid } = cause.details
+    throw new StartError(
+      cause.code === 'E_LOCKED'
+        ? `a daemon uses the store ${options.root}${pid === undefined ? '' : ` (pid ${pid})`}: stop it first${busy}`
+        : `the store ${options.root} cannot be opened: ${cause.message}`,
+      { cause }
+    )
+  }
+}
+
+/** The blobs that a target lacks. What an earlier attempt left there and is not wanted any longer is removed. */
+export async function missingBlobs(
+  target: BlobStore,
+  wanted: ReadonlyMap<Sha256Digest, number>
+): Promise<readonly BlobInfo[]> {
+  const there = new Set<Sha256Digest>()
+  for await (const { digest, sizeBytes } of target.list()) {
+    if (wanted.get(digest) === sizeBytes) there.add(digest)
+    else await target.remove(digest)
+  }
+  return [...wanted].flatMap(([digest, sizeBytes]) => (there.has(digest) ? [] : [{ digest, sizeBytes }]))
+}
+
+/** `thereBytes`: what partial blobs of an earlier attempt hold already. @throws CopyError */
+export async function requireRoom(root: string, missing: readonly BlobInfo[], thereBytes = 0): Promise<void> {
+  const all = missing.reduce(
+    (bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES,
+    0
+  )
+  const needed = all - Math.min(all, thereBytes) + MARGIN_BYTES
+  const { bavail, bsize } = await statfs(root)
+  const free = bavail * bsize
+  if (free < needed)
+    throw new CopyError(`${needed} bytes are needed at ${root}, and ${free} are free; nothing was copied`)
+}
 
 /**
  * Copies blobs into another store through its own ingest, which verifies what it writes. An interrupted copy resumes

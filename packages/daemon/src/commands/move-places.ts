@@ -1,9 +1,9 @@
 import { constants, copyFileSync, rmSync } from 'node:fs'
-import { lstat, readdir, realpath, stat, statfs } from 'node:fs/promises'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { makeFolders } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
-import { readMoveMarker } from './move-marker.ts'
+import { readMoveMarker } from '../library/move-marker.ts'
 
 /** The two roots of a move, absolute and without links. */
 export interface MovePlaces {
@@ -83,12 +83,6 @@ export function sharesBlocks({ from, to }: MovePlaces): boolean {
   } finally {
     rmSync(probe, { force: true })
   }
-}
-
-/** Free bytes for this user on the file system of a folder. */
-export async function freeBytes(folder: string): Promise<number> {
-  const { bavail, bsize } = await statfs(folder)
-  return bavail * bsize
 }
 
 /** Bytes on disk that deleting a folder would free; links are not followed. */

@@ -2,15 +2,16 @@ import { CasError } from '@svc/cas'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { checkStoreKeyWritable, writeStoreKey } from '../config/store-keys.ts'
 import { StartError } from '../errors.ts'
-import { copyProgress, sizeText } from './copy-progress.ts'
-import type { Flags } from './flags.ts'
+import type { Flags } from '../flags.ts'
+import { sizeText, stoppably } from './copy-progress.ts'
 import { checkPlaces } from './move-places.ts'
-import { MoveError, type MoveResult, moveStore } from './store-move.ts'
+import { CopyError } from './store-copy.ts'
+import { type MoveResult, moveStore } from './store-move.ts'
 
 /**
  * `svcd move DIR`: moves the configured store to another folder, and writes the new root into the configuration file.
  * If a flag or `SVC_ROOT` sets the root, it would override the file, so the output says what to change.
- * @throws StartError, MoveError; the exit code is 130 after SIGINT or SIGTERM
+ * @throws StartError, CopyError; the exit code is 130 after SIGINT or SIGTERM
  */
 export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
   const [to, ...rest] = words
@@ -20,35 +21,25 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
   const { file } = configPath(flags, env)
   const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
   if (named === undefined) await checkStoreKeyWritable(file, 'root', places.to)
-  const stop = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
-  const progress = copyProgress(process.stderr, flags)
-  try {
-    const result = await moveStore({
-      from,
-      to: places.to,
-      signal: stop.signal,
-      onProgress: progress.tell,
-      takeCharge: async ({ to: root }) => {
-        if (named === undefined) await writeStoreKey(file, 'root', root)
-      }
-    })
-    progress.end()
-    const lines = flags.json
-      ? [JSON.stringify({ ...result, configuration: named === undefined ? file : null })]
-      : report(result, named, file)
-    process.stdout.write(`${lines.join('\n')}\n`)
-  } catch (error) {
-    progress.end()
-    if (stop.signal.aborted) {
-      process.stderr.write(`svcd: stopped; the old store is in charge. To go on: svc move ${places.to}\n`)
-      process.exitCode = 130
-      return
+  const goOn = `the old store is in charge. To go on: svc move ${places.to}`
+  await stoppably(flags, goOn, async (signal, onProgress) => {
+    try {
+      const result = await moveStore({
+        from,
+        to: places.to,
+        signal,
+        onProgress,
+        takeCharge: async ({ to: root }) => {
+          if (named === undefined) await writeStoreKey(file, 'root', root)
+        }
+      })
+      return flags.json
+        ? `${JSON.stringify({ ...result, configuration: named === undefined ? file : null })}\n`
+        : `${report(result, named, file).join('\n')}\n`
+    } catch (error) {
+      throw error instanceof CasError ? new CopyError(`${error.message}; ${goOn}`, { cause: error }) : error
     }
-    throw error instanceof CasError
-      ? new MoveError(`${error.message}; the old store is in charge. To go on: svc move ${places.to}`, { cause: error })
-      : error
-  }
+  })
 }
 
 function report(result: MoveResult, named: string | undefined, file: string): string[] {

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { StartError } from '../errors.ts'
-import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from '../log.ts'
+import { StartError } from './errors.ts'
+import { LOG_FORMATS, LOG_LEVELS, type LogFormat, type LogLevel } from './log.ts'
 
 export interface Flags {
   readonly root: string | undefined

@@ -6,11 +6,11 @@ import { formatRepoId, isDigest, parseRepoId, parseTag, RefError, type RepoId } 
 import { TAG_PATH, type TagRequest } from '../api/tag-route.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import { Documents } from '../library/documents.ts'
+import { endMove } from '../library/move-marker.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
 import { changeTag } from '../library/tags.ts'
-import { endMove } from './move-marker.ts'
 
 export interface TagCommandContext {
   readonly root: string

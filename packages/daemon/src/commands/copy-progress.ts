@@ -1,4 +1,4 @@
-import type { Flags } from './flags.ts'
+import type { Flags } from '../flags.ts'
 
 /** How far a copy of blobs is. */
 export interface CopyReport {
@@ -22,7 +22,7 @@ export function sizeText(bytes: number): string {
 }
 
 /** Progress on standard error: a line that is drawn again on a terminal, a line now and then in a log. */
-export function copyProgress(
+function copyProgress(
   output: NodeJS.WriteStream,
   { quiet, json }: Pick<Flags, 'quiet' | 'json'>
 ): { readonly tell: (progress: CopyReport) => void; readonly end: () => void } {
@@ -42,5 +42,27 @@ export function copyProgress(
       open = terminal
     },
     end: () => void (open && output.write('\n'))
+  }
+}
+
+/**
+ * Runs a copy that can be stopped by a signal, and prints what it returns. After a stop it prints `advice`, and the exit
+ * code is 130.
+ */
+export async function stoppably(
+  flags: Flags,
+  advice: string,
+  copy: (signal: AbortSignal, tell: (progress: CopyReport) => void) => Promise<string>
+): Promise<void> {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop.abort())
+  const progress = copyProgress(process.stderr, flags)
+  try {
+    const text = await copy(stop.signal, progress.tell).finally(progress.end)
+    process.stdout.write(text)
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+    process.stderr.write(`svcd: stopped; ${advice}\n`)
+    process.exitCode = 130
   }
 }

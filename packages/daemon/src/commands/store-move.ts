@@ -1,25 +1,15 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type BlobInfo, CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
+import type { BlobInfo, DiskBlobStore } from '@svc/cas'
 import { makeFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
-import { StartError } from '../errors.ts'
+import { writeMoveMarker } from '../library/move-marker.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
-import { writeMoveMarker } from './move-marker.ts'
-import { checkPlaces, freeBytes, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
-import { copyBlobs } from './store-copy.ts'
+import { checkPlaces, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
+import { CopyError, type CopyProgress, copyBlobs, missingBlobs, openRoot, requireRoom } from './store-copy.ts'
 
-/** The move ended without success; the old store is unchanged and remains in use. The message is for a person. */
-export class MoveError extends Error {
-  override readonly name = 'MoveError'
-}
-
-interface MoveProgress {
+interface MoveProgress extends CopyProgress {
   readonly phase: 'copying' | 'checking'
-  readonly blobsDone: number
-  readonly blobsTotal: number
-  readonly bytesDone: number
-  readonly bytesTotal: number
 }
 
 export interface MoveOptions {
@@ -47,25 +37,23 @@ export interface MoveResult extends MovePlaces {
   readonly unfinished: number
 }
 
-/** Space needed besides blobs: folders, state, names. */
-const MARGIN_BYTES = 16 << 20
-const DISK_BLOCK_BYTES = 4096
+const BUSY = ', and start it again afterwards'
 
 /**
  * Moves a store to another folder, under the locks of both. The new store's own ingest copies and verifies the blobs;
  * then every blob is read back and hashed at the new place; then the state is copied. Until then a marker prevents the
  * use of the new root. The old root is only read. A later call resumes, whatever happened: complete blobs are not
  * copied again, nor the durable part of a large one.
- * @throws StartError when the move cannot begin; MoveError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ * @throws StartError when the move cannot begin; CopyError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const places = await checkPlaces(options.from, options.to)
-  const source = await openRoot(places.from, { folders: STATE_FOLDERS })
+  const source = await openRoot({ root: places.from, folders: STATE_FOLDERS }, BUSY)
   try {
     await makeRoot(places.to)
     await writeMoveMarker(places.to, { from: places.from, state: 'copying' })
     // the store stays the same one at its new place; the folders of its state come with the state
-    const target = await openRoot(places.to, { newId: source.id })
+    const target = await openRoot({ root: places.to, newId: source.id }, BUSY)
     try {
       return await move(source, target, places, options)
     } finally {
@@ -73,24 +61,6 @@ export async function moveStore(options: MoveOptions): Promise<MoveResult> {
     }
   } finally {
     await source.close()
-  }
-}
-
-async function openRoot(
-  root: string,
-  options: { readonly newId?: string; readonly folders?: readonly string[] }
-): Promise<DiskBlobStore> {
-  try {
-    return await openDiskStore({ root, ...options })
-  } catch (cause) {
-    if (!(cause instanceof CasError)) throw cause
-    const { pid } = cause.details
-    throw new StartError(
-      cause.code === 'E_LOCKED'
-        ? `a daemon uses the store ${root}${pid === undefined ? '' : ` (pid ${pid})`}: stop it first, and start it again afterwards`
-        : `the store ${root} cannot be opened: ${cause.message}`,
-      { cause }
-    )
   }
 }
 
@@ -102,16 +72,10 @@ async function move(
 ): Promise<MoveResult> {
   const blobs: BlobInfo[] = []
   for await (const blob of source.list()) blobs.push(blob)
-  const wanted = new Map(blobs.map(({ digest, sizeBytes }) => [digest, sizeBytes]))
-  const there = new Set<string>()
-  for await (const { digest, sizeBytes } of target.list()) {
-    if (wanted.get(digest) === sizeBytes) there.add(digest)
-    // removed from the old store in the meantime
-    else await target.remove(digest)
-  }
-  const missing = blobs.filter(({ digest }) => !there.has(digest))
+  const missing = await missingBlobs(target, new Map(blobs.map(({ digest, sizeBytes }) => [digest, sizeBytes])))
   const shared = sharesBlocks(places)
-  if (!shared) await requireRoom(places.to, missing)
+  // partial blobs of an interrupted attempt will be completed
+  if (!shared) await requireRoom(places.to, missing, await occupiedBytes(join(places.to, 'incoming')))
   await copyMissing(source, target, missing, shared, { signal, onProgress })
   await checkBlobs(target, blobs.length, signal, onProgress)
   await copyState(places)
@@ -124,8 +88,8 @@ async function move(
   return {
     ...places,
     blobs: blobs.length,
-    bytes: sum(blobs),
-    resumedBlobs: there.size,
+    bytes: blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0),
+    resumedBlobs: blobs.length - missing.length,
     shared,
     occupiedBytes: occupied,
     views,
@@ -133,21 +97,7 @@ async function move(
   }
 }
 
-const sum = (blobs: readonly BlobInfo[]): number => blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
-
-async function requireRoom(to: string, missing: readonly BlobInfo[]): Promise<void> {
-  const all = missing.reduce(
-    (bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES,
-    0
-  )
-  // partial blobs of an interrupted attempt will be completed
-  const needed = all - Math.min(all, await occupiedBytes(join(to, 'incoming'))) + MARGIN_BYTES
-  const free = await freeBytes(to)
-  if (free < needed)
-    throw new MoveError(`${needed} bytes are needed at ${to}, and ${free} are free; nothing was copied`)
-}
-
-/** @throws MoveError naming the damaged blobs */
+/** @throws CopyError naming the damaged blobs */
 async function copyMissing(
   source: DiskBlobStore,
   target: DiskBlobStore,
@@ -162,7 +112,7 @@ async function copyMissing(
     ...(isShared && { resumableBytes: Number.POSITIVE_INFINITY })
   })
   if (corrupt.length === 0) return
-  throw new MoveError(
+  throw new CopyError(
     `${corrupt.length === 1 ? 'a blob' : `${corrupt.length} blobs`} of the old store cannot be read as what they are, so it stays in charge:\n` +
       `${corrupt.map((digest) => `  ${digest}\n`).join('')}` +
       'start the daemon, find the models that are hurt with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
@@ -185,11 +135,11 @@ async function checkBlobs(
       onProgress({ phase: 'checking', blobsDone: blobs, blobsTotal, bytesDone: bytes, bytesTotal })
   })
   if (mismatched.length > 0)
-    throw new MoveError(
+    throw new CopyError(
       `${mismatched.length} blobs read back from ${target.root} as other bytes: that disk cannot be trusted; the old store stays in charge`
     )
   if (checked !== count)
-    throw new MoveError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in charge`)
+    throw new CopyError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in charge`)
 }
 
 /** Copies the current state, and when each model was last used; removes what an earlier attempt left of it. */

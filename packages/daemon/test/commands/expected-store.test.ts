@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { expectCommand } from '../../src/app/expect-command.ts'
-import { parseFlags } from '../../src/app/flags.ts'
+import { expectCommand } from '../../src/commands/expect.ts'
 import { mergeConfig } from '../../src/config/config.ts'
 import { ConfigError, StartError } from '../../src/errors.ts'
+import { parseFlags } from '../../src/flags.ts'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 
 const OTHER = '00000000-0000-4000-8000-000000000000'

@@ -14,7 +14,8 @@ import { join } from 'node:path'
 import { type BackedUp, type BackupOptions, backUp, openBackup, openTarget } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
 import { describe, expect, test } from 'vitest'
-import { RestoreError, type RestoreOptions, restoreStore } from '../../src/app/store-restore.ts'
+import { CopyError } from '../../src/commands/store-copy.ts'
+import { type RestoreOptions, restoreStore } from '../../src/commands/store-restore.ts'
 import { StartError } from '../../src/errors.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
@@ -200,7 +201,7 @@ describe('a restore', () => {
       const folder = temporaryFolder()
       const root = join(folder, 'root')
       const failure = await restore(to, root).catch((error: unknown) => error as Error)
-      expect(failure).toBeInstanceOf(RestoreError)
+      expect(failure).toBeInstanceOf(CopyError)
       expect((failure as Error).message).toContain(`blobs/${path}`)
       expect((failure as Error).message).toContain(
         `the other ${blobsOf(to).size - (name === 'missing' ? 0 : 1)} are whole`

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { checkConfig } from '../../src/app/check.ts'
-import { FLAG_HELP, HELP, parseFlags } from '../../src/app/flags.ts'
+import { checkConfig } from '../../src/commands/check.ts'
 import { ConfigError, StartError } from '../../src/errors.ts'
+import { FLAG_HELP, HELP, parseFlags } from '../../src/flags.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { runSvcd } from '../support/process.ts'
 

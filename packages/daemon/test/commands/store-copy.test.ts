@@ -2,7 +2,7 @@ import { closeSync, openSync, readdirSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BlobInfo, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { expect, it, onTestFinished } from 'vitest'
-import { copyBlobs } from '../../src/app/store-copy.ts'
+import { copyBlobs } from '../../src/commands/store-copy.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { seededBytes } from '../support/models.ts'
 

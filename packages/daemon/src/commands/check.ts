@@ -4,8 +4,8 @@ import { configPath, type DaemonConfig, type Environment, mergeConfig } from '..
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
+import type { Flags } from '../flags.ts'
 import { WebseedKeys } from '../swarm/webseed-keys.ts'
-import type { Flags } from './flags.ts'
 
 /**
  * The output of `svcd --check`: where the configuration was read from, the paths of store and socket and what set them,

@@ -3,8 +3,8 @@ import { nodeFilePort } from '@svc/internal-files'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { writeStoreKey } from '../config/store-keys.ts'
 import { StartError } from '../errors.ts'
+import type { Flags } from '../flags.ts'
 import { STATE_FOLDERS } from '../library/replace.ts'
-import type { Flags } from './flags.ts'
 
 /**
  * `svcd expect`: writes the id of the configured store into the configuration, as `[store] expect`, so that no other

@@ -1,0 +1,45 @@
+import { CasError } from '@svc/cas'
+import { type Environment, loadConfig } from '../config/config.ts'
+import { StartError } from '../errors.ts'
+import type { Flags } from '../flags.ts'
+import { sizeText, stoppably } from './copy-progress.ts'
+import { CopyError } from './store-copy.ts'
+import { type RestoreOptions, restoreStore } from './store-restore.ts'
+
+/** As `svc` has it for what failed verification. */
+const DAMAGED = 5
+
+/** `svcd restore SRC`: fills the configured root from a backup, in a folder or a bucket. @throws StartError, CopyError */
+export async function restoreCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
+  const [src, ...rest] = words
+  if (src === undefined || src === '' || rest.length > 0) throw new StartError('usage: svcd restore SRC [--root DIR]')
+  const { store } = await loadConfig(flags, env)
+  const lib = await import('@svc/publish')
+  await stoppably(flags, 'run the same command again to go on', async (signal, tell) => {
+    const source = await lib.openTarget(lib.parsePlace(src, process.cwd()), { readOnly: true, env })
+    try {
+      const backup = await lib.openBackup(source, signal)
+      const { storeId } = backup.snapshot
+      if (store.expect !== undefined && store.expect !== storeId)
+        throw new StartError(
+          `[store] expect = "${store.expect}", and the backup is of ${storeId}; take the line out of the configuration first`
+        )
+      const { incomplete } = flags
+      const onProgress: RestoreOptions['onProgress'] = (counts) => tell({ phase: 'restoring', ...counts })
+      const result = await restoreStore({ backup, from: source.name, root: store.root, incomplete, signal, onProgress })
+      const lost = result.damaged.map((key) => `  not restored: ${key}\n`).join('')
+      return flags.json
+        ? `${JSON.stringify(result)}\n`
+        : `the store ${storeId} of ${result.createdAt} is at ${result.root}: ${result.blobs} blobs, ${sizeText(result.bytes)}, each verified\n${lost}`
+    } finally {
+      await source.close()
+    }
+  }).catch((error: unknown) => {
+    const code = error instanceof lib.PublishError ? error.code : undefined
+    if (code === 'E_NOT_FOUND' || code === 'E_BAD_TARGET')
+      throw new StartError((error as Error).message, { cause: error })
+    if (code === 'E_CHECK_FAILED' || (error instanceof CopyError && error.isDamage)) process.exitCode = DAMAGED
+    if (code !== undefined || error instanceof CasError) throw new CopyError((error as Error).message, { cause: error })
+    throw error
+  })
+}
