@@ -116,6 +116,12 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
     .option('--private', 'keep it to yourself: neither announce nor share it')
+    .addOption(
+      new Option(
+        '--companions <which>',
+        'which small files leave with it: those that loaders read (default), or all'
+      ).choices(['loaders', 'all'])
+    )
     .action(async (paths: string[], options, command: Command) =>
       run(command, async (session) => (await import('./commands/imports.ts')).importLocal(session, paths, options))
     )

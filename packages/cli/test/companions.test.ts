@@ -72,6 +72,30 @@ it("svc show lists them and what was left out; svc path finds them after the mod
   expect(models[0].aloneBytes).toBeGreaterThan(500_000)
 })
 
+it("what no loader reads of the owner's folder stays: in no export, named by show and why, given on request; secrets never", async () => {
+  const mixed = join(from.folder, 'mixed')
+  const texts = { 'README.md': '# mixed\n', 'notes.txt': 'for me\n', id_rsa: 'a key\n' }
+  mkdirSync(mixed)
+  writeFileSync(join(mixed, 'model.safetensors'), makeSafetensors({ seed: 9 }))
+  for (const [name, text] of Object.entries(texts)) writeFileSync(join(mixed, name), text)
+  const taken = async (...options: string[]): Promise<string[]> => {
+    await ok(from, 'import', 'local', mixed, '--as', 'acme/mixed', ...options)
+    const layout = join(from.folder, `mixed${options.length}`)
+    await ok(from, 'export', 'oci', 'acme/mixed:bf16', layout)
+    const blobs = readdirSync(join(layout, 'blobs/sha256')).map((name) =>
+      readFileSync(join(layout, 'blobs/sha256', name), 'latin1')
+    )
+    return Object.entries(texts)
+      .filter(([name, text]) => blobs.some((blob) => blob === text || blob.includes(name)))
+      .map(([name]) => name)
+  }
+  expect(await taken()).toEqual(['README.md'])
+  expect(await ok(from, 'show', 'acme/mixed:bf16')).toMatch(/notes\.txt +not given away/)
+  expect(await ok(from, 'why', 'acme/mixed:bf16')).toContain('notes.txt')
+  expect((await ok(from, 'path', 'acme/mixed:bf16#notes.txt')).trim()).toMatch(/notes\.txt$/)
+  expect(await taken('--companions', 'all')).toEqual(['README.md', 'notes.txt'])
+})
+
 it('an OCI layout carries them: the folder on another daemon is the one that came in', async () => {
   const layout = join(from.folder, 'layout')
   await ok(from, 'export', 'oci', REF, layout)

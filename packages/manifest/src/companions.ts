@@ -10,10 +10,10 @@ export const COMPANION_BOUNDS = { fileBytes: 1 << 20, files: 1_000, totalBytes: 
 
 /**
  * Why a file of the source is no companion. `artifact`: manifests have it. `large`: over 1 MiB. `many`: over the bounds of all
- * together. `name`: no document may have that path. `hidden`: a hidden file on its owner's disk. `unreadable`: its disk did not
- * give it.
+ * together. `name`: no document may have that path. `hidden`: a hidden file on its owner's disk; `secret`: one with a secret's name;
+ * `unreadable`: its disk did not give it.
  */
-export type OmissionReason = 'artifact' | 'hidden' | 'large' | 'many' | 'name' | 'unreadable'
+export type OmissionReason = 'artifact' | 'hidden' | 'large' | 'many' | 'name' | 'secret' | 'unreadable'
 
 /** A small file that lies beside an artifact's files at its source. */
 export interface CompanionFile {
@@ -21,6 +21,11 @@ export interface CompanionFile {
   readonly path: string
   readonly size: number
   readonly digest: Sha256Digest
+  /**
+   * Of a file on its owner's disk that no loader is known to read. True: it is the owner's own, and never leaves. False: the owner
+   * gives it. A document that leaves has none of these.
+   */
+  readonly own?: boolean
 }
 
 /** A file of the source that is no companion. */
@@ -28,6 +33,8 @@ export interface OmittedFile {
   readonly path: string
   readonly size: number
   readonly reason: OmissionReason
+  /** As in {@link CompanionFile}: the name is the owner's own. */
+  readonly own?: boolean
 }
 
 /**
@@ -50,6 +57,7 @@ const REASONS: readonly unknown[] = [
   'large',
   'many',
   'name',
+  'secret',
   'unreadable'
 ] satisfies OmissionReason[]
 
@@ -60,6 +68,8 @@ function checkCompanions(value: unknown, code: ManifestErrorCode): Companions {
   const rowsOf = (field: 'files' | 'omitted', most: number) => {
     const rows = read.array(document[field], field).map((item, i) => {
       const row = read.object(item, `${field}[${i}]`)
+      if (row.own !== undefined && typeof row.own !== 'boolean')
+        read.fail('field', `${field}[${i}].own is not a boolean`, { field: 'own' })
       return {
         row,
         path: read.text(row.path, `${field}[${i}].path`),

@@ -36,12 +36,17 @@ export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOption
   ...(kept === true && { private: true })
 })
 
+export interface LocalOptions extends ChoiceOptions {
+  readonly companions?: 'loaders' | 'all'
+}
+
 /** `svc import local PATH… --as ns/name` */
-export async function importLocal(session: Session, paths: readonly string[], options: ChoiceOptions): Promise<void> {
+export async function importLocal(session: Session, paths: readonly string[], options: LocalOptions): Promise<void> {
   const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
   const as = importName(options.as, absolute[0]!)
   const mustTell = options.private !== true && (await settleOwnModels(session))
-  const body = { paths: absolute, as, ...choiceOf(options) }
+  const { companions } = options
+  const body = { paths: absolute, as, ...choiceOf(options), ...(companions !== undefined && { companions }) }
   await finish(session, (field) => session.client.importLocal({ ...body, ...field }), options)
   if (mustTell) tellShared(session, as)
 }

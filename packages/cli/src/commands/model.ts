@@ -63,6 +63,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   large: 'larger than 1 MiB, and in no model',
   many: 'one of too many small files',
   hidden: 'hidden',
+  secret: 'the name of a secret',
   unreadable: 'could not be read',
   name: 'its name'
 }
@@ -71,7 +72,12 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 function printCompanions(session: Session, { files, omitted }: OpenCompanions): void {
   const sizeBytes = files.reduce((sum, { size }) => sum + size, 0)
   session.print(`  beside it ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
-  const rows = files.map(({ path, size, digest }) => [`    ${path}`, '', formatBytes(size), shortDigest(digest)])
+  const rows = files.map(({ path, size, digest, own }) => [
+    `    ${path}`,
+    own === true ? 'not given away' : '',
+    formatBytes(size),
+    shortDigest(digest)
+  ])
   const left = omitted.filter(({ reason }) => reason !== 'artifact')
   for (const line of formatTable(rows)) session.print(line)
   if (left.length === 0) return

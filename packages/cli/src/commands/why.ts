@@ -1,5 +1,5 @@
 import type { WhyResult } from '@svc/client'
-import { formatTable } from '../format.ts'
+import { count, formatTable } from '../format.ts'
 import { refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -38,7 +38,8 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
   'webseed-key': 'the key of a webseed'
 }
 
-function factsOf({ record, source, importedAt, access, by, confirmedPublicAt, unproven, marked, decision }: WhyResult) {
+function factsOf(result: WhyResult) {
+  const { record, source, importedAt, access, by, confirmedPublicAt, unproven, marked, decision, companions } = result
   if (record === 'absent') return ['nothing is recorded about where it came from']
   if (record === 'damaged') return ['the record of where it came from is damaged']
   const from = [source?.kind, source?.repo, source?.revision].filter((part) => part !== undefined).join(' ')
@@ -48,8 +49,17 @@ function factsOf({ record, source, importedAt, access, by, confirmedPublicAt, un
     ...(confirmedPublicAt === undefined ? [] : [`the hub said that everybody may have it: ${confirmedPublicAt}`]),
     ...(unproven === undefined ? [] : [`files that its source was not seen to give: ${unproven.join(', ')}`]),
     ...(marked === true ? ['marked by whoever exported it'] : []),
+    ...(companions === undefined ? [] : besideOf(companions)),
     ...(decision === undefined
       ? []
       : [`the owner said: ${decision.is}${decision.at === undefined ? '' : `, ${decision.at}`}`])
+  ]
+}
+
+function besideOf({ given, own }: NonNullable<WhyResult['companions']>): string[] {
+  const stay = 'not given, since no loader reads such names (an import with --companions all gives them)'
+  return [
+    ...(given === 0 ? [] : [`${count(given, 'file')} beside it: given with it`]),
+    ...(own.length === 0 ? [] : [`${own.join(', ')}: ${stay}`])
   ]
 }

@@ -67,7 +67,7 @@ export async function packView(
   const oci = await import('@svc/oci')
   const manifest = await jsonBlob(session, view.manifestDigest)
   const files: PackFile[] = []
-  for (const { name, path, size, kind, role, digest } of view.files) {
+  for (const { name, path, size, kind, role, digest } of view.files.filter(({ own }) => own !== true)) {
     const known = digest === undefined ? undefined : tryParseDigest(digest)
     files.push({ name, path, kind, role, sizeBytes: size, digest: known ?? (await digestOfFile(path, session.signal)) })
   }

@@ -1,3 +1,4 @@
+import { COMPANIONS } from './companion-mutations.ts'
 import { DIRECT, of } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 import { USES } from './use-mutations.ts'
@@ -186,4 +187,12 @@ const PASSING_ON = [
 ]
 
 /** The checks at the doors, and the places that set who may have what: each is taken away in turn. */
-export const MUTATIONS: readonly Mutation[] = [...RULE, ...DOORS, ...SOURCES, ...PASSING_ON, ...DIRECT, ...USES]
+export const MUTATIONS: readonly Mutation[] = [
+  ...RULE,
+  ...DOORS,
+  ...SOURCES,
+  ...PASSING_ON,
+  ...DIRECT,
+  ...COMPANIONS,
+  ...USES
+]

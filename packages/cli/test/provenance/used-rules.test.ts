@@ -32,6 +32,7 @@ const ASKED = [
     'mayRead',
     'published\\.given'
   ],
+  ...['givenCompanions', 'ownCompanions', 'isForLoaders', 'isSecretByName', 'markedOwn'],
   ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone']
 ]
 const USE = new RegExp(`(?:^|[^\\w#])(?:${ASKED.join('|')})\\(`)

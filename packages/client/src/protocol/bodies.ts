@@ -41,6 +41,12 @@ export const ImportLocalBodySchema = Type.Object(
   {
     paths: Type.Array(Type.String(), { minItems: 1, description: 'absolute paths of files and folders' }),
     as: AsSchema,
+    companions: Type.Optional(
+      Type.Union([Type.Literal('loaders'), Type.Literal('all')], {
+        description:
+          'which small files beside the model leave with it: those with names that loaders read (when absent), or all but secrets (additive)'
+      })
+    ),
     ...wishes
   },
   { title: 'ImportLocalBody' }

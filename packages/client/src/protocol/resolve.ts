@@ -41,7 +41,8 @@ export const CompanionFileSchema = Type.Object(
     path: Type.String({ description: 'as the source has it' }),
     digest: DigestSchema,
     size: BytesSchema,
-    blobPath: Type.String({ description: 'absolute path of the blob' })
+    blobPath: Type.String({ description: 'absolute path of the blob' }),
+    own: Type.Optional(Type.Boolean({ description: "true: the owner's own, which no road out takes (additive)" }))
   },
   { title: 'CompanionFile' }
 )
@@ -55,7 +56,7 @@ export const OmittedFileSchema = Type.Object(
     size: BytesSchema,
     reason: Type.String({
       description:
-        "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `unreadable`: on its owner's disk; `name`"
+        "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`"
     })
   },
   { title: 'OmittedFile' }

@@ -64,6 +64,7 @@ export const ViewFileSchema = Type.Object(
     role: Type.Optional(Type.String()),
     variant: Type.Optional(Type.String()),
     part: Type.Optional(Type.Integer({ minimum: 1 })),
+    own: Type.Optional(Type.Boolean({ description: "true: the owner's own, which no road out takes (additive)" })),
     digest: Type.Optional(DigestSchema)
   },
   { title: 'ViewFile' }

@@ -43,6 +43,15 @@ export const WhyResultSchema = Type.Object(
         at: Type.Optional(TimestampSchema)
       })
     ),
+    companions: Type.Optional(
+      Type.Object(
+        {
+          given: Type.Integer({ minimum: 0, description: 'files that leave with the artifact' }),
+          own: Type.Array(Type.String(), { description: "the owner's own, which no road out takes" })
+        },
+        { description: 'the files beside it; absent without any (additive)' }
+      )
+    ),
     doors: Type.Array(
       Type.Object({
         door: Type.String({

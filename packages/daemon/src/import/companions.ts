@@ -12,6 +12,7 @@ import {
 } from '@svc/manifest'
 import type { MARKER } from '@svc/view'
 import { partsLacking, someOf } from '../library/companions.ts'
+import { isSecretByName, markedOwn } from '../library/given-companions.ts'
 import { sourceKey } from '../library/holdings.ts'
 import type { BlobTree } from '../library/leaf-layers.ts'
 import type { ArtifactSource } from '../library/origin.ts'
@@ -59,6 +60,7 @@ export function planCompanions(
     const omit = (reason: OmittedFile['reason']): void => void omitted.push({ path, size, reason })
     if (use === 'entry' || use === 'member') omit('artifact')
     else if (origin.kind === 'local' && isHidden(name)) omit('hidden')
+    else if (origin.kind === 'local' && isSecretByName(name)) omit('secret')
     else if (size > COMPANION_BOUNDS.fileBytes) omit('large')
     else if (chosen.size === COMPANION_BOUNDS.files || bytes + size > COMPANION_BOUNDS.totalBytes) omit('many')
     else if (defectOfName(path) !== undefined || path.split('/', 1)[0] === NAME_OF_VIEWS) omit('name')
@@ -80,7 +82,7 @@ const upstreamName = (name: string, { names }: ArtifactSource): string => names?
  */
 export function companionsOf(
   { files, omitted }: CompanionPlan,
-  { origin }: Pick<ImportSource, 'origin'>,
+  { origin, givesAll = false }: Pick<ImportSource, 'origin' | 'givesAll'>,
   blobs: ReadonlyMap<string, Pick<BlobTree, 'digest'>>
 ): Sealed<Companions> | undefined {
   const isEmpty = files.size === 0 && omitted.every(({ reason }) => reason === 'artifact')
@@ -99,7 +101,11 @@ export function companionsOf(
     .sort((a, b) => Number(a.reason === 'artifact') - Number(b.reason === 'artifact'))
     .slice(0, COMPANION_BOUNDS.omitted)
   const more = all.length - kept.length
-  return sealCompanions({ files: listed, omitted: kept, ...(more > 0 && { more }) })
+  return sealCompanions({
+    files: listed.map((file) => markedOwn(file, { source: origin }, givesAll)),
+    omitted: kept.map((file) => (file.reason === 'artifact' ? file : markedOwn(file, { source: origin }, givesAll))),
+    ...(more > 0 && { more })
+  })
 }
 
 /**
@@ -137,6 +143,7 @@ const TOLD = {
   large: 'more than 1 MiB, and in no artifact',
   many: 'one of too many small files',
   name: 'of a name that no folder may have',
+  secret: 'the name is that of a secret',
   unreadable: 'unreadable'
 } as const
 
@@ -151,5 +158,10 @@ export async function companionWarnings(
     const paths = omitted.filter((file) => file.reason === reason).map(({ path }) => path)
     return paths.length === 0 ? [] : [`not kept, since ${what}: ${someOf(paths)}`]
   })
+  const own = companions.document.files.filter(({ own }) => own === true).map(({ path }) => path)
+  if (own.length > 0)
+    lists.push(
+      `not given to others with the model, since no loader reads such names: ${someOf(own)}; an import with --companions all gives them`
+    )
   return [...lists, ...(await partsLacking(companions.document, names, store))]
 }

@@ -101,6 +101,8 @@ export interface SourceFile {
 export interface ImportSource {
   readonly kind: SourceKind
   readonly files: readonly SourceFile[]
+  /** The owner said that every companion may leave with the model (spec rec.24). Default false. */
+  readonly givesAll?: boolean
   /** Annotations for the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */
   readonly annotations: Readonly<Record<string, string>>
   /**

@@ -4,6 +4,7 @@ import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest 
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
+import { ownCompanions } from './given-companions.ts'
 import { readSmallBlob } from './small-blob.ts'
 
 export interface CompanionDeps {
@@ -29,6 +30,8 @@ export async function companionBlobs(
 export interface KeptCompanions {
   readonly digest: Sha256Digest
   readonly files: Companions['files']
+  /** Those that no road out takes. */
+  readonly own: ReadonlySet<string>
   readonly omitted: Companions['omitted']
   /** What is wrong with the folder without what is not here, for people. */
   readonly warnings: readonly string[]
@@ -48,11 +51,13 @@ export async function keptCompanions(
   { store, artifacts, documents }: CompanionDeps
 ): Promise<KeptCompanions | { readonly digest?: undefined; readonly warnings: readonly string[] }> {
   const standing = await artifacts.standing(manifestDigest)
-  const digest = companionsUnder(standing === 'damaged' ? undefined : standing, formatRepoId(asked))
+  const state = standing === 'damaged' ? undefined : standing
+  const digest = companionsUnder(state, formatRepoId(asked))
   const document = digest && (await documents.companions(digest))
   const isOfHub = annotations['svc.hf.repo'] !== undefined
   const remedy = isOfHub ? `fetch them with: svc companions ${formatShortRef(parseRef(asked.ref))}` : 'import it again'
-  if (digest === undefined || document === undefined) return { warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
+  if (state === undefined || digest === undefined || document === undefined)
+    return { warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
   const here: Companions['files'][number][] = []
   const lost: string[] = []
   for (const file of document.files) {
@@ -64,7 +69,8 @@ export async function keptCompanions(
     ...(lost.length > 0 ? [`${someOf(lost)} came with the model and cannot be found here any more; ${remedy}`] : []),
     ...(await partsLacking({ ...document, files: here }, names, store))
   ]
-  return { digest, files: here, omitted: document.omitted, warnings }
+  const own = new Set(ownCompanions(document, state).map(({ path }) => path))
+  return { digest, files: here, own, omitted: document.omitted, warnings }
 }
 
 const WITHOUT = 'the files that lie beside the weights at the source (generation_config.json and the like) are not here'

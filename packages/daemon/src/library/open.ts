@@ -68,11 +68,14 @@ export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult> 
 }
 
 const companionsOf = (
-  { digest, files, omitted, warnings }: KeptCompanions,
+  { digest, files, own, omitted, warnings }: KeptCompanions,
   store: Pick<DiskBlobStore, 'blobPath'>
 ): OpenCompanions => ({
   digest,
-  files: files.map(({ path, size, digest }) => ({ path, digest, size, blobPath: store.blobPath(digest) })),
+  files: files.map(({ path, size, digest }) => {
+    const file = { path, digest, size, blobPath: store.blobPath(digest) }
+    return own.has(path) ? { ...file, own: true } : file
+  }),
   omitted: omitted.map(({ path, size, reason }) => ({ path, size, reason })),
   ...(warnings.length > 0 && { warnings: [...warnings] })
 })

@@ -199,6 +199,7 @@ export class Views {
     if (!isLent) usage.note(manifestDigest)
     const kept = await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, this.#deps)
     const companions = kept.digest === undefined ? undefined : { digest: kept.digest, files: kept.files }
+    const own = kept.digest === undefined ? new Set<string>() : kept.own
     const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
     for (const digest of blobs) lease.keep(digest)
     const upstreamConfig = await upstreamConfigOf(manifest, store)
@@ -223,11 +224,13 @@ export class Views {
         const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
         const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
         const { warnings } = kept
+        const { files, ...answer } = await answerOf(view)
         return {
           ref: resolved.ref,
           ...entry,
           ...this.#holds.of(place),
-          ...(await answerOf(view)),
+          ...answer,
+          files: files.map((file) => (file.kind === 'companion' && own.has(file.name) ? { ...file, own: true } : file)),
           made: view.made,
           ...(warnings.length > 0 && { warnings: [...warnings] })
         }

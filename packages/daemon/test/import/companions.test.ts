@@ -125,12 +125,12 @@ describe('companions', () => {
   it('one that cannot be read fails nothing, and is named; root reads all', async () => {
     const isRead = process.getuid?.() === 0
     const api = await shared()
-    const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, 5), 'notes.txt': 'x', 'b.txt': 'y' })
-    chmodSync(join(folder, 'notes.txt'), 0)
+    const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, 5), 'README.md': 'x', 'b.txt': 'y' })
+    chmodSync(join(folder, 'README.md'), 0)
     const job = await api.finished((await api.post('/v1/import/local', { paths: [folder], as: 'beside/unread' })).body)
     expect(job).toMatchObject({ state: 'done', result: { skipped: 2 } })
     expect(job.result!.omitted ?? 0).toBe(isRead ? 0 : 1)
-    expect(job.result!.warnings?.some((warning) => warning.includes('notes.txt')) ?? false).toBe(!isRead)
+    expect(job.result!.warnings?.some((warning) => warning.includes('README.md')) ?? false).toBe(!isRead)
   })
 
   it('one that is swapped for a link fails nothing, and nothing of the link comes in', async () => {
@@ -139,7 +139,7 @@ describe('companions', () => {
     const folder = writeFiles(temporaryFolder(), {
       'a-q8_0.gguf': gguf(3_000, 6),
       'notes.txt': 'x',
-      'secret.txt': 'hidden'
+      'other.txt': 'kept'
     })
     const secret = join(temporaryFolder(), 'secret')
     writeFileSync(secret, 'not for anybody')
@@ -157,7 +157,7 @@ describe('companions', () => {
     const job = await api.finished(started)
     expect(job).toMatchObject({ state: 'done', result: { omitted: 1 } })
     const document = parseCompanions(readFileSync(blobPath(api, job.result!.companions!)))
-    expect(document.omitted).toContainEqual({ path: 'notes.txt', size: 1, reason: 'unreadable' })
+    expect(document.omitted).toContainEqual({ path: 'notes.txt', size: 1, reason: 'unreadable', own: true })
     const stored = readdirSync(join(api.root, 'blobs/sha256'), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => readFileSync(join(entry.parentPath, entry.name)))

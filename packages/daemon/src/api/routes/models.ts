@@ -1,9 +1,11 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
-import { type RepoId, type Sha256Digest, tryParseRepoId } from '@svc/ref'
+import { formatRepoId, type RepoId, type Sha256Digest, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { companionsUnder } from '../../library/artifact-record.ts'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
+import { givenCompanions, ownCompanions } from '../../library/given-companions.ts'
 import { type InventoryDeps, inventoryText } from '../../library/models.ts'
 import { digestsOf, type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
@@ -84,6 +86,7 @@ export const privateRoute = ({ resolver, documents, artifacts, onWithheld }: Pri
 export interface WhyDeps {
   readonly resolver: Resolver
   readonly artifacts: Pick<Artifacts, 'read'>
+  readonly documents: Pick<Documents, 'companions'>
   readonly config: {
     readonly swarm: {
       readonly enabled: boolean
@@ -95,7 +98,7 @@ export interface WhyDeps {
   }
 }
 
-export const whyRoute = ({ resolver, artifacts, config }: WhyDeps) =>
+export const whyRoute = ({ resolver, artifacts, documents, config }: WhyDeps) =>
   defineRoute(ROUTES.why, async ({ query }): Promise<WhyResult> => {
     const resolved = await resolver.resolve(query.ref)
     const [manifestDigest] = digestsOf(resolved)
@@ -112,10 +115,25 @@ export const whyRoute = ({ resolver, artifacts, config }: WhyDeps) =>
         ...('fact' in withheld && { withheld: { fact: withheld.fact, reason: withheld.reason } })
       }
     })
-    return { ref: resolved.ref, manifestDigest, ...factsOf(state), doors }
+    const beside = typeof state === 'object' ? await besideOf(state, formatRepoId(resolved), documents) : {}
+    return { ref: resolved.ref, manifestDigest, ...factsOf(state), ...beside, doors }
   })
 
-function factsOf(state: ArtifactState | 'damaged' | undefined): Omit<WhyResult, 'ref' | 'manifestDigest' | 'doors'> {
+async function besideOf(
+  state: ArtifactState,
+  name: string,
+  documents: Pick<Documents, 'companions'>
+): Promise<Pick<WhyResult, 'companions'>> {
+  const digest = companionsUnder(state, name)
+  const document = digest && (await documents.companions(digest))
+  if (document === undefined) return {}
+  const given = givenCompanions(document, state)?.document.files.length ?? 0
+  return { companions: { given, own: ownCompanions(document, state).map(({ path }) => path) } }
+}
+
+function factsOf(
+  state: ArtifactState | 'damaged' | undefined
+): Omit<WhyResult, 'ref' | 'manifestDigest' | 'companions' | 'doors'> {
   if (state === undefined) return { record: 'absent' }
   if (state === 'damaged') return { record: 'damaged' }
   const { source, importedAt, provenance } = state

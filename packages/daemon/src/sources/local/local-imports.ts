@@ -46,11 +46,11 @@ export class LocalImports {
    * chosen.
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
-  async importLocal({ paths, as, ...more }: ImportLocalBody): Promise<Job> {
+  async importLocal({ paths, as, companions, ...more }: ImportLocalBody): Promise<Job> {
     const { importer } = this.#deps
     const repo = importTarget(as, 'as')
     const wishes = wishesOf(more, this.#seedLocal === false)
-    return importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths), wishes })
+    return importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths, companions), wishes })
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { ImportLocalBody } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 import { errnoName, isNoSpace } from '@svc/internal-files'
 import { DaemonError } from '../../errors.ts'
@@ -12,12 +13,16 @@ const CONCURRENCY = 64
 const walks = new Gate(4)
 
 /** Files and folders of this machine as an import source. Nothing is read before a file's `open`. @throws as `walk` */
-export async function localSource(paths: readonly string[]): Promise<ImportSource> {
+export async function localSource(
+  paths: readonly string[],
+  companions: ImportLocalBody['companions'] = 'loaders'
+): Promise<ImportSource> {
   const files = await walks.run(undefined, () => walk(paths))
   const parents = new HeldParents()
   return {
     kind: 'local',
     files: files.map((file) => localFile(file, parents)),
+    givesAll: companions === 'all',
     annotations: {},
     fetchUnrecognised: false,
     concurrency: CONCURRENCY,
