@@ -58,15 +58,9 @@ export function loadPath(view: View, file: string | undefined): string {
 
 /**
  * Removes the managed views of artifacts whose names are about to be removed: a view made on demand, by `svc path`,
- * would keep using their space. Views at places that a user chose stay, and so do those that a running command holds;
- * both are reported.
+ * would keep using their space. Views at places that a user chose stay, and so do those that a running command holds.
  */
 export async function letGoOfViews(session: Session, manifests: ReadonlySet<string>): Promise<void> {
-  for (const { path, managed, manifestDigest, heldUntil } of await session.client.views()) {
-    if (!manifests.has(manifestDigest)) continue
-    if (!managed) session.note(`the view ${path} keeps its space; remove it with: svc view --rm ${path}`)
-    else if (heldUntil !== undefined)
-      session.note(`a running command uses it; when that has ended: svc view --rm ${path}`)
-    else await session.client.removeView({ path })
-  }
+  for (const { path, managed, manifestDigest, heldUntil } of await session.client.views())
+    if (managed && heldUntil === undefined && manifests.has(manifestDigest)) await session.client.removeView({ path })
 }

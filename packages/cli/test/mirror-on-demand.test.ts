@@ -178,7 +178,9 @@ describe('a repository that is not here', () => {
       expect([status, isCut, body.equals(content.get(Q4)!)]).toEqual([200, false, true])
     expect(hub.bytesSent.get(Q4)! - before).toBe(content.get(Q4)!.length)
     expect(hub.bytesSent.get(Q8) ?? 0).toBeLessThan(2)
-    await expect.poll(async () => (await daemon.svc('ls', '--json')).stdout).toContain('"name":"model-7b-gguf"')
+    await expect
+      .poll(async () => (await daemon.svc('ls', '--json')).stdout)
+      .toContain('"ref":"acme/model-7b-gguf:q4_k_m"')
     expect(await importsOf()).toBe(1)
     // what is here comes from the store, the rest is still offered
     const files = []
@@ -298,9 +300,8 @@ describe('what is not brought in', () => {
 
   it('under a name that has another artifact: it gets one in the namespace of strangers', async () => {
     const digests = async () =>
-      JSON.parse((await daemon.svc('ls', '--json')).stdout).namespaces.flatMap(
-        ({ ns, members }: { ns: string; members: { manifest: string }[] }) =>
-          ns === 'svc' ? [] : members.map(({ manifest }) => manifest)
+      JSON.parse((await daemon.svc('ls', '--json')).stdout).models.flatMap(
+        ({ ref, manifest }: { ref: string; manifest: string }) => (ref.startsWith('svc/') ? [] : [manifest])
       )
     const before = await digests()
     const files = [{ path: Q4, content: makeGguf({ seed: 3 }) }]

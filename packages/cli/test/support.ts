@@ -58,8 +58,8 @@ export class Captured extends Writable {
 export interface InProcessOptions extends RunOptions {
   /** Makes stderr a terminal of this width. */
   readonly columns?: number
-  /** Makes stdout a terminal as well. */
-  readonly stdoutIsTerminal?: boolean
+  /** Makes stdout a terminal of this width as well. */
+  readonly stdoutColumns?: number
   /** Ctrl-C, as soon as stderr holds this text. */
   readonly interruptAt?: string
   /** Besides the socket's address. */
@@ -70,7 +70,7 @@ export interface InProcessOptions extends RunOptions {
 
 /** Runs a command line to its end in this process. */
 export async function svc(args: readonly string[], options: InProcessOptions): Promise<Ran> {
-  const stdout = new Captured('latin1', options.stdoutIsTerminal === true ? 80 : undefined)
+  const stdout = new Captured('latin1', options.stdoutColumns)
   const stderr = new Captured('utf8', options.columns)
   const stop = new AbortController()
   if (options.interruptAt !== undefined) stderr.when(options.interruptAt, () => stop.abort(new Error('interrupted')))

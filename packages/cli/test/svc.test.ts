@@ -32,9 +32,40 @@ describe('svc, against the real daemon', () => {
       ['bf16', 'q4_0', 'q4_k_m', 'q8_0'].map((quant) => `acme/tiny:${quant}`)
     )
     for (const line of refs) expect(line).toMatch(/ (KiB|MiB) +complete +no +just now/)
-    expect(JSON.parse(json.stdout).namespaces[0]).toMatchObject({ ns: 'acme', name: 'tiny', indexPresent: true })
+    const document = JSON.parse(json.stdout)
+    expect(document.models[0]).toEqual({
+      ref: 'acme/tiny:bf16',
+      quant: 'bf16',
+      manifest: expect.stringMatching(/^sha256:/),
+      sizeBytes: expect.any(Number),
+      complete: true,
+      private: false,
+      shared: false,
+      companions: expect.stringMatching(/^sha256:/),
+      importedAt: expect.any(String),
+      tags: []
+    })
+    expect(document.damaged).toEqual([])
+    expect((await run('ls', '--format', 'json')).stdout).toBe(json.stdout)
     expect(quiet.stdout.split('\n')[0]).toBe('acme/tiny:bf16')
     expect(none).toMatchObject({ code: 0, stdout: '' })
+  })
+
+  it.each([20, 40, 80, 120])('lists on %i columns: names are cut in the middle, quants stay whole', async (columns) => {
+    const long = `some-organisation/${'a-model-with-a-very-long-name-'.repeat(3)}gguf`
+    await run('import', 'local', 'Tiny/tiny-q8_0.gguf', '--as', long, '--private')
+    const { stdout } = await daemon.svcWith(['ls'], { stdoutColumns: columns })
+    const lines = stdout.trimEnd().split('\n')
+    expect(lines).toHaveLength(6)
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns)
+    expect(lines.filter((line) => /:(bf16|q4_0|q4_k_m|q8_0)( |$)/.test(line))).toHaveLength(5)
+    if (columns >= 40) {
+      expect(lines[1]).toMatch(/^acme\/tiny:bf16 +\d.*iB {2}complete/)
+      expect(lines[5]).toMatch(/^some-o.*\.\.\..*:q8_0 +\d.*iB {2}complete/)
+    }
+    // what is not a terminal gets everything
+    expect((await run('ls')).stdout).toContain(`${long}:q8_0 `)
+    await run('rm', long)
   })
 
   it('shows, resolves and gives the path of the weights, by prefix too', async () => {

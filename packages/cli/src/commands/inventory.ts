@@ -37,20 +37,22 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
     members.length === 0 ? tests.length === 0 && `${ns}/${name}`.includes(wanted) : listed.has(`${ns}/${name}`)
   )
-  if (session.json) {
-    const fits = new Set(lines.map(({ ref }) => ref))
-    const chosen = namespaces.map(({ ns, name, quants, members, ...entry }) => {
-      const has = (quant: string): boolean => members.length === 0 || fits.has(`${ns}/${name}:${quant}`)
-      return { ns, name, ...entry, quants: quants.filter(has), members: members.filter(({ quant }) => has(quant)) }
-    })
-    const repos = new Set(chosen.map(({ ns, name }) => `${ns}/${name}`))
-    const tags = inventory.tags.filter(({ repo }) => repos.has(repo))
-    return session.document({ ...inventory, namespaces: chosen, tags })
-  }
   if (format === 'ids') return lines.forEach(({ ref }) => session.print(ref))
-  if (format === 'json') return session.document(lines.map(({ shared: _, ...line }) => line))
   if (format === 'csv') return printCsv(session, lines)
   const broken = namespaces.filter(({ members }) => members.length === 0)
+  const tags = Map.groupBy(inventory.tags, ({ repo }) => repo)
+  if (format === 'json')
+    return session.document({
+      models: lines.map(({ state: _, shared, ...line }) => ({
+        ...line,
+        shared: shared === 'yes',
+        tags: (tags.get(repoOf(line.ref)) ?? []).map(({ tag }) => tag)
+      })),
+      damaged: [
+        ...broken.map(({ ns, name, indexPresent }) => ({ ref: `${ns}/${name}`, what: whatIsBroken(indexPresent) })),
+        ...(inventory.damaged ?? [])
+      ]
+    })
   tellDamaged(session, inventory)
   if (lines.length === 0 && broken.length === 0) {
     if (all.length > 0) return session.note(`none of the ${count(all.length, 'model')} here fits`)
@@ -58,7 +60,6 @@ export async function ls(session: Session, text: string | undefined, options: Ls
       'nothing here yet; bring a model in with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
     )
   }
-  const tags = Map.groupBy(inventory.tags, ({ repo }) => repo)
   const tagsOf = (repo: string): string => (tags.get(repo) ?? []).map(({ tag }) => tag).join(', ')
   const rows = lines.map((line) => [
     line.ref,
@@ -70,20 +71,52 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     tagsOf(repoOf(line.ref))
   ])
   for (const { ns, name, indexPresent } of broken)
-    rows.push([
-      `${ns}/${name}`,
-      '',
-      indexPresent ? 'DAMAGED: its list of quants cannot be read' : 'DAMAGED: its list of quants is gone',
-      '',
-      '',
-      '',
-      ''
-    ])
+    rows.push([`${ns}/${name}`, '', `DAMAGED: ${whatIsBroken(indexPresent)}`, '', '', '', ''])
   const head = ['MODEL', 'SIZE', 'STATE', 'SHARED', 'IMPORTED', 'USED', rows.some((row) => row[6]) ? 'TAGS' : '']
-  for (const row of formatTable([head, ...rows])) session.print(row)
+  const { isTTY, columns } = session.terminal.stdout
+  for (const row of formatTable(fitted([head, ...rows], isTTY === true ? columns : undefined))) session.print(row)
+}
+
+const whatIsBroken = (indexPresent: boolean): string =>
+  `its list of quants ${indexPresent ? 'cannot be read' : 'is gone'}`
+
+/** Names are not cut below this width while other columns could go instead. */
+const NAME_COLUMNS = 30
+/** Name, size and state go last. */
+const MAIN_COLUMNS = 3
+/** Below it a state is one word. */
+const NARROW_COLUMNS = 60
+
+/** A table for a terminal of this width: the columns from the right go first, then the middle of names. */
+function fitted(table: readonly (readonly string[])[], columns = Infinity): (readonly string[])[] {
+  const rows = table.map(([name = '', size = '', state = '', ...more]) =>
+    columns < NARROW_COLUMNS ? [name, size, firstWord(state), ...more] : [name, size, state, ...more]
+  )
+  const widths = rows[0]!.map((_, i) => Math.max(...rows.map((row) => row[i]!.length)))
+  const leastName = Math.max(...rows.map(([name = '']) => cutName(name, 0).length))
+  const isTooWide = (count: number): boolean =>
+    roomFor(count) < (count > MAIN_COLUMNS ? Math.min(widths[0]!, NAME_COLUMNS) : leastName)
+  const roomFor = (count: number): number => columns - widths.slice(1, count).reduce((sum, width) => sum + width + 2, 0)
+  let count = widths.findLastIndex((width) => width > 0) + 1
+  while (count > 1 && isTooWide(count)) count--
+  return rows.map(([name = '', ...cells]) => [cutName(name, roomFor(count)), ...cells.slice(0, count - 1)])
+}
+
+/** Of `DAMAGED, 3.0 GiB missing` and `3.0 GiB missing`: the word that counts. */
+const firstWord = (state: string): string => /^[A-Z]+(?=[,:])|\S*$/.exec(state)![0]
+
+/** `some-org/some-...:q4_k_m`: the quant stays whole. */
+function cutName(name: string, columns: number): string {
+  if (name.length <= columns) return name
+  const quant = name.includes(':') ? name.slice(name.indexOf(':')) : ''
+  const room = Math.max(0, columns - quant.length - 3)
+  const repo = name.slice(0, name.length - quant.length)
+  const tail = Math.floor(room / 3)
+  return `${repo.slice(0, room - tail)}...${tail === 0 ? '' : repo.slice(-tail)}${quant}`
 }
 
 function formatOf(session: Session, format: string | undefined): string {
+  if (session.json) return 'json'
   if (format === undefined) return session.quiet ? 'ids' : 'table'
   if (['table', 'json', 'csv', 'ids'].includes(format)) return format
   throw usage(`"${format}" is no format`, '--format table, json, csv or ids')

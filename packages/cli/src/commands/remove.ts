@@ -21,11 +21,30 @@ export async function rm(
     freeable += model.freeableBytes
     if (!session.json) session.print(`removed ${model.ref}`)
     for (const tag of model.tags) session.note(`its tag ${tag} went with it`)
-    for (const { quant, needed } of model.quants)
-      if (needed) session.note(`${quant} is still needed under another name or by a tag, and keeps its space`)
+    for (const { quant, holders = [] } of model.quants)
+      if (holders.length > 0) session.note(`${quant} keeps its space: ${holders.map(spoken).join('; ')}`)
   }
   if (session.json) return session.document({ removed })
   if (freeable > 0) session.note(`svc gc frees ${formatBytes(freeable)}`)
+}
+
+type Holder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
+
+function spoken({ kind, what = '' }: Holder): string {
+  switch (kind) {
+    case 'tag':
+      return `the tag ${what} has it (svc rm --tags, svcd tag rm)`
+    case 'view':
+      return `the view ${what} shows it (svc view --rm, when no command uses it)`
+    case 'job':
+      return `the job ${what.slice(0, 8)} works on it (svc cancel)`
+    case 'pin':
+      return 'it is pinned by its digest'
+    case 'use':
+      return 'it is being read'
+    default:
+      return `it is also ${what}`
+  }
 }
 
 async function removeOne(session: Session, typed: string, allTags: boolean): Promise<RemovedModel> {

@@ -1,6 +1,23 @@
 import * as Type from 'typebox'
 import { BytesSchema, DigestSchema } from './fields.ts'
 
+/** Who keeps the bytes of an artifact from a garbage collection. */
+const HolderSchema = Type.Object({
+  kind: Type.Union([
+    Type.Literal('name'),
+    Type.Literal('tag'),
+    Type.Literal('pin'),
+    Type.Literal('view'),
+    Type.Literal('job'),
+    Type.Literal('use')
+  ]),
+  what: Type.Optional(
+    Type.String({
+      description: 'the name, the tag, the path of the view or the id of the job; absent for `pin` and `use`'
+    })
+  )
+})
+
 /** What a removal removed (spec add.12). Blobs stay until a garbage collection. */
 export const RemovedModelSchema = Type.Object(
   {
@@ -9,7 +26,10 @@ export const RemovedModelSchema = Type.Object(
       Type.Object({
         quant: Type.String(),
         manifest: DigestSchema,
-        needed: Type.Boolean({ description: 'true where another name, a tag, a pin or a view still needs it' })
+        needed: Type.Boolean({ description: 'true where another name, a tag, a pin or a view still needs it' }),
+        holders: Type.Optional(
+          Type.Array(HolderSchema, { description: 'who still needs it, or uses its files now; absent without any' })
+        )
       })
     ),
     tags: Type.Array(Type.String(), { description: 'tags that were taken away as well' }),

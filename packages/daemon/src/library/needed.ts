@@ -1,5 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { parseRecord } from '@svc/manifest'
+import type { RemovedModel } from '@svc/client/protocol'
+import { type IndexMember, parseRecord } from '@svc/manifest'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
@@ -27,6 +28,9 @@ export interface Holder {
   readonly changes: number
   held(onUnreadable: OnUnreadable): Promise<Iterable<Held>>
 }
+
+/** Who keeps an artifact. */
+export type ArtifactHolder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
 
 export interface NeededDeps {
   readonly store: DiskBlobStore
@@ -85,6 +89,27 @@ export class Needed {
   /** The artifacts that an index, a tag or a pinned import names, as far as it can be read. @throws as {@link blobs} */
   async named(): Promise<ReadonlySet<Sha256Digest>> {
     return new Set((await this.#named(new Set(), { onUnreadable: ignore })).keys())
+  }
+
+  /** Who needs an artifact, as far as it can be read. */
+  async holdersOf(manifestDigest: Sha256Digest): Promise<ArtifactHolder[]> {
+    const { repos, documents, artifacts } = this.#deps
+    const holders: ArtifactHolder[] = []
+    for await (const { ns, name, state } of repos.list(ignore)) {
+      const has = async (index: Sha256Digest | undefined): Promise<IndexMember | undefined> => {
+        const { members = [] } = index === undefined ? {} : await documents.index(index).catch(() => ({ members: [] }))
+        return members.find(({ manifest }) => manifest === manifestDigest)
+      }
+      const member = await has(state.index)
+      if (member !== undefined) holders.push({ kind: 'name', what: `${ns}/${name}:${member.quant}` })
+      for (const [tag, index] of state.tags)
+        if (await has(index)) holders.push({ kind: 'tag', what: `${ns}/${name}:${tag}` })
+    }
+    const standing = await artifacts.standing(manifestDigest)
+    if (standing !== 'damaged' && standing?.pinned === true) holders.push({ kind: 'pin' })
+    const views = (await this.#held(ignore)).filter(({ manifest }) => manifest === manifestDigest)
+    for (const what of new Set(views.map(({ place }) => place))) holders.push({ kind: 'view', what })
+    return holders
   }
 
   async #manifests(): Promise<KnownManifests> {

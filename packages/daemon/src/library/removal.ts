@@ -4,10 +4,11 @@ import type { RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
+import type { JobRegistry } from '../jobs/registry.ts'
 import type { Artifacts } from './artifacts.ts'
 import { futureQuant } from './config-quant.ts'
 import type { Documents } from './documents.ts'
-import type { Needed } from './needed.ts'
+import type { ArtifactHolder, Needed } from './needed.ts'
 import type { RepoState, Repos } from './repos.ts'
 import { oneChunk } from './small-blob.ts'
 
@@ -17,6 +18,7 @@ interface RemovalDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly needed: Needed
+  readonly jobs: Pick<JobRegistry, 'openOf'>
   /** Called before the response with artifacts that are no longer needed, so that they leave the swarm at once. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
 }
@@ -99,10 +101,22 @@ export class Removals {
       if (!(await needed.has(manifest))) unneeded.push(manifest)
       if (!(await needed.isGiven(manifest))) await onUnneeded(manifest)
     }
-    return {
-      quants: [...removed].map(([manifest, quant]) => ({ quant, manifest, needed: !unneeded.includes(manifest) })),
-      freeableBytes: await bytesOnlyOf(unneeded, needed, store)
+    const quants: RemovedModel['quants'] = []
+    for (const [manifest, quant] of removed) {
+      const holders = await this.#holdersOf(manifest)
+      const isHeld = holders.length > 0
+      quants.push({ quant, manifest, needed: !unneeded.includes(manifest), ...(isHeld && { holders }) })
     }
+    return { quants, freeableBytes: await bytesOnlyOf(unneeded, needed, store) }
+  }
+
+  async #holdersOf(manifest: Sha256Digest): Promise<ArtifactHolder[]> {
+    const { needed, store, jobs } = this.#deps
+    const holders = await needed.holdersOf(manifest)
+    for (const { id } of jobs.openOf(manifest)) holders.push({ kind: 'job', what: id })
+    const blobs = [...(await needed.blobsOf(manifest))]
+    if (holders.length === 0 && blobs.some((digest) => store.isLeased(digest))) holders.push({ kind: 'use' })
+    return holders
   }
 }
 

@@ -97,7 +97,7 @@ describe('removing', () => {
     expect(body).toMatchObject({
       tags: [],
       quants: [
-        { quant: 'q4_0', needed: true },
+        { quant: 'q4_0', needed: true, holders: [{ kind: 'tag', what: 'me/m:v1' }] },
         { quant: 'q8_0', needed: false }
       ]
     })
@@ -116,12 +116,35 @@ describe('removing', () => {
     expect(readdirSync(join(api.root, 'state', 'artifacts'))).toEqual([])
   })
 
+  test('the answer names views, jobs and whoever reads', async () => {
+    const api = await testDaemon()
+    const { context } = api.running
+    await importAs(api, 'me/m', quants('q4_0', 'q8_0'))
+    const { path } = (await api.post('/v1/views', { ref: 'svc:///me/m:q4_0', path: join(temporaryFolder(), 'v') })).body
+    const [, { manifest }] = (await members(api)) as [ModelMember, ModelMember]
+    const { promise, resolve: end } = Promise.withResolvers<object>()
+    const job = context.jobs.start({ kind: 'ensure', ref: 'x', manifest }, () => promise)
+    const lease = context.store.lease([manifest as Sha256Digest])
+    expect((await remove(api, 'me/m')).body.quants).toMatchObject([
+      { quant: 'q4_0', needed: true, holders: [{ kind: 'view', what: path }] },
+      { quant: 'q8_0', needed: false, holders: [{ kind: 'job', what: job.id }] }
+    ])
+    end({})
+    await context.jobs.over(job.id)
+    await importAs(api, 'me/m', quants('q4_0', 'q8_0'))
+    expect((await remove(api, 'me/m/q8_0')).body.quants).toMatchObject([{ needed: false, holders: [{ kind: 'use' }] }])
+    lease.release()
+  })
+
   test('an artifact with another name is needed, and so are blobs that artifacts share', async () => {
     const api = await testDaemon()
     await importAs(api, 'a/one', { ...quants('q4_0'), ...shared })
     await importAs(api, 'b/two', { ...quants('q4_0'), ...shared })
     await importAs(api, 'c/three', { ...quants('q8_0'), ...shared })
-    expect((await remove(api, 'a/one')).body).toMatchObject({ quants: [{ needed: true }], freeableBytes: 0 })
+    expect((await remove(api, 'a/one')).body).toMatchObject({
+      quants: [{ needed: true, holders: [{ kind: 'name', what: 'b/two:q4_0' }] }],
+      freeableBytes: 0
+    })
     expect((await remove(api, 'b/two')).body.freeableBytes).toBeGreaterThan(0)
     await gc(api)
     expect(await api.verify('svc:///c/three:q8_0')).toMatchObject({ state: 'done' })
