@@ -8,10 +8,15 @@ import { FLAG_HELP, EXIT_HELP as SVCD_EXITS, USAGE } from '../../packages/daemon
 
 type Command = ReturnType<typeof buildProgram>
 
-/** Text of roff: backslashes and dashes as they are, and no line that a dot or a quote makes a request of. */
+/**
+ * Text of roff: backslashes and dashes as they are, and no line that a dot or a quote makes a request of. Pages are read
+ * in the C locale, too, which has ASCII alone.
+ */
 const text = (words: string): string =>
   words
     .replaceAll('\\', '\\e')
+    .replaceAll('…', '...')
+    .replaceAll('’', "'")
     .replaceAll('-', '\\-')
     .replace(/^(['.])/gm, '\\&$1')
 const bold = (words: string): string => `\\fB${text(words)}\\fR`

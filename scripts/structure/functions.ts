@@ -11,7 +11,6 @@ const PRODUCT = /^packages\/(?!testkit\/|cas-testsuite\/)(?:internal\/)?[^/]+\/s
 /** By file and name, with the reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/cli/src/program.ts#buildProgram': 'the list of all commands and options',
-  'packages/cli/src/commands/inventory.ts#ls': 'one table, written column by column',
   'packages/client/src/client.ts#createClient': 'one line for each route',
   'packages/daemon/src/app/compose.ts#composeContext': 'composes, in the order of dependencies',
   'packages/daemon/src/app/daemon.ts#startDaemon': 'composes, in the order of a start',
