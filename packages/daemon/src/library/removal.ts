@@ -1,10 +1,9 @@
 import { type DiskBlobStore, withLease } from '@svc/cas'
 import { RAW } from '@svc/classify'
-import type { RemovedModel } from '@svc/client/protocol'
+import type { Job, RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { JobRegistry } from '../jobs/registry.ts'
 import type { Artifacts } from './artifacts.ts'
 import { futureQuant } from './config-quant.ts'
 import type { Documents } from './documents.ts'
@@ -18,7 +17,7 @@ interface RemovalDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly needed: Needed
-  readonly jobs: Pick<JobRegistry, 'openOf'>
+  readonly jobs: { openOf(manifest: string): readonly Job[] }
   /** Called before the response with artifacts that are no longer needed, so that they leave the swarm at once. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
 }
