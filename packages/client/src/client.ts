@@ -11,6 +11,7 @@ import type {
   ImportLocalBody,
   ImportOciBody,
   PrivateBody,
+  SeedBody,
   SeedLocalBody,
   VerifyBody
 } from './protocol/bodies.ts'
@@ -22,7 +23,7 @@ import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
-import type { SeedLocalResult, ShareResult, Status } from './protocol/status.ts'
+import type { SeedLocalResult, SeedResult, ShareResult, Status } from './protocol/status.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 import type { WhyResult } from './protocol/why.ts'
 import { Transport } from './transport.ts'
@@ -96,6 +97,8 @@ export interface Client {
   releaseSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
+  /** Turns sharing on or off, at once; saved in the daemon's configuration. */
+  decideSeed(body: SeedBody, options?: CallOptions): Promise<SeedResult>
   /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
@@ -194,6 +197,7 @@ export function createClient(options: ClientOptions = {}): Client {
     releaseSnapshot: (id, call) => get('releaseSnapshot', call, encodeURIComponent(id)),
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
     status: (call) => get('status', call),
+    decideSeed: (body, call) => post('seed', body, call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
     why: (ref, call) => get('why', call, query('ref', canonical(ref))),

@@ -12,6 +12,7 @@ export type {
   ImportLocalBody,
   ImportOciBody,
   PrivateBody,
+  SeedBody,
   SeedLocalBody,
   VerifyBody
 } from './protocol/bodies.ts'
@@ -31,7 +32,7 @@ export type {
 } from './protocol/resolve.ts'
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
-export type { SeedLocalResult, ShareResult, Status, SwarmStatus, TorrentStatus } from './protocol/status.ts'
+export type { SeedLocalResult, SeedResult, ShareResult, Status, SwarmStatus, TorrentStatus } from './protocol/status.ts'
 export type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 export type { WhyResult } from './protocol/why.ts'
 export type { WatchOptions } from './watch.ts'

@@ -13,11 +13,11 @@ export interface Flags {
   readonly logFormat: LogFormat | undefined
   /** Read the configuration, print it, and exit. */
   readonly check: boolean
-  /** `svcd move`, `svcd restore`: print the result as one line of JSON, and no progress. */
+  /** `svcd move`, `svcd restore`, `svcd seed`: print the result as one line of JSON, and no progress. */
   readonly json: boolean
   /** `svcd restore`: go on without what is damaged in the backup. */
   readonly incomplete: boolean
-  /** `svcd move`, `svcd restore`: print no progress. */
+  /** `svcd move`, `svcd restore`: print no progress; `svcd seed`: one word. */
   readonly quiet: boolean
   readonly help: boolean
   readonly version: boolean
@@ -34,6 +34,7 @@ export const USAGE = [
   ['svcd tag ls [NS/NAME]', 'list the tags'],
   ['svcd metrics', "print the running daemon's metrics, in Prometheus' text format"],
   ['svcd health | svcd ready', 'probes: is the daemon alive, is it ready; exit code 0 or 1'],
+  ['svcd seed [on|off]', 'tell whether models are shared, or write it into the configuration, for the next start'],
   ['svcd expect', "write the store's id into the configuration, so that no other store is opened or made"],
   ['svcd restore SRC [--incomplete] [--json]', 'fill an absent or empty root from a backup of svc backup'],
   ['svcd move DIR [--json] [--quiet]', 'move the store to another folder, while no daemon runs; the old one stays']
@@ -109,8 +110,8 @@ export function parseFlags(args: readonly string[]): Flags {
   const check = values.check ?? false
   if (check && positionals.length > 0) throw new StartError(`--check takes no command\ntry: svcd --help`)
   for (const name of ['json', 'quiet'] as const) {
-    if (values[name] && positionals[0] !== 'move' && positionals[0] !== 'restore')
-      throw new StartError(`--${name} belongs to "svcd move" and "svcd restore"\ntry: svcd --help`)
+    if (values[name] && !['move', 'restore', 'seed'].includes(positionals[0] ?? ''))
+      throw new StartError(`--${name} belongs to "svcd move", "svcd restore" and "svcd seed"\ntry: svcd --help`)
   }
   if (values.incomplete === true && positionals[0] !== 'restore')
     throw new StartError('--incomplete belongs to "svcd restore"\ntry: svcd --help')

@@ -29,14 +29,15 @@ interface Member extends ModelMember {
   readonly ref: string
 }
 
-async function membersOf(session: Session): Promise<Member[]> {
+export async function membersOf(session: Session): Promise<Member[]> {
   const { namespaces } = await session.client.models()
   return namespaces.flatMap(({ ns, name, members }) =>
     members.map((member) => ({ ...member, ref: `${ns}/${name}:${member.quant}` }))
   )
 }
 
-function swarmLine(swarm: SwarmStatus, members: readonly Member[]): string {
+/** What is shared with others, in a line. */
+export function swarmLine(swarm: SwarmStatus, members: readonly Member[]): string {
   if (!swarm.enabled) return 'off ([swarm] enabled = false)'
   const parts = [swarm.seed ? `sharing ${count(swarm.seeding, 'model')}` : 'fetching only ([swarm] seed = false)']
   parts.push(count(swarm.peers, 'peer'))

@@ -2,7 +2,7 @@ import type { DamagedRecord, Status } from '@svc/client'
 import { buckets } from '../doctor/buckets.ts'
 import { daemon, fileLimit, node, socket } from '../doctor/daemon.ts'
 import { type Check, codeOf, type Finding, type Level, type Subject } from '../doctor/finding.ts'
-import { clock, dht, listeners, proxies } from '../doctor/network.ts'
+import { clock, dht, listeners, proxies, sharing } from '../doctor/network.ts'
 import { fileSystem, records, space, store } from '../doctor/store.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -20,6 +20,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'file system': fileSystem,
   files: fileLimit,
   listeners,
+  sharing,
   DHT: dht,
   proxies,
   buckets,

@@ -8,10 +8,10 @@ import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
 import { escapeGlob } from '../hub-origin.ts'
 import { tryParseHubSource } from '../hub-source.ts'
-import { settleOwnModels, tellShared } from '../own-models.ts'
 import { asDigest, importName } from '../reference.ts'
 import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
+import { settleOwnModels, tellShared, tellSharingOnce } from '../sharing.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 
 export interface ImportOptions {
@@ -44,11 +44,11 @@ export interface LocalOptions extends ChoiceOptions {
 export async function importLocal(session: Session, paths: readonly string[], options: LocalOptions): Promise<void> {
   const absolute = paths.map((path) => resolve(session.terminal.cwd, path))
   const as = importName(options.as, absolute[0]!)
-  const mustTell = options.private !== true && (await settleOwnModels(session))
+  const sharedFrom = options.private === true ? undefined : await settleOwnModels(session)
   const { companions } = options
   const body = { paths: absolute, as, ...choiceOf(options), ...(companions !== undefined && { companions }) }
   await finish(session, (field) => session.client.importLocal({ ...body, ...field }), options)
-  if (mustTell) tellShared(session, as)
+  if (sharedFrom !== undefined) tellShared(session, as, sharedFrom)
 }
 
 /** `svc import SOURCE`: what it is, its form says. A name that is also a path is the path. */
@@ -109,6 +109,7 @@ export async function importHf(session: Session, text: string, options: HfOption
   }
   const chosen = quant !== undefined || file !== undefined || all === true
   const { warnings, ...choice } = chosen ? { ...body, warnings: [] } : await choose(session, body)
+  if (options.private !== true) await tellSharingOnce(session)
   const start = (field: ReplaceField): Promise<Job> =>
     askingHub(session, choice, session.client.importHf({ ...choice, ...field }))
   await finish(session, start, options, warnings)

@@ -32,7 +32,7 @@ function addServiceCommands({ add, group, run }: CommandTools): void {
   )
 }
 
-/** The commands that install and maintain `svc`: `service`, `login`, `move`, `backup`, `restore`, `doctor`, `completion`. */
+/** The commands that install and maintain `svc`: `service`, `login`, `seed`, `move`, `backup`, `restore`, `doctor`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   addServiceCommands({ add, group, run })
 
@@ -48,6 +48,12 @@ export function addKeepCommands(program: Command, version: string, { add, group,
       run(command, async (session) => (await import('./login.ts')).logout(session))
     )
 
+  add(program, 'seed', 'tell whether models are shared with others, or turn that on or off')
+    .addArgument(new Argument('[switch]', 'at once, and in the configuration').choices(['on', 'off']))
+    .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
+    .action(async (word: 'on' | 'off' | undefined, options, command: Command) =>
+      run(command, async (session) => (await import('./seed.ts')).seed(session, word, options))
+    )
   add(program, 'move <dir>', 'copy the store to another disk; the old one stays until you delete it')
     .option('--svcd <program>', 'the daemon; default: the one that came with this svc')
     .action(async (dir: string, options, command: Command) =>

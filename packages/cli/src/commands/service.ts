@@ -24,6 +24,9 @@ export async function install(session: Session, options: ServiceOptions): Promis
   carryOut(session, manager, manager.install.toSpliced(begun, 0, remember(command)), options)
   if (options.dryRun === true) return
   session.note(`svcd runs under ${manager.name} now, and starts by itself from now on`)
+  session.note(
+    'it shares public models with others over BitTorrent, unless [swarm] seed = false; svc seed off turns that off'
+  )
   for (const remark of manager.remarks) session.note(remark)
 }
 

@@ -54,6 +54,14 @@ export const listeners: Check = async ({ status }) => {
   return found
 }
 
+/** What is given to others. */
+export const sharing: Check = ({ status }) => {
+  const say = findingsOf('sharing')
+  if (status === undefined || !status.swarm.enabled) return []
+  if (!status.swarm.seed) return [say.ok('off: nothing is announced or given; svc seed on turns it on')]
+  return [say.note('public models are shared with others over BitTorrent', 'svc seed off turns that off')]
+}
+
 function hostAndPort(address: string): readonly [string, number] {
   const at = address.lastIndexOf(':')
   return [address.slice(0, at).replace(/^\[(.*)\]$/, '$1'), Number(address.slice(at + 1))]

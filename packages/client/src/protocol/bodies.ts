@@ -177,6 +177,14 @@ export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateS
 /** A value of {@link PrivateBodySchema}. */
 export type PrivateBody = Type.Static<typeof PrivateBodySchema>
 
+/** Body of `PUT /v1/seed`. */
+export const SeedBodySchema = Type.Object(
+  { seed: Type.Boolean({ description: 'false: nothing is announced or given to others' }) },
+  { title: 'SeedBody' }
+)
+/** A value of {@link SeedBodySchema}. */
+export type SeedBody = Type.Static<typeof SeedBodySchema>
+
 /** Body of `PUT /v1/seed-local` (spec add.10). */
 export const SeedLocalBodySchema = Type.Object(
   { seedLocal: Type.Boolean({ description: 'false keeps imports from disk private unless they say otherwise' }) },

@@ -32,6 +32,7 @@ export const PATHS = {
   holdSnapshot: { method: 'PUT', path: '/v1/snapshots/{id}' },
   releaseSnapshot: { method: 'DELETE', path: '/v1/snapshots/{id}' },
   setPrivate: { method: 'PUT', path: '/v1/private' },
+  seed: { method: 'PUT', path: '/v1/seed' },
   seedLocal: { method: 'PUT', path: '/v1/seed-local' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' },

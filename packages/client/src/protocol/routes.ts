@@ -11,6 +11,7 @@ import {
   ImportLocalBodySchema,
   ImportOciBodySchema,
   PrivateBodySchema,
+  SeedBodySchema,
   SeedLocalBodySchema,
   ShareBodySchema,
   VerifyBodySchema
@@ -24,7 +25,7 @@ import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { SNAPSHOT_ROUTES } from './snapshot.ts'
-import { SeedLocalResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
+import { SeedLocalResultSchema, SeedResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 import { WhyResultSchema } from './why.ts'
 
@@ -316,6 +317,15 @@ export const ROUTES = {
     status: 200,
     response: PrivateResultSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
+  },
+  seed: {
+    ...PATHS.seed,
+    summary: 'Share what is here with others, or share nothing; takes effect at once',
+    additive: true,
+    body: SeedBodySchema,
+    status: 200,
+    response: SeedResultSchema,
+    errors: { E_BAD_REQUEST: 400 }
   },
   seedLocal: {
     ...PATHS.seedLocal,

@@ -52,6 +52,9 @@ export const SwarmStatusSchema = Type.Object(
     peerAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
     webseedAddress: Type.Optional(Type.String({ description: '`host:port` that is listened on' })),
     dhtPort: Type.Optional(Type.Integer({ description: 'UDP port of the DHT node; absent when the DHT is off' })),
+    seedOnImport: Type.Optional(
+      Type.Boolean({ description: 'true: imports are shared at once; absent: from the next start on' })
+    ),
     signedWebseeds: Type.Optional(
       Type.Array(
         Type.Object({
@@ -113,11 +116,18 @@ export const StatusSchema = Type.Object(
 /** A value of {@link StatusSchema}. */
 export type Status = Type.Static<typeof StatusSchema>
 
+const RememberedIn = Type.Optional(Type.String({ description: 'the configuration file that remembers it' }))
+
+/** `PUT /v1/seed` (additive). */
+export const SeedResultSchema = Type.Object({ seed: Type.Boolean(), file: RememberedIn }, { title: 'SeedResult' })
+/** A value of {@link SeedResultSchema}. */
+export type SeedResult = Type.Static<typeof SeedResultSchema>
+
 /** `PUT /v1/seed-local` (additive). */
 export const SeedLocalResultSchema = Type.Object(
   {
     seedLocal: Type.Boolean(),
-    file: Type.Optional(Type.String({ description: 'the configuration file that remembers it' }))
+    file: RememberedIn
   },
   { title: 'SeedLocalResult' }
 )

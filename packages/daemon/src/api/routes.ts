@@ -22,7 +22,7 @@ import {
   resolveRoute,
   whyRoute
 } from './routes/models.ts'
-import { seedLocalRoute, shareRoutes } from './routes/sharing.ts'
+import { seedRoutes, shareRoutes } from './routes/sharing.ts'
 import { snapshotRoutes } from './routes/snapshots.ts'
 import { statusRoute } from './routes/status.ts'
 import { viewRoutes } from './routes/views.ts'
@@ -42,7 +42,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof removeModelRoute>[0] &
   Parameters<typeof gcRoute>[0] &
   Parameters<typeof privateRoute>[0] &
-  Parameters<typeof seedLocalRoute>[0] &
+  Parameters<typeof seedRoutes>[0] &
   Parameters<typeof shareRoutes>[0] &
   Parameters<typeof snapshotRoutes>[0] &
   Parameters<typeof statusRoute>[0] &
@@ -58,6 +58,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   ...blobRoutes(deps),
   ...viewRoutes(deps),
   ...shareRoutes(deps),
+  ...seedRoutes(deps),
   ...snapshotRoutes(deps),
   resolve: resolveRoute(deps),
   open: openRoute(deps),
@@ -81,7 +82,6 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   unpin: unpinRoute(deps),
   gc: gcRoute(deps),
   setPrivate: privateRoute(deps),
-  seedLocal: seedLocalRoute(deps),
   status: statusRoute(deps),
   why: whyRoute(deps)
 })

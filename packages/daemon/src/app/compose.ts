@@ -1,12 +1,14 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, openDiskStore, withLease } from '@svc/cas'
-import type { Job } from '@svc/client/protocol'
+import type { Job, SeedResult } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
-import { StartError } from '../errors.ts'
+import { writeKey } from '../config/edit.ts'
+import { DaemonError, StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
 import { Lanes } from '../jobs/lanes.ts'
@@ -77,6 +79,8 @@ export interface Services {
   readonly removals: Removals
   /** Called when an artifact becomes private, or stops being private. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
+  /** Turns sharing on or off. @throws ConfigError, DaemonError */
+  readonly decideSeed: (seed: boolean) => Promise<SeedResult>
 }
 
 /** @throws StartError */
@@ -209,7 +213,30 @@ async function composeNetworks(
   }
   const local = new LocalImports({ ...context, confirmation: hub?.confirmation })
   const oci = new OciImports(context, () => local.seedLocal)
-  return { local, swarm, hub, catalog, oci, removals, onWithheld }
+  const turns = new KeyedLock()
+  const decideSeed = (seed: boolean): Promise<SeedResult> =>
+    turns.run('seed', undefined, () => switchSeed(context.config, seed, { swarm, catalog }))
+  return { local, swarm, hub, catalog, oci, removals, onWithheld, decideSeed }
+}
+
+/** Takes effect at once, and is saved in the configuration file, if there is one. */
+async function switchSeed(
+  { file, swarm: habits }: DaemonConfig,
+  seed: boolean,
+  { swarm, catalog }: Pick<Services, 'swarm' | 'catalog'>
+): Promise<SeedResult> {
+  if (seed)
+    await swarm?.prepareSeeding().catch((cause: Error) => {
+      const why = `[swarm] webseed_addr = "${habits.webseedAddr}": ${cause.message}`
+      throw new DaemonError('E_BAD_REQUEST', `sharing stays off: ${why}`, { cause })
+    })
+  if (file !== undefined) await writeKey(file, { swarm: { seed } })
+  if (habits.seed !== seed) {
+    habits.seed = seed
+    await swarm?.seedChanged()
+    await catalog?.start()
+  }
+  return { seed, ...(file !== undefined && { file }) }
 }
 
 /** Closes everything; the root's lock is released last. */

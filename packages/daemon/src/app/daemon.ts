@@ -65,7 +65,9 @@ const FAREWELL_MS = 500
  */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
   const log = options.log ?? createLog('silent')
-  const config = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
+  const given = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
+  // a part of it changes: the caller's stays as it is
+  const config = { ...given, swarm: { ...given.swarm } }
   const clock = options.clock ?? systemClock
   const choice = socketChoice(options)
   if (options.socketDescriptor === undefined) await checkSocket(choice)
@@ -85,7 +87,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
     const { addr } = config.metrics
-    const statusDeps = { ...context, ...services, state: context, seed: config.swarm.seed, startedAt }
+    const statusDeps = { ...context, ...services, state: context, startedAt }
     const { jobs, listeners } = context
     figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, ...services })
     const text = figures.text

@@ -17,6 +17,10 @@ async function main(): Promise<void> {
   if (command === undefined) return (await import('./serve.ts')).serve(flags)
   if (command === 'move') return (await import('../commands/move.ts')).moveCommand(words, flags, process.env)
   if (command === 'restore') return (await import('../commands/restore.ts')).restoreCommand(words, flags, process.env)
+  if (command === 'seed') {
+    const { seedCommand } = await import('../commands/seed.ts')
+    return void process.stdout.write(`${await seedCommand(words, flags, process.env)}\n`)
+  }
   if (command === 'expect') {
     const { expectCommand } = await import('../commands/expect.ts')
     return void process.stdout.write(`${await expectCommand(words, flags, process.env)}\n`)

@@ -1,7 +1,7 @@
 import { CasError, openDiskStore, readStoreId } from '@svc/cas'
 import { nodeFilePort } from '@svc/internal-files'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
-import { writeStoreKey } from '../config/store-keys.ts'
+import { writeKey } from '../config/edit.ts'
 import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
 import { STATE_FOLDERS } from '../library/replace.ts'
@@ -20,7 +20,7 @@ export async function expectCommand(words: readonly string[], flags: Flags, env:
     throw new StartError(
       `[store] expect = "${store.expect}" in ${file}, and ${store.root} holds ${id ?? 'none'}; is its disk mounted? If this is the store to use, take the line out of the file`
     )
-  if (store.expect === undefined && id !== undefined) await writeStoreKey(file, 'expect', id)
+  if (store.expect === undefined && id !== undefined) await writeKey(file, { store: { expect: id } })
   return `${file} expects the store ${id} at ${store.root}${isNew ? ', which was made now' : ''}`
 }
 

@@ -1,6 +1,6 @@
 import { CasError } from '@svc/cas'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
-import { checkStoreKeyWritable, writeStoreKey } from '../config/store-keys.ts'
+import { checkKeyWritable, writeKey } from '../config/edit.ts'
 import { StartError } from '../errors.ts'
 import type { Flags } from '../flags.ts'
 import { sizeText, stoppably } from './copy-progress.ts'
@@ -20,7 +20,7 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
   const places = await checkPlaces(from, to)
   const { file } = configPath(flags, env)
   const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
-  if (named === undefined) await checkStoreKeyWritable(file, 'root', places.to)
+  if (named === undefined) await checkKeyWritable(file, { store: { root: places.to } })
   const goOn = `the old store is in charge. To go on: svc move ${places.to}`
   await stoppably(flags, goOn, async (signal, onProgress) => {
     try {
@@ -30,7 +30,7 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
         signal,
         onProgress,
         takeCharge: async ({ to: root }) => {
-          if (named === undefined) await writeStoreKey(file, 'root', root)
+          if (named === undefined) await writeKey(file, { store: { root } })
         }
       })
       return flags.json

@@ -24,7 +24,8 @@ export interface HubConfig {
 /** `[swarm]` */
 export interface SwarmConfig {
   readonly enabled: boolean
-  readonly seed: boolean
+  /** The only key that changes while the daemon runs: `PUT /v1/seed`. */
+  seed: boolean
   readonly uploadLimitBytesPerSecond: number
   readonly noSeedVerify: boolean
   readonly dht: boolean

@@ -16,7 +16,7 @@ export interface ArtifactSwarmDeps {
   readonly store: DiskBlobStore
   readonly leafLayers: LeafLayers
   readonly swarm: Swarm
-  readonly webseed: WebseedListener | undefined
+  readonly webseed: () => WebseedListener | undefined
   /** Trackers to announce to in addition to the hints (`[swarm] trackers`). */
   readonly trackers: readonly string[]
   readonly log: Log
@@ -104,7 +104,7 @@ export class ArtifactSwarm {
   /** @throws the engine's error for invalid options. */
   async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
     await this.leave(torrent.manifestDigest)
-    const { store, leafLayers, swarm, webseed, trackers, log } = this.#deps
+    const { store, leafLayers, swarm, trackers, log } = this.#deps
     const over = new AbortController()
     const storage = new ArtifactStorage({
       store,
@@ -148,7 +148,7 @@ export class ArtifactSwarm {
       log.warn({ err: error, torrent: torrent.name }, 'a torrent failed')
       if (this.#entries.get(torrent.manifestDigest) === entry) void this.leave(torrent.manifestDigest)
     })
-    if (entry.seeding && options.layers) webseed?.serve({ torrent, layers: options.layers })
+    if (entry.seeding && options.layers) this.#deps.webseed()?.serve({ torrent, layers: options.layers })
     return entry
   }
 
@@ -183,7 +183,7 @@ export class ArtifactSwarm {
     if (entry === undefined || !entry.open || entry.handle.state !== 'seeding') return false
     if (entry.seeding) return true
     entry.seeding = true
-    this.#deps.webseed?.serve({ torrent, layers })
+    this.#deps.webseed()?.serve({ torrent, layers })
     return true
   }
 
@@ -198,7 +198,7 @@ export class ArtifactSwarm {
     this.#past.downloadedBytes += downloadedBytes
     this.#past.uploadedBytes += uploadedBytes
     this.#entries.delete(manifestDigest)
-    this.#deps.webseed?.withdraw(entry.torrent)
+    this.#deps.webseed()?.withdraw(entry.torrent)
     entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
     await entry.handle.remove().catch((error: unknown) => {
       this.#deps.log.warn({ err: error, torrent: entry.torrent.name }, 'what was fetched could not be recorded')

@@ -84,6 +84,11 @@ export class Fetches {
     await round.over
   }
 
+  /** After a change that concerns all of them. */
+  async allChanged(): Promise<void> {
+    await Promise.all([...this.#underWay.keys()].map((each) => this.changed(each)))
+  }
+
   async #fetch(
     request: Omit<FetchRequest, keyof Exposure>,
     signal: AbortSignal,

@@ -103,6 +103,18 @@ export class Seeding {
     }
   }
 
+  /**
+   * After a change of `[swarm] seed`: all seeds leave, or what is complete is re-hashed as at a start, and joins. Resolves when
+   * they have left; joining goes on in the background.
+   */
+  async changed(): Promise<void> {
+    const { config, swarm } = this.#deps
+    if (config.seed)
+      void this.#background.then(() => (config.seed && !this.#stop.signal.aborted ? this.start() : undefined))
+    else
+      await Promise.all([...new Set([...this.#joins.keys(), ...swarm.joined.keys()])].map((each) => this.#leave(each)))
+  }
+
   /** The start has yet to re-hash it, and joins it if it is intact. */
   awaitsVerification(manifestDigest: Sha256Digest): boolean {
     return this.#unverified.has(manifestDigest)

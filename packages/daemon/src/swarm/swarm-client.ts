@@ -64,7 +64,7 @@ export class SwarmClient {
   readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
   readonly #context: SwarmClientDeps
   readonly #engine: Swarm
-  readonly #webseed: WebseedListener | undefined
+  #webseed: WebseedListener | undefined
   readonly #peerHost: string
   readonly #torrents: ArtifactTorrents
   readonly #artifacts: ArtifactSwarm
@@ -94,7 +94,7 @@ export class SwarmClient {
       store,
       leafLayers,
       swarm: engine,
-      webseed,
+      webseed: () => this.#webseed,
       trackers: config.swarm.trackers,
       log
     })
@@ -117,16 +117,14 @@ export class SwarmClient {
 
   /** @throws StartError, ConfigError when an address is unavailable. */
   static async open(context: SwarmClientDeps, options: SwarmClientOptions = {}): Promise<SwarmClient> {
-    const { clock, config, store, log } = context
+    const { clock, config, log } = context
     const { swarm } = config
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
-    const seed = swarm.webseedAddr === '' ? undefined : configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
     const keys = new WebseedKeys(config.webseedKeys, process.env, clock)
     await keys.check()
     let webseed: WebseedListener | undefined
     try {
-      if (seed !== undefined && swarm.seed)
-        webseed = await WebseedListener.listen({ store, log, clock }, seed, context.listeners?.add('webseed'))
+      webseed = await listenAsWebseed(context, swarm.seed)
       const signed: { current?: SignedRequests } = {}
       const engine = await createSwarm({
         clock,
@@ -167,6 +165,19 @@ export class SwarmClient {
    */
   start(): Promise<void> {
     return this.#seeding.start()
+  }
+
+  /** Before sharing is turned on: opens what it needs. @throws the error of `listen` */
+  async prepareSeeding(): Promise<void> {
+    if (this.#webseed !== undefined) return
+    this.#webseed = await listenAsWebseed(this.#context, true)
+    this.#webseed?.shareBudget(this.#engine.uploadBudget)
+  }
+
+  /** After a change of `[swarm] seed`. Resolves when nothing is given any more, or with everything under way to be given. */
+  async seedChanged(): Promise<void> {
+    await this.#fetches.allChanged()
+    await this.#seeding.changed()
   }
 
   async importBt(body: ImportBtBody): Promise<Job> {
@@ -251,7 +262,7 @@ export class SwarmClient {
   }
 
   async status(): Promise<SwarmStatus> {
-    const { seed } = this.#context.config.swarm
+    const { seed, seedOnImport } = this.#context.config.swarm
     const torrents = [...this.#artifacts.joined].map(
       ([manifestDigest, { torrent, handle, seeding }]): TorrentStatus => {
         const { state, peers, downloadRate, uploadRate, uploadedBytes } = handle.progress()
@@ -274,6 +285,7 @@ export class SwarmClient {
     return {
       enabled: true,
       seed,
+      ...(seedOnImport && { seedOnImport }),
       seeding: [...this.#artifacts.joined.values()].filter(({ seeding }) => seeding).length,
       heldBack: [...this.#seeding.heldBack],
       ...(this.verifying && { verifying: this.verifying }),
@@ -396,4 +408,15 @@ export class SwarmClient {
     await this.#artifacts.leave(manifestDigest)
     await this.#seeding.join(manifestDigest)
   }
+}
+
+/** Undefined where nothing is shared, or none is configured. @throws ConfigError, and the error of `listen` */
+async function listenAsWebseed(
+  { config, store, log, clock, listeners }: SwarmClientDeps,
+  shares: boolean
+): Promise<WebseedListener | undefined> {
+  const { webseedAddr } = config.swarm
+  if (webseedAddr === '') return undefined
+  const address = configuredAddress(webseedAddr, '[swarm] webseed_addr')
+  return shares ? WebseedListener.listen({ store, log, clock }, address, listeners?.add('webseed')) : undefined
 }

@@ -70,6 +70,8 @@ describe('ensure', () => {
           start: async () => undefined,
           verifying: undefined,
           withhold: async () => undefined,
+          prepareSeeding: async () => undefined,
+          seedChanged: async () => undefined,
           unneeded: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),
           fetchRest: () => Promise.reject(new Error('not in this test')),

@@ -1,4 +1,4 @@
-import { ROUTES, type ShareResult } from '@svc/client/protocol'
+import { ROUTES, type SeedResult, type ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { Documents } from '../../library/documents.ts'
@@ -38,20 +38,26 @@ export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
   }
 }
 
-/** The owner's decision on sharing their own models. */
-export interface SeedLocalDeps {
+/** The owner's decisions on what is shared. */
+export interface SeedDeps {
+  /** @throws ConfigError, DaemonError */
+  decideSeed(seed: boolean): Promise<SeedResult>
   readonly local: {
     /** @throws ConfigError */
     decideSeedLocal(value: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }>
   }
 }
 
-export const seedLocalRoute = ({ local }: SeedLocalDeps) =>
-  defineRoute(ROUTES.seedLocal, async ({ body }) => {
-    try {
-      return await local.decideSeedLocal(body.seedLocal)
-    } catch (cause) {
-      if (!(cause instanceof ConfigError)) throw cause
-      throw new DaemonError('E_BAD_REQUEST', cause.message, { cause })
-    }
-  })
+export const seedRoutes = ({ local, decideSeed }: SeedDeps) => ({
+  seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(decideSeed(body.seed))),
+  seedLocal: defineRoute(ROUTES.seedLocal, ({ body }) => refusingAsRequest(local.decideSeedLocal(body.seedLocal)))
+})
+
+async function refusingAsRequest<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (cause) {
+    if (!(cause instanceof ConfigError)) throw cause
+    throw new DaemonError('E_BAD_REQUEST', cause.message, { cause })
+  }
+}

@@ -18,8 +18,8 @@ const COUNT_AGE_MS = 10_000
 export interface StatusDeps {
   readonly version: string
   readonly startedAt: string
-  /** `[swarm] seed`, which is shown even if the swarm client is off. */
-  readonly seed: boolean
+  /** `[swarm] seed` is shown even if the swarm client is off. */
+  readonly config: { readonly swarm: { readonly seed: boolean } }
   readonly store: DiskBlobStore
   readonly state: StateParts
   readonly jobs: JobRegistry
@@ -34,7 +34,7 @@ export const statusRoute = (deps: StatusDeps) => defineRoute(ROUTES.status, stat
 export function statusOf({
   version,
   startedAt,
-  seed,
+  config,
   store,
   state,
   jobs,
@@ -59,7 +59,7 @@ export function statusOf({
         ...count,
         ...(freeBytes !== undefined && { freeBytes })
       },
-      swarm: (await swarm?.status()) ?? swarmOff(seed),
+      swarm: (await swarm?.status()) ?? swarmOff(config.swarm.seed),
       ...(damaged.length > 0 && { damaged }),
       ...(catalog && { catalog: catalog.status() }),
       ...(local.seedLocal !== undefined && { seedLocal: local.seedLocal })

@@ -111,10 +111,9 @@ export class Catalog {
     })
   }
 
-  /** Rejoins the torrents of earlier pulls. Costs nothing if there are none. */
+  /** Rejoins the torrents of earlier pulls; after `[swarm] seed` was turned off, leaves them. */
   async start(): Promise<void> {
-    const { artifacts, config, log } = this.#context
-    if (!config.swarm.seed) return
+    const { artifacts, log } = this.#context
     for await (const artifact of artifacts.list(
       (error) => log.warn({ err: error }, 'a corrupt artifact state is left alone'),
       { cached: true }

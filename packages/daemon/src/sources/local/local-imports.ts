@@ -1,7 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody, ImportLocalBody, Job } from '@svc/client/protocol'
 import type { SwarmConfig } from '../../config/config.ts'
-import { rememberSeedLocal } from '../../config/remember.ts'
+import { writeKey } from '../../config/edit.ts'
 import type { Importer } from '../../import/importer.ts'
 import { importTarget } from '../../import/target.ts'
 import { wishesOf } from '../../import/wishes.ts'
@@ -36,7 +36,7 @@ export class LocalImports {
   /** Takes effect at once, and is saved in the configuration file, if there is one. @throws ConfigError */
   async decideSeedLocal(seedLocal: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }> {
     const { file } = this.#deps.config
-    if (file !== undefined) await rememberSeedLocal(file, seedLocal)
+    if (file !== undefined) await writeKey(file, { swarm: { seed_local: seedLocal } })
     this.#seedLocal = seedLocal
     return { seedLocal, ...(file !== undefined && { file }) }
   }

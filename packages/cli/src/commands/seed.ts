@@ -1,0 +1,31 @@
+import { runDaemonCommand } from '../service/daemon-run.ts'
+import type { Session } from '../session.ts'
+import { runningVersion } from '../versions.ts'
+import { membersOf, swarmLine } from './daemon.ts'
+
+/**
+ * `svc seed [on|off]`: tells whether models are shared, or turns that on or off: at once where the daemon runs, and else
+ * from its next start on. @throws CliError
+ */
+export async function seed(
+  session: Session,
+  word: 'on' | 'off' | undefined,
+  { svcd }: { readonly svcd?: string }
+): Promise<void> {
+  const { client, signal } = session
+  if ((await runningVersion(client.socketPath, signal)) === undefined)
+    return runDaemonCommand(session, ['seed', ...(word === undefined ? [] : [word])], {
+      svcd,
+      otherwise: 'the configuration was not changed'
+    })
+  const remembered = word === undefined ? undefined : await client.decideSeed({ seed: word === 'on' })
+  const { swarm } = await client.status()
+  const { seed, enabled, seeding, heldBack } = swarm
+  if (session.json)
+    return session.document({ seed, enabled, seeding, heldBack: heldBack.length, file: remembered?.file })
+  if (session.quiet) return session.print(seed ? 'on' : 'off')
+  session.print(swarmLine(swarm, await membersOf(session)))
+  if (remembered?.file !== undefined) session.note(`[swarm] seed = ${seed} in ${remembered.file}`)
+  else if (word !== undefined) session.note('the daemon has no configuration file: this holds until it ends')
+  else if (enabled) session.note(seed ? 'svc seed off turns that off' : 'svc seed on shares models with others')
+}

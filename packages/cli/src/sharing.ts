@@ -1,0 +1,77 @@
+import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SwarmStatus } from '@svc/client'
+import { usage } from './errors.ts'
+import { asking, canAsk } from './question.ts'
+import type { Session } from './session.ts'
+
+/** From when on others can fetch what is imported now; undefined where nothing is shared. */
+function sharedFrom({ enabled, seed, seedOnImport }: SwarmStatus): string | undefined {
+  if (!enabled || !seed) return undefined
+  return seedOnImport === true ? 'as soon as it is here' : 'from the next start of the daemon on'
+}
+
+/** Tells a person at a terminal, before the first import from the hub, that models are shared, and how to turn that off. */
+export async function tellSharingOnce(session: Session): Promise<void> {
+  const mark = toldMark(session.terminal.env)
+  if (!canAsk(session) || (mark !== undefined && (await exists(mark)))) return
+  const from = sharedFrom((await session.client.status()).swarm)
+  if (from === undefined) return
+  session.note(`public models of the hub are shared with others over BitTorrent, ${from}; svc seed off turns that off`)
+  if (mark === undefined) return
+  // where it cannot be noted, it is told again
+  await mkdir(join(mark, '..'), { recursive: true, mode: 0o700 })
+    .then(() => writeFile(mark, ''))
+    .catch(() => undefined)
+}
+
+/** A file that stands for having told this user. */
+function toldMark({ XDG_STATE_HOME, HOME }: Session['terminal']['env']): string | undefined {
+  const state = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : HOME && join(HOME, '.local/state')
+  return state ? join(state, 'svc', 'told-sharing') : undefined
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false
+  )
+
+/**
+ * Before the user's own models are imported, settles whether they are shared. On a terminal it asks once, and the
+ * daemon stores the answer in its configuration. Does nothing if the swarm shares nothing. @returns from when they are
+ * shared, to be mentioned after the import, where nobody could be asked
+ */
+export async function settleOwnModels(session: Session): Promise<string | undefined> {
+  const { swarm, seedLocal } = await session.client.status()
+  const from = sharedFrom(swarm)
+  if (seedLocal !== undefined || from === undefined) return undefined
+  if (!canAsk(session)) return from
+  session.note('The daemon shares the models it holds over BitTorrent. Your own models too?')
+  const shared = await asking(session, async (ask) => {
+    let question = 'Share own models? (yes, or no to keep them private; asked once) '
+    for (;;) {
+      const answer = await ask(question)
+      if (answer === undefined || answer === '')
+        throw usage(
+          'nothing was imported: the question about sharing was not answered',
+          'with --private it is not asked'
+        )
+      const said = ANSWERS[answer.toLowerCase()]
+      if (said !== undefined) return said
+      question = 'Please answer yes or no: '
+    }
+  })
+  const { file } = await session.client.decideSeedLocal({ seedLocal: shared })
+  const kept = shared ? 'own models are shared' : 'own models stay private; svc private REF --off shares one of them'
+  session.note(file === undefined ? kept : `${kept} (seed_local = ${shared} in ${file})`)
+  return undefined
+}
+
+/** Printed after each import of own models until the user has decided. */
+export const tellShared = (session: Session, as: string, from: string): void =>
+  session.note(
+    `others can fetch it from here, ${from}. To keep it to yourself: svc private ${as}, or import with --private; all models of your own: seed_local = false below [swarm] in the configuration`
+  )
+
+const ANSWERS: Readonly<Record<string, boolean>> = { y: true, yes: true, n: false, no: false }
