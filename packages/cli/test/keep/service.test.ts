@@ -107,6 +107,7 @@ describe('systemd', () => {
     expect(first).toMatchObject({ code: 0 })
     expect(first.stdout.split('\n')[0]).toBe(`wrote ${join(folder, '.config/systemd/user/svcd.socket')}`)
     expect(first.stderr).toContain('enable-linger')
+    expect(first.stderr).toContain('svc seed off')
     expect(readFileSync(service, 'utf8')).toContain(`\nExecStart=${daemon}\n`)
     expect(statSync(service).mode & 0o777).toBe(0o644)
     expect(asked()).toEqual([

@@ -7,13 +7,13 @@ import { parseConfigText } from './file.ts'
 import type { FileConfig } from './keys.ts'
 
 /** The keys that our own commands write. */
-export interface WrittenKeys {
+interface WrittenKeys {
   readonly store: { readonly root?: string; readonly expect?: string }
   readonly swarm: { readonly seed?: boolean; readonly seed_local?: boolean }
 }
 
 /** One key of one section, with its new value. */
-export type Change = { readonly [S in keyof WrittenKeys]: Readonly<Record<S, WrittenKeys[S]>> }[keyof WrittenKeys]
+type Change = { readonly [S in keyof WrittenKeys]: Readonly<Record<S, WrittenKeys[S]>> }[keyof WrittenKeys]
 
 interface Line {
   readonly section: keyof WrittenKeys
