@@ -92,5 +92,21 @@ export const COMPANIONS: readonly Mutation[] = [
       replace: `view.files`,
       caughtBy: { file: 'packages/cli/test/companions.test.ts' }
     }
+  ]),
+  ...of('daemon/src/library/artifacts.ts', [
+    {
+      what: 'companions: what it took to have them counts',
+      find: `provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),`,
+      replace: `provenance: before.provenance,`,
+      caughtBy: { file: 'packages/daemon/test/sources/hub/companions-alone.test.ts', name: 'what a token brought' }
+    }
+  ]),
+  ...of('daemon/src/library/views.ts', [
+    {
+      what: 'companions: what mirrors show has none of the owner’s own',
+      find: `isLent ? kept.files.filter(({ path }) => !own.has(path)) : kept.files`,
+      replace: `kept.files`,
+      caughtBy: { file: 'packages/daemon/test/mirror/own-companions.test.ts' }
+    }
   ])
 ]

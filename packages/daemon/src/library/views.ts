@@ -198,8 +198,12 @@ export class Views {
     const manifest = await this.#manifest(manifestDigest)
     if (!isLent) usage.note(manifestDigest)
     const kept = await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, this.#deps)
-    const companions = kept.digest === undefined ? undefined : { digest: kept.digest, files: kept.files }
     const own = kept.digest === undefined ? new Set<string>() : kept.own
+    // others see what is lent
+    const companions =
+      kept.digest === undefined
+        ? undefined
+        : { digest: kept.digest, files: isLent ? kept.files.filter(({ path }) => !own.has(path)) : kept.files }
     const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
     for (const digest of blobs) lease.keep(digest)
     const upstreamConfig = await upstreamConfigOf(manifest, store)
