@@ -314,7 +314,6 @@ test.each([
   [{}],
   [{ repo: 7 }],
   [{ repo: '' }],
-  [{ repo: 'name' }],
   [{ repo: 'a/b/c' }],
   [{ repo: '../b' }],
   [{ repo: 'a/' }],

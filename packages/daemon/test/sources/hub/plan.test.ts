@@ -124,5 +124,5 @@ test('a plan is refused where the import would be', async () => {
     code: 'E_SOURCE_FORBIDDEN',
     status: 502
   })
-  await expect(rig.client.planHf({ repo: 'nonsense' })).rejects.toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
+  await expect(rig.client.planHf({ repo: 'a/b/c' })).rejects.toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
 })
