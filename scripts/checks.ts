@@ -36,6 +36,11 @@ export const CHECKS = [
   { name: 'dead', what: 'nothing is unused or undeclared (knip)', steps: [['knip', '--no-config-hints']] },
   { name: 'house', what: 'pure modules, sizes, names, words', steps: [['node', 'scripts/check-structure.ts']] },
   {
+    name: 'python',
+    what: 'what the Python client takes from the API is current',
+    steps: [['node', 'scripts/python.ts', 'check']]
+  },
+  {
     name: 'docstrings',
     what: 'every public export says what it is',
     steps: [['node', 'scripts/api.ts', 'undocumented']]

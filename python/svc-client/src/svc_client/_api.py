@@ -1,0 +1,1587 @@
+"""What the API answers, and a method for each of its routes.
+
+Made from docs/openapi.json by scripts/python.ts. Do not edit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from ._json import segment
+
+__all__ = [
+    "ActiveFile",
+    "AdoptFile",
+    "AdoptHub",
+    "CatalogEntry",
+    "CatalogSearch",
+    "CatalogStatus",
+    "CompanionFile",
+    "DamagedRecord",
+    "ErrorBody",
+    "GcResult",
+    "HeldBack",
+    "ImportPlan",
+    "ImportPlanTotals",
+    "ImportResult",
+    "ImportResultReplaced",
+    "Inventory",
+    "Job",
+    "JobKind",
+    "JobList",
+    "JobState",
+    "Making",
+    "ModelMember",
+    "NamespaceEntry",
+    "OmittedFile",
+    "OpenCompanions",
+    "OpenFile",
+    "OpenResult",
+    "PlanArtifact",
+    "PlanFile",
+    "PrivateResult",
+    "RemovedModel",
+    "RemovedModelQuant",
+    "RemovedModelQuantHolder",
+    "RemovedView",
+    "ResolveResult",
+    "Routes",
+    "SeedLocalResult",
+    "ShareResult",
+    "Snapshot",
+    "Status",
+    "StatusJobs",
+    "StatusStore",
+    "SwarmStatus",
+    "SwarmStatusSignedWebseed",
+    "SwarmStatusVerifying",
+    "TagEntry",
+    "TorrentStatus",
+    "VerifyReport",
+    "View",
+    "ViewEntry",
+    "ViewFile",
+    "ViewLayout",
+    "ViewList",
+    "ViewMode",
+    "WhyResult",
+    "WhyResultCompanions",
+    "WhyResultDecision",
+    "WhyResultDoor",
+    "WhyResultSource",
+    "Withheld",
+]
+
+T = TypeVar("T")
+
+JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt", "import-catalog", "import-oci", "companions", "verify", "gc"]
+JobState: TypeAlias = Literal["waiting", "fetching", "done", "failed"]
+ViewLayout: TypeAlias = Literal["files", "hf"]
+ViewMode: TypeAlias = Literal["symlink", "copy", "hardlink"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolveResult:
+    """`ResolveResult` of the API."""
+
+    ref: str
+    """canonical, the selector as typed"""
+    ns: str
+    name: str
+    quant: str | None = None
+    """the member that was selected; absent for a reference by digest"""
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    index_digest: str | None = field(default=None, metadata={"json": "indexDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    plan: str
+    """a constant without meaning"""
+    plan_reason: str = field(metadata={"json": "planReason"})
+    """a constant without meaning"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenFile:
+    """`OpenFile` of the API."""
+
+    digest: str
+    """`sha256:` and 64 lower-case hex characters"""
+    path: str
+    """absolute path of the blob"""
+    size: int
+    """bytes"""
+    name: str | None = None
+    """artifact-relative path"""
+    kind: str | None = None
+    """e.g. `config`, `weights.gguf`"""
+    role: str | None = None
+    variant: str | None = None
+    part: int | None = None
+    runtime: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompanionFile:
+    """`CompanionFile` of the API."""
+
+    path: str
+    """as the source has it"""
+    digest: str
+    """`sha256:` and 64 lower-case hex characters"""
+    size: int
+    """bytes"""
+    blob_path: str = field(metadata={"json": "blobPath"})
+    """absolute path of the blob"""
+    own: bool | None = None
+    """true: the owner's own, which no road out takes (additive)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OmittedFile:
+    """`OmittedFile` of the API."""
+
+    path: str
+    size: int
+    """bytes"""
+    reason: str
+    """`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files
+    or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenCompanions:
+    """`OpenCompanions` of the API."""
+
+    digest: str
+    """of the document that lists them"""
+    files: list[CompanionFile]
+    omitted: list[OmittedFile]
+    warnings: list[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenResult:
+    """`OpenResult` of the API."""
+
+    ref: str
+    """canonical, the selector as typed"""
+    ns: str
+    name: str
+    quant: str | None = None
+    """the member that was selected; absent for a reference by digest"""
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    index_digest: str | None = field(default=None, metadata={"json": "indexDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    plan: str
+    """a constant without meaning"""
+    plan_reason: str = field(metadata={"json": "planReason"})
+    """a constant without meaning"""
+    files: list[OpenFile]
+    """the index blob, the manifest blob, then its files in order; those present"""
+    missing: list[str] | None = None
+    """absent when nothing is missing"""
+    companions: OpenCompanions | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorBody:
+    """`ErrorBody` of the API."""
+
+    code: str
+    """a code of the error table"""
+    message: str
+    """for people: what was wrong and what to do"""
+    candidates: list[str] | None = None
+    """known alternatives"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportResultReplaced:
+    """`ImportResultReplaced` of the API."""
+
+    quant: str
+    manifest: str
+    """`sha256:` and 64 lower-case hex characters"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportResult:
+    """`ImportResult` of the API."""
+
+    manifests: list[str]
+    index_digest: str | None = field(default=None, metadata={"json": "indexDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    quants: list[str] | None = None
+    infohash: str | None = None
+    """`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash"""
+    warnings: list[str] | None = None
+    replaced: list[ImportResultReplaced] | None = None
+    """artifacts that had a quant of this name before; absent when there were none"""
+    skipped: int
+    not_chosen: int | None = field(default=None, metadata={"json": "notChosen"})
+    """weights and aux files that the choice left out, where there was one"""
+    companions: str | None = None
+    """the document of the files beside the artifacts (additive)"""
+    omitted: int | None = None
+    """files that are neither in an artifact nor beside it (additive)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GcResult:
+    """`GcResult` of the API."""
+
+    blobs: int
+    """removed, or with `dryRun` what would be"""
+    bytes: int
+    """bytes"""
+    unreadable: int | None = None
+    """records that cannot be read: what they could name was kept (additive)"""
+    views: int | None = None
+    """where `views` was asked for: managed views that went, or would go"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReport:
+    """`VerifyReport` of the API."""
+
+    mismatched: list[str] | None = None
+    missing: list[str] | None = None
+    state_errors: list[str] | None = field(default=None, metadata={"json": "stateErrors"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActiveFile:
+    """`ActiveFile` of the API."""
+
+    name: str
+    bytes_done: int = field(metadata={"json": "bytesDone"})
+    """bytes"""
+    bytes_total: int = field(metadata={"json": "bytesTotal"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """`Job` of the API."""
+
+    id: str
+    """opaque hex"""
+    kind: JobKind
+    ref: str
+    state: JobState
+    created_at: str = field(metadata={"json": "createdAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    manifest: str | None = None
+    """`sha256:` and 64 lower-case hex characters"""
+    as_: str | None = field(default=None, metadata={"json": "as"})
+    """`ns/name`, on imports"""
+    target: str | None = None
+    """on verify: the resolved digest, or `all`"""
+    dry_run: bool | None = field(default=None, metadata={"json": "dryRun"})
+    """true on gc jobs that only count"""
+    files_done: int | None = field(default=None, metadata={"json": "filesDone"})
+    files_total: int | None = field(default=None, metadata={"json": "filesTotal"})
+    error: ErrorBody | None = None
+    result: ImportResult | GcResult | None = None
+    verify: VerifyReport | None = None
+    bytes_done: int | None = field(default=None, metadata={"json": "bytesDone"})
+    """bytes"""
+    bytes_total: int | None = field(default=None, metadata={"json": "bytesTotal"})
+    """bytes"""
+    started_at: str | None = field(default=None, metadata={"json": "startedAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    finished_at: str | None = field(default=None, metadata={"json": "finishedAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    message: str | None = None
+    """one line for people on what is going on, e.g. a wait for a rate limit"""
+    warnings: list[str] | None = None
+    """on imports at work: what the names give reason to, before the bytes are in;
+    the result has all
+    """
+    files: list[ActiveFile] | None = None
+    """files in flight"""
+    peers: int | None = None
+    """connected peers of the swarm"""
+    sources: int | None = None
+    """webseeds and peers that give bytes"""
+    rate_bytes_per_second: int | None = field(default=None, metadata={"json": "rateBytesPerSecond"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobList:
+    """`JobList` of the API."""
+
+    jobs: list[Job]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanFile:
+    """`PlanFile` of the API."""
+
+    name: str
+    size: int
+    """bytes"""
+    action: Literal["store", "annotate", "present", "skip"]
+    kind: str | None = None
+    """kind of the entry that it becomes or joins"""
+    quant: str | None = None
+    """on weights"""
+    reason: str | None = None
+    """on `skip`"""
+    companion: bool | None = None
+    """true where it is kept beside the artifacts, although no manifest has it
+    (additive)
+    """
+    upstream: str | None = None
+    """its name on the hub, where it is imported under another one"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportPlanTotals:
+    """`ImportPlanTotals` of the API."""
+
+    files: int
+    bytes: int
+    """bytes"""
+    fetch_files: int = field(metadata={"json": "fetchFiles"})
+    fetch_bytes: int = field(metadata={"json": "fetchBytes"})
+    """bytes"""
+    store_files: int = field(metadata={"json": "storeFiles"})
+    store_bytes: int = field(metadata={"json": "storeBytes"})
+    """bytes"""
+    skip_files: int = field(metadata={"json": "skipFiles"})
+    skip_bytes: int = field(metadata={"json": "skipBytes"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanArtifact:
+    """`PlanArtifact` of the API."""
+
+    quant: str
+    files: int
+    """entries, those that it shares with other artifacts included"""
+    bytes: int
+    """bytes"""
+    bytes_present: int = field(metadata={"json": "bytesPresent"})
+    """of these, bytes that the store has"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportPlan:
+    """`ImportPlan` of the API."""
+
+    repo: str
+    commit: str
+    """40 hex"""
+    as_: str = field(metadata={"json": "as"})
+    """`ns/name` that it would have"""
+    files: list[PlanFile]
+    totals: ImportPlanTotals
+    quants: list[str]
+    artifacts: list[PlanArtifact]
+    """one a quant, in the same order"""
+    license: str | None = None
+    """SPDX expression"""
+    warnings: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogEntry:
+    """`CatalogEntry` of the API."""
+
+    repo: str
+    """`owner/name`, as listed"""
+    name: str
+    """file or torrent name"""
+    quant: str | None = None
+    size_label: str = field(metadata={"json": "sizeLabel"})
+    """as the provider prints it"""
+    seeds: int
+    infohash: str
+    """`btih:<40 hex>`"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogSearch:
+    """`CatalogSearch` of the API."""
+
+    entries: list[CatalogEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Withheld:
+    """`Withheld` of the API."""
+
+    fact: Literal["no-record", "damaged-record", "private", "restricted", "marked", "unproven", "unknown-access"]
+    reason: str
+    """for people"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelMember:
+    """`ModelMember` of the API."""
+
+    quant: str
+    manifest: str
+    """`sha256:` and 64 lower-case hex characters"""
+    size_bytes: int = field(metadata={"json": "sizeBytes"})
+    """of its files; 0 while the manifest is missing"""
+    complete: bool
+    private: bool
+    imported_at: str | None = field(default=None, metadata={"json": "importedAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    last_used_at: str | None = field(default=None, metadata={"json": "lastUsedAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    missing_bytes: int | None = field(default=None, metadata={"json": "missingBytes"})
+    """of files that are not here"""
+    damaged: bool | None = None
+    """some of what is missing was found corrupt"""
+    withheld: Withheld | None = None
+    restricted: bool | None = None
+    """its hub repository needed access"""
+    companions: str | None = None
+    """the document of the files beside it (additive)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamespaceEntry:
+    """`NamespaceEntry` of the API."""
+
+    ns: str
+    name: str
+    index_digest: str = field(metadata={"json": "indexDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    index_present: bool = field(metadata={"json": "indexPresent"})
+    quants: list[str]
+    """of the current index, where it is present and valid"""
+    members: list[ModelMember]
+    """in the order of `quants`"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagEntry:
+    """`TagEntry` of the API."""
+
+    repo: str
+    """`ns/name`"""
+    tag: str
+    digest: str
+    """`sha256:` and 64 lower-case hex characters"""
+    blob_present: bool = field(metadata={"json": "blobPresent"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DamagedRecord:
+    """`DamagedRecord` of the API."""
+
+    file: str
+    """relative to the store, as in `state/repos/ns/name.json`"""
+    what: str
+    """what is the matter with it, and how to go on"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """`Inventory` of the API."""
+
+    skeleton: bool
+    note: str
+    """a constant"""
+    namespaces: list[NamespaceEntry]
+    tags: list[TagEntry]
+    damaged: list[DamagedRecord] | None = None
+    """records that cannot be read; absent without any (additive)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovedModelQuantHolder:
+    """`RemovedModelQuantHolder` of the API."""
+
+    kind: Literal["name", "tag", "pin", "view", "job", "use"]
+    what: str | None = None
+    """the name, the tag, the path of the view or the id of the job; absent for `pin`
+    and `use`
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovedModelQuant:
+    """`RemovedModelQuant` of the API."""
+
+    quant: str
+    manifest: str
+    """`sha256:` and 64 lower-case hex characters"""
+    needed: bool
+    """true where another name, a tag, a pin or a view still needs it"""
+    holders: list[RemovedModelQuantHolder] | None = None
+    """who still needs it, or uses its files now; absent without any"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovedModel:
+    """`RemovedModel` of the API."""
+
+    ref: str
+    """`ns/name`, or `ns/name:quant`"""
+    quants: list[RemovedModelQuant]
+    tags: list[str]
+    """tags that were taken away as well"""
+    freeable_bytes: int = field(metadata={"json": "freeableBytes"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """`Snapshot` of the API."""
+
+    id: str
+    store_id: str = field(metadata={"json": "storeId"})
+    """the id of the store"""
+    created_at: str = field(metadata={"json": "createdAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    path: str
+    """a file of JSON lines: the state files of that moment, and the blobs that they
+    need
+    """
+    blobs: int
+    bytes: int
+    """bytes"""
+    missing_blobs: int = field(metadata={"json": "missingBlobs"})
+    """blobs that the state names and that are not here: of unfinished models, or
+    lost
+    """
+    held_until: str = field(metadata={"json": "heldUntil"})
+    """UTC, RFC 3339, with fractional seconds"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateResult:
+    """`PrivateResult` of the API."""
+
+    ref: str
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    private: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedLocalResult:
+    """`SeedLocalResult` of the API."""
+
+    seed_local: bool = field(metadata={"json": "seedLocal"})
+    file: str | None = None
+    """the configuration file that remembers it"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusJobs:
+    """`StatusJobs` of the API."""
+
+    waiting: int
+    fetching: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusStore:
+    """`StatusStore` of the API."""
+
+    id: str | None = None
+    """the store's own UUID, wherever its folder is"""
+    blobs: int
+    bytes: int
+    """bytes"""
+    free_bytes: int | None = field(default=None, metadata={"json": "freeBytes"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldBack:
+    """`HeldBack` of the API."""
+
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    ref: str | None = None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwarmStatusVerifying:
+    """the re-hash at start-up, while it runs"""
+
+    artifacts_done: int = field(metadata={"json": "artifactsDone"})
+    artifacts_total: int = field(metadata={"json": "artifactsTotal"})
+    bytes_done: int = field(metadata={"json": "bytesDone"})
+    """bytes"""
+    bytes_total: int = field(metadata={"json": "bytesTotal"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorrentStatus:
+    """`TorrentStatus` of the API."""
+
+    infohash: str
+    """`btmh:1220<hex>`; `btih:<40 hex>` for a torrent of the catalog"""
+    name: str
+    manifest_digest: str | None = field(default=None, metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    ref: str | None = None
+    """a local name of the artifact, `ns/name:quant`"""
+    state: Literal["verifying", "fetching", "seeding"]
+    size_bytes: int | None = field(default=None, metadata={"json": "sizeBytes"})
+    """bytes"""
+    peers: int
+    down_bytes_per_second: int = field(metadata={"json": "downBytesPerSecond"})
+    """bytes"""
+    up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
+    """bytes"""
+    uploaded_bytes: int = field(metadata={"json": "uploadedBytes"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwarmStatusSignedWebseed:
+    """`SwarmStatusSignedWebseed` of the API."""
+
+    url: str
+    """of `[webseed."URL"]`"""
+    credentials_file: str | None = field(default=None, metadata={"json": "credentialsFile"})
+    """absent: the key of the daemon's environment"""
+    problem: str | None = None
+    """why the key cannot be used now"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SwarmStatus:
+    """`SwarmStatus` of the API."""
+
+    enabled: bool
+    seed: bool
+    """`[swarm] seed`"""
+    seeding: int
+    """artifacts that are announced"""
+    held_back: list[HeldBack] = field(metadata={"json": "heldBack"})
+    verifying: SwarmStatusVerifying | None = None
+    """the re-hash at start-up, while it runs"""
+    torrents: list[TorrentStatus]
+    peers: int
+    down_bytes_per_second: int = field(metadata={"json": "downBytesPerSecond"})
+    """bytes"""
+    up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
+    """bytes"""
+    peer_address: str | None = field(default=None, metadata={"json": "peerAddress"})
+    """`host:port` that is listened on"""
+    webseed_address: str | None = field(default=None, metadata={"json": "webseedAddress"})
+    """`host:port` that is listened on"""
+    dht_port: int | None = field(default=None, metadata={"json": "dhtPort"})
+    """UDP port of the DHT node; absent when the DHT is off"""
+    signed_webseeds: list[SwarmStatusSignedWebseed] | None = field(default=None, metadata={"json": "signedWebseeds"})
+    """absent where none is configured"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogStatus:
+    """`CatalogStatus` of the API."""
+
+    torrents: list[TorrentStatus]
+    peers: int
+    up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
+    """bytes"""
+    peer_address: str | None = field(default=None, metadata={"json": "peerAddress"})
+    """`host:port` that is listened on, once a BitTorrent v1 swarm was joined"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Status:
+    """`Status` of the API."""
+
+    pid: int
+    version: str
+    root: str
+    """absolute path of the store"""
+    started_at: str = field(metadata={"json": "startedAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    jobs: StatusJobs
+    store: StatusStore
+    swarm: SwarmStatus
+    catalog: CatalogStatus | None = None
+    damaged: list[DamagedRecord] | None = None
+    """records of the state that cannot be read, looked at a few seconds ago; absent
+    without any
+    """
+    seed_local: bool | None = field(default=None, metadata={"json": "seedLocal"})
+    """`[swarm] seed_local`; absent while nobody has decided, which means true"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShareResult:
+    """`ShareResult` of the API."""
+
+    ref: str
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    infohash: str
+    """`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash"""
+    name: str
+    """name of the torrent"""
+    magnet: str
+    """with `ws=` for each webseed and `x.pe=` for each peer"""
+    webseeds: list[str]
+    peers: list[str]
+    trackers: list[str]
+    announced: bool
+    """whether the artifact is being served to the swarm now"""
+    note: str | None = None
+    """why not, or what limits who can reach it"""
+    command: str
+    """what to type on the other side"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyResultSource:
+    """`WhyResultSource` of the API."""
+
+    kind: str
+    """`local`, `hf`, `catalog`, `oci` or `bt`"""
+    repo: str | None = None
+    revision: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyResultDecision:
+    """`WhyResultDecision` of the API."""
+
+    is_: str = field(metadata={"json": "is"})
+    """`private` or `shared`: what the owner said"""
+    at: str | None = None
+    """UTC, RFC 3339, with fractional seconds"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyResultCompanions:
+    """the files beside it; absent without any (additive)"""
+
+    given: int
+    """files that leave with the artifact"""
+    own: list[str]
+    """the owner's own, which no road out takes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyResultDoor:
+    """`WhyResultDoor` of the API."""
+
+    door: str
+    """`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `publish`, `export` or `push`"""
+    open: bool
+    """false: the configuration keeps it closed for all models"""
+    given: bool
+    withheld: Withheld | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhyResult:
+    """`WhyResult` of the API."""
+
+    ref: str
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    record: Literal["present", "absent", "damaged"]
+    source: WhyResultSource | None = None
+    imported_at: str | None = field(default=None, metadata={"json": "importedAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    access: str | None = None
+    """`own`, `public`, `restricted` or `unknown`"""
+    by: str | None = None
+    """`hub-token`, `registry-login` or `webseed-key`"""
+    confirmed_public_at: str | None = field(default=None, metadata={"json": "confirmedPublicAt"})
+    """UTC, RFC 3339, with fractional seconds"""
+    unproven: list[str] | None = None
+    marked: bool | None = None
+    """whoever exported it marked it as not for others"""
+    decision: WhyResultDecision | None = None
+    companions: WhyResultCompanions | None = None
+    """the files beside it; absent without any (additive)"""
+    doors: list[WhyResultDoor]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptFile:
+    """`AdoptFile` of the API."""
+
+    name: str
+    """in the artifact; a path with `/`"""
+    path: str
+    """absolute path of the regular file; no component is a link"""
+    sha256: str | None = None
+    """`sha256:<hex>` that the bytes must have"""
+    git_sha1: str | None = field(default=None, metadata={"json": "gitSha1"})
+    """40 hex characters, git's name of the blob"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptHub:
+    """where the files came from; noted when each of them has a digest that was
+    checked
+    """
+
+    repo: str
+    revision: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewFile:
+    """`ViewFile` of the API."""
+
+    name: str
+    """within the model"""
+    path: str
+    """absolute; to be handed on as it is, links not resolved"""
+    size: int
+    """bytes"""
+    kind: str
+    """of the entry in the manifest; that of the tar for what was in one; `companion`
+    beside the manifest
+    """
+    role: str | None = None
+    variant: str | None = None
+    part: int | None = None
+    own: bool | None = None
+    """true: the owner's own, which no road out takes (additive)"""
+    digest: str | None = None
+    """`sha256:` and 64 lower-case hex characters"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """`View` of the API."""
+
+    ref: str
+    """canonical reference, `svc:///ns/name[:sel][@digest]`, at most 512 bytes"""
+    path: str
+    """absolute"""
+    managed: bool
+    """it lies below `<root>/views`"""
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    layout: ViewLayout
+    mode: ViewMode
+    held_until: str | None = field(default=None, metadata={"json": "heldUntil"})
+    """UTC, RFC 3339, with fractional seconds"""
+    made: bool
+    """false when the same view was there already, whole"""
+    folder: str
+    """what a runtime that takes a folder is given"""
+    loads: str | None = None
+    """what a runtime is given: the GGUF, the first shard of a split one, else the
+    folder; absent where several could be meant
+    """
+    files: list[ViewFile]
+    warnings: list[str] | None = None
+    """what a loader may find wrong with the folder; absent without any (additive)"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """`Making` of the API."""
+
+    bytes_done: int = field(metadata={"json": "bytesDone"})
+    """bytes"""
+    bytes_total: int = field(metadata={"json": "bytesTotal"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewEntry:
+    """`ViewEntry` of the API."""
+
+    path: str
+    """absolute"""
+    managed: bool
+    """it lies below `<root>/views`"""
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    layout: ViewLayout
+    mode: ViewMode
+    held_until: str | None = field(default=None, metadata={"json": "heldUntil"})
+    """UTC, RFC 3339, with fractional seconds"""
+    present: bool
+    """false where it cannot be found now: on a disk that is away, or not made yet"""
+    needed: bool | None = None
+    """false where no name, tag or pin stands for its artifact any more, so that only
+    views keep it
+    """
+    making: Making | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewList:
+    """`ViewList` of the API."""
+
+    views: list[ViewEntry]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemovedView:
+    """`RemovedView` of the API."""
+
+    path: str
+    removed: bool
+    """false when the folder was gone already"""
+
+
+class Routes:
+    """The routes of the API that answer with JSON."""
+
+    def _call(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        result: type[T],
+        *,
+        query: Mapping[str, str | None] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> T:
+        raise NotImplementedError
+
+    def resolve(
+        self,
+        ref: str,
+    ) -> ResolveResult:
+        """Resolve a reference to digests, from local state only."""
+        return self._call(
+            "resolve",
+            "GET",
+            "/v1/resolve",
+            ResolveResult,
+            query={
+                "ref": ref,
+            },
+        )
+
+    def open(
+        self,
+        ref: str,
+    ) -> OpenResult:
+        """Resolve, and list the blobs that are present."""
+        return self._call(
+            "open",
+            "GET",
+            "/v1/open",
+            OpenResult,
+            query={
+                "ref": ref,
+            },
+        )
+
+    def ensure(
+        self,
+        ref: str,
+    ) -> Job:
+        """Make a model locally complete. The job can fail with: E_PARSE, E_LENGTH,
+        E_UNKNOWN_REF, E_AMBIGUOUS_SELECTOR, E_NO_INDEX, E_INVALID_INDEX,
+        E_NO_MEMBER, E_PIN_MISMATCH, E_CORRUPTION, E_NOT_IMPORTABLE,
+        E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "ensure",
+            "POST",
+            "/v1/ensure",
+            Job,
+            body={
+                "ref": ref,
+            },
+        )
+
+    def job(
+        self,
+        id: str,
+    ) -> Job:
+        """One job, a consistent snapshot."""
+        return self._call(
+            "job",
+            "GET",
+            "/v1/jobs/{id}".format(id=segment(id)),
+            Job,
+        )
+
+    def cancel_job(
+        self,
+        id: str,
+    ) -> Job:
+        """Cancel a job."""
+        return self._call(
+            "cancelJob",
+            "DELETE",
+            "/v1/jobs/{id}".format(id=segment(id)),
+            Job,
+        )
+
+    def jobs(
+        self,
+    ) -> JobList:
+        """All jobs, newest first."""
+        return self._call(
+            "jobs",
+            "GET",
+            "/v1/jobs",
+            JobList,
+        )
+
+    def import_local(
+        self,
+        *,
+        paths: list[str],
+        as_: str,
+        companions: Literal["loaders", "all"] | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        quants: list[str] | None = None,
+        files: list[str] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> Job:
+        """Import files and folders of this machine. The job can fail with:
+        E_NOT_IMPORTABLE, E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE,
+        E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "importLocal",
+            "POST",
+            "/v1/import/local",
+            Job,
+            body={
+                "paths": paths,
+                "as": as_,
+                "companions": companions,
+                "names": names,
+                "quants": quants,
+                "files": files,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def import_hf(
+        self,
+        repo: str,
+        *,
+        revision: str | None = None,
+        as_: str | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        quants: list[str] | None = None,
+        files: list[str] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> Job:
+        """Import a repository of the model hub at one commit. The job can fail with:
+        E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_INVALID_INDEX,
+        E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "importHf",
+            "POST",
+            "/v1/import/hf",
+            Job,
+            body={
+                "repo": repo,
+                "revision": revision,
+                "as": as_,
+                "names": names,
+                "quants": quants,
+                "files": files,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def import_hf_plan(
+        self,
+        repo: str,
+        *,
+        revision: str | None = None,
+        as_: str | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        quants: list[str] | None = None,
+        files: list[str] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> ImportPlan:
+        """What an import from the hub would fetch, store and skip."""
+        return self._call(
+            "importHfPlan",
+            "POST",
+            "/v1/import/hf/plan",
+            ImportPlan,
+            body={
+                "repo": repo,
+                "revision": revision,
+                "as": as_,
+                "names": names,
+                "quants": quants,
+                "files": files,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def import_bt(
+        self,
+        manifest_digest: str,
+        *,
+        magnet: str | None = None,
+        infohash: str | None = None,
+        trackers: list[str] | None = None,
+        webseeds: list[str] | None = None,
+        peers: list[str] | None = None,
+        manifest_from_peers: bool | None = None,
+        as_: str | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> Job:
+        """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail
+        with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED,
+        E_INTERNAL.
+        """
+        return self._call(
+            "importBt",
+            "POST",
+            "/v1/import/bt",
+            Job,
+            body={
+                "magnet": magnet,
+                "infohash": infohash,
+                "manifestDigest": manifest_digest,
+                "trackers": trackers,
+                "webseeds": webseeds,
+                "peers": peers,
+                "manifestFromPeers": manifest_from_peers,
+                "as": as_,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def import_catalog(
+        self,
+        repo: str,
+        *,
+        quant: str | None = None,
+        trust_catalog: bool | None = None,
+        as_: str | None = None,
+        peers: list[str] | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        quants: list[str] | None = None,
+        files: list[str] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> Job:
+        """Anchored pull of a model that the community catalog lists. The job can
+        fail with: E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
+        E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "importCatalog",
+            "POST",
+            "/v1/import/catalog",
+            Job,
+            body={
+                "repo": repo,
+                "quant": quant,
+                "trustCatalog": trust_catalog,
+                "as": as_,
+                "peers": peers,
+                "names": names,
+                "quants": quants,
+                "files": files,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def import_oci(
+        self,
+        as_: str,
+        *,
+        path: str | None = None,
+        manifest: str | None = None,
+        image: str | None = None,
+        plain_http: bool | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        quants: list[str] | None = None,
+        files: list[str] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> Job:
+        """Imports an OCI artifact, from an image layout on this machine or from a
+        registry. The job can fail with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
+        E_NO_SPACE, E_ABORTED, E_INTERNAL, E_UNKNOWN_REF, E_SOURCE_FORBIDDEN,
+        E_RATE_LIMITED, E_BAD_REQUEST, E_NO_MEMBER.
+        """
+        return self._call(
+            "importOci",
+            "POST",
+            "/v1/import/oci",
+            Job,
+            body={
+                "path": path,
+                "manifest": manifest,
+                "image": image,
+                "plainHttp": plain_http,
+                "as": as_,
+                "names": names,
+                "quants": quants,
+                "files": files,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def companions(
+        self,
+        ref: str,
+    ) -> Job:
+        """Fetch what lies beside an artifact at the hub, and nothing else. The job
+        can fail with: E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED,
+        E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "companions",
+            "POST",
+            "/v1/companions",
+            Job,
+            body={
+                "ref": ref,
+            },
+        )
+
+    def catalog_search(
+        self,
+        q: str,
+        *,
+        names: str | None = None,
+    ) -> CatalogSearch:
+        """Search the community catalog."""
+        return self._call(
+            "catalogSearch",
+            "GET",
+            "/v1/catalog/search",
+            CatalogSearch,
+            query={
+                "q": q,
+                "names": names,
+            },
+        )
+
+    def verify(
+        self,
+        target: str,
+    ) -> Job:
+        """Re-hash a model, a blob, or the whole store. The job can fail with:
+        E_VERIFY_FAILED, E_CORRUPTION, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "verify",
+            "POST",
+            "/v1/verify",
+            Job,
+            body={
+                "target": target,
+            },
+        )
+
+    def models(
+        self,
+    ) -> Inventory:
+        """The local inventory."""
+        return self._call(
+            "models",
+            "GET",
+            "/v1/models",
+            Inventory,
+        )
+
+    def remove_model(
+        self,
+        ns: str,
+        name: str,
+        *,
+        tags: str | None = None,
+    ) -> RemovedModel:
+        """Take the name of a model away, all its quants."""
+        return self._call(
+            "removeModel",
+            "DELETE",
+            "/v1/models/{ns}/{name}".format(ns=segment(ns), name=segment(name)),
+            RemovedModel,
+            query={
+                "tags": tags,
+            },
+        )
+
+    def remove_quant(
+        self,
+        ns: str,
+        name: str,
+        quant: str,
+        *,
+        tags: str | None = None,
+    ) -> RemovedModel:
+        """Take one quant of a model away."""
+        return self._call(
+            "removeQuant",
+            "DELETE",
+            "/v1/models/{ns}/{name}/{quant}".format(ns=segment(ns), name=segment(name), quant=segment(quant)),
+            RemovedModel,
+            query={
+                "tags": tags,
+            },
+        )
+
+    def unpin(
+        self,
+        digest: str,
+    ) -> RemovedModel:
+        """Let go of a pinned import that has no name."""
+        return self._call(
+            "unpin",
+            "DELETE",
+            "/v1/pins/{digest}".format(digest=segment(digest)),
+            RemovedModel,
+        )
+
+    def gc(
+        self,
+        *,
+        dry_run: bool | None = None,
+        grace_seconds: int | None = None,
+        views: bool | None = None,
+    ) -> Job:
+        """Remove blobs that nothing needs any more. The job can fail with:
+        E_NO_INDEX, E_INVALID_INDEX, E_CORRUPTION, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "gc",
+            "POST",
+            "/v1/gc",
+            Job,
+            body={
+                "dryRun": dry_run,
+                "graceSeconds": grace_seconds,
+                "views": views,
+            },
+        )
+
+    def make_snapshot(
+        self,
+    ) -> Snapshot:
+        """A complete state of the store, held for a backup."""
+        return self._call(
+            "makeSnapshot",
+            "POST",
+            "/v1/snapshots",
+            Snapshot,
+            body={},
+        )
+
+    def hold_snapshot(
+        self,
+        id: str,
+    ) -> Snapshot:
+        """Hold a snapshot for longer."""
+        return self._call(
+            "holdSnapshot",
+            "PUT",
+            "/v1/snapshots/{id}".format(id=segment(id)),
+            Snapshot,
+        )
+
+    def release_snapshot(
+        self,
+        id: str,
+    ) -> Snapshot:
+        """Let a snapshot go."""
+        return self._call(
+            "releaseSnapshot",
+            "DELETE",
+            "/v1/snapshots/{id}".format(id=segment(id)),
+            Snapshot,
+        )
+
+    def set_private(
+        self,
+        *,
+        ref: str,
+        private: bool,
+    ) -> PrivateResult:
+        """Keep an artifact from everybody, or give it to others again."""
+        return self._call(
+            "setPrivate",
+            "PUT",
+            "/v1/private",
+            PrivateResult,
+            body={
+                "ref": ref,
+                "private": private,
+            },
+        )
+
+    def seed_local(
+        self,
+        seed_local: bool,
+    ) -> SeedLocalResult:
+        """Decide, once and for all, whether own models are given to others."""
+        return self._call(
+            "seedLocal",
+            "PUT",
+            "/v1/seed-local",
+            SeedLocalResult,
+            body={
+                "seedLocal": seed_local,
+            },
+        )
+
+    def status(
+        self,
+    ) -> Status:
+        """The daemon, its store and its swarm client."""
+        return self._call(
+            "status",
+            "GET",
+            "/v1/status",
+            Status,
+        )
+
+    def share(
+        self,
+        ref: str,
+    ) -> ShareResult:
+        """All that another node needs to import this artifact over the swarm."""
+        return self._call(
+            "share",
+            "GET",
+            "/v1/share",
+            ShareResult,
+            query={
+                "ref": ref,
+            },
+        )
+
+    def join_share(
+        self,
+        ref: str,
+    ) -> ShareResult:
+        """The same, and announce the artifact now where nothing stands in the way."""
+        return self._call(
+            "joinShare",
+            "POST",
+            "/v1/share",
+            ShareResult,
+            body={
+                "ref": ref,
+            },
+        )
+
+    def why(
+        self,
+        ref: str,
+    ) -> WhyResult:
+        """To whom an artifact is given, by which door, and from which facts that
+        follows.
+        """
+        return self._call(
+            "why",
+            "GET",
+            "/v1/why",
+            WhyResult,
+            query={
+                "ref": ref,
+            },
+        )
+
+    def adopt(
+        self,
+        *,
+        as_: str,
+        files: list[AdoptFile],
+        hub: AdoptHub | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> Job:
+        """Import files that lie under other names. The job can fail with:
+        E_NOT_IMPORTABLE, E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE,
+        E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "adopt",
+            "POST",
+            "/v1/adopt",
+            Job,
+            body={
+                "as": as_,
+                "files": files,
+                "hub": hub,
+                "names": names,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def make_view(
+        self,
+        ref: str,
+        *,
+        layout: ViewLayout | None = None,
+        mode: ViewMode | None = None,
+        path: str | None = None,
+        hold_seconds: int | None = None,
+    ) -> View:
+        """Lay an artifact out in a folder that runtimes load."""
+        return self._call(
+            "makeView",
+            "POST",
+            "/v1/views",
+            View,
+            body={
+                "ref": ref,
+                "layout": layout,
+                "mode": mode,
+                "path": path,
+                "holdSeconds": hold_seconds,
+            },
+        )
+
+    def views(
+        self,
+    ) -> ViewList:
+        """The views of this store."""
+        return self._call(
+            "views",
+            "GET",
+            "/v1/views",
+            ViewList,
+        )
+
+    def remove_view(
+        self,
+        path: str,
+    ) -> RemovedView:
+        """Remove a view."""
+        return self._call(
+            "removeView",
+            "DELETE",
+            "/v1/views",
+            RemovedView,
+            body={
+                "path": path,
+            },
+        )

@@ -1,0 +1,189 @@
+"""The client."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ._api import Job, Routes, View, ViewFile
+from ._json import decode, segment
+from ._progress import Watcher, watcher
+from ._socket import default_socket_path, require_own_folder
+from ._transport import Transport
+from .blob import RawBlob
+from .errors import NotFound, SvcError, UnknownRef, from_code
+
+T = TypeVar("T")
+
+_SHORT = re.compile(r"[^/:@\s]+/[^/:@\s]+([:@].*)?")
+_HUB = re.compile(r"(?:(?:https?://)?(?:huggingface\.co|hf\.co)/)?([^/\s:@+#]+/[^/\s:@+#]+)(?::([^@+#\s]+))?")
+_SLOW = frozenset(
+    {"importLocal", "importHf", "importHfPlan", "importBt", "importCatalog", "importOci", "adopt"}
+)
+"""They may have to list a repository before they answer."""
+_UNBOUNDED = frozenset({"makeView", "makeSnapshot", "cancelJob"})
+"""They take as long as a copy takes."""
+_REFERENCE = frozenset({"ref", "target"})
+
+
+def canonical(ref: str) -> str:
+    """`ns/name:quant` with its scheme. Anything else is for the daemon to check."""
+    if _SHORT.fullmatch(ref) and not ref.startswith("svc:"):
+        return f"svc:///{ref}"
+    return ref
+
+
+class Client(Routes):
+    """The daemon of this machine. Threads may share a client; it holds no connection.
+
+    :param socket_path: used unchecked. By default it is found as `svc` finds it, and the folder
+        of a default path must be the user's own (`UnsafeSocket`).
+    :param timeout: seconds to wait for an answer; imports may take ten times as long
+
+    Each method raises a subclass of `SvcError`: see `svc_client.errors`.
+    """
+
+    def __init__(self, socket_path: str | os.PathLike[str] | None = None, *, timeout: float = 60) -> None:
+        self._timeout = timeout
+        self._is_default = socket_path is None and not os.environ.get("SVC_SOCKET")
+        found = default_socket_path(os.environ, os.geteuid()) if socket_path is None else os.fspath(socket_path)
+        self._transport = Transport(found)
+
+    @property
+    def socket_path(self) -> str:
+        return self._transport.socket_path
+
+    def _ready(self) -> Transport:
+        if self._is_default:
+            require_own_folder(self.socket_path, os.geteuid())
+        return self._transport
+
+    def _call(
+        self,
+        operation: str,
+        method: str,
+        path: str,
+        result: type[T],
+        *,
+        query: Mapping[str, str | None] | None = None,
+        body: Mapping[str, Any] | None = None,
+    ) -> T:
+        timeout = None if operation in _UNBOUNDED else self._timeout * (10 if operation in _SLOW else 1)
+        answer = self._ready().json(
+            method,
+            path,
+            query=None if query is None else _with_references(query),
+            body=None if body is None else _with_references(body),
+            timeout=timeout,
+        )
+        value: T = decode(result, answer)
+        return value
+
+    def path(self, ref: str) -> Path:
+        """The path to give to a runtime: the GGUF, the first shard of a split one, else the folder.
+        `ref` may name a file of the model: `ns/name:quant#tokenizer.json`.
+
+        :raises UnknownRef: there is no such model here
+        :raises NotFound: the model is not complete (`pull` it), or has no such file
+        """
+        target, _, name = ref.partition("#")
+        view = self.make_view(target)
+        if not name:
+            return Path(view.loads or view.folder)
+        for file in view.files:
+            if file.name == name:
+                return Path(file.path)
+        names = [file.name for file in view.files]
+        raise NotFound("E_NOT_FOUND", f"{target} has no file {name}", candidates=names)
+
+    def files(self, ref: str) -> list[ViewFile]:
+        """The files of a model as a loader sees them, with their paths on this machine."""
+        return self.make_view(ref).files
+
+    def folder(self, ref: str) -> Path:
+        """The folder of a model, for runtimes that load one."""
+        return Path(self.make_view(ref).folder)
+
+    def pull(
+        self, source: str, *, progress: bool | Watcher = False, **choices: Any
+    ) -> Job:
+        """Makes a model complete: one that has a name here from whoever has its bytes, else
+        `Org/Name[:QUANT]` from the hub.
+
+        :param progress: True shows a bar (`tqdm` where it is installed); a function is called
+            with each snapshot of the job
+        :param choices: further arguments of `import_hf`
+        :raises SvcError: by the code with which the job failed
+        """
+        job = None if choices else self._ensure(source)
+        if job is None:
+            found = _HUB.fullmatch(source)
+            if found is None:
+                raise UnknownRef("E_UNKNOWN_REF", f"{source} has no name here, and is no name of the hub")
+            repo, quants = found.groups()
+            if quants is not None:
+                choices.setdefault("quants", quants.split(","))
+            choices.setdefault("names", "normalized")  # as `svc` does
+            job = self.import_hf(repo, **choices)
+        return self.wait(job, progress=progress)
+
+    def _ensure(self, source: str) -> Job | None:
+        try:
+            self.resolve(source)
+        except SvcError as error:
+            # a name of the hub has capitals, which no reference has
+            if error.code in ("E_UNKNOWN_REF", "E_PARSE") and _HUB.fullmatch(source):
+                return None
+            raise
+        return self.ensure(source)
+
+    def watch(self, job: Job | str, *, interval: float = 1) -> Iterator[Job]:
+        """Snapshots of a job until it has ended, the last one included. Polls every `interval`
+        seconds, more often at first.
+        """
+        current = self.job(job) if isinstance(job, str) else job
+        pause = min(0.05, interval)
+        while True:
+            yield current
+            if current.state in ("done", "failed"):
+                return
+            time.sleep(pause)
+            pause = min(pause * 1.5, interval)
+            current = self.job(current.id)
+
+    def wait(self, job: Job | str, *, progress: bool | Watcher = False) -> Job:
+        """The job when it is done. Interrupting the wait leaves the job at work: `cancel_job` ends it.
+
+        :raises SvcError: by the code with which it failed
+        """
+        with ExitStack() as stack:
+            show = watcher(progress, stack)
+            for last in self.watch(job):
+                show(last)
+        if last.error is not None:
+            raise from_code(last.error.code, last.error.message, candidates=last.error.candidates or ())
+        return last
+
+    def open_blob(self, digest: str, *, buffer_size: int = 1 << 20) -> io.BufferedReader:
+        """A blob as a file that can seek. `digest` is `sha256:<hex>` or bare hex.
+
+        :raises NotFound: it is not here
+        """
+        raw = RawBlob(self._ready(), f"/v1/blob/{segment(digest)}", self._timeout)
+        return io.BufferedReader(raw, buffer_size)
+
+
+def _with_references(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: canonical(value) if key in _REFERENCE and isinstance(value, str) else value
+        for key, value in values.items()
+    }
+
+
+__all__ = ["Client", "View", "canonical"]

@@ -1,0 +1,176 @@
+"""An exception for each error code of the daemon.
+
+Made from the table of error codes by scripts/python.ts. Do not edit.
+"""
+
+from ._error import SvcError
+
+
+class UnsupportedVersion(SvcError):
+    """The path is under another major version. `candidates` is `["v1"]`."""
+
+
+class NotFound(SvcError):
+    """Unknown path, unknown job id, or unknown blob."""
+
+
+class MethodNotAllowed(SvcError):
+    """The path exists, the method does not; `Allow` names those that do."""
+
+
+class BadRequest(SvcError):
+    """A missing or malformed body field, query parameter or digest, `magnet` and
+    `infohash` together, or a request that is not HTTP.
+    """
+
+
+class Timeout(SvcError):
+    """The request did not arrive in time."""
+
+
+class PreconditionFailed(SvcError):
+    """`If-Match` names another blob."""
+
+
+class TooLarge(SvcError):
+    """The request body is over 1 MiB, or over 32 MiB on `/v1/adopt`."""
+
+
+class HeadersTooLarge(SvcError):
+    """The request headers are too large."""
+
+
+class Parse(SvcError):
+    """The reference is malformed or not canonical; the message names the fix."""
+
+
+class Length(SvcError):
+    """The reference is longer than 512 bytes."""
+
+
+class UnknownRef(SvcError):
+    """No local index of that name, no such tag, a digest whose blob is no manifest,
+    or a repository that the hub or the catalog does not have.
+    """
+
+
+class AmbiguousSelector(SvcError):
+    """The prefix matches several quants; `candidates` lists them."""
+
+
+class NoMember(SvcError):
+    """No quant matches the selector; `candidates` lists all."""
+
+
+class PinMismatch(SvcError):
+    """The digest in the reference is not the one of the selected quant."""
+
+
+class NoIndex(SvcError):
+    """The state names an index blob that is absent from the store."""
+
+
+class InvalidIndex(SvcError):
+    """The model index fails validation. It is never rebuilt silently."""
+
+
+class Corruption(SvcError):
+    """A manifest in the store is corrupt."""
+
+
+class RangeInvalid(SvcError):
+    """The `Range` does not overlap the blob, or is malformed."""
+
+
+class SourceNotRegular(SvcError):
+    """A path to import is, or holds, a symlink, FIFO, device or socket; or a file
+    was swapped in mid-import.
+    """
+
+
+class SourceForbidden(SvcError):
+    """The hub refuses access: gated, private, or nonexistent when anonymous."""
+
+
+class SourceUnavailable(SvcError):
+    """No source has the bytes: unreachable, swarm disabled, manifest not local, or
+    other bytes than the pin.
+    """
+
+
+class RateLimited(SvcError):
+    """The hub limits the rate, also after the polite wait. With 503: more jobs are
+    open than the daemon takes.
+    """
+
+
+class NotImportable(SvcError):
+    """No recognized weights, a listing that is refused, or fetched bytes that fail
+    verification or the pin.
+    """
+
+
+class NotImplemented(SvcError):
+    """BT import while the swarm client is disabled."""
+
+
+class NotAnchored(SvcError):
+    """A rescued catalog model without `trustCatalog`."""
+
+
+class VerifyFailed(SvcError):
+    """The re-hash found mismatches, missing blobs or state errors; the job lists
+    them under `verify`.
+    """
+
+
+class NoSpace(SvcError):
+    """The disk has no room for it. Nothing half-written is kept as a blob."""
+
+
+class Aborted(SvcError):
+    """The daemon stopped, or somebody cancelled, before the job ended. What was
+    verified is kept.
+    """
+
+
+class ShuttingDown(SvcError):
+    """The daemon is stopping and takes no new work."""
+
+
+class Internal(SvcError):
+    """Unreadable state or configuration, an I/O error, or a defect of the daemon."""
+
+
+BY_CODE: dict[str, type[SvcError]] = {
+    "E_UNSUPPORTED_VERSION": UnsupportedVersion,
+    "E_NOT_FOUND": NotFound,
+    "E_METHOD_NOT_ALLOWED": MethodNotAllowed,
+    "E_BAD_REQUEST": BadRequest,
+    "E_TIMEOUT": Timeout,
+    "E_PRECONDITION_FAILED": PreconditionFailed,
+    "E_TOO_LARGE": TooLarge,
+    "E_HEADERS_TOO_LARGE": HeadersTooLarge,
+    "E_PARSE": Parse,
+    "E_LENGTH": Length,
+    "E_UNKNOWN_REF": UnknownRef,
+    "E_AMBIGUOUS_SELECTOR": AmbiguousSelector,
+    "E_NO_MEMBER": NoMember,
+    "E_PIN_MISMATCH": PinMismatch,
+    "E_NO_INDEX": NoIndex,
+    "E_INVALID_INDEX": InvalidIndex,
+    "E_CORRUPTION": Corruption,
+    "E_RANGE_INVALID": RangeInvalid,
+    "E_SOURCE_NOT_REGULAR": SourceNotRegular,
+    "E_SOURCE_FORBIDDEN": SourceForbidden,
+    "E_SOURCE_UNAVAILABLE": SourceUnavailable,
+    "E_RATE_LIMITED": RateLimited,
+    "E_NOT_IMPORTABLE": NotImportable,
+    "E_NOT_IMPLEMENTED": NotImplemented,
+    "E_NOT_ANCHORED": NotAnchored,
+    "E_VERIFY_FAILED": VerifyFailed,
+    "E_NO_SPACE": NoSpace,
+    "E_ABORTED": Aborted,
+    "E_SHUTTING_DOWN": ShuttingDown,
+    "E_INTERNAL": Internal,
+}

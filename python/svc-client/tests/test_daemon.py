@@ -1,0 +1,96 @@
+"""Against a daemon: `SVC_SOCKET` names its socket, `SVC_TEST_REF` a model that it has, and
+`SVC_TEST_REPO` a repository that its hub has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import subprocess
+import sys
+import unittest
+
+from svc_client import Client, errors
+
+REF = os.environ.get("SVC_TEST_REF", "")
+REPO = os.environ.get("SVC_TEST_REPO", "")
+
+
+@unittest.skipUnless(REF and REPO, "SVC_TEST_REF and SVC_TEST_REPO name no models")
+class Daemon(unittest.TestCase):
+    def setUp(self) -> None:
+        self.client = Client()
+
+    def test_reads_blobs_by_ranges(self) -> None:
+        for file in self.client.open(REF).files:
+            with self.subTest(file.name), self.client.open_blob(file.digest) as blob:
+                whole = blob.read()
+                self.assertEqual(f"sha256:{hashlib.sha256(whole).hexdigest()}", file.digest)
+                self.assertEqual(len(whole), file.size)
+                blob.seek(-min(10, file.size), io.SEEK_END)
+                self.assertEqual(blob.read(), whole[-10:])
+                blob.seek(file.size + 1)
+                self.assertEqual(blob.read(), b"")
+                blob.seek(1)
+                self.assertEqual(blob.read(5), whole[1:6])
+
+    def test_paths(self) -> None:
+        path = self.client.path(REF)
+        self.assertTrue(path.exists())
+        names = [file.name for file in self.client.files(REF)]
+        for name in names:
+            self.assertTrue(self.client.path(f"{REF}#{name}").is_file())
+        with self.assertRaises(errors.NotFound) as caught:
+            self.client.path(f"{REF}#absent")
+        self.assertEqual(caught.exception.candidates, names)
+
+    def test_errors_by_code(self) -> None:
+        with self.assertRaises(errors.UnknownRef):
+            self.client.resolve("nobody/nothing:q8_0")
+        with self.assertRaises(errors.NoMember) as caught:
+            self.client.resolve(REF.rpartition(":")[0] + ":f16")
+        self.assertTrue(caught.exception.candidates)
+        with self.assertRaises(errors.NotFound):
+            self.client.open_blob("0" * 64)
+        with self.assertRaises(errors.SourceForbidden):
+            self.client.pull("Nobody/Nothing")
+
+    def test_pulls_with_progress(self) -> None:
+        seen = []
+        job = self.client.pull(REPO, progress=seen.append)
+        self.assertEqual(seen[-1], job)
+        self.assertEqual(job.state, "done")
+        self.assertEqual(self.client.pull(REPO, progress=True).state, "done")
+        self.assertEqual(self.client.pull(REF).kind, "ensure")
+
+    def test_the_command(self) -> None:
+        command = [sys.executable, "-m", "svc_client"]
+        found = subprocess.run([*command, "path", REF], capture_output=True, text=True, check=True)
+        self.assertEqual(found.stdout.strip(), str(self.client.path(REF)))
+        absent = subprocess.run([*command, "path", "nobody/nothing:q8_0"], capture_output=True, text=True)
+        self.assertEqual((absent.returncode, absent.stdout), (1, ""))
+        self.assertIn("E_UNKNOWN_REF", absent.stderr)
+
+    def test_the_file_system(self) -> None:
+        try:
+            import fsspec
+        except ImportError:
+            self.skipTest("fsspec is not installed")
+        files = fsspec.filesystem("svc")
+        expected = {file.name: file.path for file in self.client.files(REF)}
+        found = files.find(f"svc://{REF}")
+        self.assertEqual(sorted(found), sorted(f"{REF}/{name}" for name in expected))
+        for name, path in expected.items():
+            with open(path, "rb") as plain, fsspec.open(f"svc://{REF}/{name}") as file:
+                whole = plain.read()
+                self.assertEqual(file.read(), whole)
+            self.assertEqual(files.cat_file(f"svc://{REF}/{name}", start=1, end=4), whole[1:4])
+        with self.assertRaises(FileNotFoundError):
+            files.info(f"svc://{REF}/absent")
+        with self.assertRaises(OSError):
+            files.open(f"svc://{REF}/{next(iter(expected))}", "wb")
+
+
+if __name__ == "__main__":
+    unittest.main()

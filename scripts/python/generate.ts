@@ -1,0 +1,254 @@
+// Python source from the OpenAPI document: a dataclass for each answer, and a method for each route that answers with JSON.
+
+/** The part of JSON Schema that docs/openapi.json uses. */
+interface Schema {
+  readonly $ref?: string
+  readonly type?: string
+  readonly const?: unknown
+  readonly anyOf?: readonly Schema[]
+  readonly items?: Schema
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly required?: readonly string[]
+  readonly description?: string
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly summary?: string
+  readonly description?: string
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly required: boolean }[]
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> }
+  readonly responses: Readonly<
+    Record<string, { readonly content?: Readonly<Record<string, { readonly schema: Schema }>> }>
+  >
+}
+
+export interface OpenApi {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+}
+
+/** Error codes with what they say, as in docs/errors.md. */
+export type ErrorTable = Readonly<Record<string, { readonly description: string }>>
+
+const KEYWORDS = new Set(['as', 'from', 'import', 'global', 'in', 'is', 'class', 'def', 'pass', 'with'])
+const SCALARS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', string: 'str', boolean: 'bool' }
+const WIDTH = 88
+
+function snakeCase(name: string): string {
+  const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  return KEYWORDS.has(snake) ? `${snake}_` : snake
+}
+
+const capitalized = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
+const quoted = (text: string): string => JSON.stringify(text)
+
+/** Text as a docstring, wrapped, indented by so many spaces. */
+function docstring(text: string, indent: number): string[] {
+  const margin = ' '.repeat(indent)
+  const words = text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").split(/\s+/)
+  const lines: string[] = []
+  for (const word of words) {
+    const last = lines.at(-1)
+    if (last === undefined || indent + last.length + 1 + word.length > WIDTH - 6) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  if (lines.length === 1) return [`${margin}"""${lines[0]}"""`]
+  return [`${margin}"""${lines[0]}`, ...lines.slice(1).map((line) => margin + line), `${margin}"""`]
+}
+
+class Generator {
+  readonly #api: OpenApi
+  readonly #aliases: string[] = []
+  /** Dataclasses by name, each after those that it is made of. */
+  readonly #classes = new Map<string, string[]>()
+
+  constructor(api: OpenApi) {
+    this.#api = api
+  }
+
+  /** The annotation of a schema's values. An object without a name of its own is called `name`. */
+  #typeOf(schema: Schema, name: string): string {
+    if (schema.$ref !== undefined) return this.#named(schema.$ref.split('/').at(-1)!)
+    if (schema.anyOf !== undefined) {
+      const constants = schema.anyOf.map((option) => option.const)
+      if (constants.every((value) => typeof value === 'string')) return `Literal[${constants.map(quoted).join(', ')}]`
+      return schema.anyOf.map((option, i) => this.#typeOf(option, `${name}${i}`)).join(' | ')
+    }
+    if (schema.type === 'array') return `list[${this.#typeOf(schema.items!, name.replace(/s$/, ''))}]`
+    if (schema.type === 'object') return schema.properties === undefined ? 'dict[str, Any]' : this.#class(name, schema)
+    const scalar = SCALARS[schema.type ?? '']
+    if (scalar === undefined) throw new Error(`no type in Python for ${name}: ${JSON.stringify(schema)}`)
+    return scalar
+  }
+
+  #named(name: string): string {
+    const schema = this.#api.components.schemas[name]
+    if (schema === undefined) throw new Error(`no schema ${name}`)
+    if (schema.type === 'object') return this.#class(name, schema)
+    const alias = `${name}: TypeAlias = ${this.#typeOf(schema, name)}`
+    if (!this.#aliases.includes(alias)) this.#aliases.push(alias)
+    return name
+  }
+
+  #class(name: string, { properties = {}, required = [], description }: Schema): string {
+    if (this.#classes.has(name)) return name
+    const lines = ['@dataclass(frozen=True, kw_only=True)', `class ${name}:`]
+    lines.push(...docstring(description ?? `\`${name}\` of the API.`, 4), '')
+    for (const [key, schema] of Object.entries(properties)) {
+      const type = this.#typeOf(schema, name + capitalized(key))
+      const field = snakeCase(key)
+      const wire = field === key ? '' : `metadata={"json": ${quoted(key)}}`
+      if (required.includes(key)) lines.push(`    ${field}: ${type}${wire && ` = field(${wire})`}`)
+      else lines.push(`    ${field}: ${type} | None = ${wire ? `field(default=None, ${wire})` : 'None'}`)
+      if (schema.description !== undefined) lines.push(...docstring(schema.description, 4))
+    }
+    if (Object.keys(properties).length === 0) lines.push('    pass')
+    this.#classes.set(name, lines)
+    return name
+  }
+
+  #method(path: string, verb: string, operation: Operation): string[] {
+    const { operationId, summary = '', description, parameters = [], requestBody, responses } = operation
+    const success = Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
+    const answer = success?.content?.['application/json']?.schema
+    if (answer === undefined) return []
+    const result = this.#typeOf(answer, `${capitalized(operationId)}Result`)
+    const body = requestBody?.content['application/json']?.schema
+    const { properties = {}, required = [] } =
+      (body?.$ref && this.#api.components.schemas[body.$ref.split('/').at(-1)!]) || body || {}
+    const positional = parameters.filter(({ required }) => required).map(({ name }) => `${snakeCase(name)}: str`)
+    const optional = parameters
+      .filter(({ required }) => !required)
+      .map(({ name }) => `${snakeCase(name)}: str | None = None`)
+    const fields = Object.entries(properties).map(([key, schema]) => ({
+      key,
+      isRequired: required.includes(key),
+      type: this.#typeOf(schema, capitalized(operationId) + capitalized(key))
+    }))
+    // one required field reads well without its name, as in ensure("ns/name:quant")
+    const first = fields.filter(({ isRequired }) => isRequired)
+    const lone = first.length === 1 && positional.length === 0 ? first[0] : undefined
+    if (lone !== undefined) positional.push(`${snakeCase(lone.key)}: ${lone.type}`)
+    const named = [
+      ...optional,
+      ...fields
+        .filter((one) => one !== lone)
+        .map(({ key, type, isRequired }) => `${snakeCase(key)}: ${type}${isRequired ? '' : ' | None = None'}`)
+    ]
+    const inPath = parameters.filter((one) => one.in === 'path').map(({ name }) => name)
+    const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name)
+    const entries = (option: string, names: readonly string[]): string[] =>
+      names.length === 0
+        ? []
+        : [
+            `            ${option}={`,
+            ...names.map((name) => `                ${quoted(name)}: ${snakeCase(name)},`),
+            '            },'
+          ]
+    return [
+      `    def ${snakeCase(operationId)}(`,
+      '        self,',
+      ...positional.map((one) => `        ${one},`),
+      ...(named.length > 0 ? ['        *,', ...named.map((one) => `        ${one},`)] : []),
+      `    ) -> ${result}:`,
+      ...docstring([`${summary}.`, description].filter(Boolean).join(' '), 8),
+      '        return self._call(',
+      `            ${quoted(operationId)},`,
+      `            ${quoted(verb.toUpperCase())},`,
+      `            ${inPath.length === 0 ? quoted(path) : `${quoted(path)}.format(${inPath.map((name) => `${name}=segment(${snakeCase(name)})`).join(', ')})`},`,
+      `            ${result},`,
+      ...entries('query', query),
+      ...(body !== undefined && fields.length === 0
+        ? ['            body={},']
+        : entries(
+            'body',
+            fields.map(({ key }) => key)
+          )),
+      '        )',
+      ''
+    ]
+  }
+
+  run(): string {
+    const methods = Object.entries(this.#api.paths).flatMap(([path, verbs]) =>
+      Object.entries(verbs).flatMap(([verb, operation]) => this.#method(path, verb, operation))
+    )
+    return [
+      '"""What the API answers, and a method for each of its routes.',
+      '',
+      'Made from docs/openapi.json by scripts/python.ts. Do not edit.',
+      '"""',
+      '',
+      'from __future__ import annotations',
+      '',
+      'from collections.abc import Mapping',
+      'from dataclasses import dataclass, field',
+      'from typing import Any, Literal, TypeAlias, TypeVar',
+      '',
+      'from ._json import segment',
+      '',
+      '__all__ = [',
+      ...[...this.#aliases.map((alias) => alias.split(':')[0]!), ...this.#classes.keys(), 'Routes']
+        .toSorted()
+        .map((name) => `    ${quoted(name)},`),
+      ']',
+      '',
+      'T = TypeVar("T")',
+      '',
+      ...this.#aliases,
+      '',
+      ...[...this.#classes.values()].flatMap((lines) => ['', ...lines, '']),
+      '',
+      'class Routes:',
+      '    """The routes of the API that answer with JSON."""',
+      '',
+      '    def _call(',
+      '        self,',
+      '        operation: str,',
+      '        method: str,',
+      '        path: str,',
+      '        result: type[T],',
+      '        *,',
+      '        query: Mapping[str, str | None] | None = None,',
+      '        body: Mapping[str, Any] | None = None,',
+      '    ) -> T:',
+      '        raise NotImplementedError',
+      '',
+      ...methods
+    ]
+      .join('\n')
+      .replace(/\n*$/, '\n')
+  }
+}
+
+/** The module `_api.py`. */
+export const pythonApi = (api: OpenApi): string => new Generator(api).run()
+
+/** `E_NO_SPACE` is `NoSpace`. */
+const className = (code: string): string => code.slice('E_'.length).toLowerCase().split('_').map(capitalized).join('')
+
+/** The module `_codes.py`: an exception for each error code of the daemon. */
+export function pythonErrors(codes: ErrorTable): string {
+  const classes = Object.entries(codes).flatMap(([code, { description }]) => [
+    '',
+    '',
+    `class ${className(code)}(SvcError):`,
+    ...docstring(description, 4)
+  ])
+  return [
+    '"""An exception for each error code of the daemon.',
+    '',
+    'Made from the table of error codes by scripts/python.ts. Do not edit.',
+    '"""',
+    '',
+    'from ._error import SvcError',
+    ...classes,
+    '',
+    '',
+    'BY_CODE: dict[str, type[SvcError]] = {',
+    ...Object.keys(codes).map((code) => `    ${quoted(code)}: ${className(code)},`),
+    '}',
+    ''
+  ].join('\n')
+}
