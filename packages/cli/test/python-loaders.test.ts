@@ -98,6 +98,24 @@ withPython('huggingface_hub and transformers find the model by its name in a hub
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => !entry.isDirectory())
   expect([repos, warnings]).toEqual([[['acme/tiny', [[basename(folder), ['main'], files.length]]]], []])
   expect(await python.ask('load', 'acme/tiny', null, cache)).toEqual(await python.ask('load', model))
+
+  // a second model, and another quant of the first, join it
+  mkdirSync(join(daemon.folder, 'Second'))
+  writeFileSync(join(daemon.folder, 'Second/Second-Q8_0.gguf'), makeGguf({ seed: 8 }))
+  writeFileSync(join(daemon.folder, 'Second/Second-Q4_0.gguf'), makeGguf({ seed: 9 }))
+  await line('import', 'local', join(daemon.folder, 'Second'), '--as', 'acme/second')
+  for (const quant of ['q8_0', 'q4_0']) await line('view', `acme/second:${quant}`, cache, '--layout', 'hf')
+  const both = [
+    'import json, huggingface_hub as hub',
+    'repos = sorted(r.repo_id for r in hub.scan_cache_dir().repos)',
+    'files = [hub.hf_hub_download("acme/second", f"second-{q}.gguf") for q in ["q8_0", "q4_0"]]',
+    'files.append(hub.hf_hub_download("acme/tiny", "config.json"))',
+    'print(json.dumps([repos, files]))'
+  ].join('\n')
+  const [ids, files2] = JSON.parse((await promisify(execFile)(PYTHON, ['-c', both], { env })).stdout)
+  expect([ids, files2[2]]).toEqual([['acme/second', 'acme/tiny'], join(folder, 'config.json')])
+  expect(await python.ask('load', 'acme/tiny', null, cache)).toEqual(await python.ask('load', model))
+  expect((await daemon.svc('view', '--json')).stdout).toContain('"others":["sha256:')
 })
 
 withPython('a cache that huggingface_hub wrote is adopted, and what went bad in it is named', async () => {

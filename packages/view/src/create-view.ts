@@ -1,12 +1,23 @@
-import { readdir, realpath, stat } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { constants, copyFile, link, lstat, readdir, readlink, realpath, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeFolders } from '@svc/internal-files'
 import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
-import { digestHex, type Sha256Digest } from '@svc/ref'
+import type { Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
 import { errnoOf, ioError, throwIfAborted, ViewError } from './errors.ts'
 import { type HubIdentity, type LayoutWriter, layoutWriter } from './layout.ts'
-import { formatMarker, MARKER, type MarkedFile, type Marker, markerPath, type ViewLayout } from './marker.ts'
+import {
+  formatMarker,
+  MARKER,
+  MAX_MARKER_BYTES,
+  type MarkedFile,
+  type MarkedModel,
+  type Marker,
+  markerPath,
+  modelsOf,
+  type ViewLayout
+} from './marker.ts'
 import { ClaimedNames } from './names.ts'
 import { readOwnView } from './own-view.ts'
 import { type Blob, isPresent, type ViewMode } from './place.ts'
@@ -45,7 +56,7 @@ export interface ViewOptions {
   readonly root?: string | undefined
   /**
    * Layout `hf` only: the repository name to show, `org/name`. Default: the annotation `svc.hf.repo`. The commit is
-   * that of `svc.hf.revision`, or else derived from the manifest's digest.
+   * that of `svc.hf.revision`, or else derived from the name: quants that were imported one by one lie side by side.
    */
   readonly repo?: string | undefined
   /**
@@ -67,7 +78,7 @@ export interface MadeView extends View {
 const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?$/
 
 /**
- * Makes a folder that runtimes can load: weights and all other files under their real names, shards next to each other,
+ * Makes a folder that runtimes can load, or adds the model to a hub cache that is a view of ours: weights and all other files under their real names, shards next to each other,
  * the upstream `config.json`, and tokenizer and adapters unpacked. It is built next to its final place and renamed, so
  * that the place always has either the earlier view or the new one (see {@link recoverViews} for a kill between two
  * renames).
@@ -90,8 +101,10 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   const identity = layout === 'hf' ? hubIdentity(source, options.repo) : { repo: '', commit: '' }
   await recoverViews(dirname(target))
   const earlier = await readOwnView(target)
-  if (earlier !== undefined && (await isSameAndWhole(target, earlier, source, { layout, mode, identity })))
-    return { ...viewOf(target, earlier), made: false }
+  const models = earlier?.layout === layout ? modelsOf(earlier) : []
+  const same = sameModel(models, source, { layout, mode, identity })
+  if (same !== undefined && (await isWhole(target, same, source)))
+    return { ...viewOf(target, earlier!, same), made: false }
   try {
     await checkBlobs(source, options.mayLack === true && mode === 'symlink')
     const root = options.root === undefined ? undefined : await realpath(options.root)
@@ -104,10 +117,12 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
       const { manifestDigest: manifest } = source
       const { digest: companions } = source.companions ?? {}
       const facts = { format: 1, manifest, layout, mode, ...(companions !== undefined && { companions }) } as const
-      const marker: Marker = { ...facts, folder: writer.folder, files, others }
-      const path = join(draft.folder, markerPath(layout))
-      await makeFolders(dirname(path))
-      await writeNewFile(path, [Buffer.from(formatMarker(marker))])
+      const latest = { ...facts, folder: writer.folder, files, others }
+      const kept = layout === 'hf' ? models.filter((each) => !isCovered(each, files)) : []
+      for (const { files, others } of kept)
+        for (const at of [...files.map((file) => file.at), ...others]) await carryOver(at, target, draft.folder)
+      const marker: Marker = kept.length === 0 ? latest : { ...latest, earlier: kept }
+      await writeMarker(draft.folder, marker, target)
       await syncTree(draft.folder)
       throwIfAborted(signal)
       await draft.publish()
@@ -126,8 +141,43 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   }
 }
 
+/** Whether a newer model has every file of an earlier one, such as the same model made again. */
+function isCovered(earlier: MarkedModel, files: readonly MarkedFile[]): boolean {
+  const names = new Set(files.map(({ at }) => at))
+  return earlier.files.every(({ at }) => names.has(at))
+}
+
+async function writeMarker(folder: string, marker: Marker, target: string): Promise<void> {
+  const bytes = Buffer.from(formatMarker(marker))
+  if (bytes.length > MAX_MARKER_BYTES)
+    throw new ViewError('E_BAD_TARGET', `${target} holds as many models as it can; choose another folder`, {
+      path: target
+    })
+  const path = join(folder, markerPath(marker.layout))
+  await makeFolders(dirname(path))
+  await writeNewFile(path, [bytes])
+}
+
+/**
+ * Puts a file of the earlier view into the new one, unless that has it already: links keep their text, which is right at
+ * the same place; copies are linked, and the earlier name goes with the earlier view. What others deleted stays away.
+ */
+async function carryOver(at: string, from: string, to: string): Promise<void> {
+  const [source, target] = [join(from, at), join(to, at)]
+  await makeFolders(dirname(target))
+  try {
+    if ((await lstat(source)).isSymbolicLink()) return await symlink(await readlink(source), target)
+    await link(source, target).catch((error: unknown) => {
+      if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoOf(error) ?? '')) throw error
+      return copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
+    })
+  } catch (error) {
+    if (!['ENOENT', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error
+  }
+}
+
 /** The repository and commit under which a hub cache shows the model. */
-function hubIdentity({ manifest, manifestDigest }: ViewSource, given: string | undefined): HubIdentity {
+function hubIdentity({ manifest }: ViewSource, given: string | undefined): HubIdentity {
   const repo = given ?? manifest.annotations['svc.hf.repo']
   if (repo === undefined || !REPO.test(repo) || repo.includes('--') || repo.includes('..')) {
     const problem = repo === undefined ? 'the model does not come from the hub' : `${JSON.stringify(repo)} is none`
@@ -136,7 +186,7 @@ function hubIdentity({ manifest, manifestDigest }: ViewSource, given: string | u
     })
   }
   const revision = manifest.annotations['svc.hf.revision'] ?? ''
-  return { repo, commit: /^[0-9a-f]{40}$/.test(revision) ? revision : digestHex(manifestDigest).slice(0, 40) }
+  return { repo, commit: /^[0-9a-f]{40}$/.test(revision) ? revision : createHash('sha1').update(repo).digest('hex') }
 }
 
 const blobOf = ({ digest, size }: Pick<ManifestFile, 'digest' | 'size'>, source: ViewSource): Blob => ({
@@ -234,21 +284,35 @@ interface Wanted {
   readonly identity: HubIdentity
 }
 
-/** Whether the existing view is the requested one, with every file in place. */
-async function isSameAndWhole(target: string, marker: Marker, source: ViewSource, wanted: Wanted): Promise<boolean> {
-  const { layout, mode, identity } = wanted
-  if (marker.companions !== source.companions?.digest) return false
-  if (marker.manifest !== source.manifestDigest || marker.layout !== layout || marker.mode !== mode) return false
-  if (layout === 'hf' && marker.folder !== hubFolder(identity)) return false
+/** The requested model among those of a view; in a hub cache only if its commit is the one that `main` names. */
+function sameModel(
+  models: readonly MarkedModel[],
+  { manifestDigest, companions }: ViewSource,
+  { layout, mode, identity }: Wanted
+): MarkedModel | undefined {
+  const folder = layout === 'hf' ? hubFolder(identity) : ''
+  const latest = models.find((each) => dirname(each.folder) === dirname(folder))
+  if (latest?.folder !== folder) return undefined
+  return models.find(
+    (each) =>
+      each.manifest === manifestDigest &&
+      each.folder === folder &&
+      each.mode === mode &&
+      each.companions === companions?.digest
+  )
+}
+
+/** Whether every file of a model is in place. */
+async function isWhole(target: string, model: MarkedModel, source: ViewSource): Promise<boolean> {
   try {
-    for (const { at, sizeBytes, digest } of marker.files) {
+    for (const { at, sizeBytes, digest } of model.files) {
       const stats = await stat(join(target, at))
       if (!stats.isFile() || stats.size !== sizeBytes) return false
-      if (digest === undefined || mode === 'copy') continue
+      if (digest === undefined || model.mode === 'copy') continue
       const blob = await stat(source.blobPath(digest))
       if (blob.ino !== stats.ino || blob.dev !== stats.dev) return false
     }
-    for (const at of marker.others) await stat(join(target, at))
+    for (const at of model.others) await stat(join(target, at))
     return true
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'ELOOP'].includes(errnoOf(error) ?? '')) return false

@@ -9,7 +9,7 @@ import { isOurs } from './owner.ts'
 import type { ViewMode } from './place.ts'
 import { openRegular } from './written-file.ts'
 
-/** `files`: every file under its own name. `hf`: a hub cache for `HF_HUB_CACHE` with one model in it. */
+/** `files`: every file under its own name. `hf`: a hub cache for `HF_HUB_CACHE`, to which other models are added. */
 export type ViewLayout = 'files' | 'hf'
 
 /** One file of a view, as its marker lists it. */
@@ -28,13 +28,11 @@ export interface MarkedFile {
   readonly digest?: Sha256Digest
 }
 
-/** The content of the marker file: that the folder is a view, of which artifact, and which files are its own. */
-export interface Marker {
-  readonly format: 1
+/** A model in a view: of which artifact it is, and which files are its own. */
+export interface MarkedModel {
   readonly manifest: Sha256Digest
   /** The document of the companions that lie in it. */
   readonly companions?: Sha256Digest
-  readonly layout: ViewLayout
   readonly mode: ViewMode
   /** Below the view's folder: the folder to pass to a runtime; empty for the view itself. */
   readonly folder: string
@@ -43,13 +41,24 @@ export interface Marker {
   readonly others: readonly string[]
 }
 
+/** The content of the marker file: that the folder is a view, and which models it shows. */
+export interface Marker extends MarkedModel {
+  readonly format: 1
+  readonly layout: ViewLayout
+  /** In a hub cache: the models that were there before this one, the latest first. */
+  readonly earlier?: readonly MarkedModel[]
+}
+
+/** All models of a view, the latest first. */
+export const modelsOf = (marker: Marker): readonly MarkedModel[] => [marker, ...(marker.earlier ?? [])]
+
 /**
  * The marker's name in a view with layout `files`. In layout `hf` it lies in `.locks`, the one folder that tools do not
  * take for a model when they list a hub cache.
  */
 export const MARKER = '.svc-view.json'
 const MARKERS: Readonly<Record<ViewLayout, string>> = { files: MARKER, hf: `.locks/${MARKER}` }
-const MAX_MARKER_BYTES = 16 * 1024 * 1024
+export const MAX_MARKER_BYTES = 16 * 1024 * 1024
 const MODES: readonly unknown[] = ['symlink', 'copy', 'hardlink']
 
 export const markerPath = (layout: ViewLayout): string => MARKERS[layout]
@@ -148,7 +157,14 @@ function tryParseMarker(text: string): Marker | undefined {
     return undefined
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const { format, manifest, companions, layout, mode, folder, files, others } = value as Record<string, unknown>
+  const { format, layout, earlier = [] } = value as Record<string, unknown>
+  const isSound = format === 1 && (layout === 'files' || layout === 'hf') && Array.isArray(earlier)
+  return isSound && [value, ...earlier].every(isModel) ? (value as Marker) : undefined
+}
+
+function isModel(value: unknown): value is MarkedModel {
+  if (typeof value !== 'object' || value === null) return false
+  const { manifest, companions, mode, folder, files, others } = value as Record<string, unknown>
   const isPath = (path: unknown): path is string => typeof path === 'string' && defectOfPath(path) === undefined
   const isOptional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   const isFile = (file: unknown): file is MarkedFile => {
@@ -165,16 +181,14 @@ function tryParseMarker(text: string): Marker | undefined {
       (digest === undefined || isDigest(digest))
     )
   }
-  const sound =
-    format === 1 &&
+  return (
     isDigest(manifest) &&
     (companions === undefined || isDigest(companions)) &&
-    (layout === 'files' || layout === 'hf') &&
     MODES.includes(mode) &&
     (folder === '' || isPath(folder)) &&
     Array.isArray(files) &&
     files.every(isFile) &&
     Array.isArray(others) &&
     others.every(isPath)
-  return sound ? (value as Marker) : undefined
+  )
 }

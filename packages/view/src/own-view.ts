@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf, ioError, ViewError } from './errors.ts'
-import { type Marker, markerPath, readReplaceable, steadily } from './marker.ts'
+import { type Marker, markerPath, modelsOf, readReplaceable, steadily } from './marker.ts'
 
 const MAX_NAMED = 20
 /** Files that the hub's clients write next to a model's; they are useless without those. */
@@ -25,7 +25,9 @@ export async function readOwnView(path: string): Promise<Marker | undefined> {
  * @throws ViewError `E_NOT_A_VIEW` with up to 20 of the other files as `details.candidates`, `E_IO`.
  */
 async function checkOnlyOwnFiles(path: string, marker: Marker): Promise<void> {
-  const own = new Set([markerPath(marker.layout), ...marker.files.map(({ at }) => at), ...marker.others])
+  const own = new Set([markerPath(marker.layout)])
+  for (const { files, others } of modelsOf(marker))
+    for (const at of [...files.map((file) => file.at), ...others]) own.add(at)
   const unknown: string[] = []
   const visit = async (folder: string): Promise<void> => {
     for (const entry of await readdir(join(path, folder), { withFileTypes: true })) {

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { recoverViews } from './draft.ts'
-import { type MarkedFile, type Marker, readMarker, type ViewLayout } from './marker.ts'
+import { type MarkedFile, type MarkedModel, type Marker, modelsOf, readMarker, type ViewLayout } from './marker.ts'
 import type { ViewMode } from './place.ts'
 import { checkedTarget } from './target.ts'
 
@@ -19,6 +19,8 @@ export interface View {
   readonly layout: ViewLayout
   readonly mode: ViewMode
   readonly manifestDigest: Sha256Digest
+  /** In a hub cache: the artifacts of the other models in it. */
+  readonly others: readonly Sha256Digest[]
   readonly files: readonly ViewFile[]
 }
 
@@ -36,13 +38,18 @@ export async function readView(path: string): Promise<View | undefined> {
   return recovered && viewOf(target, recovered)
 }
 
-export function viewOf(path: string, { folder, layout, mode, manifest, files }: Marker): View {
+/** @param model default: the latest in it */
+export function viewOf(path: string, marker: Marker, model: MarkedModel = marker): View {
+  const { folder, mode, manifest, files } = model
+  const { layout } = marker
+  const others = modelsOf(marker).map((each) => each.manifest)
   return {
     path,
     folder: join(path, folder),
     layout,
     mode,
     manifestDigest: manifest,
+    others: [...new Set(others)].filter((digest) => digest !== manifest),
     files: files.map(({ at, ...file }) => ({ ...file, path: join(path, at) }))
   }
 }

@@ -161,6 +161,74 @@ describe('layout hf', () => {
   })
 })
 
+describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models in one folder (%s)', (mode) => {
+  const quant = (store: string, name: string, seed: number, repo = REPO, commit = COMMIT): Promise<Artifact> =>
+    makeArtifact(
+      store,
+      [
+        { name: `${name}.gguf`, kind: 'weights.gguf', content: seededBytes(4_000, seed) },
+        { name: 'chat_template.jinja', kind: 'chat-template', content: '{{ messages }}' }
+      ],
+      { annotations: { 'svc.hf.repo': repo, 'svc.hf.revision': commit } }
+    )
+  const NEXT = 'f'.repeat(40)
+
+  test('quants of one commit lie side by side; commits and other repositories stay what they are', async () => {
+    const folder = temporaryFolder()
+    const store = join(folder, 'store')
+    const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
+    const small = await quant(store, 'small-q4_0', 1)
+    const large = await quant(store, 'small-q8_0', 2)
+    const later = await quant(store, 'small-q4_0', 3, REPO, NEXT)
+    const other = await quant(store, 'other-q4_0', 4, 'gpt2', NEXT)
+    for (const artifact of [small, large, later, other]) expect((await createView(artifact, options)).made).toBe(true)
+    const repo = join(options.path, 'models--Acme--Tiny-7B')
+    const content = (commit: string): Record<string, Buffer> =>
+      Object.fromEntries(
+        namesIn(join(repo, 'snapshots', commit)).map((name) => [
+          name,
+          readFileSync(join(repo, 'snapshots', commit, name))
+        ])
+      )
+    const template = { 'chat_template.jinja': Buffer.from('{{ messages }}') }
+    expect(content(COMMIT)).toEqual({
+      ...template,
+      'small-q4_0.gguf': seededBytes(4_000, 1),
+      'small-q8_0.gguf': seededBytes(4_000, 2)
+    })
+    expect(content(NEXT)).toEqual({ ...template, 'small-q4_0.gguf': seededBytes(4_000, 3) })
+    expect(readFileSync(join(repo, 'refs/main'), 'utf8')).toBe(NEXT)
+    expect(namesIn(options.path)).toEqual(['.locks', 'models--Acme--Tiny-7B', 'models--gpt2'])
+    expect((await readView(options.path))!.others).toEqual(
+      [later, large, small].map(({ manifestDigest }) => manifestDigest)
+    )
+    // what is there is found again, and what is asked for again becomes the one that main names
+    expect(await createView(other, options)).toMatchObject({ made: false })
+    expect(await createView(later, options)).toMatchObject({ made: false, folder: join(repo, 'snapshots', NEXT) })
+    expect((await createView(small, options)).made).toBe(true)
+    expect(readFileSync(join(repo, 'refs/main'), 'utf8')).toBe(COMMIT)
+    expect(Object.keys(content(COMMIT))).toHaveLength(3)
+    expect(await createView(large, options)).toMatchObject({ made: false })
+    expect(await removeView(options.path)).toBe(true)
+    expect(existsSync(options.path)).toBe(false)
+    expect(existsSync(small.blobPath(small.files[0]!.digest))).toBe(true)
+  })
+
+  test('somebody’s file among them is not lost, and what was deleted stays away', async () => {
+    const folder = temporaryFolder()
+    const store = join(folder, 'store')
+    const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
+    const first = await createView(await quant(store, 'small-q4_0', 1), options)
+    writeFileSync(join(first.folder, 'mine.txt'), 'mine')
+    const next = await quant(store, 'other-q4_0', 4, 'gpt2', NEXT)
+    expect(await codeOf(createView(next, options))).toBe('E_NOT_A_VIEW')
+    rmSync(join(first.folder, 'mine.txt'))
+    rmSync(join(first.folder, 'small-q4_0.gguf'))
+    await createView(next, options)
+    expect(namesIn(first.folder)).toEqual(['chat_template.jinja'])
+  })
+})
+
 describe('symbolic links', () => {
   test('are relative within the root, so that it can be moved, and absolute from elsewhere', async () => {
     const folder = temporaryFolder()

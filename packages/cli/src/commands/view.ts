@@ -97,22 +97,26 @@ async function listViews(session: Session): Promise<void> {
   if (session.quiet) for (const { path } of views) session.print(path)
   else if (views.length > 0) {
     const names = await namesHere(session)
-    const rows = views.map(({ path, layout, mode, present, managed, heldUntil, manifestDigest, needed }) => [
-      names.get(manifestDigest)?.join(', ') ?? `without a name, @${shortDigest(manifestDigest)}`,
-      layout,
-      mode,
-      [
-        managed ? 'managed' : '',
-        present ? '' : 'not there now',
-        heldUntil === undefined ? '' : 'in use',
-        needed === false
-          ? `removed or replaced: ${managed ? 'svc gc' : `svc view --rm ${path}`} gives its space back`
-          : ''
+    const nameOf = (digest: string): string =>
+      names.get(digest)?.join(', ') ?? `without a name, @${shortDigest(digest)}`
+    const rows = views.map(
+      ({ path, layout, mode, present, managed, heldUntil, manifestDigest, others = [], needed }) => [
+        [manifestDigest, ...others].map(nameOf).join(', '),
+        layout,
+        mode,
+        [
+          managed ? 'managed' : '',
+          present ? '' : 'not there now',
+          heldUntil === undefined ? '' : 'in use',
+          needed === false
+            ? `removed or replaced: ${managed ? 'svc gc' : `svc view --rm ${path}`} gives its space back`
+            : ''
+        ]
+          .filter((word) => word !== '')
+          .join(', '),
+        path
       ]
-        .filter((word) => word !== '')
-        .join(', '),
-      path
-    ])
+    )
     for (const line of formatTable([['MODEL', 'LAYOUT', 'MODE', 'STATE', 'VIEW'], ...rows])) session.print(line)
   }
 }

@@ -6,7 +6,8 @@ import { BytesSchema, DigestSchema, RefSchema, TimestampSchema } from './fields.
 /** The layout of a view: for runtimes that take paths, or for those that use a hub cache. */
 export const ViewLayoutSchema = Type.Union([Type.Literal('files'), Type.Literal('hf')], {
   title: 'ViewLayout',
-  description: '`files`: every file at its own name; `hf`: a hub cache with this one model'
+  description:
+    '`files`: every file at its own name; `hf`: a hub cache, to which a view of another model at the same path is added'
 })
 /** A value of {@link ViewLayoutSchema}. */
 export type ViewLayout = Type.Static<typeof ViewLayoutSchema>
@@ -113,6 +114,9 @@ export const MakingSchema = Type.Object({ bytesDone: BytesSchema, bytesTotal: By
 export const ViewEntrySchema = Type.Object(
   {
     ...place,
+    others: Type.Optional(
+      Type.Array(DigestSchema, { description: 'in a hub cache: the artifacts of the other models in it (additive)' })
+    ),
     present: Type.Boolean({
       description: 'false where it cannot be found now: on a disk that is away, or not made yet'
     }),

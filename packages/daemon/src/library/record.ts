@@ -8,7 +8,7 @@ import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys, Un
  * The format that this version writes. Raise it whenever records may hold something new, and `readers` of the kind as well if an
  * older version must not ignore it. 1 had no envelope.
  */
-const RECORD_VERSION = 2
+const RECORD_VERSION = 3
 
 /** One kind of records below `state/`. */
 export interface RecordKind<State> {

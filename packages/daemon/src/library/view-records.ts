@@ -12,6 +12,8 @@ export interface ViewRecord {
   /** Absolute, with links in its parent folders resolved. */
   readonly path: string
   readonly manifest: Sha256Digest
+  /** In a hub cache: the artifacts of the other models in it. */
+  readonly others: readonly Sha256Digest[]
   readonly layout: ViewLayout
   readonly mode: ViewMode
   /** That of the parent folder: if it differs, the disk with the view is not mounted. */
@@ -72,13 +74,21 @@ const nameOf = (path: string): string => `${createHash('sha256').update(path).di
 const VIEW_RECORD: RecordKind<ViewRecord> = {
   folder: 'views',
   keys: ['path', 'manifest', 'layout', 'mode', 'device'],
-  readers: 2,
+  // an older version would not keep the others
+  readers: 3,
   parse: parseViewRecord,
-  format: ({ path, manifest, layout, mode, device }) => ({ path, manifest, layout, mode, device })
+  format: ({ path, manifest, others, layout, mode, device }) => ({
+    path,
+    manifest,
+    ...(others.length > 0 && { others }),
+    layout,
+    mode,
+    device
+  })
 }
 
 function parseViewRecord(fields: Fields, file: string): ViewRecord {
-  const { path, layout, mode, device } = fields
+  const { path, layout, mode, device, others = [] } = fields
   if (typeof path !== 'string' || !path.startsWith('/')) throw new CorruptStateError(file, '"path" is no absolute path')
   if (!file.endsWith(`/${nameOf(path)}`)) throw new CorruptStateError(file, '"path" is not the one of this file')
   if (layout !== 'files' && layout !== 'hf') throw new CorruptStateError(file, '"layout" is unknown')
@@ -86,5 +96,7 @@ function parseViewRecord(fields: Fields, file: string): ViewRecord {
     throw new CorruptStateError(file, '"mode" is unknown')
   }
   if (typeof device !== 'string') throw new CorruptStateError(file, '"device" is not a string')
-  return { path, manifest: digestField(fields.manifest, file, '"manifest"'), layout, mode, device }
+  if (!Array.isArray(others)) throw new CorruptStateError(file, '"others" is no list')
+  const manifest = digestField(fields.manifest, file, '"manifest"')
+  return { path, manifest, others: others.map((each) => digestField(each, file, '"others"')), layout, mode, device }
 }

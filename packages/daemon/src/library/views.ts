@@ -118,10 +118,10 @@ export class Views {
     for await (const record of this.#records.list(onUnreadable)) {
       const found = await this.#look(record)
       if (found === 'gone') continue
-      const { path: place, manifest } = record
-      held.push({ manifest, place, managed: false })
+      const { path: place, manifest, others } = record
       // after an interrupted replacement: the record names the new view, but the old one is still there
-      if (found !== 'unknown') held.push({ manifest: found.manifestDigest, place, managed: false })
+      const there = found === 'unknown' ? [] : [found.manifestDigest, ...found.others]
+      for (const each of new Set([manifest, ...others, ...there])) held.push({ manifest: each, place, managed: false })
     }
     return held
   }
@@ -225,7 +225,7 @@ export class Views {
     const create = (): Promise<ViewAnswer> =>
       this.#change(place, async () => {
         if (holdSeconds !== undefined) this.#holds.hold(place, holdSeconds)
-        const record = managed ? undefined : { path: place, manifest: manifestDigest, layout, mode, device }
+        const record = managed ? undefined : { path: place, manifest: manifestDigest, others: [], layout, mode, device }
         const view = await (isLent ? this.#thread.call('create', request) : this.#create(request, entry, record))
         const { warnings } = kept
         const { files, ...answer } = await answerOf(view)
@@ -265,8 +265,9 @@ export class Views {
       // after a kill the record may name what was to come: what is there counts
       const there = typeof found === 'object' ? found : undefined
       if (there !== undefined && !making && there.manifestDigest !== record.manifest) await this.#correct(record)
-      const { manifestDigest, layout, mode } = there ?? { manifestDigest: record.manifest, ...record }
-      views.set(path, { path, managed: false, manifestDigest, layout, mode, present: there !== undefined })
+      const { manifestDigest, others, layout, mode } = there ?? { manifestDigest: record.manifest, ...record }
+      const models = { manifestDigest, ...(others.length > 0 && { others: [...others] }) }
+      views.set(path, { path, managed: false, ...models, layout, mode, present: there !== undefined })
     }
     for (const { entry, bytesDone, bytesTotal } of this.#making.values()) {
       const earlier = views.get(entry.path)
@@ -330,7 +331,10 @@ export class Views {
     this.#making.set(path, making)
     this.#changes++
     const before = record === undefined ? undefined : (await this.#records.find(path)).record
-    if (record !== undefined) await this.#records.write(record)
+    // a hub cache keeps the models that are in it
+    const inCache = before?.layout === 'hf' && record?.layout === 'hf' ? [before.manifest, ...before.others] : []
+    const others = [...new Set(inCache)].filter((digest) => digest !== record?.manifest)
+    if (record !== undefined) await this.#records.write({ ...record, others })
     try {
       const onProgress = (bytes: number): void => void (making.bytesDone += bytes)
       return await this.#thread.call('create', request, { signal: making.stop.signal, onProgress })
@@ -358,8 +362,8 @@ export class Views {
     await this.#change(record.path, async () => {
       const found = await this.#look(record)
       if (typeof found !== 'object') return
-      const { manifestDigest: manifest, layout, mode } = found
-      await this.#records.write({ ...record, manifest, layout, mode })
+      const { manifestDigest: manifest, others, layout, mode } = found
+      await this.#records.write({ ...record, manifest, others, layout, mode })
       this.#changes++
     })
   }

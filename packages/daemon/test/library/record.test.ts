@@ -12,7 +12,7 @@ import { recordText } from '../support/records.ts'
 
 const manifest = digestFromHex('a'.repeat(64))
 const other = digestFromHex('b'.repeat(64))
-const view = { path: '/srv/models/m', manifest, layout: 'files', mode: 'symlink', device: '2049' } as const
+const view = { path: '/srv/models/m', manifest, others: [], layout: 'files', mode: 'symlink', device: '2049' } as const
 const local = {
   manifestDigest: manifest,
   source: { kind: 'local' },

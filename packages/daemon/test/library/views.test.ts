@@ -4,6 +4,7 @@ import {
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync
@@ -61,6 +62,28 @@ test('the managed view has every file under its real name, and is the same for e
   expect(weights.loads).toBe(join(weights.path, 'tiny-q8_0.gguf'))
   expect(await held(daemon)).toEqual(expect.arrayContaining([manifestDigest, weights.manifestDigest]))
   expect((await viewsOf(daemon)).map(({ path }: { path: string }) => path)).toEqual([view.path, weights.path].sort())
+})
+
+test('a hub cache keeps every model in it, also after a restart and while its disk is away', async () => {
+  const folder = temporaryFolder()
+  const daemon = await withModel({ folder })
+  const path = join(folder, 'mount/cache')
+  mkdirSync(join(folder, 'mount'))
+  const first = await makeView(daemon, { ref: REF, path, layout: 'hf' })
+  const second = await makeView(daemon, { ref: GGUF, path, layout: 'hf' })
+  expect(second.folder).toBe(first.folder)
+  const both = [second.manifestDigest, first.manifestDigest]
+  await daemon.call('DELETE', '/v1/models/me/model')
+  await daemon.running.close({ quick: true })
+  renameSync(join(folder, 'mount'), join(folder, 'away'))
+  const again = await testDaemon({ folder })
+  expect(await held(again)).toEqual(both)
+  renameSync(join(folder, 'away'), join(folder, 'mount'))
+  expect(await viewsOf(again)).toMatchObject([{ manifestDigest: both[0], others: [both[1]], needed: false }])
+  await again.finished((await again.post('/v1/gc', { graceSeconds: 0, views: true })).body)
+  for (const { path: file } of [...first.files, ...second.files]) expect(readFileSync(file).length).toBeGreaterThan(0)
+  expect((await remove(again, path)).status).toBe(200)
+  expect(await held(again)).toEqual([])
 })
 
 test.each(['symlink', 'copy', 'hardlink'] as const)(

@@ -25,7 +25,12 @@ export const viewRoutes = ({
     // the list is useful without this, and a collection or check reports unreadable state
     const named = await needed.named().catch(() => undefined)
     if (named === undefined) return { views: all }
-    return { views: all.map((view) => ({ ...view, needed: named.has(view.manifestDigest) })) }
+    return {
+      views: all.map((view) => ({
+        ...view,
+        needed: [view.manifestDigest, ...(view.others ?? [])].some((each) => named.has(each))
+      }))
+    }
   }),
   removeView: defineRoute(ROUTES.removeView, ({ body }) => views.remove(body.path))
 })
