@@ -1,6 +1,8 @@
 import { ClassifyError } from './errors.ts'
+import { folderOf } from './names.ts'
+import { normalisedName } from './normalise.ts'
 import { compareNames } from './order.ts'
-import { RAW } from './quant.ts'
+import { projectorVariant, RAW } from './quant.ts'
 import type { Entry, Recognition } from './types.ts'
 
 /** The wanted subset of a listing (spec add.6); an absent member excludes nothing. */
@@ -9,7 +11,17 @@ export interface Choice {
   readonly quants?: readonly string[] | undefined
   /** A test for the names of weights and aux files; see `globTest`. */
   readonly files?: ((name: string) => boolean) | undefined
+  readonly aux?: AuxChoice | undefined
 }
+
+/**
+ * Which projectors and importance matrices come along. In a list, compared in lower case: the precisions of projectors
+ * (`f16`), `imatrix`, and `one` for one projector a folder, by {@link PROJECTORS}.
+ */
+export type AuxChoice = 'all' | 'none' | readonly string[]
+
+/** The precisions of projectors in the order in which runtimes want them; any other comes after them. */
+const PROJECTORS = ['f16', 'bf16', 'f32']
 
 const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
@@ -30,9 +42,9 @@ export function quantsOf({ entries }: Recognition, safetensorsQuant: string | un
 
 /**
  * The files of a listing that a choice excludes, sorted: weights of other quants, and weights and aux files that
- * `files` rejects. If only `quants` is given, an import of the rest produces byte for byte the same manifests as an
+ * `files` or `aux` rejects. If only `quants` is given, an import of the rest produces byte for byte the same manifests as an
  * import of everything (spec add.7).
- * @throws ClassifyError `E_NO_MEMBER` for a quant that the listing does not have (`details.candidates` are those it
+ * @throws ClassifyError `E_NO_MEMBER` for a quant, or a word of `aux`, that the listing does not have (`details.candidates` are those it
  *   has); `E_NOT_IMPORTABLE` when no weights are left
  */
 export function notChosen(
@@ -52,13 +64,14 @@ export function notChosen(
         { candidates: there }
       )
   }
+  const auxOut = auxNotChosen(recognition.entries, choice)
   const out: string[] = []
   let kept = 0
   for (const entry of recognition.entries) {
     const ofQuant = wanted === undefined || !isWeights(entry) || wanted.has(entry.quant ?? safetensorsQuant ?? '')
     const ofFiles =
       choice.files === undefined || (!isWeights(entry) && entry.kind !== 'weights.aux') || choice.files(entry.name)
-    if (!ofQuant || !ofFiles) out.push(entry.name)
+    if (!ofQuant || !ofFiles || auxOut.has(entry)) out.push(entry.name)
     else if (isWeights(entry)) kept++
   }
   if (weights.length > 0 && kept === 0)
@@ -67,6 +80,41 @@ export function notChosen(
       `no weights are left of ${weights.length}: the patterns fit none of them, such as ${JSON.stringify(weights[0]!.name)}`
     )
   return out.sort(compareNames)
+}
+
+/** Of the projectors and importance matrices that `files` leaves, those that `aux` does not want. */
+function auxNotChosen(entries: readonly Entry[], { files, aux = 'all' }: Choice): ReadonlySet<Entry> {
+  if (aux === 'all') return new Set()
+  const isAux = ({ role, name }: Entry): boolean =>
+    (role === 'vision-projector' || role === 'imatrix') && (files?.(name) ?? true)
+  const there = entries.filter(isAux)
+  if (aux === 'none') return new Set(there)
+  const words = new Map(there.map((entry) => [entry, auxWord(entry)]))
+  const known = new Set(words.values())
+  const wanted = new Set(aux.map((word) => word.toLowerCase()))
+  const absent = [...wanted].find((word) => word !== 'one' && !known.has(word))
+  if (absent !== undefined) {
+    const candidates = [...known].filter((word) => word !== '').sort(compareNames)
+    const message = `there is no ${JSON.stringify(absent.slice(0, 80))} beside the weights; there is ${some(candidates) || 'nothing'}`
+    throw new ClassifyError('E_NO_MEMBER', message, { candidates })
+  }
+  const ones = new Map<string, string>()
+  for (const [{ name, role }, word] of wanted.has('one') ? words : []) {
+    const other = ones.get(folderOf(name))
+    if (role !== 'imatrix' && (other === undefined || rankOf(word) < rankOf(other))) ones.set(folderOf(name), word)
+  }
+  return new Set(
+    there.filter((each) => !wanted.has(words.get(each)!) && ones.get(folderOf(each.name)) !== words.get(each))
+  )
+}
+
+/** `imatrix`, or the precision of a projector, however its name is spelled; empty for one that names none. */
+const auxWord = ({ role, name }: Entry): string =>
+  role === 'imatrix' ? role : (projectorVariant(normalisedName(name)) ?? '')
+
+function rankOf(word: string): number {
+  const at = PROJECTORS.indexOf(word)
+  return at < 0 ? PROJECTORS.length : at
 }
 
 const some = (names: readonly string[]): string =>

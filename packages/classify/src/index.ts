@@ -1,4 +1,4 @@
-export { type Choice, needsSafetensorsQuant, notChosen, quantsOf } from './choose.ts'
+export { type AuxChoice, type Choice, needsSafetensorsQuant, notChosen, quantsOf } from './choose.ts'
 export { MAX_CONFIG_DEPTH, readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
 export { parseGgufHead, readGgufHead } from './gguf.ts'

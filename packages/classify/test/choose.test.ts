@@ -115,6 +115,66 @@ describe('files', () => {
   })
 })
 
+describe('aux', () => {
+  const REST = [
+    'm-q8_0.gguf',
+    'model.safetensors',
+    'model.safetensors.index.json',
+    'mmproj-BF16.gguf',
+    'mmproj-F16.gguf',
+    'mmproj-F32.gguf',
+    'sub/mmproj_model.f32.gguf',
+    'sub/mmproj-model-q8_0.gguf',
+    'other/mmproj.gguf',
+    'imatrix.dat'
+  ]
+  const out = (aux: 'all' | 'none' | readonly string[], names: readonly string[] = REST, files?: string) =>
+    notChosen(listed(names), { aux, ...(files !== undefined && { files: globTest([files]) }) }, undefined)
+  const others = ['other/mmproj.gguf', 'sub/mmproj-model-q8_0.gguf', 'sub/mmproj_model.f32.gguf']
+
+  test.each([
+    ['all', []],
+    ['none', ['imatrix.dat', 'mmproj-BF16.gguf', 'mmproj-F16.gguf', 'mmproj-F32.gguf', ...others]],
+    [
+      ['F16', 'imatrix'],
+      ['mmproj-BF16.gguf', 'mmproj-F32.gguf', ...others]
+    ],
+    [
+      ['f32'],
+      ['imatrix.dat', 'mmproj-BF16.gguf', 'mmproj-F16.gguf', 'other/mmproj.gguf', 'sub/mmproj-model-q8_0.gguf']
+    ],
+    [['one'], ['imatrix.dat', 'mmproj-BF16.gguf', 'mmproj-F32.gguf', 'sub/mmproj-model-q8_0.gguf']],
+    [
+      ['one', 'imatrix', 'bf16'],
+      ['mmproj-F32.gguf', 'sub/mmproj-model-q8_0.gguf']
+    ]
+  ] as const)('%j leaves out %j', (aux, expected) => {
+    expect(out(aux)).toEqual(expected)
+  })
+
+  test('one is f16, else bf16, else f32, else what there is', () => {
+    const projectors = (...words: string[]) => ['m-q8_0.gguf', ...words.map((word) => `mmproj-${word}.gguf`)]
+    expect(out(['one'], projectors('f32', 'q8_0', 'bf16'))).toEqual(['mmproj-f32.gguf', 'mmproj-q8_0.gguf'])
+    expect(out(['one'], projectors('f32', 'q8_0'))).toEqual(['mmproj-q8_0.gguf'])
+    expect(out(['one'], projectors('q8_0', 'q4_0'))).toEqual(['mmproj-q8_0.gguf'])
+    expect(out(['one'], projectors())).toEqual([])
+  })
+
+  test('is a choice among what the patterns leave', () => {
+    expect(out(['one'], ['m-q8_0.gguf', 'mmproj-f16.gguf', 'mmproj-f32.gguf'], '*{_0,f32}.gguf')).toEqual([
+      'mmproj-f16.gguf'
+    ])
+  })
+
+  test('a word that names nothing here is an error that says what there is', () => {
+    for (const aux of [['q4_0'], ['f16', 'imatrixes'], ['none']]) {
+      const { code, details } = codeOf(() => out(aux))
+      expect([code, details.candidates]).toEqual(['E_NO_MEMBER', ['bf16', 'f16', 'f32', 'imatrix', 'q8_0']])
+    }
+    expect(codeOf(() => out(['imatrix'], ['m-q8_0.gguf'])).details.candidates).toEqual([])
+  })
+})
+
 describe('an import of chosen quants', () => {
   const factsOf = (recognition: ReturnType<typeof recognise>): Facts => ({
     headers: new Map(

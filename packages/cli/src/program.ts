@@ -90,6 +90,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     command
       .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
       .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
+      .option(
+        '--aux <choice>',
+        'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
+      )
       .option('--all', 'all quants, without asking')
       .option('--as <ns/name>', 'another name to keep it under')
       .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
@@ -112,6 +116,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
 
   addImport('local <path...>', 'import files and folders of this machine')
     .option('--as <ns/name>', 'the name to keep it under')
+    .option(
+      '--aux <choice>',
+      'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
+    )
     .option('--quant <quants>', 'only these quants, comma-separated')
     .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
     .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
@@ -140,6 +148,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       run(command, async (session) => (await import('./commands/imports.ts')).importBt(session, source, options))
     )
   addImport('catalog <owner/name[:quant,...]>', 'import from the community catalog, verified against the hub')
+    .option(
+      '--aux <choice>',
+      'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
+    )
     .option('--quant <quants>', 'only these quants, comma-separated')
     .option('--file <glob>', 'the one whose file name matches, such as "*q4_k_m*"', list)
     .option('--all', 'all quants, without asking')

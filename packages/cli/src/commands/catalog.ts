@@ -6,7 +6,7 @@ import { importName } from '../reference.ts'
 import type { ReplaceField } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
-import { type ChoiceOptions, choiceOf, finish } from './imports.ts'
+import { auxOf, type ChoiceOptions, choiceOf, finish } from './imports.ts'
 
 /** `svc catalog search TERMS` */
 export async function catalogSearch(session: Session, terms: readonly string[]): Promise<void> {
@@ -37,6 +37,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
     const job = session.client.importCatalog({
       repo,
       ...choiceOf(choice),
+      ...auxOf(choice),
       ...(quant !== undefined && { quant }),
       ...(options.trustCatalog === true && { trustCatalog: true }),
       ...(options.as !== undefined && { as: importName(options.as, repo) }),

@@ -16,8 +16,8 @@ const NOT_RUNNABLE = 126
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGINT']
 
 /**
- * `svc exec REF[#FILE] -- CMD …`: runs a command in which `{}` is replaced by the path of the weights and `{dir}` by
- * the folder. The view is held until the command ends. Its exit code, or 128 plus the signal's number, becomes that of
+ * `svc exec REF[#FILE] -- CMD …`: runs a command in which `{}` is replaced by the path of the weights, `{mmproj}`
+ * by that of the projector, and `{dir}` by the folder. The view is held until the command ends. Its exit code, or 128 plus the signal's number, becomes that of
  * `svc`.
  * @throws ChildEnded always, after the command has run
  */
@@ -37,7 +37,10 @@ async function runWith(
 ): Promise<never> {
   const takesPath = words.some((word) => word.includes('{}'))
   const path = takesPath || file !== undefined ? loadPath(view, file) : ''
-  const [program, ...args] = words.map((word) => word.replaceAll('{dir}', view.folder).replaceAll('{}', path))
+  const projector = words.some((word) => word.includes('{mmproj}')) ? loadPath(view, 'mmproj') : ''
+  const [program, ...args] = words.map((word) =>
+    word.replaceAll('{dir}', view.folder).replaceAll('{mmproj}', projector).replaceAll('{}', path)
+  )
   const { env } = session.terminal
   const child = spawn(program!, args, { stdio: 'inherit', cwd: session.terminal.cwd, env: { ...process.env, ...env } })
   const release = passSignalsTo(child)

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ClientError, type ImportBtBody, type ImportHfBody, type ImportPlan, type Job } from '@svc/client'
 import { chooseQuants } from '../choose-quants.ts'
@@ -26,6 +26,8 @@ export interface ChoiceOptions extends ImportOptions {
   readonly keepNames?: boolean
   readonly quant?: string
   readonly file?: readonly string[]
+  /** Not of OCI artifacts, which are chosen as they were packed. */
+  readonly aux?: string
 }
 
 /** The options in the form of the API. Quants are normalized to our spelling unless names are to be kept. */
@@ -35,6 +37,21 @@ export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOption
   ...(file !== undefined && { files: [...file] }),
   ...(kept === true && { private: true })
 })
+
+/**
+ * The projector and the importance matrix in the form of the API: one projector unless the user says otherwise, or names
+ * files.
+ */
+export function auxOf({ aux, file }: ChoiceOptions): Pick<ImportHfBody, 'aux'> {
+  if (aux === undefined) return file === undefined ? { aux: ['one'] } : {}
+  if (aux === 'all' || aux === 'none') return { aux }
+  const words = aux
+    .toLowerCase()
+    .split(',')
+    .filter((word) => word !== '')
+  // an importance matrix is no choice among projectors
+  return { aux: words.every((word) => word === 'imatrix') ? ['one', ...words] : words }
+}
 
 export interface LocalOptions extends ChoiceOptions {
   readonly companions?: 'loaders' | 'all'
@@ -46,10 +63,14 @@ export async function importLocal(session: Session, paths: readonly string[], op
   const as = importName(options.as, absolute[0]!)
   const sharedFrom = options.private === true ? undefined : await settleOwnModels(session)
   const { companions } = options
-  const body = { paths: absolute, as, ...choiceOf(options), ...(companions !== undefined && { companions }) }
+  // whoever names each file has chosen
+  const aux = options.aux === undefined && absolute.every(isFile) ? {} : auxOf(options)
+  const body = { paths: absolute, as, ...choiceOf(options), ...aux, ...(companions !== undefined && { companions }) }
   await finish(session, (field) => session.client.importLocal({ ...body, ...field }), options)
   if (sharedFrom !== undefined) tellShared(session, as, sharedFrom)
 }
+
+const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
 /** `svc import SOURCE`: what it is, its form says. A name that is also a path is the path. */
 export async function importSource(session: Session, text: string, options: HfOptions): Promise<void> {
@@ -100,6 +121,7 @@ export async function importHf(session: Session, text: string, options: HfOption
   const body: ImportHfBody = {
     repo,
     ...choiceOf({ ...options, ...(file !== undefined && { file }), ...(quant !== undefined && { quant }) }),
+    ...auxOf({ ...options, ...(file !== undefined && { file }) }),
     ...(revision !== undefined && { revision }),
     ...(as !== undefined && { as: importName(as, repo) })
   }

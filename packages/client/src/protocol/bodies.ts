@@ -26,6 +26,14 @@ const wishes = {
   replace: Type.Optional(ReplaceSchema)
 }
 
+const AuxSchema = Type.Union(
+  [Type.Literal('all'), Type.Literal('none'), Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })],
+  {
+    description:
+      'which projectors and importance matrices come along: precisions (`f16`), `imatrix`, and `one` for one projector a folder; `all` when absent'
+  }
+)
+
 /** Body of `POST /v1/ensure` (spec route.7). */
 export const EnsureBodySchema = Type.Object({ ref: RefSchema }, { title: 'EnsureBody' })
 /** A value of {@link EnsureBodySchema}. */
@@ -47,6 +55,7 @@ export const ImportLocalBodySchema = Type.Object(
           'which small files beside the model leave with it: those with names that loaders read (when absent), or all but secrets (additive)'
       })
     ),
+    aux: Type.Optional(AuxSchema),
     ...wishes
   },
   { title: 'ImportLocalBody' }
@@ -88,6 +97,7 @@ export const ImportHfBodySchema = Type.Object(
     repo: Type.String({ description: '`org/name` on the hub, or `name` for one without an owner' }),
     revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' })),
     as: Type.Optional(AsSchema),
+    aux: Type.Optional(AuxSchema),
     ...wishes
   },
   { title: 'ImportHfBody' }
@@ -126,6 +136,7 @@ export const ImportCatalogBodySchema = Type.Object(
     trustCatalog: Type.Optional(Type.Boolean({ description: 'required for models whose hub repository is gone' })),
     as: Type.Optional(AsSchema),
     peers: Type.Optional(PeerListSchema),
+    aux: Type.Optional(AuxSchema),
     ...wishes
   },
   { title: 'ImportCatalogBody' }

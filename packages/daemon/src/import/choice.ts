@@ -38,7 +38,7 @@ export async function planWished(
 ): Promise<PlannedImport> {
   const named = wishes.normalizedNames ? withNormalizedNames(source) : source
   const whole = await planListing(named, offload)
-  if (wishes.quants === undefined && wishes.files === undefined) return whole
+  if (wishes.quants === undefined && wishes.files === undefined && wishes.aux === undefined) return whole
   const left = await leftOut(whole, wishes, signal)
   const files = named.files.filter(({ name }) => !left.has(name))
   const chosen = await planListing({ ...named, files, fetchUnrecognised: false }, offload)

@@ -1,4 +1,4 @@
-import { ClassifyError, globTest } from '@svc/classify'
+import { type AuxChoice, ClassifyError, globTest } from '@svc/classify'
 import type { ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
@@ -15,6 +15,8 @@ export interface ImportWishes {
   readonly quants?: readonly string[] | undefined
   /** A test for names as recognition sees them. */
   readonly files?: ((name: string) => boolean) | undefined
+  /** Which projectors and importance matrices come along; undefined: all. */
+  readonly aux?: AuxChoice | undefined
   readonly private: boolean
   readonly mayReplace?: MayReplace
 }
@@ -27,15 +29,24 @@ export const EVERYTHING: ImportWishes = { normalizedNames: false, private: false
  * case with them. @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function wishesOf(
-  { names, quants, files, ...body }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'private' | 'replace'>,
+  {
+    names,
+    quants,
+    files,
+    aux,
+    ...body
+  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace'>,
   privateByDefault = false
 ): ImportWishes {
   const normalizedNames = names === 'normalized'
   if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" names no quant')
+  if (aux?.length === 0)
+    throw new DaemonError('E_BAD_REQUEST', 'the field "aux" is empty; "none" leaves all of them out')
   return {
     normalizedNames,
     quants,
     files: files && testOf(files, normalizedNames),
+    aux: aux === 'all' ? undefined : aux,
     private: body.private ?? privateByDefault,
     mayReplace: mayReplaceOf(body)
   }

@@ -1,0 +1,135 @@
+// Projectors and importance matrices: which of them come with a model, and how they are found.
+
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { createClient } from '@svc/client'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+const REPO = 'Acme/Vision-GGUF'
+const AS = 'acme/vision-gguf'
+const WEIGHTS = 'Vision-Q8_0.gguf'
+const undo = laterUndo()
+let hub: FakeHub
+let daemon: TestDaemon
+
+const CONTENT = new Map<string, Buffer>(
+  [WEIGHTS, 'Vision-Q4_K_M.gguf', 'mmproj-BF16.gguf', 'mmproj-F16.gguf', 'mmproj-F32.gguf', 'imatrix.dat'].map(
+    (path, seed) => [path, makeGguf({ seed })]
+  )
+)
+
+beforeAll(async () => {
+  hub = await startFakeHub()
+  undo.later(() => hub.close())
+  hub.commit({ id: REPO, files: [...CONTENT].map(([path, content]) => ({ path, content, lfs: true })) })
+  daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } }, undo.later)
+}, 60_000)
+afterAll(undo.all)
+
+/** Of an artifact, what lies beside its weights. */
+async function auxOf(ref: string): Promise<string[]> {
+  const { stdout } = await daemon.svc('cat', `${ref}#manifest`)
+  const { files } = JSON.parse(stdout) as { readonly files: { readonly name: string; readonly kind: string }[] }
+  return files.filter(({ kind }) => kind === 'weights.aux').map(({ name }) => name)
+}
+
+const sent = (): Record<string, number> => Object.fromEntries(hub.bytesSent)
+
+it('one projector comes with a quant, and no importance matrix: the plan and its sizes say so', async () => {
+  const plan = JSON.parse((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--dry-run', '--json')).stdout)
+  const bytes = CONTENT.get(WEIGHTS)!.length + CONTENT.get('mmproj-F16.gguf')!.length
+  expect(plan).toMatchObject({ artifacts: [{ quant: 'q8_0', files: 2, bytes }], totals: { fetchBytes: bytes } })
+  const asked = await daemon.svc('import', 'hf', REPO)
+  expect(asked).toMatchObject({ code: 2, stdout: '' })
+  expect(asked.stderr).toMatch(/^ +q8_0 .* 2 files/m)
+  expect(await daemon.svc('import', 'hf', `${REPO}:Q8_0`)).toMatchObject({ code: 0, stdout: `${AS}:q8_0\n` })
+  expect(await auxOf(`${AS}:q8_0`)).toEqual(['mmproj-f16.gguf'])
+  expect(Object.keys(sent()).sort()).toEqual([WEIGHTS, 'mmproj-F16.gguf'])
+  const { stdout } = await daemon.svc('path', `${AS}:q8_0#mmproj`)
+  expect(readFileSync(stdout.trim()).equals(CONTENT.get('mmproj-F16.gguf')!)).toBe(true)
+})
+
+it('another choice adds what is missing of the same commit, and fetches no weights again', async () => {
+  const before = sent()
+  expect((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--aux', 'imatrix')).code).toBe(0)
+  expect(await auxOf(`${AS}:q8_0`)).toEqual(['imatrix.dat', 'mmproj-f16.gguf'])
+  expect((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--aux', 'BF16,imatrix')).code).toBe(0)
+  expect(await auxOf(`${AS}:q8_0`)).toEqual(['imatrix.dat', 'mmproj-bf16.gguf'])
+  expect((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--aux', 'none')).code).toBe(0)
+  expect(await auxOf(`${AS}:q8_0`)).toEqual([])
+  const none = await daemon.svc('path', `${AS}:q8_0#mmproj`)
+  expect(none).toMatchObject({ code: 3, stdout: '' })
+  expect(none.stderr).toContain('mmproj')
+  expect((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--aux', 'all')).code).toBe(0)
+  expect(await auxOf(`${AS}:q8_0`)).toEqual(['imatrix.dat', 'mmproj-bf16.gguf', 'mmproj-f16.gguf', 'mmproj-f32.gguf'])
+  const after = sent()
+  for (const path of [WEIGHTS, 'mmproj-F16.gguf']) expect([path, after[path]]).toEqual([path, before[path]])
+  const several = await daemon.svc('path', `${AS}:q8_0#mmproj`, '--json')
+  expect(several).toMatchObject({ code: 2, stdout: '' })
+  expect(JSON.parse(several.stderr).error.candidates).toEqual(
+    ['bf16', 'f16', 'f32'].map((word) => `${AS}:q8_0#mmproj-${word}.gguf`)
+  )
+  expect((await daemon.svc('path', `${AS}:q8_0#mmproj-bf16`)).stdout).toMatch(/mmproj-bf16\.gguf\n$/)
+})
+
+it('a choice that the repository does not have is refused, with what it has, and nothing changes', async () => {
+  const ran = await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--as', 'no/aux', '--aux', 'q4_0', '--json')
+  expect(ran).toMatchObject({ code: 3, stdout: '' })
+  expect(JSON.parse(ran.stderr).error).toMatchObject({
+    code: 'E_NO_MEMBER',
+    candidates: ['bf16', 'f16', 'f32', 'imatrix']
+  })
+  expect((await daemon.svc('show', 'no/aux')).code).toBe(3)
+})
+
+it('files that the user names come, whatever they are', async () => {
+  const options = ['--file', '*q8_0*', '--file', '*imatrix*', '--as', 'named/files']
+  expect((await daemon.svc('import', 'hf', REPO, ...options)).code).toBe(0)
+  expect(await auxOf('named/files:q8_0')).toEqual(['imatrix.dat'])
+})
+
+it('through the API everything comes unless the field is used', async () => {
+  const client = createClient({ socketPath: daemon.socketPath })
+  try {
+    const body = { repo: REPO, quants: ['Q8_0'], names: 'normalized' as const }
+    const aux = async (more: object): Promise<number> => (await client.planHf({ ...body, ...more })).artifacts[0]!.files
+    expect(await aux({})).toBe(5)
+    expect(await aux({ aux: 'all' })).toBe(5)
+    expect(await aux({ aux: 'none' })).toBe(1)
+    expect(await aux({ aux: ['f32', 'bf16', 'imatrix'] })).toBe(4)
+    for (const wrong of [[], 'f16', [1], ['x'.repeat(65)]])
+      await expect(aux({ aux: wrong })).rejects.toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
+  } finally {
+    client.close()
+  }
+})
+
+it('from disk the same holds for a folder; who names each file has chosen', async () => {
+  const cwd = join(daemon.folder, 'vision')
+  mkdirSync(cwd)
+  for (const [path, content] of CONTENT) writeFileSync(join(cwd, path), content)
+  const local = (...args: string[]) => daemon.svcWith(['import', 'local', ...args], { cwd })
+  expect((await local('.', '--as', 'my/one', '--quant', 'q8_0')).code).toBe(0)
+  expect(await auxOf('my/one:q8_0')).toEqual(['mmproj-f16.gguf'])
+  expect((await local('.', '--as', 'my/two', '--quant', 'q8_0', '--aux', 'f32')).code).toBe(0)
+  expect(await auxOf('my/two:q8_0')).toEqual(['mmproj-f32.gguf'])
+  expect((await local(WEIGHTS, 'imatrix.dat', 'mmproj-F32.gguf', '--as', 'my/three')).code).toBe(0)
+  expect(await auxOf('my/three:q8_0')).toEqual(['imatrix.dat', 'mmproj-f32.gguf'])
+})
+
+it('svc exec gives a command the projector', async () => {
+  const shown = join(daemon.folder, 'shown')
+  const write = 'require("node:fs").writeFileSync(process.argv[1], process.argv.slice(2).join("\\n"))'
+  const run = (ref: string) =>
+    daemon.svc('exec', ref, '--', process.execPath, '-e', write, shown, '{}', '--mmproj={mmproj}')
+  expect((await run('my/two:q8_0')).code).toBe(0)
+  const [weights, projector] = readFileSync(shown, 'utf8').split('\n')
+  expect(basename(weights!)).toBe('vision-q8_0.gguf')
+  expect(projector).toMatch(/^--mmproj=\/.*\/mmproj-f32\.gguf$/)
+  expect((await run('my/three:q8_0')).code).toBe(0)
+  expect((await daemon.svc('import', 'local', `vision/${WEIGHTS}`, '--as', 'my/text')).code).toBe(0)
+  expect((await run('my/text')).code).toBe(3)
+})
