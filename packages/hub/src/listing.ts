@@ -28,6 +28,8 @@ export interface ListingOptions {
   readonly onWaiting?: (waiting: Waiting) => void
   /** Longest total wait for a rate limit; default: that of the hub object. */
   readonly maxRateWaitMs?: number
+  /** Called with the bytes of each answer, also of one that is too large. */
+  readonly onBytes?: (bytes: number) => void
 }
 
 interface JsonAnswer {
@@ -171,7 +173,7 @@ async function fetchJson(
   const backoff = new Backoff(timings, options.onWaiting)
   for (;;) {
     try {
-      return await tryJson(net, url, { ...about, ...contextOf(net) }, signal)
+      return await tryJson(net, url, { ...about, ...contextOf(net) }, options)
     } catch (error) {
       await backoff.after(error, signal)
     }
@@ -189,7 +191,7 @@ async function tryJson(
   net: Net,
   url: URL,
   context: OutcomeContext,
-  signal: AbortSignal | undefined
+  { signal, onBytes }: ListingOptions
 ): Promise<JsonAnswer> {
   let response: Response | undefined
   try {
@@ -197,12 +199,15 @@ async function tryJson(
     if (response.status !== 200) throw statusFailure(response, response.url, context)
     if (!isIdentity(response.headers)) throw badAnswer(response.url, 'encodes its answer, which was asked to be plain')
     const bytes = await response.bytes(net.limits.jsonBytes)
+    onBytes?.(bytes.length)
     return { value: parseJson(bytes), bytes: bytes.length, response }
   } catch (error) {
     void response?.discard()
     signal?.throwIfAborted()
-    if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE')
+    if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') {
+      onBytes?.(net.limits.jsonBytes)
       throw badPaging(context.repoId, `an answer has more than ${net.limits.jsonBytes} bytes`)
+    }
     if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {
       throw badAnswer(url, 'does not answer in JSON; is the endpoint a model hub?', error)
     }

@@ -32,7 +32,7 @@ import { Usage } from '../library/usage.ts'
 import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
-import { Offload } from '../offload/pool.ts'
+import { Offload, STRANGERS_HEAP_MIB } from '../offload/pool.ts'
 import type { HubImports } from '../sources/hub/hub-imports.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
@@ -57,6 +57,7 @@ export interface DaemonContext {
   readonly importer: Importer
   readonly leafLayers: LeafLayers
   readonly offload: Offload
+  readonly strangersOffload: Offload
   readonly needed: Needed
   readonly superseded: Superseded
   readonly usage: Usage
@@ -110,6 +111,7 @@ export async function composeContext(
   const store = await openStore(config.store, filePort)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
+  const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {
     await endMove(store.root)
     const port = await loadFilePort(filePort)
@@ -143,6 +145,7 @@ export async function composeContext(
       jobs,
       leafLayers,
       offload,
+      strangersOffload,
       log
     })
     const library = {
@@ -161,7 +164,8 @@ export async function composeContext(
       views
     }
     const endHoldOff = await holdOffWhereDistant(port, store.root)
-    return { clock, config, log, version, ...library, jobs, importer, offload, endHoldOff, listeners: new Listeners() }
+    const work = { jobs, importer, offload, strangersOffload }
+    return { clock, config, log, version, ...library, ...work, endHoldOff, listeners: new Listeners() }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause
@@ -241,7 +245,7 @@ async function switchSeed(
 
 /** Closes everything; the root's lock is released last. */
 export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
-  const { log, offload, store, usage, views, snapshots, endHoldOff } = context
+  const { log, offload, strangersOffload, store, usage, views, snapshots, endHoldOff } = context
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await services?.[name]?.close().catch((error: unknown) => {
       log.error({ err: error, network: name }, 'connections did not close cleanly')
@@ -251,7 +255,7 @@ export async function closeAll(context: DaemonContext, services: Services | unde
   await snapshots.close()
   await views.close()
   await usage.close()
-  await offload.close()
+  await Promise.all([offload, strangersOffload].map((each) => each.close()))
   endHoldOff()
   await store.close()
 }

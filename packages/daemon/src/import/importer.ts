@@ -35,6 +35,8 @@ export interface ImporterDeps {
   readonly jobs: JobRegistry
   readonly leafLayers: LeafLayers
   readonly offload: Offload
+  /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
+  readonly strangersOffload: Offload
   readonly log: Log
 }
 
@@ -88,13 +90,14 @@ export class Importer {
    */
   async start(request: ImportRequest): Promise<Job> {
     const { kind, ref, repo, source, wishes = EVERYTHING, lane } = request
-    const { jobs, offload } = this.#deps
+    const { jobs, offload: owners, strangersOffload } = this.#deps
+    const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
       const plan = await planWished(source, wishes, offload, UNSTOPPED)
       return jobs.start(
         { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
-        (context) => this.#run(plan, wishes, repo, context),
+        (context) => this.#run(plan, wishes, repo, { ...context, offload }),
         () => source.close()
       )
     } catch (error) {
@@ -113,13 +116,10 @@ export class Importer {
     { repo, source, wishes = EVERYTHING }: Pick<ImportRequest, 'repo' | 'source' | 'wishes'>,
     context: JobContext
   ): Promise<JobOutcome> {
+    const { offload } = this.#deps
     try {
-      return await this.#run(
-        await planWished(source, wishes, this.#deps.offload, context.signal),
-        wishes,
-        repo,
-        context
-      )
+      const plan = await planWished(source, wishes, offload, context.signal)
+      return await this.#run(plan, wishes, repo, { ...context, offload })
     } finally {
       await source.close()
     }
@@ -194,9 +194,9 @@ export class Importer {
     plan: PlannedImport,
     wishes: ImportWishes,
     repo: RepoId,
-    { signal, update }: JobContext
+    { signal, update, offload }: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
-    const { store, leafLayers, offload } = this.#deps
+    const { store, leafLayers } = this.#deps
     const { source, recognition } = plan
     requireWeights(plan)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]

@@ -31,11 +31,21 @@ export class DayBudget {
     return spent
   }
 
+  get isSpent(): boolean {
+    return this.spentBytes() >= this.#limitBytes
+  }
+
+  /** What is fetched already, and could not be known before: it counts beyond the limit, too. */
+  spend(bytes: number): void {
+    const slot = this.#slot()
+    this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + bytes)
+  }
+
   /** @returns undefined, without spending anything, if that would exceed the limit */
   trySpend(bytes: number): Spending | undefined {
     if (this.spentBytes() + bytes > this.#limitBytes) return undefined
     const slot = this.#slot()
-    this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + bytes)
+    this.spend(bytes)
     let leftBytes = bytes
     return {
       giveBack: (unneeded) => {

@@ -4,7 +4,7 @@ import { HostShares } from '../http/host-shares.ts'
 import type { Arrival } from './arriving-blob.ts'
 import type { DayBudget, Spending } from './day-budget.ts'
 import { HostUse } from './host-use.ts'
-import { later, NotNowError, type UpstreamJobs } from './upstream.ts'
+import { dayIsSpent, later, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** Limit of concurrent jobs that clients caused. Hosts share them. */
 const MAX_JOBS = 4
@@ -153,7 +153,7 @@ export class DemandJobs {
   spend(sizeBytes: number): Spending {
     const spending = this.#deps.day.trySpend(sizeBytes)
     if (spending !== undefined) return spending
-    throw new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
+    throw dayIsSpent()
   }
 
   async #visit(open: Open, host: string): Promise<Visit> {

@@ -63,7 +63,8 @@ export class Demand {
   /** Undefined if clients may start nothing. */
   readonly jobs: DemandJobs | undefined
   readonly reads: HostQueue
-  readonly #day: DayBudget
+  /** The bytes that clients may have fetched in a day. */
+  readonly day: DayBudget
   readonly #waiting = new HostShares<Waiting>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
   constructor({ jobs, store, log, nowMs = () => performance.now() }: DemandDeps, config: OnDemandConfig | undefined) {
@@ -71,9 +72,9 @@ export class Demand {
     this.log = log
     this.nowMs = nowMs
     this.config = config
-    this.#day = new DayBudget(config?.bytesPerDay ?? 0, nowMs)
+    this.day = new DayBudget(config?.bytesPerDay ?? 0, nowMs)
     this.reads = new HostQueue(READS, nowMs, () => later('others are being served first', 5))
-    if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.#day, timeoutMs: config.timeoutMs, nowMs })
+    if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.day, timeoutMs: config.timeoutMs, nowMs })
   }
 
   figures(): DemandFigures {
@@ -81,7 +82,7 @@ export class Demand {
       jobs: this.jobs?.count ?? 0,
       jobsLimit: this.jobs?.limit ?? 0,
       jobsTotal: this.jobs?.total ?? 0,
-      dayBytes: this.#day.spentBytes(),
+      dayBytes: this.day.spentBytes(),
       dayBytesLimit: this.config?.bytesPerDay ?? 0,
       waiting: this.#waiting.size,
       waitingLimit: this.#waiting.limit

@@ -62,7 +62,7 @@ export class HubDemand {
     this.#demand = demand
     this.#jobs = demand.jobs
     this.#upstream = upstream
-    this.#lookups = new Lookups({ upstream, queue: demand.reads, nowMs: demand.nowMs })
+    this.#lookups = new Lookups({ upstream, day: demand.day, queue: demand.reads, nowMs: demand.nowMs })
     this.#named = new LRUCache({ max: MAX_NAMED, ...keptFor(NAMED_MS, demand.nowMs) })
   }
 

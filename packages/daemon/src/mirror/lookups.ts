@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
+import type { DayBudget } from './day-budget.ts'
 import { keptFor } from './demand-jobs.ts'
 import type { HostQueue } from './host-queue.ts'
-import { type LookOptions, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
+import { dayIsSpent, type LookOptions, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
 
 /** How long a repository is taken as it was: also one at a commit, which may have become private since. */
 const KNOWN_MS = 60_000
@@ -17,7 +18,7 @@ const FILE_BYTES = 400
 const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_BAD_REQUEST']
 
 /** What is looked for, and how. */
-export interface LookFor extends LookOptions {
+export interface LookFor extends Omit<LookOptions, 'onBytes'> {
   readonly repo: string
   /** Undefined: the default branch. */
   readonly revision: string | undefined
@@ -26,6 +27,8 @@ export interface LookFor extends LookOptions {
 /** What lookups use. */
 export interface LookupsDeps {
   readonly upstream: Pick<Upstream, 'look'>
+  /** Whose bytes listings and plans cost. */
+  readonly day: DayBudget
   readonly queue: HostQueue
   /** A monotonic clock. */
   readonly nowMs: () => number
@@ -34,14 +37,16 @@ export interface LookupsDeps {
 /** Caches what is known about upstream repositories. Concurrent requests for the same one share a single lookup. */
 export class Lookups {
   readonly #upstream: Pick<Upstream, 'look'>
+  readonly #day: DayBudget
   readonly #queue: HostQueue
   readonly #known: LRUCache<string, UpstreamRepo>
   readonly #absent: LRUCache<string, 'absent' | NotNowError>
   readonly #looking = new Map<string, Promise<UpstreamRepo | undefined>>()
   #total = 0
 
-  constructor({ upstream, queue, nowMs }: LookupsDeps) {
+  constructor({ upstream, day, queue, nowMs }: LookupsDeps) {
     this.#upstream = upstream
+    this.#day = day
     this.#queue = queue
     this.#known = new LRUCache({ maxSize: MAX_KNOWN_BYTES, sizeCalculation: bytesOf, ...keptFor(KNOWN_MS, nowMs) })
     this.#absent = new LRUCache({ max: MAX_ABSENT, ...keptFor(ABSENT_MS, nowMs) })
@@ -68,9 +73,11 @@ export class Lookups {
   }
 
   async #ask(key: string, wanted: LookFor): Promise<UpstreamRepo | undefined> {
+    if (this.#day.isSpent) throw dayIsSpent()
     this.#total++
+    const onBytes = (bytes: number): void => this.#day.spend(bytes)
     try {
-      const found = await this.#upstream.look(wanted.repo, wanted.revision, wanted)
+      const found = await this.#upstream.look(wanted.repo, wanted.revision, { ...wanted, onBytes })
       this.#known.set(keyOf({ ...wanted, revision: found.commit }), found)
       this.#known.set(key, found)
       return found

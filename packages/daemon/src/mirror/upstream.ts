@@ -17,6 +17,8 @@ export interface LookOptions {
   readonly isNamedOnly: boolean
   /** What an earlier answer of the hub said of this commit. */
   readonly branch?: { readonly name: string; readonly at: string } | undefined
+  /** Told of the bytes that are read for listings and plans. */
+  readonly onBytes: (bytes: number) => void
 }
 
 /** An upstream repository at a commit: the files that could be fetched. */
@@ -63,6 +65,10 @@ export class NotNowError extends Error {
     this.retryAfterSeconds = retryAfterSeconds
   }
 }
+
+/** The bytes that strangers may have fetched in a day are. */
+export const dayIsSpent = (): NotNowError =>
+  new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
 
 /** An error for a request whose data is on its way, with the status that all clients of hubs and registries retry. */
 export const later = (what: string, retryAfterSeconds = 2): NotNowError =>

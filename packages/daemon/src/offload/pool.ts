@@ -1,6 +1,6 @@
 import { ClassifyError } from '@svc/classify'
 import { decodeError, encodeError, type WireError } from '@svc/internal-errors'
-import { type ErrorCodec, WorkerThread, workerUrl } from '@svc/internal-workers'
+import { type ErrorCodec, WorkerThread, type WorkerThreadOptions, workerUrl } from '@svc/internal-workers'
 import type { OffloadTasks } from './task.ts'
 
 /** Encodes the errors of tasks: those of `@svc/classify` keep their class. */
@@ -11,17 +11,22 @@ export const offloadErrors = {
   closed: () => new Error('the offload thread is closed')
 } satisfies ErrorCodec
 
+/** Of a thread that works for strangers. */
+export const STRANGERS_HEAP_MIB = 256
+
 /**
  * The daemon's thread for folding leaf layers, recognising long listings, parsing headers and matching licence texts.
  * It starts when first needed; tasks run one after the other, which also limits their memory. `run` is
  * `WorkerThread.call`.
  */
 export class Offload {
-  readonly #thread = new WorkerThread<OffloadTasks>({
-    url: workerUrl('./worker', import.meta.url),
-    name: 'svcd-offload',
-    errors: offloadErrors
-  })
+  readonly #thread: WorkerThread<OffloadTasks>
+
+  /** @param bounds of the thread's heap; default: Node's */
+  constructor(bounds: Pick<WorkerThreadOptions, 'oldMib'> = {}) {
+    const url = workerUrl('./worker', import.meta.url)
+    this.#thread = new WorkerThread<OffloadTasks>({ url, name: 'svcd-offload', errors: offloadErrors, ...bounds })
+  }
 
   /**
    * `transfer` lists buffers to transfer instead of copying them. @throws ClassifyError from `plan` and `recognise`;

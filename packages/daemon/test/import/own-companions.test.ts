@@ -67,9 +67,10 @@ const SECRET = [
 const sorted = (names: readonly string[]): string[] =>
   [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
 let seed = 400
-const folder = (names: readonly string[]): string =>
+const folder = (names: readonly string[], more: Record<string, Buffer> = {}): string =>
   writeFiles(temporaryFolder(), {
     'model.safetensors': safetensors(1_000, ++seed),
+    ...more,
     ...Object.fromEntries(names.map((name) => [name, `the text of ${name}`]))
   })
 async function imported(api: TestDaemon, as: string, path: string, more: object = {}) {
@@ -126,11 +127,17 @@ describe('companions of a local folder', () => {
 
   it('stay the owner’s own when the same model comes in from elsewhere, and in documents of earlier versions', async () => {
     const api = await shared()
-    const { companions } = await imported(api, 'own/later', folder(['notes.txt', 'README.md', 'trainer.log']))
+    const { companions } = await imported(
+      api,
+      'own/later',
+      folder(['notes.txt', 'README.md', 'trainer.log'], { 'dump.csv': Buffer.alloc(1_048_577) })
+    )
     const document = documentOf(api, companions.digest)
     // the record names the last source
     for (const kind of ['oci', 'bt', 'local'] as const)
       expect(pathsOf(givenCompanions(document, { source: { kind } })!.document.files)).toEqual(['README.md'])
+    expect(pathsOf(document.omitted)).toContain('dump.csv')
+    expect(pathsOf(givenCompanions(document, { source: { kind: 'oci' } })!.document.omitted)).not.toContain('dump.csv')
     const secret = { ...document.files[0]!, path: 'secrets.py' }
     const unmarked = { ...document, files: [...document.files, secret].map(({ own: _, ...file }) => file) }
     expect(pathsOf(givenCompanions(unmarked, LOCAL)!.document.files)).toEqual(['README.md'])

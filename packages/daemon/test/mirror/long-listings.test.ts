@@ -7,6 +7,12 @@ test('a listing of 100,000 long names is given up after its first megabytes, in 
   const listings = new StrangerListings({ endpoint, ...STRANGER_HUB })
   onTestFinished(() => listings.close())
   const asked = { repo: 'acme/long', revision: undefined, isNamedOnly: false }
-  await expect(listings.list(asked)).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE' })
+  let readBytes = 0
+  const reading = listings.list(asked, (bytes) => {
+    readBytes += bytes
+  })
+  await expect(reading).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE' })
   expect(pages()).toBeLessThan(20)
+  // what is refused was read all the same
+  expect(readBytes).toBeGreaterThan(STRANGER_HUB.limits.listingBytes)
 })

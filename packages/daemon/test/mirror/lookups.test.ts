@@ -18,7 +18,7 @@ function world(answer: (repo: string) => Promise<UpstreamRepo>) {
   }
   const nowMs = (): number => clock.nowMs
   const queue = new HostQueue({ atOnce: 2, maxWaiting: 32 }, nowMs, () => later('others are first', 5))
-  const all = new Lookups({ upstream: { look }, queue, nowMs })
+  const all = new Lookups({ upstream: { look }, day: new DayBudget(1, nowMs), queue, nowMs })
   const lookups = {
     look: (repo: string, revision: string | undefined, host = '192.0.2.1') =>
       all.look({ repo, revision, isNamedOnly: false }, host)

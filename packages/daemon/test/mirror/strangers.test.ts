@@ -7,10 +7,11 @@ import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { lfsPointer } from '@svc/testkit/fake-hub-content'
 import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
 import { makeGguf, seededBytes } from '@svc/testkit/models'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
 import { mergeConfig } from '../../src/config/config.ts'
 import type { FileConfig } from '../../src/config/keys.ts'
+import { Offload } from '../../src/offload/pool.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 
 const Q4 = 'Model-Q4_K_M.gguf'
@@ -271,4 +272,45 @@ test('one host that asks for four models holds up neither another host nor the o
   expect(await it.importHf({ repo: 'Own/Model' })).toBe('done')
   const other = await it.ask(`/Acme/Other/resolve/main/${Q8}`, { host: '127.0.0.2' })
   expect(other.body.equals(gguf(7))).toBe(true)
+})
+
+test('a long listing is planned for strangers in a thread of theirs, and for the owner in another one', async () => {
+  const it = await world()
+  const many = (seed: number) => [
+    { path: Q8, content: gguf(seed) },
+    ...Array.from({ length: 505 }, (_, i) => ({ path: `imatrix-${i}.gguf`, content: Buffer.from('same') }))
+  ]
+  it.hub.commit({ id: 'Acme/Long', files: many(1) })
+  it.hub.commit({ id: 'Own/Long', files: many(2) })
+  const ran = vi.spyOn(Offload.prototype, 'run')
+  onTestFinished(() => ran.mockRestore())
+  const threads = (): Set<Offload> => {
+    const planning = ran.mock.contexts.filter((_, i) => ['recognise', 'plan'].includes(ran.mock.calls[i]![0]))
+    ran.mockClear()
+    return new Set(planning)
+  }
+  expect((await it.ask(`/Acme/Long/resolve/main/${Q8}`)).body.equals(gguf(1))).toBe(true)
+  const strangers = threads()
+  expect((await it.daemon.post('/v1/import/hf/plan', { repo: 'Own/Long' })).status).toBe(200)
+  const owners = threads()
+  expect([strangers.size, owners.size]).toEqual([1, 1])
+  expect(owners.isDisjointFrom(strangers)).toBe(true)
+})
+
+test('listings, and what a plan reads, are bytes of the day, refused ones as well; afterwards the hub is asked no more', async () => {
+  const it = await world({ on_demand_bytes: 200_000 })
+  const names = Array.from({ length: 400 }, (_, i) => ({
+    path: `${'n'.repeat(100)}${i}.md`,
+    content: Buffer.from('x')
+  }))
+  // no file of them is asked for: listings are all that is read
+  for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) it.hub.commit({ id: `Acme/${repo}`, files: names })
+  const statuses: number[] = []
+  for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) {
+    const asked = it.hub.requests.length
+    statuses.push((await it.ask(`/api/models/Acme/${repo}`)).status)
+    expect(it.hub.requests.length === asked).toBe(statuses.at(-1) === 507)
+  }
+  expect(statuses[0]).toBe(200)
+  expect(statuses.at(-1)).toBe(507)
 })

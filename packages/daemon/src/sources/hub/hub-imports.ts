@@ -35,6 +35,7 @@ export interface HubDeps {
   readonly version: string
   readonly store: DiskBlobStore
   readonly offload: Offload
+  readonly strangersOffload: Offload
   readonly importer: Importer
   readonly log: Log
 }
@@ -158,6 +159,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     },
     upstream: createUpstream({
       ...context,
+      offload: context.strangersOffload,
       hub: strangersHub,
       listings,
       sourceOf: (...of) => sourceOf({ hub: strangersHub, hasToken: false }, ...of)

@@ -1,7 +1,7 @@
 import { workerData } from 'node:worker_threads'
 import { normalisedNames, recognise, requireImportable } from '@svc/classify'
 import { createHub, HubError, type HubListing } from '@svc/hub'
-import { serveCalls, yieldToOthers } from '@svc/internal-workers'
+import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { RECOGNITION_NICE } from '../../thread-priority.ts'
 import {
   type ListedFile,
@@ -14,18 +14,21 @@ import {
 } from './stranger-listing.ts'
 import { cheapestWitness } from './witness.ts'
 
-const PATIENCE = { maxRateWaitMs: 60_000 }
 const hub = createHub(workerData as ThreadHub)
 
-async function list({ repo, revision, isNamedOnly }: ListingRequest): Promise<StrangerListing> {
-  const listing = await hub.listing(repo, revision, PATIENCE)
+async function list(
+  { repo, revision, isNamedOnly }: ListingRequest,
+  { progress: onBytes }: CallContext<number>
+): Promise<StrangerListing> {
+  const options = { maxRateWaitMs: 60_000, onBytes }
+  const listing = await hub.listing(repo, revision, options)
   const { repoId, commit } = listing
   if (listing.restricted)
     throw new HubError('E_SOURCE_FORBIDDEN', 'gated', `${repoId} is private or gated: no mirror gives it away`)
   // the listing of a gated repository may be open
   const probed = cheapestWitness(listing)
-  if (probed !== undefined) await hub.probe(probed, PATIENCE)
-  if (isNamedOnly && !(await hub.namedCommits(repoId, PATIENCE)).has(commit))
+  if (probed !== undefined) await hub.probe(probed, options)
+  if (isNamedOnly && !(await hub.namedCommits(repoId, options)).has(commit))
     throw new HubError('E_UNKNOWN_REF', 'no-such-revision', `no branch or tag of ${repoId} names ${commit}`)
   return { repoId, commit, files: keptOf(listing) }
 }

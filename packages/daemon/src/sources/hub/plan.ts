@@ -46,7 +46,7 @@ export interface PlanDeps {
  * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planWished`
  */
 export async function planHub(
-  hub: Hub,
+  hub: Pick<Hub, 'read'>,
   listing: HubListing,
   source: ImportSource,
   wishes: ImportWishes,
@@ -99,7 +99,7 @@ const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
 const isWeights = ({ kind }: { readonly kind: string }): boolean =>
   kind === 'weights.gguf' || kind === 'weights.safetensors'
 
-async function readFacts(hub: Hub, { recognition }: PlannedImport, files: ReadonlyMap<string, HubFile>) {
+async function readFacts(hub: Pick<Hub, 'read'>, { recognition }: PlannedImport, files: ReadonlyMap<string, HubFile>) {
   const reads = requiredReads(recognition)
   const headers = new Map<string, HeaderSummary>()
   const licences: LicenceFact[] = []
@@ -145,7 +145,7 @@ async function readFacts(hub: Hub, { recognition }: PlannedImport, files: Readon
 /**
  * Identifies an unknown licence text. One that is too large to be kept is read only if the listing gives no SHA-256.
  */
-async function digestOf(hub: Hub, file: HubFile, bytes: Uint8Array | undefined): Promise<Sha256Digest> {
+async function digestOf(hub: Pick<Hub, 'read'>, file: HubFile, bytes: Uint8Array | undefined): Promise<Sha256Digest> {
   if (file.sha256 !== undefined) return file.sha256
   if (bytes === undefined && file.sizeBytes > MAX_TEXT_BYTES) {
     const what = `${JSON.stringify(file.path)} is a licence file of ${file.sizeBytes} bytes, which no plan reads`

@@ -2,6 +2,7 @@ import type { HubErrorCode, HubOptions } from '@svc/hub'
 import { type ErrorCodec, plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import { STRANGERS_HEAP_MIB } from '../../offload/pool.ts'
 
 /** A file that an import would keep, by its upstream name. */
 export interface ListedFile {
@@ -31,7 +32,8 @@ export interface ListingRequest {
 
 /** The calls of the thread. */
 export interface ListingTasks {
-  list: { request: ListingRequest; response: StrangerListing }
+  /** Progress: bytes that were read. */
+  list: { request: ListingRequest; response: StrangerListing; progress: number }
 }
 
 /** The client of the hub for strangers: it sends no token, and reads shorter listings than the owner's. */
@@ -44,7 +46,6 @@ export type ThreadHub = Pick<HubOptions, 'endpoint' | 'userAgent' | 'limits'>
 
 /** Files that an import would keep, of one repository; more are no model that somebody loads through a mirror. */
 export const MAX_KEPT_FILES = 5_000
-const HEAP_MIB = 256
 
 type WireError =
   | { readonly code: HubErrorCode; readonly message: string }
@@ -85,13 +86,16 @@ export class StrangerListings {
       name: 'svcd-listings',
       workerData: hub,
       errors: listingErrors,
-      oldMib: HEAP_MIB
+      oldMib: STRANGERS_HEAP_MIB
     })
   }
 
-  /** @throws DaemonError with the codes of an import; `E_SOURCE_FORBIDDEN` also for a commit that nothing names */
-  list(request: ListingRequest): Promise<StrangerListing> {
-    return this.#thread.call('list', request)
+  /**
+   * @param onBytes told of what the hub sent, also for a listing that is refused
+   * @throws DaemonError with the codes of an import; `E_SOURCE_FORBIDDEN` also for a commit that nothing names
+   */
+  list(request: ListingRequest, onBytes: (bytes: number) => void): Promise<StrangerListing> {
+    return this.#thread.call('list', request, { onProgress: onBytes })
   }
 
   close(): Promise<void> {

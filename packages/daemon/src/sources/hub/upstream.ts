@@ -44,6 +44,8 @@ interface LookOptions {
   readonly isNamedOnly: boolean
   /** What an earlier answer of the hub said of this commit. */
   readonly branch?: HubSourceOptions['branch']
+  /** Told of the bytes that are read for listings and plans. */
+  readonly onBytes: (bytes: number) => void
 }
 
 /**
@@ -93,6 +95,7 @@ interface Known {
   readonly listing: HubListing
   readonly files: ReadonlyMap<string, HubFile>
   readonly branch: HubSourceOptions['branch']
+  readonly onBytes: (bytes: number) => void
   plan?: Promise<ImportPlan>
 }
 
@@ -106,9 +109,9 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
     return found
   }
   const planOf = (repo: UpstreamRepo): Promise<ImportPlan> => {
-    const { asked, listing, branch } = require(repo)
+    const { asked, listing, branch, onBytes } = require(repo)
     const source = sourceOf(asked, listing, { branch, strangers: brought })
-    return planHub(hub, listing, source, WISHES, asked, planDeps).catch((error: unknown) => {
+    return planHub(counting(hub, onBytes), listing, source, WISHES, asked, planDeps).catch((error: unknown) => {
       throw hubFailure(error)
     })
   }
@@ -118,16 +121,13 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
     return file
   }
   return {
-    async look(asked, revision, { isNamedOnly, branch }) {
+    async look(asked, revision, { isNamedOnly, branch, onBytes }) {
       // refuses names that no import can have
       hubTarget({ repo: asked, ...(revision !== undefined && { revision }) })
       const at = new Date().toISOString()
       const isDefault = revision === undefined
-      const { repoId, commit, files } = await listings.list({
-        repo: asked,
-        revision,
-        isNamedOnly: isNamedOnly && !isDefault
-      })
+      const request = { repo: asked, revision, isNamedOnly: isNamedOnly && !isDefault }
+      const { repoId, commit, files } = await listings.list(request, onBytes)
       const listed = files.map((file) => hubFileOf(repoId, commit, file))
       const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
       const kept = new Map(files.map((file) => [file.name, upstreamFileOf(file)]))
@@ -136,7 +136,8 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
         asked,
         listing,
         files: new Map(listed.map((file) => [file.path, file])),
-        branch: isDefault ? { name: 'main', at } : branch
+        branch: isDefault ? { name: 'main', at } : branch,
+        onBytes
       })
       return found
     },
@@ -186,6 +187,14 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
     hasBrought: (repo, name) => brought.has(fileOf(repo, name))
   }
 }
+
+/** A hub that tells of the bytes of what is read, before they are. */
+const counting = (hub: Hub, onBytes: (bytes: number) => void): Pick<Hub, 'read'> => ({
+  read(file, range = { start: 0, end: file.sizeBytes }, options) {
+    onBytes(range.end - range.start)
+    return hub.read(file, range, options)
+  }
+})
 
 /** The name of what strangers had imported of a commit, where no import of the owner can come (spec ref.12, add.41). */
 function strangersName({ repoId, commit }: HubListing): RepoId {

@@ -12,7 +12,7 @@ export class HeaderTooLarge extends Error {
 }
 
 /** Random access to the start of a remote file, fetched in steps. @throws HeaderTooLarge */
-export function windowOf(hub: Hub, file: HubFile, signal: AbortSignal): ReadAt {
+export function windowOf(hub: Pick<Hub, 'read'>, file: HubFile, signal: AbortSignal): ReadAt {
   let start = 0
   let held: Uint8Array = new Uint8Array(0)
   let fetched = 0
