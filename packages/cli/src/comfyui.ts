@@ -6,12 +6,14 @@ import { usage } from './errors.ts'
 
 /** Folders that ComfyUI looks in, by the use of their models; keys of its `extra_model_paths.yaml`. */
 export const COMFYUI_USES = [
+  'audio_encoders',
   'checkpoints',
   'clip_vision',
   'controlnet',
   'diffusion_models',
   'embeddings',
   'loras',
+  'model_patches',
   'style_models',
   'text_encoders',
   'upscale_models',
@@ -19,13 +21,28 @@ export const COMFYUI_USES = [
 ] as const
 export type ComfyuiUse = (typeof COMFYUI_USES)[number]
 
+/** Repositories for ComfyUI have `split_files/<use>/…`: their views lie below this folder, and the names tell the uses. */
+const SPLIT = 'split_files'
+const SPLIT_NAME = /^split_files\/[a-z0-9_]+\//
+const USE = /^[a-z0-9_]+$/
+
 const FILE = 'extra_model_paths.yaml'
 /** The line that identifies a file of ours; other files are left alone. */
 const HEAD =
   '# Written by svc view --comfyui, which writes it anew; start ComfyUI with --extra-model-paths-config and this file.'
 
+/**
+ * The folder below the base for a model with these files: that of its use, or of those whose names tell it.
+ * @throws CliError when nothing tells the use
+ */
+export function comfyuiFolder(use: ComfyuiUse | true, names: readonly string[]): string {
+  if (names.some((name) => SPLIT_NAME.test(name))) return SPLIT
+  if (use !== true) return use
+  throw usage('its files do not tell what the model is used for', `--comfyui ${COMFYUI_USES.join('|')}`)
+}
+
 /** The place of a model's view below `base`. ComfyUI shows the folder's name in its lists. */
-export function comfyuiPlace(base: string, use: ComfyuiUse, canonicalRef: string): string {
+export function comfyuiPlace(base: string, use: string, canonicalRef: string): string {
   const { ns, name, quant, digest } = parseRef(canonicalRef)
   return join(base, use, [ns, name, quant ?? digest?.slice(7, 19)].join('-'))
 }
@@ -34,7 +51,7 @@ export function comfyuiPlace(base: string, use: ComfyuiUse, canonicalRef: string
  * Creates the parent folder of a view for `use`. @throws CliError when `base` has a file of the configuration's name
  * that is not ours
  */
-export async function prepareComfyui(base: string, use: ComfyuiUse): Promise<void> {
+export async function prepareComfyui(base: string, use: string): Promise<void> {
   await makeFolders(join(base, use))
   await checkOwn(join(base, FILE))
 }
@@ -45,14 +62,26 @@ export async function prepareComfyui(base: string, use: ComfyuiUse): Promise<voi
 export async function writeComfyuiPaths(base: string): Promise<string> {
   const path = join(base, FILE)
   await checkOwn(path)
-  const entries = await readdir(base, { withFileTypes: true })
-  const uses = COMFYUI_USES.filter((use) => entries.some((entry) => entry.isDirectory() && entry.name === use))
-  // a JSON string is a valid YAML string, whatever characters the path contains
-  const lines = [HEAD, 'svc:', `  base_path: ${JSON.stringify(base)}`, ...uses.map((use) => `  ${use}: ${use}`), '']
+  const folders = new Map<string, string[]>()
+  const add = (use: string, folder: string): void => void folders.set(use, [...(folders.get(use) ?? []), folder])
+  for (const use of await foldersIn(base)) if (COMFYUI_USES.some((each) => each === use)) add(use, use)
+  for (const model of await foldersIn(join(base, SPLIT)))
+    for (const use of await foldersIn(join(base, SPLIT, model, SPLIT))) if (USE.test(use)) add(use, `${SPLIT}/${model}/${SPLIT}/${use}`)
+  // a JSON string is a valid YAML string, whatever characters the path contains; ComfyUI takes a path per line of it
+  const yamlOf = (paths: readonly string[]): string => (paths.length === 1 ? paths[0]! : JSON.stringify(paths.join('\n')))
+  const lines = [...folders].sort().map(([use, paths]) => `  ${use}: ${yamlOf(paths)}`)
   const draft = `${path}.${process.pid}.tmp`
-  await writeFile(draft, lines.join('\n'))
+  await writeFile(draft, [HEAD, 'svc:', `  base_path: ${JSON.stringify(base)}`, ...lines, ''].join('\n'))
   await rename(draft, path)
   return path
+}
+
+async function foldersIn(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
 async function checkOwn(path: string): Promise<void> {

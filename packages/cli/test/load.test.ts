@@ -181,6 +181,31 @@ it('view --comfyui: a folder for each use, and the file that shows them to Comfy
   expect(await run('view', 'acme/tiny:bf16', base, '--comfyui', 'nonsense')).toMatchObject({ code: 2 })
 })
 
+it('view --comfyui: what lies in split_files is shown by its use', async () => {
+  for (const use of ['diffusion_models', 'vae']) {
+    mkdirSync(join(daemon.folder, 'Split/split_files', use), { recursive: true })
+    makeModelFolder(join(daemon.folder, `part-${use}`), { ggufs: {}, seed: use.length })
+    const weights = readFileSync(join(daemon.folder, `part-${use}`, 'model.safetensors'))
+    writeFileSync(join(daemon.folder, 'Split/split_files', use, `${use}.safetensors`), weights)
+  }
+  expect(await run('import', 'local', 'Split', '--as', 'comfy/split')).toMatchObject({ code: 0 })
+  const base = join(daemon.folder, 'comfy-split')
+  await line('view', 'acme/tiny:bf16', base, '--comfyui', 'vae')
+  const folder = await line('view', 'comfy/split', base, '--comfyui')
+  const yaml = readFileSync(join(base, 'extra_model_paths.yaml'), 'utf8')
+  // a quoted scalar of YAML is a string of JSON here
+  const uses = Object.fromEntries(
+    [...yaml.matchAll(/^ {2}(\w+): (.*)$/gm)].map(([, use, text]) => [use, text!.startsWith('"') ? JSON.parse(text!) : text])
+  ) as Record<string, string>
+  const namesOf = (use: string): string[] => uses[use]!.split('\n').flatMap((path) => readdirSync(join(base, path)))
+  expect(namesOf('diffusion_models')).toEqual(['diffusion_models.safetensors'])
+  expect(namesOf('vae')).toEqual(['acme-tiny-bf16', 'vae.safetensors'])
+  expect(Object.keys(uses)).toEqual(['base_path', 'diffusion_models', 'vae'])
+  expect(existsSync(join(folder, 'split_files/vae/vae.safetensors'))).toBe(true)
+  // the use is needed where no name tells it
+  expect(await run('view', 'acme/tiny:bf16', base, '--comfyui')).toMatchObject({ code: 2, stdout: '' })
+})
+
 it('exec hands on paths and the exit code', async () => {
   const show = 'console.log(process.argv.slice(1).join(" ")); process.exit(7)'
   const ran = await process_(

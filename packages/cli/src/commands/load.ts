@@ -27,7 +27,7 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
     .option('--hardlink', 'hard links; writing to one changes the store')
     .addOption(
       new Option(
-        '--comfyui <use>',
+        '--comfyui [use]',
         'below DIR, in the folder for this use, with an extra_model_paths.yaml in DIR'
       ).choices(COMFYUI_USES)
     )

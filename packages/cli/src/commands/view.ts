@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type View } from '@svc/client'
-import { type ComfyuiUse, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
+import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
@@ -13,7 +13,7 @@ export interface ViewOptions {
   readonly layout: 'files' | 'hf'
   readonly copy?: boolean
   readonly hardlink?: boolean
-  readonly comfyui?: ComfyuiUse
+  readonly comfyui?: ComfyuiUse | true
   readonly rm?: string
 }
 
@@ -38,8 +38,11 @@ export async function view(
   const { layout, comfyui } = options
   let path = base
   if (comfyui !== undefined) {
-    path = comfyuiPlace(base, comfyui, await canonicalRef(session, ref))
-    await prepareComfyui(base, comfyui)
+    const canonical = await canonicalRef(session, ref)
+    const { files } = await session.client.open(canonical)
+    const use = comfyuiFolder(comfyui, files.map(({ name = '' }) => name))
+    path = comfyuiPlace(base, use, canonical)
+    await prepareComfyui(base, use)
   }
   const mode = options.copy === true ? 'copy' : options.hardlink === true ? 'hardlink' : 'symlink'
   const made = await watched(session, path, () => viewOf(session, ref, { path, layout, mode }))
