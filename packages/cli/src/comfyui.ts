@@ -66,9 +66,11 @@ export async function writeComfyuiPaths(base: string): Promise<string> {
   const add = (use: string, folder: string): void => void folders.set(use, [...(folders.get(use) ?? []), folder])
   for (const use of await foldersIn(base)) if (COMFYUI_USES.some((each) => each === use)) add(use, use)
   for (const model of await foldersIn(join(base, SPLIT)))
-    for (const use of await foldersIn(join(base, SPLIT, model, SPLIT))) if (USE.test(use)) add(use, `${SPLIT}/${model}/${SPLIT}/${use}`)
+    for (const use of await foldersIn(join(base, SPLIT, model, SPLIT)))
+      if (USE.test(use)) add(use, `${SPLIT}/${model}/${SPLIT}/${use}`)
   // a JSON string is a valid YAML string, whatever characters the path contains; ComfyUI takes a path per line of it
-  const yamlOf = (paths: readonly string[]): string => (paths.length === 1 ? paths[0]! : JSON.stringify(paths.join('\n')))
+  const yamlOf = (paths: readonly string[]): string =>
+    paths.length === 1 ? paths[0]! : JSON.stringify(paths.join('\n'))
   const lines = [...folders].sort().map(([use, paths]) => `  ${use}: ${yamlOf(paths)}`)
   const draft = `${path}.${process.pid}.tmp`
   await writeFile(draft, [HEAD, 'svc:', `  base_path: ${JSON.stringify(base)}`, ...lines, ''].join('\n'))

@@ -195,7 +195,10 @@ it('view --comfyui: what lies in split_files is shown by its use', async () => {
   const yaml = readFileSync(join(base, 'extra_model_paths.yaml'), 'utf8')
   // a quoted scalar of YAML is a string of JSON here
   const uses = Object.fromEntries(
-    [...yaml.matchAll(/^ {2}(\w+): (.*)$/gm)].map(([, use, text]) => [use, text!.startsWith('"') ? JSON.parse(text!) : text])
+    [...yaml.matchAll(/^ {2}(\w+): (.*)$/gm)].map(([, use, text]) => [
+      use,
+      text!.startsWith('"') ? JSON.parse(text!) : text
+    ])
   ) as Record<string, string>
   const namesOf = (use: string): string[] => uses[use]!.split('\n').flatMap((path) => readdirSync(join(base, path)))
   expect(namesOf('diffusion_models')).toEqual(['diffusion_models.safetensors'])

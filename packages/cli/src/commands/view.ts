@@ -40,7 +40,10 @@ export async function view(
   if (comfyui !== undefined) {
     const canonical = await canonicalRef(session, ref)
     const { files } = await session.client.open(canonical)
-    const use = comfyuiFolder(comfyui, files.map(({ name = '' }) => name))
+    const use = comfyuiFolder(
+      comfyui,
+      files.map(({ name = '' }) => name)
+    )
     path = comfyuiPlace(base, use, canonical)
     await prepareComfyui(base, use)
   }
