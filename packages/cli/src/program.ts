@@ -139,6 +139,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   )
   addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
     .option('--pin <digest>', 'the expected digest of the manifest; required')
+    .option('--companions <digest@infohash>', 'the pin and the torrent of the files that lie beside the model')
     .option('--as <ns/name>', 'a name to keep it under')
     .option('--private', 'keep it to yourself: neither announce nor share it')
     .option('--webseed <url>', 'a web server that serves it; repeatable', list)

@@ -27,6 +27,7 @@ export { parseRecord, sealRecord } from './record.ts'
 export {
   type ArtifactFile,
   type ArtifactTorrent,
+  companionsTorrent,
   manifestPath,
   pieceLayersOf,
   pieceLengthFor,

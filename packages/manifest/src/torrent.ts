@@ -11,6 +11,7 @@ import {
   toHex
 } from '@svc/metainfo'
 import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
+import type { Companions } from './companions.ts'
 import { ManifestError } from './errors.ts'
 import type { Manifest, Sealed } from './types.ts'
 
@@ -24,8 +25,9 @@ export interface ArtifactFile extends TorrentFile {
   readonly digest: Sha256Digest
 }
 
-/** The torrent that follows from a manifest (spec doc.17). */
+/** The torrent that follows from a manifest (spec doc.17), or of companions (spec doc.22). */
 export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
+  /** That of the companions' document where it is theirs. */
   readonly manifestDigest: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
@@ -73,24 +75,51 @@ export function torrentOf(manifest: Sealed<Manifest>): ArtifactTorrent {
   return latest.torrent
 }
 
-function makeTorrent(manifest: Sealed<Manifest>): ArtifactTorrent {
-  const { document, bytes, digest } = manifest
+const makeTorrent = (manifest: Sealed<Manifest>): ArtifactTorrent =>
+  torrentOfDocument(
+    manifest,
+    manifest.document.files.map(({ name, size, digest, bt }) => ({
+      path: name,
+      length: size,
+      digest,
+      piecesRoot: bt === undefined ? undefined : digestBytes(bt.merkleRoot)
+    }))
+  )
+
+/**
+ * The torrent of an artifact's companions (spec doc.22): as that of a manifest, with their document in place of it. A pure function
+ * of all their bytes: the document does not have the roots.
+ * @param rootOf undefined for an empty file
+ * @throws ManifestError `E_INVALID` `torrent` when no torrent can hold the files.
+ */
+export const companionsTorrent = (
+  companions: Sealed<Companions>,
+  rootOf: (digest: Sha256Digest) => Uint8Array | undefined
+): ArtifactTorrent =>
+  torrentOfDocument(
+    companions,
+    companions.document.files.map(({ path, size, digest }) => ({
+      path,
+      length: size,
+      digest,
+      piecesRoot: rootOf(digest)
+    }))
+  )
+
+function torrentOfDocument(
+  { bytes, digest }: Omit<Sealed<unknown>, 'document'>,
+  listed: readonly (Pick<ArtifactFile, 'path' | 'length' | 'digest'> & {
+    readonly piecesRoot: Uint8Array | undefined
+  })[]
+): ArtifactTorrent {
   const own = manifestPath(digest)
   const manifestLeaves = leafLayer(bytes)
-  const digests = new Map<string, Sha256Digest>([[own, digest]])
-  for (const file of document.files) digests.set(file.name, file.digest)
+  const digests = new Map([[own, digest], ...listed.map((file) => [file.path, file.digest] as const)])
   try {
     const { files, ...info } = buildInfo({
       name: torrentName(digest),
-      pieceLength: pieceLengthFor([...document.files.map((file) => file.size), bytes.length]),
-      files: [
-        ...document.files.map((file) => ({
-          path: file.name,
-          length: file.size,
-          piecesRoot: file.bt === undefined ? undefined : digestBytes(file.bt.merkleRoot)
-        })),
-        { path: own, length: bytes.length, piecesRoot: piecesRoot(manifestLeaves, bytes.length) }
-      ]
+      pieceLength: pieceLengthFor([...listed.map(({ length }) => length), bytes.length]),
+      files: [...listed, { path: own, length: bytes.length, piecesRoot: piecesRoot(manifestLeaves, bytes.length) }]
     })
     return {
       ...info,

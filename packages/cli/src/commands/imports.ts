@@ -207,10 +207,13 @@ function printPlan(session: Session, plan: ImportPlan): void {
 
 export interface BtOptions extends ImportOptions {
   readonly pin?: string
+  readonly companions?: string
   readonly webseed?: readonly string[]
   readonly tracker?: readonly string[]
   readonly peer?: readonly string[]
 }
+
+const infohashOf = (text: string): string => (/^[0-9a-f]{64}$/.test(text) ? `btmh:1220${text}` : text)
 
 /** `svc import bt MAGNET|INFOHASH --pin DIGEST …` */
 export async function importBt(session: Session, source: string, options: BtOptions): Promise<void> {
@@ -221,11 +224,15 @@ export async function importBt(session: Session, source: string, options: BtOpti
   const pin = asDigest(options.pin)
   if (pin === undefined)
     throw usage('--pin is "sha256:" and 64 hex characters, lower-case', 'svc share prints it on the other side')
-  const hex = /^[0-9a-f]{64}$/.test(source) ? `btmh:1220${source}` : source
+  const [digest = '', torrent] = options.companions?.split('@') ?? []
+  if (options.companions !== undefined && torrent === undefined)
+    throw usage('--companions is "sha256:<hex>@btmh:1220<hex>"', 'svc share prints it on the other side')
+  const hex = infohashOf(source)
   const body: ImportBtBody = {
     ...(hex.startsWith('magnet:') ? { magnet: hex } : { infohash: hex }),
     manifestDigest: pin,
     manifestFromPeers: true,
+    ...(torrent !== undefined && { companions: { digest, infohash: infohashOf(torrent) } }),
     ...(options.webseed !== undefined && { webseeds: [...options.webseed] }),
     ...(options.tracker !== undefined && { trackers: [...options.tracker] }),
     ...(options.peer !== undefined && { peers: [...options.peer] }),

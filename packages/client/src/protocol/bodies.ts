@@ -1,5 +1,5 @@
 import * as Type from 'typebox'
-import { PeerListSchema, RefSchema } from './fields.ts'
+import { CompanionsPinSchema, PeerListSchema, RefSchema } from './fields.ts'
 
 /**
  * Request bodies (spec http.6, http.7). The daemon ignores and logs unknown fields, so no schema forbids them; the
@@ -116,6 +116,10 @@ export const ImportBtBodySchema = Type.Object(
       Type.Array(Type.String(), { description: 'http URLs; one at least, here or as `ws=` of the magnet' })
     ),
     peers: Type.Optional(PeerListSchema),
+    companions: Type.Optional({
+      ...CompanionsPinSchema,
+      description: 'the second pin of a share: what lies beside the artifact (additive)'
+    }),
     manifestFromPeers: Type.Optional(
       Type.Boolean({ description: 'no webseed is needed: peers may give the manifest, which must hash to the pin' })
     ),

@@ -16,6 +16,12 @@ export const InfohashSchema = Type.String({
   description: '`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash'
 })
 
+/** What lies beside an artifact, as another node needs it. The grammar of a request's is checked by the daemon. */
+export const CompanionsPinSchema = Type.Object({
+  digest: Type.String({ description: 'the pin of the document, `sha256:<hex>`' }),
+  infohash: Type.String({ description: '`btmh:1220<hex>`' })
+})
+
 /** A reference in a request body. It has no pattern: the daemon checks the grammar, with a better message. */
 export const RefSchema = Type.String({
   description: 'canonical reference, `svc:///ns/name[:sel][@digest]`, at most 512 bytes'

@@ -1,5 +1,12 @@
 import * as Type from 'typebox'
-import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
+import {
+  BytesSchema,
+  CompanionsPinSchema,
+  CountSchema,
+  DigestSchema,
+  InfohashSchema,
+  TimestampSchema
+} from './fields.ts'
 import { DamagedRecordSchema } from './inventory.ts'
 
 /** One torrent of the swarm client. */
@@ -146,6 +153,10 @@ export const ShareResultSchema = Type.Object(
     peers: Type.Array(Type.String()),
     trackers: Type.Array(Type.String()),
     announced: Type.Boolean({ description: 'whether the artifact is being served to the swarm now' }),
+    companions: Type.Optional({
+      ...CompanionsPinSchema,
+      description: 'what lies beside it, where others may have that: announced with it (additive)'
+    }),
     note: Type.Optional(Type.String({ description: 'why not, or what limits who can reach it' })),
     command: Type.String({ description: 'what to type on the other side' })
   },

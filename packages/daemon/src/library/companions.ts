@@ -4,7 +4,7 @@ import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest 
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
-import { ownCompanions } from './given-companions.ts'
+import { givenCompanions, ownCompanions } from './given-companions.ts'
 import { readSmallBlob } from './small-blob.ts'
 
 export interface CompanionDeps {
@@ -13,15 +13,20 @@ export interface CompanionDeps {
   readonly documents: Documents
 }
 
-/** All blobs of an artifact's companions: the documents that list them, and what these list. */
+/** All blobs of an artifact's companions: the documents that list them, what these list, and the documents that peers have of them. */
 export async function companionBlobs(
-  state: Pick<ArtifactState, 'companions'> | undefined,
+  state: Pick<ArtifactState, 'companions' | 'source'> | undefined,
   documents: Documents
 ): Promise<ReadonlySet<Sha256Digest>> {
   const blobs = new Set<Sha256Digest>()
   for (const digest of Object.values(state?.companions ?? {})) {
     blobs.add(digest)
-    for (const file of (await documents.companions(digest, { scan: true }))?.files ?? []) blobs.add(file.digest)
+    const document = await documents.companions(digest, { scan: true })
+    if (document === undefined) continue
+    for (const file of document.files) blobs.add(file.digest)
+    // made when it is first shared
+    const given = givenCompanions(document, state!)?.digest
+    if (given !== undefined && (await documents.companions(given, { scan: true })) !== undefined) blobs.add(given)
   }
   return blobs
 }

@@ -19,6 +19,8 @@ export interface ArtifactSwarmDeps {
   readonly webseed: () => WebseedListener | undefined
   /** Trackers to announce to in addition to the hints (`[swarm] trackers`). */
   readonly trackers: readonly string[]
+  /** An artifact began to be seeded, or left; waited for. */
+  readonly onSeeding?: (manifestDigest: Sha256Digest) => Promise<void>
   readonly log: Log
 }
 
@@ -149,6 +151,7 @@ export class ArtifactSwarm {
       if (this.#entries.get(torrent.manifestDigest) === entry) void this.leave(torrent.manifestDigest)
     })
     if (entry.seeding && options.layers) this.#deps.webseed()?.serve({ torrent, layers: options.layers })
+    if (entry.seeding) await this.#deps.onSeeding?.(torrent.manifestDigest)
     return entry
   }
 
@@ -178,12 +181,13 @@ export class ArtifactSwarm {
    * What has become complete is seeded as it is, with the connections that it has. False where it must be joined anew: it is not
    * complete, or was fetched without giving or telling.
    */
-  seed(torrent: ArtifactTorrent, layers: PieceLayers): boolean {
+  async seed(torrent: ArtifactTorrent, layers: PieceLayers): Promise<boolean> {
     const entry = this.#entries.get(torrent.manifestDigest)
     if (entry === undefined || !entry.open || entry.handle.state !== 'seeding') return false
     if (entry.seeding) return true
     entry.seeding = true
     this.#deps.webseed()?.serve({ torrent, layers })
+    await this.#deps.onSeeding?.(torrent.manifestDigest)
     return true
   }
 
@@ -204,6 +208,7 @@ export class ArtifactSwarm {
       this.#deps.log.warn({ err: error, torrent: entry.torrent.name }, 'what was fetched could not be recorded')
     })
     for (const { digest } of entry.torrent.files) this.#blobs.drop(digest)
+    if (entry.seeding) await this.#deps.onSeeding?.(manifestDigest)
   }
 
   async close(): Promise<void> {

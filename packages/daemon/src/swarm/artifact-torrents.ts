@@ -1,9 +1,20 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type ArtifactTorrent, type Manifest, parseManifest, parseRecord, type Sealed, torrentOf } from '@svc/manifest'
+import {
+  type ArtifactTorrent,
+  type Companions,
+  companionsTorrent,
+  type Manifest,
+  parseManifest,
+  parseRecord,
+  type Sealed,
+  torrentOf
+} from '@svc/manifest'
 import { type PieceLayers, parsePieceLayers } from '@svc/metainfo'
-import type { Sha256Digest } from '@svc/ref'
+import { digestBytes, type Sha256Digest } from '@svc/ref'
+import { writeDocument } from '../import/seal.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
+import { givenCompanions } from '../library/given-companions.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 
@@ -27,6 +38,28 @@ export class ArtifactTorrents {
     // through the documents, which verify what they read
     const manifest = await this.#documents.sealedManifest(manifestDigest)
     return manifest && torrentOf(manifest)
+  }
+
+  /** What others may have of an artifact's companions; undefined where their document is not here, or nothing may be given. */
+  async givenCompanions(digest: Sha256Digest, state: ArtifactState): Promise<Sealed<Companions> | undefined> {
+    const document = await this.#documents.companions(digest)
+    return document && givenCompanions(document, state)
+  }
+
+  /**
+   * Companions as a torrent (spec doc.22). Hashes them all, which are small, and makes their document a blob.
+   * @returns undefined where one is missing. @throws DaemonError `E_CORRUPTION` for a damaged one
+   */
+  async ofCompanions(given: Sealed<Companions>, signal: AbortSignal): Promise<ArtifactTorrent | undefined> {
+    const roots = new Map<Sha256Digest, Uint8Array | undefined>()
+    for (const { digest, size } of given.document.files) {
+      if (roots.has(digest)) continue
+      if ((await this.#store.stat(digest))?.sizeBytes !== size) return undefined
+      const { merkleRoot } = await this.#leafLayers.treeOf(digest, signal)
+      roots.set(digest, merkleRoot && digestBytes(merkleRoot))
+    }
+    await writeDocument(this.#store, given, signal)
+    return companionsTorrent(given, (digest) => roots.get(digest))
   }
 
   /**

@@ -18,7 +18,8 @@ import { type Provenance, withheldNotice, withMark } from '../library/provenance
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
-import type { PeerManifestContext } from './peer-manifest.ts'
+import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
+import { bringCompanions, type CompanionsPin } from './pinned-companions.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
@@ -30,6 +31,8 @@ export interface PinnedImport {
   readonly hints: SwarmHints
   /** Peers may provide the manifest if no web seed does. */
   readonly manifestFromPeers: boolean
+  /** What lies beside the artifact, by a pin of its own. */
+  readonly companions?: CompanionsPin | undefined
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
@@ -95,6 +98,15 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     '"host:port"',
     isPeerAddress
   )
+  let companions: PinnedImport['companions']
+  if (body.companions !== undefined) {
+    const digest = tryParseDigest(body.companions.digest)
+    if (digest === undefined || tryParseInfohash(body.companions.infohash) === undefined)
+      throw bad(
+        'the field "companions" has a "digest", "sha256:" and 64 hex characters, and an "infohash", "btmh:1220" and 64'
+      )
+    companions = { digest, infohashText: body.companions.infohash }
+  }
   const manifestFromPeers = body.manifestFromPeers ?? false
   if (webseeds.length === 0 && !manifestFromPeers) {
     throw bad(
@@ -106,6 +118,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     infohashText,
     hints: { trackers, webseeds, peers },
     manifestFromPeers,
+    companions,
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false,
     mayReplace: mayReplaceOf(body)
@@ -118,13 +131,17 @@ export interface ImportBtContext extends CommitContext {
   readonly jobs: JobRegistry
 }
 
+type FromPeers = Omit<PeerDocumentRequest, 'trackers'>
+type FromPeersContext = Pick<PeerDocumentContext, 'signal' | 'onProgress' | 'onLie'>
+
 export interface ImportBtDeps {
   readonly context: ImportBtContext
   readonly reading: WebseedReading
-  readonly manifestFromPeers: (
-    request: Pick<PinnedImport, 'pin' | 'infohashText' | 'hints'> & { readonly quiet: boolean },
-    context: Pick<PeerManifestContext, 'signal' | 'onProgress' | 'onLie'>
-  ) => Promise<Uint8Array>
+  readonly manifestFromPeers: (request: FromPeers, context: FromPeersContext) => Promise<Uint8Array>
+  readonly companionsFromPeers: (
+    request: FromPeers,
+    context: FromPeersContext
+  ) => Promise<FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }>
   /** Resolves when the engine has started. */
   readonly fetch: (
     request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints'>,
@@ -202,8 +219,10 @@ class BtImport {
       if (repo !== undefined) await joinWhenDone(pin).catch(() => undefined)
       throw error
     }
+    const { companions } = this.#request
+    const beside = companions && (await bringCompanions(companions, this.#request, torrent, this.#deps, this.#job))
     await joinWhenDone(pin)
-    const all = [...this.#warnings, ...warnings, ...(await this.#withheld(named))]
+    const all = [...this.#warnings, ...warnings, ...(beside?.warnings ?? []), ...(await this.#withheld(named))]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
     return {
@@ -213,6 +232,7 @@ class BtImport {
         infohash: infohashText,
         ...named,
         skipped: 0,
+        ...beside?.result,
         ...(all.length > 0 && { warnings: all })
       }
     }

@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto'
 import { type HttpClient, isIdentity } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
-import { type PieceLayers, parsePieceLayers, toHex } from '@svc/metainfo'
+import {
+  formatInfohash,
+  type PieceLayers,
+  parsePieceLayers,
+  parseTorrent,
+  type TorrentInfo,
+  toHex
+} from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
@@ -118,16 +125,29 @@ export class WebseedDocuments {
     })
   }
 
+  /** The info dictionary with this infohash, of the first web seed that has it, and which that is. */
+  info(
+    infohashText: string,
+    signal: AbortSignal
+  ): Promise<{ readonly info: TorrentInfo; readonly webseed: string } | undefined> {
+    const hex = infohashText.slice('btmh:1220'.length)
+    return this.#first(`bt/${hex}.torrent`, MAX_DOCUMENT_BYTES, signal, (bytes, webseed) => {
+      const { info } = parseTorrent(bytes)
+      if (formatInfohash(info.infohash) !== infohashText) throw new Error('answered another torrent')
+      return { info, webseed }
+    })
+  }
+
   async #first<T>(
     path: string,
     maxBytes: number,
     signal: AbortSignal,
-    read: (bytes: Uint8Array) => T
+    read: (bytes: Uint8Array, webseed: string) => T
   ): Promise<T | undefined> {
     for (const webseed of this.#webseeds) {
       try {
         const { bytes, isMarked } = await this.#get(urlBelow(webseed, path), maxBytes, signal)
-        const document = read(bytes)
+        const document = read(bytes, webseed)
         // whoever gives other bytes says nothing about these
         if (isMarked) this.#markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
         this.#publisher ??= webseed

@@ -147,7 +147,7 @@ export class Seeding {
       let isSeed = false
       await this.#joining(manifestDigest, async () => {
         const layers = await torrents.layersOf(candidate.torrent, candidate.state, this.#stop.signal)
-        isSeed = (await this.#isShared(manifestDigest)) && swarm.seed(candidate.torrent, layers)
+        isSeed = (await this.#isShared(manifestDigest)) && (await swarm.seed(candidate.torrent, layers))
       })
       return isSeed
     } catch (error) {

@@ -1,3 +1,4 @@
+import { toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { Artifacts } from '../library/artifacts.ts'
 import type { Log } from '../log.ts'
@@ -19,9 +20,22 @@ export interface SignedRequestsDeps {
  */
 export class SignedRequests {
   readonly #deps: SignedRequestsDeps
+  /** By infohash: torrents that no artifact's state speaks for. */
+  readonly #watched = new Map<string, { isSigned: boolean }>()
 
   constructor(deps: SignedRequestsDeps) {
     this.#deps = deps
+  }
+
+  /** Runs a fetch of a torrent that is no artifact's. @returns with it, whether anything was signed: the caller keeps what came from others */
+  async watching<T>(infohash: Uint8Array, fetch: () => Promise<T>): Promise<T & { readonly isSigned: boolean }> {
+    const watched = { isSigned: false }
+    this.#watched.set(toHex(infohash), watched)
+    try {
+      return { ...(await fetch()), isSigned: watched.isSigned }
+    } finally {
+      this.#watched.delete(toHex(infohash))
+    }
   }
 
   /**
@@ -32,6 +46,11 @@ export class SignedRequests {
     const { keys, artifacts, onRestricted, log } = this.#deps
     const headers = await keys.headersFor(url, { range })
     if (headers === undefined) return undefined
+    const watched = this.#watched.get(toHex(infohash))
+    if (watched !== undefined) {
+      watched.isSigned = true
+      return headers
+    }
     const manifestDigest = this.#artifactOf(infohash)
     if (manifestDigest === undefined) throw new Error('it is not known which artifact a signed request would be for')
     const state = await artifacts.known(manifestDigest)

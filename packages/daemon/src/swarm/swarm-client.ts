@@ -1,7 +1,8 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { HttpClient } from '@svc/internal-http'
-import { formatMagnet } from '@svc/metainfo'
+import type { ArtifactTorrent } from '@svc/manifest'
+import { formatMagnet, parseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm } from '@svc/swarm'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
@@ -12,6 +13,7 @@ import type { Listeners } from '../http/traffic.ts'
 import { importTarget } from '../import/target.ts'
 import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
 import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
+import { companionsUnder } from '../library/artifact-record.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
@@ -22,9 +24,11 @@ import { TRANSFER_NICE } from '../thread-priority.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
+import { CompanionsSwarm } from './companions-swarm.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, type PinnedImport, parseImportBt, startImportBt } from './import-bt.ts'
-import { manifestFromPeers } from './peer-manifest.ts'
+import { companionsFromPeers, manifestFromPeers } from './peer-documents.ts'
+import { importBtCommand } from './pinned-companions.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
 import { Seeding } from './seeding.ts'
@@ -35,6 +39,8 @@ import { WebseedListener } from './webseed-listener.ts'
 
 /** Bootstrap nodes of the DHT without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
+/** The model is here by then: whoever has it and nothing beside it is not waited for longer. */
+const COMPANIONS_TIMEOUT_MS = 30_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** The daemon's objects that the swarm client uses. */
@@ -68,6 +74,9 @@ export class SwarmClient {
   readonly #peerHost: string
   readonly #torrents: ArtifactTorrents
   readonly #artifacts: ArtifactSwarm
+  /** Torrents of companions. */
+  readonly #beside: ArtifactSwarm
+  readonly #companions: CompanionsSwarm
   readonly #seeding: Seeding
   readonly #fetches: Fetches
   readonly #web = new HttpClient()
@@ -90,12 +99,15 @@ export class SwarmClient {
     this.#peerHost = peerHost
     this.#keys = keys
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
-    this.#artifacts = new ArtifactSwarm({
-      store,
-      leafLayers,
-      swarm: engine,
-      webseed: () => this.#webseed,
-      trackers: config.swarm.trackers,
+    const { trackers } = config.swarm
+    const parts = { store, leafLayers, swarm: engine, webseed: () => this.#webseed, trackers, log }
+    this.#beside = new ArtifactSwarm(parts)
+    this.#artifacts = new ArtifactSwarm({ ...parts, onSeeding: (digest) => this.#companions.follow(digest) })
+    this.#companions = new CompanionsSwarm({
+      artifacts,
+      torrents: this.#torrents,
+      swarm: this.#artifacts,
+      beside: this.#beside,
       log
     })
     const onRestricted = (digest: Sha256Digest): Promise<void> => this.#fetches.changed(digest)
@@ -202,6 +214,20 @@ export class SwarmClient {
             { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
           )
         }),
+      companionsFromPeers: (request, { signal, onProgress, onLie }) =>
+        this.#fetches.turns.run(request.pin, signal, () =>
+          this.#signed.watching(parseInfohash(request.infohashText), () => {
+            const { clock, config } = this.#context
+            const { trackers } = config.swarm
+            const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, COMPANIONS_TIMEOUT_MS)
+            const lonelyMs = lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
+            return companionsFromPeers(
+              this.#engine,
+              { ...request, trackers },
+              { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyMs }
+            )
+          })
+        ),
       fetch: (request, fetching) => this.#fetches.run(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
@@ -211,10 +237,12 @@ export class SwarmClient {
   async share({
     ref,
     manifestDigest,
+    name = '',
     join = false
   }: {
     readonly ref: string
     readonly manifestDigest: Sha256Digest
+    readonly name?: string | undefined
     readonly join?: boolean
   }): Promise<ShareResult> {
     const { store, artifacts, config } = this.#context
@@ -240,7 +268,10 @@ export class SwarmClient {
         ((await isWhole(store, torrent))
           ? 'it is not announced yet: svc share does that now, else the next start of the daemon, or [swarm] seed_on_import = true for every import'
           : 'it is not complete here; svc pull fetches the rest'))
-    const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers })
+    const hints = { trackers, webseeds, peers }
+    const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, ...hints })
+    const beside = await this.#companionsOf(state, name)
+    const companions = beside && { digest: beside.manifestDigest, infohashText: beside.infohashText }
     return {
       ref,
       manifestDigest,
@@ -252,8 +283,14 @@ export class SwarmClient {
       trackers,
       announced,
       ...(note !== undefined && { note }),
-      command: `svc import bt '${magnet}' --pin ${manifestDigest}`
+      ...(companions && { companions: { digest: companions.digest, infohash: companions.infohashText } }),
+      command: importBtCommand({ torrent, pin: manifestDigest, companions, hints })
     }
+  }
+
+  async #companionsOf(state: ArtifactState | undefined, name: string): Promise<ArtifactTorrent | undefined> {
+    const digest = companionsUnder(state, name)
+    return digest === undefined ? undefined : this.#companions.torrentOf(digest, state!)
   }
 
   /** How far the verification at the start is; part of {@link status}, which asks every torrent. */
@@ -304,7 +341,11 @@ export class SwarmClient {
 
   /** Bytes of models sent and fetched since the start, by the v2 swarm. */
   totals(): SwarmTotals {
-    return this.#artifacts.totals()
+    const [models, beside] = [this.#artifacts.totals(), this.#beside.totals()]
+    return {
+      downloadedBytes: models.downloadedBytes + beside.downloadedBytes,
+      uploadedBytes: models.uploadedBytes + beside.uploadedBytes
+    }
   }
 
   addresses(): SwarmAddresses {
@@ -372,6 +413,7 @@ export class SwarmClient {
     this.#closing ??= (async () => {
       await this.#seeding.close()
       await this.#webseed?.close()
+      await this.#companions.close()
       await this.#artifacts.close()
       await this.#engine.close()
       await this.#web.close()

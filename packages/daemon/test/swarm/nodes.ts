@@ -156,11 +156,12 @@ export const refOf = (manifestDigest: string): string => `svc:///some/model@${ma
 
 /** The body of a pinned import from a share, with other hints where given. */
 export const pinned = (
-  { infohash, manifestDigest, webseeds, peers }: ShareResult,
+  { infohash, manifestDigest, companions, webseeds, peers }: ShareResult,
   hints: Partial<ImportBtBody> = {}
 ): ImportBtBody => ({
   infohash,
   manifestDigest,
+  ...(companions !== undefined && { companions }),
   webseeds: [...webseeds],
   peers: [...peers],
   ...hints

@@ -1,5 +1,5 @@
 import { ROUTES, type SeedResult, type ShareResult } from '@svc/client/protocol'
-import type { Sha256Digest } from '@svc/ref'
+import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { Documents } from '../../library/documents.ts'
 import { digestsOf } from '../../library/open.ts'
@@ -12,6 +12,8 @@ interface Sharing {
   share(request: {
     readonly ref: string
     readonly manifestDigest: Sha256Digest
+    /** `ns/name`, whose companions are meant. */
+    readonly name: string
     /** Announce it first, if nothing prevents that. */
     readonly join?: boolean
   }): Promise<ShareResult>
@@ -30,7 +32,7 @@ export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
     if ((await documents.manifest(manifestDigest)) === undefined) {
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
     }
-    return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest, join })
+    return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest, name: formatRepoId(resolved), join })
   }
   return {
     share: defineRoute(ROUTES.share, ({ query }) => share(query.ref, false)),

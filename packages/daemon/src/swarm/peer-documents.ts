@@ -1,0 +1,283 @@
+import { createHash } from 'node:crypto'
+import {
+  type ArtifactTorrent,
+  COMPANION_BOUNDS,
+  type Companions,
+  companionsTorrent,
+  ManifestError,
+  manifestPath,
+  parseCompanions,
+  type Sealed,
+  torrentName
+} from '@svc/manifest'
+import {
+  type LayoutFile,
+  leafLayer,
+  parseInfohash,
+  piecesRoot,
+  type TorrentInfo,
+  type TorrentLayout
+} from '@svc/metainfo'
+import { digestFromBytes, type Sha256Digest } from '@svc/ref'
+import type { FileState, FileWriter, Swarm, TorrentStorage } from '@svc/swarm'
+import { DaemonError } from '../errors.ts'
+import type { SwarmHints } from '../library/origin.ts'
+import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
+import { type FetchPatience, SourceWatch } from './source-watch.ts'
+
+export interface PeerDocumentRequest {
+  readonly pin: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohashText: string
+  /** Known where a webseed gave it; else peers do. */
+  readonly info?: TorrentInfo | undefined
+  readonly hints: SwarmHints
+  /** Announced to in addition to the hints. */
+  readonly trackers: readonly string[]
+  /** Only the hinted sources are contacted, and it is not announced. */
+  readonly quiet: boolean
+}
+
+export interface PeerDocumentContext extends FetchPatience {
+  readonly signal: AbortSignal
+  /** Called for a source that was proven wrong and dropped. */
+  readonly onLie: (source: string) => void
+  readonly onProgress: (progress: { readonly peers?: number; readonly message: string | undefined }) => void
+}
+
+/**
+ * Fetches the pinned manifest from its own torrent (spec add.9): peers send the metadata, which must match the
+ * infohash, and then that one file, whose bytes must match the pin. Nothing else is requested, nothing is uploaded,
+ * nothing reaches the store.
+ * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent contains no such manifest; the
+ *   signal's reason
+ */
+export function manifestFromPeers(
+  engine: Swarm,
+  request: PeerDocumentRequest,
+  context: PeerDocumentContext
+): Promise<Uint8Array> {
+  const { pin } = request
+  const refuse = (): DaemonError => notBound(pin, 'it holds no manifest')
+  // a joined torrent has its manifest in the store, and the pin was not found there
+  if (engine.get(parseInfohash(request.infohashText)) !== undefined) throw refuse()
+  const storage = new MemoryStorage(
+    (layout) => {
+      const own = documentIn(layout, pin)
+      return own && [own]
+    },
+    ([own]) => (own!.digest === pin ? own!.bytes : undefined),
+    refuse
+  )
+  return fetchInto(storage, 'the manifest', engine, request, context)
+}
+
+/** Companions that were fetched, in memory still. */
+export interface FetchedCompanions {
+  readonly companions: Sealed<Companions>
+  readonly bytes: ReadonlyMap<Sha256Digest, Uint8Array>
+}
+
+/**
+ * Fetches pinned companions from their own torrent (spec doc.22), all of them, whatever is here: they are at most 64 MiB, in memory
+ * until every byte is proven. What their document, the torrent and the bytes say of one another must be the same.
+ * @throws DaemonError as {@link manifestFromPeers}
+ */
+export function companionsFromPeers(
+  engine: Swarm,
+  request: PeerDocumentRequest,
+  context: PeerDocumentContext
+): Promise<FetchedCompanions> {
+  const { pin, infohashText } = request
+  const storage = new MemoryStorage(
+    (layout) => {
+      const own = documentIn(layout, pin)
+      const others = layout.files.filter((file) => file !== own)
+      const isBounded =
+        others.length <= COMPANION_BOUNDS.files &&
+        others.every(({ lengthBytes }) => lengthBytes <= COMPANION_BOUNDS.fileBytes) &&
+        others.reduce((sum, { lengthBytes }) => sum + lengthBytes, 0) <= COMPANION_BOUNDS.totalBytes
+      return own && isBounded ? [own, ...others] : undefined
+    },
+    (files) => checkedCompanions(files, pin, infohashText),
+    () => notBound(pin, 'it does not hold the companions')
+  )
+  return fetchInto(storage, 'the companions', engine, request, context)
+}
+
+/** The document that a torrent has its name from, if it is in it. */
+const documentIn = ({ name, files }: TorrentLayout, pin: Sha256Digest): LayoutFile | undefined =>
+  name === torrentName(pin)
+    ? files.find(({ path, lengthBytes }) => path === manifestPath(pin) && lengthBytes <= MAX_DOCUMENT_BYTES)
+    : undefined
+
+const notBound = (pin: Sha256Digest, what: string): DaemonError =>
+  new DaemonError('E_NOT_IMPORTABLE', `the torrent does not bind to the pin: ${what} ${pin}`)
+
+/** Undefined where anything differs from what the document says: by it the torrent has this infohash and no other. */
+function checkedCompanions(
+  files: readonly MemoryFile[],
+  pin: Sha256Digest,
+  infohashText: string
+): FetchedCompanions | undefined {
+  const document = files.find(({ digest }) => digest === pin)
+  if (document === undefined) return undefined
+  const byDigest = new Map(files.map((file) => [file.digest, file]))
+  let companions: Sealed<Companions>
+  let torrent: ArtifactTorrent
+  try {
+    companions = { digest: pin, bytes: document.bytes, document: parseCompanions(document.bytes) }
+    torrent = companionsTorrent(companions, (digest) => byDigest.get(digest)?.root)
+  } catch (error) {
+    if (error instanceof ManifestError) return undefined
+    throw error
+  }
+  if (torrent.infohashText !== infohashText) return undefined
+  // two files may have one root only if they are the same
+  if (companions.document.files.some(({ digest, size }) => byDigest.get(digest)?.bytes.length !== size))
+    return undefined
+  return { companions, bytes: new Map(files.map(({ digest, bytes }) => [digest, bytes])) }
+}
+
+async function fetchInto<T>(
+  storage: MemoryStorage<T>,
+  what: string,
+  engine: Swarm,
+  { infohashText, info, hints, trackers, quiet }: PeerDocumentRequest,
+  { signal, onProgress, onLie, ...patience }: PeerDocumentContext
+): Promise<T> {
+  const torrent = engine.add({
+    ...(info === undefined ? { infohash: parseInfohash(infohashText) } : { info, webseeds: hints.webseeds }),
+    storage,
+    peers: hints.peers,
+    trackers: quiet ? [] : [...new Set([...hints.trackers, ...trackers])],
+    ...(quiet && { dht: false, pex: false }),
+    upload: false,
+    disclose: false
+  })
+  storage.leaveOut = (file) => torrent.priority(file, 0)
+  const failed = Promise.withResolvers<never>()
+  failed.promise.catch(() => undefined)
+  torrent.once('failed', (error) =>
+    failed.reject(
+      error instanceof DaemonError
+        ? error
+        : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not come: ${error.message}`, { cause: error })
+    )
+  )
+  const warnings = new Set<string>()
+  torrent.on('warning', ({ kind, source, message, lied }) => {
+    if (lied === true) onLie(`${kind} ${source}: ${message}`)
+    if (warnings.size < 5) warnings.add(`${source}: ${message}`)
+  })
+  const gaveUp = (why: string): DaemonError =>
+    new DaemonError(
+      'E_SOURCE_UNAVAILABLE',
+      `${why}${warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''}; try again when one is there`
+    )
+  try {
+    const watch = new SourceWatch(patience)
+    for (;;) {
+      signal.throwIfAborted()
+      const { peers, webseeds, downloadedBytes, state } = torrent.progress()
+      const part = state === 'metadata' ? 'the list of files' : what
+      const asked = `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${part}`
+      onProgress({ peers, message: peers === 0 ? 'looking for a peer that has it' : asked })
+      const why = watch.look(downloadedBytes, peers + webseeds > 0)
+      if (why === 'silent') throw gaveUp(`no peer gave ${part} for ${Math.round(patience.fillTimeoutMs / 1000)} s`)
+      if (why === 'lonely') throw gaveUp('no peer answers, and neither a tracker nor the DHT can name another one')
+      const done = await watch.next(storage.done, failed.promise)
+      if (done !== undefined) return done
+    }
+  } finally {
+    await torrent.remove()
+  }
+}
+
+/** A file that came, with what follows from its bytes. */
+interface MemoryFile {
+  readonly bytes: Uint8Array
+  readonly digest: Sha256Digest
+  /** Undefined for an empty file. */
+  readonly root: Uint8Array | undefined
+}
+
+/** Keeps chosen files of a torrent in memory, and accepts no other. */
+class MemoryStorage<T> implements TorrentStorage {
+  readonly done: Promise<T>
+  /** Of a file that was not chosen. */
+  leaveOut: (fileIndex: number) => void = () => undefined
+  readonly #choose: (layout: TorrentLayout) => readonly LayoutFile[] | undefined
+  readonly #check: (files: readonly MemoryFile[]) => T | undefined
+  readonly #refused: () => DaemonError
+  readonly #result = Promise.withResolvers<T>()
+  readonly #bytes = new Map<number, Buffer>()
+  readonly #files = new Map<number, MemoryFile>()
+  #chosen: readonly LayoutFile[] = []
+
+  /**
+   * @param choose undefined for a torrent that is not the right one
+   * @param check what the files are, in the order in which they were chosen; undefined where they are wrong: their roots are the
+   *   torrent's, so no other peer could send other bytes
+   */
+  constructor(
+    choose: (layout: TorrentLayout) => readonly LayoutFile[] | undefined,
+    check: (files: readonly MemoryFile[]) => T | undefined,
+    refused: () => DaemonError
+  ) {
+    this.#choose = choose
+    this.#check = check
+    this.#refused = refused
+    this.done = this.#result.promise
+    this.done.catch(() => undefined)
+  }
+
+  async open(layout: TorrentLayout): Promise<void> {
+    const chosen = this.#choose(layout)
+    if (chosen === undefined) return this.#result.reject(this.#refused())
+    this.#chosen = chosen
+    const wanted = new Set(chosen)
+    for (const file of layout.files) if (!wanted.has(file)) this.leaveOut(file.index)
+  }
+
+  async state(_file: LayoutFile): Promise<FileState> {
+    return { kind: 'partial', ranges: [] }
+  }
+
+  async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
+    const part = this.#bytes.get(fileIndex)?.subarray(offset, offset + target.length)
+    if (part === undefined) throw new Error('only chosen files are kept')
+    target.set(part)
+    return part.length
+  }
+
+  async writer(fileIndex: number): Promise<FileWriter> {
+    const file = this.#chosen.find(({ index }) => index === fileIndex)
+    if (file === undefined) throw new Error('only chosen files are kept')
+    const bytes = Buffer.alloc(file.lengthBytes)
+    this.#bytes.set(fileIndex, bytes)
+    return {
+      fd: undefined,
+      write: async (offset, part) => void bytes.set(part, offset),
+      markWritten: () => undefined,
+      unmark: () => undefined
+    }
+  }
+
+  async fileComplete(fileIndex: number): Promise<'ok'> {
+    if (!this.#chosen.some(({ index }) => index === fileIndex)) return 'ok'
+    const bytes = this.#bytes.get(fileIndex) ?? Buffer.alloc(0)
+    const digest = digestFromBytes(createHash('sha256').update(bytes).digest())
+    const root = bytes.length === 0 ? undefined : piecesRoot(leafLayer(bytes), bytes.length)
+    this.#files.set(fileIndex, { bytes, digest, root })
+    if (this.#files.size < this.#chosen.length) return 'ok'
+    const checked = this.#check(this.#chosen.map(({ index }) => this.#files.get(index)!))
+    if (checked === undefined) this.#result.reject(this.#refused())
+    else this.#result.resolve(checked)
+    return 'ok'
+  }
+
+  async close(): Promise<void> {
+    this.#result.reject(new DaemonError('E_ABORTED', 'the torrent was left'))
+  }
+}

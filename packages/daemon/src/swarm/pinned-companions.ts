@@ -1,0 +1,106 @@
+import type { ImportResult } from '@svc/client/protocol'
+import type { ArtifactTorrent, Manifest, Sealed } from '@svc/manifest'
+import { formatMagnet } from '@svc/metainfo'
+import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import { companionWarnings, leftOut } from '../import/companions.ts'
+import { writeDocument } from '../import/seal.ts'
+import type { JobContext } from '../jobs/job-work.ts'
+import { LEAVES } from '../library/leaf-layers.ts'
+import type { SwarmHints } from '../library/origin.ts'
+import { oneChunk } from '../library/small-blob.ts'
+import type { ImportBtDeps, PinnedImport } from './import-bt.ts'
+import { WebseedDocuments } from './pinned-manifest.ts'
+
+/** The pin of companions, and their torrent. */
+export interface CompanionsPin {
+  readonly digest: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohashText: string
+}
+
+/** The command that imports an artifact on another machine, with what lies beside it. */
+export function importBtCommand({
+  torrent: { infohash, name },
+  pin,
+  companions,
+  hints,
+  as
+}: {
+  readonly torrent: Pick<ArtifactTorrent, 'infohash' | 'name'>
+  readonly pin: Sha256Digest
+  readonly companions?: CompanionsPin | undefined
+  readonly hints: SwarmHints
+  readonly as?: string | undefined
+}): string {
+  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohashText}`
+  const named = as === undefined ? '' : ` --as ${as}`
+  return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
+}
+
+/** What became of the companions: for the result of the job, and for people. */
+export interface BroughtCompanions {
+  readonly result: Pick<ImportResult, 'companions' | 'omitted'>
+  readonly warnings: readonly string[]
+}
+
+/**
+ * Brings in the companions of an artifact that is here by now, and stays whatever becomes of them: old peers do not know their
+ * torrent. All of them are kept, or none.
+ * @throws what the disk does; the signal's reason
+ */
+export async function bringCompanions(
+  wanted: CompanionsPin,
+  { pin, repo, hints }: Pick<PinnedImport, 'pin' | 'repo' | 'hints'>,
+  torrent: Pick<ArtifactTorrent, 'infohash' | 'name'> & { readonly manifest: Sealed<Manifest> },
+  { context, reading, companionsFromPeers, isWithheld }: ImportBtDeps,
+  { signal, update }: JobContext
+): Promise<BroughtCompanions> {
+  const { store, leafLayers, artifacts } = context
+  const as = repo && formatRepoId(repo)
+  const complaints: string[] = []
+  const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
+  const without = (why: string): BroughtCompanions => {
+    const again = importBtCommand({ torrent, pin, companions: wanted, hints, as })
+    return {
+      result: {},
+      warnings: [`the files that lie beside the model are not here: ${why}; later, this fetches them alone: ${again}`]
+    }
+  }
+  try {
+    const found = await webseeds.info(wanted.infohashText, signal)
+    const state = await artifacts.standing(pin)
+    const isQuiet = state === undefined || isWithheld(state)
+    const { companions, bytes, isSigned } = await companionsFromPeers(
+      {
+        pin: wanted.digest,
+        infohashText: wanted.infohashText,
+        info: found?.info,
+        hints: { ...hints, webseeds: found === undefined ? [] : [found.webseed] },
+        quiet: isQuiet
+      },
+      { signal, onProgress: update, onLie: (lie) => complaints.push(lie) }
+    )
+    // the artifact gives its companions to everybody whom it is given to
+    if (!isQuiet && (isSigned || webseeds.isSigned || webseeds.markedBy !== undefined))
+      return without('their source does not give them to everybody, and the model is shared with everybody')
+    for (const { digest, size: sizeBytes } of companions.document.files) {
+      const chunks = oneChunk(bytes.get(digest)!)
+      await leafLayers.keep(await store.ingest(chunks, { digest, sizeBytes, attachments: [LEAVES], signal }))
+    }
+    await writeDocument(store, companions, signal)
+    await artifacts.addCompanions(pin, as ?? '', { digest: companions.digest, facts: { access: 'public' } })
+    const names = new Set(torrent.manifest.document.files.map(({ name }) => name))
+    return {
+      result: { companions: companions.digest, omitted: leftOut(companions).length },
+      warnings: await companionWarnings(companions, names, store)
+    }
+  } catch (error) {
+    signal.throwIfAborted()
+    const isOfSource = error instanceof DaemonError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
+    if (!isOfSource) throw error
+    return without([error.message, ...complaints].slice(0, 5).join('; '))
+  } finally {
+    update({ message: undefined })
+  }
+}

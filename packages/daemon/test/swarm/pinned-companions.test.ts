@@ -1,0 +1,140 @@
+// The second pin of a share: what lies beside a model travels with it, between two daemons (spec doc.22, swarm.20).
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { ShareResult } from '@svc/client/protocol'
+import { expect, test } from 'vitest'
+import { sharedByFile } from '../support/daemon.ts'
+import { type Node as DaemonNode, eventually, Node, pinned, weights } from './nodes.ts'
+
+const BESIDE = {
+  'generation_config.json': '{"temperature":0.6}',
+  '1_Pooling/config.json': '{"pooling_mode_cls_token":true}',
+  '1_Normalize/config.json': '{"pooling_mode_cls_token":true}',
+  'README.md': '# x\n'.repeat(30_000),
+  LICENSE: 'do what you like\n',
+  NOTICE: ''
+}
+const MODEL = { 'model-q8_0.gguf': weights(70_000, 81), 'config.json': '{"model_type":"bert"}', ...BESIDE }
+
+const served = sharedByFile(async (cleanUp) => {
+  const node = await Node.start({}, cleanUp)
+  await node.publish(MODEL)
+  return { node, share: await shareOf(node) }
+})
+const shareOf = (node: DaemonNode, ref = 'svc:///me/model:q8_0'): Promise<ShareResult> => node.client.share(ref)
+
+const alone = ({ companions: _, ...share }: ShareResult): ShareResult => share
+
+/** Paths and digests of what lies beside a model. */
+async function besideOf(node: DaemonNode, ref: string) {
+  const { companions } = await node.client.open(ref)
+  for (const { digest, blobPath } of companions?.files ?? [])
+    expect(`sha256:${createHash('sha256').update(readFileSync(blobPath)).digest('hex')}`).toBe(digest)
+  return companions && { digest: companions.digest, files: companions.files.map(({ path, digest }) => [path, digest]) }
+}
+
+test.each([
+  ['peers', { webseeds: [], manifestFromPeers: true }],
+  ['a webseed', { peers: [] }]
+])('by %s: all of it is there, and passed on', async (_, hints) => {
+  const { node, share } = await served()
+  expect(share.command).toContain(` --companions ${share.companions!.digest}@${share.companions!.infohash}`)
+  const other = await Node.start()
+  const job = await other.importBt(pinned(share, { ...hints, as: 'their/model' }))
+  expect(job).toMatchObject({ state: 'done', result: { companions: share.companions!.digest, omitted: 0 } })
+  expect(job.result).not.toHaveProperty('warnings')
+  const own = await besideOf(node, 'svc:///me/model:q8_0')
+  expect(own!.files.map(([path]) => path)).toEqual(Object.keys({ ...BESIDE, 'config.json': '' }).sort())
+  expect(await besideOf(other, 'svc:///their/model:q8_0')).toEqual(own)
+  // the folder is the one that came in
+  const { folder } = await other.client.makeView({ ref: 'svc:///their/model:q8_0' })
+  for (const [name, content] of Object.entries(MODEL))
+    expect([name, readFileSync(`${folder}/${name}`).equals(Buffer.from(content))]).toEqual([name, true])
+  const again = await other.announced(share.manifestDigest)
+  expect(again.companions).toEqual(share.companions)
+  const third = await Node.start()
+  expect(await third.importBt(pinned(again, { ...hints, manifestFromPeers: true }))).toMatchObject({
+    state: 'done',
+    result: { companions: share.companions!.digest }
+  })
+  expect(await besideOf(third, `svc:///any/name@${share.manifestDigest}`)).toEqual(own)
+  for (const each of [other, third]) await each.expectWhole(share.manifestDigest)
+})
+
+test('an old peer has the model alone: it comes, with a warning that has the command for the rest', async () => {
+  const { share } = await served()
+  const old = await Node.start({ swarm: { webseed_addr: '' } })
+  const first = await old.importBt({ ...pinned(alone(share)), as: 'their/model' })
+  expect(first.state).toBe('done')
+  const theirs = await old.announced(share.manifestDigest)
+  expect(theirs).not.toHaveProperty('companions')
+  const other = await Node.start({ swarm: { fill_timeout: 1 } })
+  const body = pinned({ ...theirs, companions: share.companions! }, { manifestFromPeers: true, as: 'their/model' })
+  const job = await other.importBt(body)
+  expect(job).toMatchObject({ state: 'done', result: { manifests: [share.manifestDigest] } })
+  expect(job.result).not.toHaveProperty('companions')
+  expect(job.result!.warnings).toEqual([expect.stringContaining(`--companions ${share.companions!.digest}@`)])
+  // the same import, when somebody has them
+  const later = await other.importBt({ ...body, peers: [...share.peers] })
+  expect(later.result).toMatchObject({ companions: share.companions!.digest })
+  expect(later.result).not.toHaveProperty('warnings')
+})
+
+test('they are announced with their artifact, and with nothing else', async () => {
+  const node = await Node.start()
+  const { manifestDigest } = await node.publish(MODEL)
+  const share = await shareOf(node)
+  const ref = 'svc:///me/model:q8_0'
+  const fetched = async (): Promise<boolean> => {
+    const other = await Node.start({ swarm: { fill_timeout: 1, webseed_addr: '' } })
+    const { share: whole } = await served()
+    // the model from elsewhere, so that only its companions are asked of this one
+    expect((await other.importBt({ ...pinned(alone(whole)), as: 'a/b' })).state).toBe('done')
+    const job = await other.importBt(pinned(share, { webseeds: [], manifestFromPeers: true, as: 'a/b' }))
+    await other.stop()
+    return job.result?.companions !== undefined
+  }
+  expect(await fetched()).toBe(true)
+  const webseed = `${share.webseeds[0]}bt/${share.companions!.infohash.slice('btmh:1220'.length)}.torrent`
+  expect((await fetch(webseed)).status).toBe(200)
+  await node.client.setPrivate({ ref, private: true })
+  expect((await fetch(webseed)).status).toBe(404)
+  expect(await fetched()).toBe(false)
+  await node.client.setPrivate({ ref, private: false })
+  await eventually(async () => ((await fetch(webseed)).status === 200 ? true : undefined))
+  // a second name brings others
+  const second = await node.importFiles({ ...MODEL, 'README.md': '# another' }, 'me/second')
+  expect(second).toBe(manifestDigest)
+  const other = await eventually(async () => {
+    const { companions } = await shareOf(node, 'svc:///me/second:q8_0')
+    const hex = companions!.infohash.slice('btmh:1220'.length)
+    return (await fetch(`${share.webseeds[0]}bt/${hex}.torrent`)).status === 200 ? companions : undefined
+  })
+  expect(other).not.toEqual(share.companions)
+  expect((await fetch(webseed)).status).toBe(200)
+  for (const name of ['model', 'second']) await node.client.removeModel({ ns: 'me', name })
+  expect((await fetch(webseed)).status).toBe(404)
+})
+
+test('a daemon that starts again announces them', async () => {
+  const first = await Node.start()
+  await first.publish(MODEL)
+  await first.stop()
+  const node = await Node.start({ folder: first.folder })
+  await node.verified()
+  const share = await shareOf(node)
+  const other = await Node.start()
+  expect((await other.importBt(pinned(share, { as: 'a/b' }))).result).toMatchObject({
+    companions: share.companions!.digest
+  })
+})
+
+test('a private import keeps them to itself', async () => {
+  const { share } = await served()
+  const quiet = await Node.start()
+  const job = await quiet.importBt(pinned(share, { as: 'a/b', private: true }))
+  expect(job.result).toMatchObject({ companions: share.companions!.digest })
+  const { webseeds } = await shareOf(quiet, 'svc:///a/b:q8_0')
+  const hex = share.companions!.infohash.slice('btmh:1220'.length)
+  expect((await fetch(`${webseeds[0]}bt/${hex}.torrent`)).status).toBe(404)
+})
