@@ -136,7 +136,7 @@ export const isFetched = (
 ): boolean => source.fetchUnrecognised || companions.files.has(name)
 
 /** Files that are neither in an artifact nor beside it. */
-export const leftOut = ({ document }: Sealed<Companions>): readonly OmittedFile[] =>
+export const leftOut = ({ document }: Pick<Sealed<Companions>, 'document'>): readonly OmittedFile[] =>
   document.omitted.filter(({ reason }) => reason !== 'artifact')
 
 const TOLD = {
@@ -149,7 +149,7 @@ const TOLD = {
 
 /** What an import tells of files that its folder lacks. @param names of the files that manifests have */
 export async function companionWarnings(
-  companions: Sealed<Companions>,
+  companions: Pick<Sealed<Companions>, 'document'>,
   names: ReadonlySet<string>,
   store: DiskBlobStore
 ): Promise<string[]> {

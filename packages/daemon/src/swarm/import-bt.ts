@@ -138,6 +138,8 @@ export interface ImportBtDeps {
   readonly context: ImportBtContext
   readonly reading: WebseedReading
   readonly manifestFromPeers: (request: FromPeers, context: FromPeersContext) => Promise<Uint8Array>
+  /** They are here, and given to everybody. */
+  readonly hasCompanions: (digest: Sha256Digest) => boolean
   readonly companionsFromPeers: (
     request: FromPeers,
     context: FromPeersContext

@@ -1,5 +1,5 @@
 import type { ImportResult } from '@svc/client/protocol'
-import type { ArtifactTorrent, Manifest, Sealed } from '@svc/manifest'
+import type { ArtifactTorrent, Companions, Manifest, Sealed } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -53,10 +53,10 @@ export async function bringCompanions(
   wanted: CompanionsPin,
   { pin, repo, hints }: Pick<PinnedImport, 'pin' | 'repo' | 'hints'>,
   torrent: Pick<ArtifactTorrent, 'infohash' | 'name'> & { readonly manifest: Sealed<Manifest> },
-  { context, reading, companionsFromPeers, isWithheld }: ImportBtDeps,
+  { context, reading, companionsFromPeers, hasCompanions, isWithheld }: ImportBtDeps,
   { signal, update }: JobContext
 ): Promise<BroughtCompanions> {
-  const { store, leafLayers, artifacts } = context
+  const { store, leafLayers, artifacts, documents } = context
   const as = repo && formatRepoId(repo)
   const complaints: string[] = []
   const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
@@ -67,7 +67,7 @@ export async function bringCompanions(
       warnings: [`the files that lie beside the model are not here: ${why}; later, this fetches them alone: ${again}`]
     }
   }
-  try {
+  const fetched = async (): Promise<Companions | undefined> => {
     const found = await webseeds.info(wanted.infohashText, signal)
     const state = await artifacts.standing(pin)
     const isQuiet = state === undefined || isWithheld(state)
@@ -82,18 +82,25 @@ export async function bringCompanions(
       { signal, onProgress: update, onLie: (lie) => complaints.push(lie) }
     )
     // the artifact gives its companions to everybody whom it is given to
-    if (!isQuiet && (isSigned || webseeds.isSigned || webseeds.markedBy !== undefined))
-      return without('their source does not give them to everybody, and the model is shared with everybody')
+    if (!isQuiet && (isSigned || webseeds.isSigned || webseeds.markedBy !== undefined)) return undefined
     for (const { digest, size: sizeBytes } of companions.document.files) {
       const chunks = oneChunk(bytes.get(digest)!)
       await leafLayers.keep(await store.ingest(chunks, { digest, sizeBytes, attachments: [LEAVES], signal }))
     }
     await writeDocument(store, companions, signal)
-    await artifacts.addCompanions(pin, as ?? '', { digest: companions.digest, facts: { access: 'public' } })
+    return companions.document
+  }
+  try {
+    // what everybody has from here already proves nothing anew
+    const known = hasCompanions(wanted.digest) ? await documents.companions(wanted.digest) : undefined
+    const document = known ?? (await fetched())
+    if (document === undefined)
+      return without('their source does not give them to everybody, and the model is shared with everybody')
+    await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts: { access: 'public' } })
     const names = new Set(torrent.manifest.document.files.map(({ name }) => name))
     return {
-      result: { companions: companions.digest, omitted: leftOut(companions).length },
-      warnings: await companionWarnings(companions, names, store)
+      result: { companions: wanted.digest, omitted: leftOut({ document }).length },
+      warnings: await companionWarnings({ document }, names, store)
     }
   } catch (error) {
     signal.throwIfAborted()

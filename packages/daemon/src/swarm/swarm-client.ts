@@ -63,6 +63,8 @@ export interface SwarmAddresses {
 export interface SwarmClientOptions {
   /** The start waits for the verification no longer than this; default ten seconds (spec swarm.6). */
   readonly startLimitMs?: number
+  /** A pinned import waits for a source of its companions no longer than this; default 30 seconds. */
+  readonly companionsTimeoutMs?: number
 }
 
 /** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/swarm.md). */
@@ -82,6 +84,7 @@ export class SwarmClient {
   readonly #web = new HttpClient()
   readonly #keys: WebseedKeys
   readonly #signed: SignedRequests
+  readonly #companionsTimeoutMs: number
   #closing: Promise<void> | undefined
 
   private constructor(
@@ -98,6 +101,7 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
+    this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
     const { trackers } = config.swarm
     const parts = { store, leafLayers, swarm: engine, webseed: () => this.#webseed, trackers, log }
@@ -214,12 +218,13 @@ export class SwarmClient {
             { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
           )
         }),
+      hasCompanions: (digest) => this.#beside.joined.has(digest),
       companionsFromPeers: (request, { signal, onProgress, onLie }) =>
         this.#fetches.turns.run(request.pin, signal, () =>
           this.#signed.watching(parseInfohash(request.infohashText), () => {
             const { clock, config } = this.#context
             const { trackers } = config.swarm
-            const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, COMPANIONS_TIMEOUT_MS)
+            const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, this.#companionsTimeoutMs)
             const lonelyMs = lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
             return companionsFromPeers(
               this.#engine,

@@ -6,8 +6,14 @@ import { buildInfo, formatInfohash, leafLayer, piecesRoot, type TorrentInfo } fr
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { createSwarm, type TorrentStorage } from '@svc/swarm'
 import { expect, onTestFinished, test } from 'vitest'
+import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile } from '../support/daemon.ts'
-import { Node, pinned, weights } from './nodes.ts'
+import { Node, type NodeOptions, pinned, weights } from './nodes.ts'
+
+/** Waits for companions only a moment. */
+const IMPATIENT: NodeOptions = {
+  more: { networks: { swarm: (context) => SwarmClient.open(context, { companionsTimeoutMs: 5_000 }) } }
+}
 
 type Bytes = Uint8Array
 const digestOf = (bytes: Bytes): Sha256Digest => digestFromBytes(createHash('sha256').update(bytes).digest())
@@ -18,7 +24,7 @@ const rootOf = (bytes: Bytes): Bytes | undefined =>
 const victim = sharedByFile(async (cleanUp) => {
   const seeder = await Node.start({}, cleanUp)
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(30_000, 91) })
-  const node = await Node.start({ swarm: { fill_timeout: 3 } }, cleanUp)
+  const node = await Node.start(IMPATIENT, cleanUp)
   expect((await node.importBt(pinned(share, { as: 'a/b' }))).state).toBe('done')
   return { node, share }
 })

@@ -3,8 +3,9 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ShareResult } from '@svc/client/protocol'
 import { expect, test } from 'vitest'
+import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile } from '../support/daemon.ts'
-import { type Node as DaemonNode, eventually, Node, pinned, weights } from './nodes.ts'
+import { type Node as DaemonNode, eventually, Node, type NodeOptions, pinned, weights } from './nodes.ts'
 
 const BESIDE = {
   'generation_config.json': '{"temperature":0.6}',
@@ -14,11 +15,19 @@ const BESIDE = {
   LICENSE: 'do what you like\n',
   NOTICE: ''
 }
-const MODEL = { 'model-q8_0.gguf': weights(70_000, 81), 'config.json': '{"model_type":"bert"}', ...BESIDE }
+const CONFIG = { 'config.json': '{"model_type":"bert"}' }
+const MODEL = { 'model-q8_0.gguf': weights(70_000, 81), ...CONFIG, ...BESIDE }
+/** What no loader reads stays with its owner. */
+const OWN = { 'notes.txt': 'mine' }
+
+/** Waits for companions only a moment. */
+const IMPATIENT: NodeOptions = {
+  more: { networks: { swarm: (context) => SwarmClient.open(context, { companionsTimeoutMs: 1_000 }) } }
+}
 
 const served = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
-  await node.publish(MODEL)
+  await node.publish({ ...MODEL, ...OWN })
   return { node, share: await shareOf(node) }
 })
 const shareOf = (node: DaemonNode, ref = 'svc:///me/model:q8_0'): Promise<ShareResult> => node.client.share(ref)
@@ -33,6 +42,10 @@ async function besideOf(node: DaemonNode, ref: string) {
   return companions && { digest: companions.digest, files: companions.files.map(({ path, digest }) => [path, digest]) }
 }
 
+/** Where the webseed of a daemon has the torrent of its companions. */
+const torrentAt = ({ webseeds: [webseed], companions }: ShareResult): string =>
+  `${webseed}bt/${companions!.infohash.slice('btmh:1220'.length)}.torrent`
+
 test.each([
   ['peers', { webseeds: [], manifestFromPeers: true }],
   ['a webseed', { peers: [] }]
@@ -43,9 +56,11 @@ test.each([
   const job = await other.importBt(pinned(share, { ...hints, as: 'their/model' }))
   expect(job).toMatchObject({ state: 'done', result: { companions: share.companions!.digest, omitted: 0 } })
   expect(job.result).not.toHaveProperty('warnings')
+  const given = await besideOf(other, 'svc:///their/model:q8_0')
+  expect(given!.files.map(([path]) => path)).toEqual(Object.keys({ ...BESIDE, ...CONFIG }).sort())
   const own = await besideOf(node, 'svc:///me/model:q8_0')
-  expect(own!.files.map(([path]) => path)).toEqual(Object.keys({ ...BESIDE, 'config.json': '' }).sort())
-  expect(await besideOf(other, 'svc:///their/model:q8_0')).toEqual(own)
+  expect(own!.files.filter(([path]) => path !== 'notes.txt')).toEqual(given!.files)
+  expect(own!.files).toHaveLength(given!.files.length + 1)
   // the folder is the one that came in
   const { folder } = await other.client.makeView({ ref: 'svc:///their/model:q8_0' })
   for (const [name, content] of Object.entries(MODEL))
@@ -57,8 +72,12 @@ test.each([
     state: 'done',
     result: { companions: share.companions!.digest }
   })
-  expect(await besideOf(third, `svc:///any/name@${share.manifestDigest}`)).toEqual(own)
-  for (const each of [other, third]) await each.expectWhole(share.manifestDigest)
+  expect(await besideOf(third, `svc:///any/name@${share.manifestDigest}`)).toEqual(given)
+  for (const each of [node, other, third]) await each.expectWhole(share.manifestDigest)
+  // what peers have of them outlives a collection
+  await node.done(await node.client.gc({ graceSeconds: 0 }))
+  expect((await fetch(torrentAt(share))).status).toBe(200)
+  expect(node.blobs()).toContain(share.companions!.digest)
 })
 
 test('an old peer has the model alone: it comes, with a warning that has the command for the rest', async () => {
@@ -68,7 +87,7 @@ test('an old peer has the model alone: it comes, with a warning that has the com
   expect(first.state).toBe('done')
   const theirs = await old.announced(share.manifestDigest)
   expect(theirs).not.toHaveProperty('companions')
-  const other = await Node.start({ swarm: { fill_timeout: 1 } })
+  const other = await Node.start(IMPATIENT)
   const body = pinned({ ...theirs, companions: share.companions! }, { manifestFromPeers: true, as: 'their/model' })
   const job = await other.importBt(body)
   expect(job).toMatchObject({ state: 'done', result: { manifests: [share.manifestDigest] } })
@@ -86,7 +105,7 @@ test('they are announced with their artifact, and with nothing else', async () =
   const share = await shareOf(node)
   const ref = 'svc:///me/model:q8_0'
   const fetched = async (): Promise<boolean> => {
-    const other = await Node.start({ swarm: { fill_timeout: 1, webseed_addr: '' } })
+    const other = await Node.start({ ...IMPATIENT, swarm: { webseed_addr: '' } })
     const { share: whole } = await served()
     // the model from elsewhere, so that only its companions are asked of this one
     expect((await other.importBt({ ...pinned(alone(whole)), as: 'a/b' })).state).toBe('done')
@@ -95,7 +114,7 @@ test('they are announced with their artifact, and with nothing else', async () =
     return job.result?.companions !== undefined
   }
   expect(await fetched()).toBe(true)
-  const webseed = `${share.webseeds[0]}bt/${share.companions!.infohash.slice('btmh:1220'.length)}.torrent`
+  const webseed = torrentAt(share)
   expect((await fetch(webseed)).status).toBe(200)
   await node.client.setPrivate({ ref, private: true })
   expect((await fetch(webseed)).status).toBe(404)
@@ -107,8 +126,8 @@ test('they are announced with their artifact, and with nothing else', async () =
   expect(second).toBe(manifestDigest)
   const other = await eventually(async () => {
     const { companions } = await shareOf(node, 'svc:///me/second:q8_0')
-    const hex = companions!.infohash.slice('btmh:1220'.length)
-    return (await fetch(`${share.webseeds[0]}bt/${hex}.torrent`)).status === 200 ? companions : undefined
+    const at = torrentAt({ ...share, companions: companions! })
+    return (await fetch(at)).status === 200 ? companions : undefined
   })
   expect(other).not.toEqual(share.companions)
   expect((await fetch(webseed)).status).toBe(200)
@@ -135,6 +154,5 @@ test('a private import keeps them to itself', async () => {
   const job = await quiet.importBt(pinned(share, { as: 'a/b', private: true }))
   expect(job.result).toMatchObject({ companions: share.companions!.digest })
   const { webseeds } = await shareOf(quiet, 'svc:///a/b:q8_0')
-  const hex = share.companions!.infohash.slice('btmh:1220'.length)
-  expect((await fetch(`${webseeds[0]}bt/${hex}.torrent`)).status).toBe(404)
+  expect((await fetch(torrentAt({ ...share, webseeds }))).status).toBe(404)
 })
