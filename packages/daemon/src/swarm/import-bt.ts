@@ -9,7 +9,7 @@ import { importTarget } from '../import/target.ts'
 import { type MayReplace, mayReplaceOf } from '../import/wishes.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
-import type { ArtifactImport, ArtifactState } from '../library/artifacts.ts'
+import type { ArtifactImport } from '../library/artifacts.ts'
 import { configQuant } from '../library/config-quant.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
@@ -18,9 +18,14 @@ import { type Provenance, withheldNotice, withMark } from '../library/provenance
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
-import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
-import { bringCompanions, type CompanionsPin } from './pinned-companions.ts'
-import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
+import {
+  bringCompanions,
+  type CompanionsDeps,
+  type CompanionsPin,
+  type FromPeers,
+  type FromPeersContext
+} from './pinned-companions.ts'
+import { WebseedDocuments } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
 /** A validated request. */
@@ -131,27 +136,15 @@ export interface ImportBtContext extends CommitContext {
   readonly jobs: JobRegistry
 }
 
-type FromPeers = Omit<PeerDocumentRequest, 'trackers'>
-type FromPeersContext = Pick<PeerDocumentContext, 'signal' | 'onProgress' | 'onLie'>
-
-export interface ImportBtDeps {
+export interface ImportBtDeps extends CompanionsDeps {
   readonly context: ImportBtContext
-  readonly reading: WebseedReading
   readonly manifestFromPeers: (request: FromPeers, context: FromPeersContext) => Promise<Uint8Array>
-  /** They are here, and given to everybody. */
-  readonly hasCompanions: (digest: Sha256Digest) => boolean
-  readonly companionsFromPeers: (
-    request: FromPeers,
-    context: FromPeersContext
-  ) => Promise<FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }>
   /** Resolves when the engine has started. */
   readonly fetch: (
     request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints'>,
     context: Pick<FetchContext, 'signal' | 'onProgress'>
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
-  /** True if only the sources in the request may learn of it. */
-  readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean
 }
 
 /** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */

@@ -1,16 +1,19 @@
+import type { DiskBlobStore } from '@svc/cas'
 import type { ImportResult } from '@svc/client/protocol'
 import type { ArtifactTorrent, Companions, Manifest, Sealed } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
-import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { companionWarnings, leftOut } from '../import/companions.ts'
 import { writeDocument } from '../import/seal.ts'
 import type { JobContext } from '../jobs/job-work.ts'
-import { LEAVES } from '../library/leaf-layers.ts'
+import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { oneChunk } from '../library/small-blob.ts'
-import type { ImportBtDeps, PinnedImport } from './import-bt.ts'
-import { WebseedDocuments } from './pinned-manifest.ts'
+import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
+import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 
 /** The pin of companions, and their torrent. */
 export interface CompanionsPin {
@@ -38,6 +41,28 @@ export function importBtCommand({
   return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
 }
 
+export type FromPeers = Omit<PeerDocumentRequest, 'trackers'>
+export type FromPeersContext = Pick<PeerDocumentContext, 'signal' | 'onProgress' | 'onLie'>
+
+/** The daemon's objects that bring companions by their pin. */
+export interface CompanionsDeps {
+  readonly context: {
+    readonly store: DiskBlobStore
+    readonly leafLayers: LeafLayers
+    readonly artifacts: Artifacts
+    readonly documents: Documents
+  }
+  readonly reading: WebseedReading
+  /** They are here, and given to everybody. */
+  readonly hasCompanions: (digest: Sha256Digest) => boolean
+  readonly companionsFromPeers: (
+    request: FromPeers,
+    context: FromPeersContext
+  ) => Promise<FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }>
+  /** True if only the sources in the request may learn of it. */
+  readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean
+}
+
 /** What became of the companions: for the result of the job, and for people. */
 export interface BroughtCompanions {
   readonly result: Pick<ImportResult, 'companions' | 'omitted'>
@@ -51,9 +76,9 @@ export interface BroughtCompanions {
  */
 export async function bringCompanions(
   wanted: CompanionsPin,
-  { pin, repo, hints }: Pick<PinnedImport, 'pin' | 'repo' | 'hints'>,
+  { pin, repo, hints }: { readonly pin: Sha256Digest; readonly repo: RepoId | undefined; readonly hints: SwarmHints },
   torrent: Pick<ArtifactTorrent, 'infohash' | 'name'> & { readonly manifest: Sealed<Manifest> },
-  { context, reading, companionsFromPeers, hasCompanions, isWithheld }: ImportBtDeps,
+  { context, reading, companionsFromPeers, hasCompanions, isWithheld }: CompanionsDeps,
   { signal, update }: JobContext
 ): Promise<BroughtCompanions> {
   const { store, leafLayers, artifacts, documents } = context
