@@ -21,6 +21,7 @@ export type ToThread =
       readonly info: Uint8Array | undefined
       readonly trackers: readonly string[]
       readonly peers: readonly string[]
+      readonly quiet: boolean
       readonly complete: boolean
     }
   /** The layout is accepted and the storage open. */

@@ -14,6 +14,8 @@ export interface JoinOptions {
   readonly trackers: readonly string[]
   /** `host:port`; invalid ones are ignored. */
   readonly peers: readonly string[]
+  /** Nobody but `peers` hears of it: no tracker, DHT or peer exchange is used. Default false. */
+  readonly quiet?: boolean
   readonly metadataTimeoutMs: number
   /** Every piece is there and was verified by other means: only a sample is checked. */
   readonly complete?: boolean
@@ -110,11 +112,12 @@ export class Joined implements V1Torrent {
   /** Joins in a new thread: the first one, or the next one after a crash. */
   joinThread(): void {
     if (this.#left !== undefined) return
-    const { infohash, trackers, complete = false } = this.#options
+    const { infohash, complete = false, quiet = false } = this.#options
+    const trackers = quiet ? [] : this.#options.trackers
     this.#uploadedBefore += this.#progress.uploadedBytes
     this.#progress = IDLE
     const peers = this.#peers
-    this.#owner.post({ kind: 'join', id: this.#id, infohash, info: this.#info, trackers, peers, complete })
+    this.#owner.post({ kind: 'join', id: this.#id, infohash, info: this.#info, trackers, peers, quiet, complete })
   }
 
   /** The thread crashed. */

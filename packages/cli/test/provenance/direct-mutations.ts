@@ -258,5 +258,13 @@ export const DIRECT: readonly Mutation[] = [
       replace: `if (state !== undefined) return headers`,
       caughtBy: KEYS_TEST
     }
+  ]),
+  ...of('daemon/src/sources/catalog/catalog.ts', [
+    {
+      what: 'a private pull tells nobody',
+      find: `quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given`,
+      replace: `quiet = false`,
+      caughtBy: { file: `${TESTS}/sources/catalog/withheld.test.ts`, name: 'tells nobody' }
+    }
   ])
 ]

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BlobStore } from '@svc/cas'
+import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/metainfo'
@@ -26,7 +26,7 @@ const WEBSEED_CHUNK_BYTES = 256 << 10
  * requests that a web page could send.
  */
 export class WebseedListener {
-  readonly #store: BlobStore
+  readonly #store: Pick<DiskBlobStore, 'open'>
   readonly #clock: Clock
   readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
   readonly #byName = new Map<string, ServedArtifact>()
@@ -34,20 +34,21 @@ export class WebseedListener {
   #listener!: GuardedListener
   #budget: SendBudget | undefined
 
-  private constructor(store: BlobStore, clock: Clock) {
+  private constructor(store: Pick<DiskBlobStore, 'open'>, clock: Clock) {
     this.#clock = clock
     this.#store = store
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE. */
   static async listen(
-    { store, log, clock }: { readonly store: BlobStore; readonly log: Log; readonly clock: Clock },
+    { store, log, clock }: { readonly store: DiskBlobStore; readonly log: Log; readonly clock: Clock },
     address: { readonly host: string; readonly port: number },
     traffic?: Traffic
   ): Promise<WebseedListener> {
     const webseed = new WebseedListener(store, clock)
     const answer: ListenerOptions['answer'] = (request, response, url) => webseed.#route(request, response, url)
-    webseed.#listener = await GuardedListener.listen({ name: 'webseed', address, answer, log, traffic })
+    const requireStore = (): void => store.requireRoot()
+    webseed.#listener = await GuardedListener.listen({ name: 'webseed', address, requireStore, answer, log, traffic })
     return webseed
   }
 

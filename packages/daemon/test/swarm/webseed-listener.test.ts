@@ -1,3 +1,4 @@
+import { mkdirSync, renameSync, rmdirSync } from 'node:fs'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { createConnection } from 'node:net'
 import { expect, test } from 'vitest'
@@ -295,4 +296,26 @@ test('a half-closed client gets its answer, and nothing is smuggled', async () =
   })
   const bytes = (await ask(path)).body.length
   expect([ended.slice(9, 12), ended.length - ended.indexOf('\r\n\r\n') - 4]).toEqual(['200', bytes])
+})
+
+test('while the store is gone, or another folder is in its place, nothing is answered, what memory holds included', async () => {
+  const { node, share } = await served()
+  const paths = [
+    await weightsPath(),
+    `/bt/${share.infohash.slice(9)}.torrent`,
+    `/bt/piece-layers/${share.infohash.slice(9)}`
+  ]
+  const statuses = () => Promise.all(paths.map(async (path) => (await ask(path)).status))
+  const away = `${node.root}.away`
+  renameSync(node.root, away)
+  try {
+    expect(await statuses()).toEqual([503, 503, 503])
+    mkdirSync(node.root, { mode: 0o700 })
+    expect(await statuses()).toEqual([503, 503, 503])
+    expect((await ask('/nothing')).status).toBe(503)
+    rmdirSync(node.root)
+  } finally {
+    renameSync(away, node.root)
+  }
+  expect(await statuses()).toEqual([200, 200, 200])
 })

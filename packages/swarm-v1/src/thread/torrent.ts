@@ -68,6 +68,7 @@ export class ThreadTorrent {
       },
       storeCacheSlots: 0,
       strategy: 'rarest',
+      ...(join.quiet && { private: true }),
       ...(join.complete && join.info ? { bitfield: fullBitfield(join.info, join.infohash) } : {})
     })
     const { _peers: held, addPeer } = this.#torrent
@@ -92,7 +93,7 @@ export class ThreadTorrent {
       for (const peer of join.peers) this.addPeer(peer)
     })
     this.#trackers = this.#startTrackers()
-    const isPrivate = join.info !== undefined && parseV1Torrent(join.info, join.infohash).isPrivate
+    const isPrivate = join.quiet || (join.info !== undefined && parseV1Torrent(join.info, join.infohash).isPrivate)
     if (!isPrivate) deps.dht?.join(join.infohash, deps.port, (peer, allowed) => this.#found(peer, allowed))
   }
 

@@ -25,7 +25,7 @@ import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import { type Holdings, sourceKey } from '../../library/holdings.ts'
 import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Needed } from '../../library/needed.ts'
-import { heldBackReason, withMark } from '../../library/provenance.ts'
+import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -248,13 +248,26 @@ export class Catalog {
     const { infohash } = entry
     const provenance = withMark(anchor.provenance, wishes.private)
     const upload = heldBackReason({ provenance }, config.swarm) === undefined
+    const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const web = await this.#webSources(entry, anchor, hub)
     const arrivals = this.#arrivalsOf(entry)
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
       const pulled = await new Pull(
-        { store, leafLayers, swarm, entry, anchor, peers, webSources: web, timings: this.#timings, arrivals, upload },
+        {
+          store,
+          leafLayers,
+          swarm,
+          entry,
+          anchor,
+          peers,
+          webSources: web,
+          timings: this.#timings,
+          arrivals,
+          upload,
+          quiet
+        },
         job
       ).run()
       const seed = await this.#seedOf(entry, pulled)

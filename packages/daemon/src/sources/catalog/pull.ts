@@ -33,6 +33,8 @@ export interface PullOptions {
   readonly timings: PullTimings
   /** Whether others may have what comes. */
   readonly upload: boolean
+  /** Whether nobody may hear of it but `peers` (spec add.11). */
+  readonly quiet: boolean
 }
 
 export interface PulledFile {
@@ -91,12 +93,13 @@ export class Pull {
    *   `E_INTERNAL` (no metadata: the swarm is unreachable), `E_NO_SPACE`; the signal's reason. Fetched bytes are kept.
    */
   async run(): Promise<Pulled> {
-    const { swarm, entry, peers, timings } = this.#options
+    const { swarm, entry, peers, quiet, timings } = this.#options
     const signal = AbortSignal.any([this.#job.signal, this.#over.signal])
     const torrent = swarm.join({
       infohash: entry.infohash,
       trackers: entry.trackers,
       peers,
+      quiet,
       metadataTimeoutMs: timings.metadataTimeoutMs,
       open: (layout) => this.#open(layout, signal),
       onWarning: (message) => void (this.#warnings.length < MAX_WARNINGS && this.#warnings.push(message))
@@ -120,8 +123,9 @@ export class Pull {
 
   /** Runs until every wanted file is complete. */
   async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
-    const { timings, entry } = this.#options
-    const webAfterMs = entry.seeds === 0 ? 0 : timings.webAfterMs
+    const { timings, entry, peers, quiet } = this.#options
+    const hasNobody = entry.seeds === 0 || (quiet && peers.length === 0)
+    const webAfterMs = hasNobody ? 0 : timings.webAfterMs
     let swarmFailure: unknown
     let web: Promise<void> | undefined
     let webFailure: unknown

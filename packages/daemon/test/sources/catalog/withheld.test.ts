@@ -1,5 +1,9 @@
 // The BitTorrent v1 swarm of what came from the catalog: it is a door like the others (spec add.37).
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Client } from '@svc/client'
 import { digestFromHex } from '@svc/ref'
@@ -7,6 +11,7 @@ import { haveLibtorrent } from '@svc/testkit/v1-peer'
 import { describe, expect, test } from 'vitest'
 import {
   catalog,
+  cleanups,
   finished,
   folder,
   freshSources,
@@ -109,4 +114,38 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
       expect(downloaded > 0).toBe(which === 'nobody keeps')
     }
   )
+})
+
+/** A tracker and a node of the DHT on loopback that answer nothing. @returns what was asked of them about the torrent */
+async function listeners(infohash: string) {
+  const heard: string[] = []
+  const server = createServer((request, response) => {
+    heard.push('tracker')
+    response.end('d8:intervali60e5:peers0:e')
+  })
+  server.listen(0, '127.0.0.1')
+  const node = createSocket('udp4').bind(0, '127.0.0.1')
+  node.on('message', (packet) => {
+    if (packet.includes(Buffer.from(infohash, 'hex'))) heard.push('dht')
+  })
+  await Promise.all([once(server, 'listening'), once(node, 'listening')])
+  cleanups.push(async () => void (server.close(), server.closeAllConnections(), node.close()))
+  const tracker = `http://127.0.0.1:${(server.address() as AddressInfo).port}/announce`
+  return { heard, tracker, node: `127.0.0.1:${node.address().port}` }
+}
+
+test('a private import tells nobody: neither the listing’s trackers hear of it nor the DHT', async () => {
+  const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: weights(70_000), lfs: true }] })
+  const infohash = 'ab'.repeat(20)
+  const { heard, tracker, node } = await listeners(infohash)
+  const entry = line(infohash, GGUF, commit)
+  catalog.list([{ ...entry, magnet: `${entry.magnet}&tr=${encodeURIComponent(tracker)}` }])
+  const { client } = await start({ file: { swarm: { dht: true, dht_bootstrap: [node] } } })
+  // the web gives it at once: nobody else may be asked
+  expect((await pull(client, { private: true })).state).toBe('done')
+  expect(heard).toEqual([])
+  // one that is not private is heard of
+  const job = await client.importCatalog({ repo: REPO, as: 'other/name' })
+  await expect.poll(() => heard).toEqual(expect.arrayContaining(['tracker', 'dht']))
+  await client.cancelJob(job.id)
 })
