@@ -119,7 +119,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
 /** A tracker and a node of the DHT on loopback that answer nothing. @returns what was asked of them about the torrent */
 async function listeners(infohash: string) {
   const heard: string[] = []
-  const server = createServer((request, response) => {
+  const server = createServer((_request, response) => {
     heard.push('tracker')
     response.end('d8:intervali60e5:peers0:e')
   })
