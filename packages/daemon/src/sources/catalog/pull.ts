@@ -123,9 +123,8 @@ export class Pull {
 
   /** Runs until every wanted file is complete. */
   async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
-    const { timings, entry, peers, quiet } = this.#options
-    const hasNobody = entry.seeds === 0 || (quiet && peers.length === 0)
-    const webAfterMs = hasNobody ? 0 : timings.webAfterMs
+    const { timings } = this.#options
+    const webAfterMs = hasNobodyToAsk(this.#options) ? 0 : timings.webAfterMs
     let swarmFailure: unknown
     let web: Promise<void> | undefined
     let webFailure: unknown
@@ -387,3 +386,6 @@ async function delay(ms: number, until: Promise<unknown>): Promise<void> {
   await Promise.race([timer.promise, until.catch(() => timer.promise)])
   clearTimeout(handle)
 }
+
+const hasNobodyToAsk = ({ entry, peers, quiet }: Pick<PullOptions, 'entry' | 'peers' | 'quiet'>): boolean =>
+  entry.seeds === 0 || (quiet && peers.length === 0)
