@@ -1,7 +1,7 @@
 // The hub's own Python client at the hub mirror: with the transfers that it has on by default, and without them.
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -21,6 +21,7 @@ if (!isThere) it.skip(`huggingface_hub is not installed for ${PYTHON}`, () => {}
 
 const REPO = 'Acme/Tiny'
 const WEIGHTS = 'model.safetensors'
+const LEFT = 'pytorch_model.bin'
 const DEMANDED = { repo: 'Acme/Later-GGUF', file: 'Later-Q4_K_M.gguf' }
 
 interface Said {
@@ -28,6 +29,7 @@ interface Said {
   readonly again: string
   readonly pinned: string
   readonly demanded: string
+  readonly left: string
   readonly sizes: Record<string, number>
 }
 
@@ -83,8 +85,11 @@ it.skipIf(!isThere)('huggingface_hub loads, resumes, keeps, and hears what there
   const fetching = await testDaemon({ fileConfig: { ...network, mirror: onDemand } }, undo.later)
   const folder = join(daemon.folder, 'Tiny')
   const names = makeModelFolder(folder, { ggufs: {} })
-  const files = names.map((path) => ({ path, content: readFileSync(join(folder, path)) }))
-  const commit = hub.commit({ id: REPO, files })
+  mkdirSync(join(folder, 'extras'))
+  writeFileSync(join(folder, 'extras/generation_config.json'), '{"temperature":0.6}')
+  const kept = [...names, 'extras/generation_config.json'].sort()
+  const files = kept.map((path) => ({ path, content: readFileSync(join(folder, path)) }))
+  const commit = hub.commit({ id: REPO, files: [...files, { path: LEFT, content: { seed: 3, sizeBytes: 1_100_000 } }] })
   const later = makeGguf({ seed: 11 })
   hub.commit({ id: DEMANDED.repo, files: [{ path: DEMANDED.file, content: later }] })
   hub.commit({ id: 'Other/Model', files: [{ path: DEMANDED.file, content: later }] })
@@ -97,20 +102,22 @@ it.skipIf(!isThere)('huggingface_hub loads, resumes, keeps, and hears what there
   breakOff({ after: weights.length >> 1 })
   const ask = async (asked: object, env: Record<string, string> = {}): Promise<Said> => {
     const own = { HF_ENDPOINT: url, HF_HOME: join(daemon.folder, 'hf'), HF_HUB_DISABLE_TELEMETRY: '1' }
-    const all = JSON.stringify({ repo: REPO, commit, weights: WEIGHTS, ...asked })
+    const all = JSON.stringify({ repo: REPO, commit, weights: WEIGHTS, left: LEFT, ...asked })
     const { stdout } = await promisify(execFile)(PYTHON, [HUB_CLIENT, all], { env: { ...process.env, ...own, ...env } })
     return JSON.parse(stdout.trim().split('\n').at(-1)!)
   }
   const demand = { ...DEMANDED, endpoint: `http://${mirrorOf(fetching)}` }
   const said = await ask({ cache, all: true, demand })
-  const notKept = ['README.md', 'LICENSE'].filter((name) => !(name in said.sizes))
-  const kept = names.filter((name) => !notKept.includes(name)).sort()
   expect(said).toMatchObject({
     snapshot: expect.stringMatching(`/models--Acme--Tiny/snapshots/${commit}$`),
     again: said.snapshot,
     pinned: join(said.snapshot, 'config.json'),
     sha: commit,
     files: kept,
+    tree: [...kept, 'extras'].sort(),
+    paths: ['config.json'],
+    refs: [[['main', commit]], [], [], []],
+    left: expect.stringContaining(`the repository has ${LEFT}`),
     exists: [true, false, false],
     meta: [commit, etag, weights.length],
     failures: [

@@ -24,6 +24,14 @@ def failure(work):
     return None
 
 
+def said_of(work):
+    try:
+        work()
+    except Exception as error:
+        return str(error)
+    return None
+
+
 said = {"snapshot": hub.snapshot_download(repo, cache_dir=cache)}
 if asked.get("all"):
     said["again"] = hub.snapshot_download(repo, cache_dir=cache)
@@ -32,7 +40,12 @@ if asked.get("all"):
     said["sha"] = info.sha
     said["sizes"] = {file.rfilename: file.size for file in info.siblings}
     said["files"] = sorted(hub.list_repo_files(repo, revision=commit))
-    said["exists"] = [hub.file_exists(repo, weights), hub.file_exists(repo, "absent"), hub.repo_exists("acme/absent")]
+    said["tree"] = sorted(entry.path for entry in hub.list_repo_tree(repo, recursive=True))
+    said["paths"] = sorted(entry.path for entry in hub.get_paths_info(repo, ["config.json", asked["left"], "extras"]))
+    refs = hub.list_repo_refs(repo, include_pull_requests=True)
+    said["refs"] = [[ref.name, ref.target_commit] for ref in refs.branches], refs.tags, refs.converts, refs.pull_requests
+    said["left"] = said_of(lambda: hub.hf_hub_download(repo, asked["left"], cache_dir=cache))
+    said["exists"] = [hub.file_exists(repo, weights), hub.file_exists(repo, asked["left"]), hub.repo_exists("acme/absent")]
     meta = hub.get_hf_file_metadata(hub.hf_hub_url(repo, weights))
     said["meta"] = [meta.commit_hash, meta.etag, meta.size]
     said["failures"] = [

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { OmissionReason } from '@svc/manifest'
 import { refuse, sendBytes } from '../http/guarded-listener.ts'
+import type { Snapshot } from './snapshots.ts'
 
 /** A repository at a commit. */
 interface AtCommit {
@@ -17,9 +19,12 @@ export const commitHeaders = ({ commit }: Pick<AtCommit, 'commit'>): OutgoingHtt
   'X-Repo-Commit': commit
 })
 
-/** The list of branches as JSON. */
-export const branchesOf = ({ commit }: Pick<AtCommit, 'commit'>): Buffer =>
-  Buffer.from(JSON.stringify({ branches: [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }] }))
+/** What names commits, as JSON; of what is here, that is the default branch. */
+export function refsOf({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchParams): Buffer {
+  const branches = [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }]
+  const withPulls = query.get('include_prs') === '1' ? { pullRequests: [] } : {}
+  return Buffer.from(JSON.stringify({ branches, tags: [], converts: [], ...withPulls }))
+}
 
 /** What the hub says of a repository; `siblings` are its files. */
 export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: readonly unknown[]): unknown {
@@ -46,10 +51,16 @@ export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: read
 export function sendJson(
   request: IncomingMessage,
   response: ServerResponse,
-  found: Pick<AtCommit, 'commit'>,
+  found: Pick<AtCommit, 'commit'> & Pick<Snapshot, 'leftOut'>,
   bytes: Uint8Array
 ): void {
-  const headers = { ...commitHeaders(found), 'Content-Type': 'application/json; charset=utf-8' }
+  const { leftOut } = found
+  const left = leftOut === undefined ? 'unknown' : leftOut.reasons.size + leftOut.more
+  const headers = {
+    ...commitHeaders(found),
+    'Content-Type': 'application/json; charset=utf-8',
+    ...(left !== 0 && { 'X-Svc-Left-Out': left })
+  }
   sendBytes(request, response, bytes, headers)
 }
 
@@ -57,6 +68,26 @@ const ABSENT = {
   RepoNotFound: 'this mirror does not have that repository',
   RevisionNotFound: 'this mirror does not have that revision of the repository',
   EntryNotFound: 'the repository has no such file here'
+}
+
+/** A header is short, and has no other letters than an address has. */
+const MAX_SHOWN = 500
+
+/** Why a file of a snapshot is refused, by its name. */
+export function absentFile(path: string, { leftOut }: Pick<Snapshot, 'leftOut'>): string {
+  const reason = leftOut?.reasons.get(path)
+  const name = encodeURI(path).slice(0, MAX_SHOWN)
+  if (reason === undefined) return `${ABSENT.EntryNotFound}: ${name}`
+  return `the repository has ${name}, and this mirror does not: ${WHY[reason]}`
+}
+
+const WHY: Readonly<Record<OmissionReason, string>> = {
+  artifact: 'it was not chosen',
+  large: 'it is no part of a model, and too large to be kept beside one',
+  many: 'it is one of too many small files',
+  name: 'no folder may have that name',
+  hidden: 'it was not kept',
+  unreadable: 'it was not kept'
 }
 
 /** In the hub's form, so that its clients raise their own errors, with `what` as their message. */

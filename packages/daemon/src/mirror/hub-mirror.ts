@@ -9,7 +9,7 @@ import type { Listeners } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
-import { absent, branchesOf, commitHeaders, modelInfo, sendJson, sha1 } from './hub-answers.ts'
+import { absent, absentFile, commitHeaders, modelInfo, refsOf, sendJson, sha1 } from './hub-answers.ts'
 import type { HubDemand } from './hub-demand.ts'
 import { isOutOfRoom, type Published } from './published.ts'
 import { Rendered } from './rendered.ts'
@@ -129,7 +129,7 @@ export class HubMirror {
       const found = await this.#repository(request, named, 'main')
       return found === undefined
         ? this.#unknown(request, response, named)
-        : this.#send(request, response, named, found, branchesOf(found))
+        : this.#send(request, response, named, found, refsOf(found, query))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
@@ -149,9 +149,13 @@ export class HubMirror {
     const slash = rest.indexOf('/')
     const found = slash < 0 ? undefined : await this.#repository(request, repo, rest.slice(0, slash))
     if (found === undefined) return this.#unknown(request, response, repo)
-    const file = found.files.get(rest.slice(slash + 1))
-    if (file === undefined) return absent(request, response, 'EntryNotFound')
-    const name = await this.#contentName(file, rest.slice(slash + 1))
+    const path = rest.slice(slash + 1)
+    const file = found.files.get(path)
+    if (file === undefined) {
+      if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)
+      return absent(request, response, 'EntryNotFound', absentFile(path, found))
+    }
+    const name = await this.#contentName(file, path)
     const headers = {
       ...HARDENING,
       ...commitHeaders(found),

@@ -100,9 +100,9 @@ export class Lookups {
   }
 }
 
-function bytesOf({ files }: UpstreamRepo): number {
+function bytesOf({ files, leftOut }: UpstreamRepo): number {
   let bytes = FILE_BYTES
-  for (const name of files.keys()) bytes += FILE_BYTES + 2 * name.length
+  for (const name of [...files.keys(), ...leftOut.reasons.keys()]) bytes += FILE_BYTES + 2 * name.length
   return bytes
 }
 

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
+import type { Companions } from '@svc/manifest'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
+import { companionsUnder } from '../library/artifact-record.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
@@ -99,6 +101,8 @@ export class Published {
 
   constructor(deps: PublishedDeps) {
     this.#deps = deps
+    // other companions may lie beside it now
+    deps.artifacts.listen((manifest) => this.forget(manifest))
   }
 
   /** The artifacts of a hub repository that may be shown now, the latest import first. `repo` is in lower case. */
@@ -262,6 +266,12 @@ export class Published {
       }, RETRY_MS).unref()
     })
     return found
+  }
+
+  /** What lies beside an artifact of the hub, and what was left there; undefined for imports before that was kept. */
+  async companionsOf(state: ArtifactState): Promise<Companions | undefined> {
+    const digest = companionsUnder(state, state.source.repo?.toLowerCase() ?? '')
+    return digest && this.#deps.documents.companions(digest)
   }
 
   /** Discards cached facts about an artifact: its view may be gone. */

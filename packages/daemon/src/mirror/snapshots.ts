@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
-import type { UpstreamFile, UpstreamRepo } from './upstream.ts'
+import type { LeftOut, UpstreamFile, UpstreamRepo } from './upstream.ts'
 
 /** The names by which clients request the default branch. */
 export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
@@ -23,6 +23,8 @@ export interface Snapshot {
   readonly files: ReadonlyMap<string, RepoFile>
   /** The folders of these files, each with a trailing slash. */
   readonly folders: ReadonlySet<string>
+  /** Undefined where nobody knows: of imports before that was kept. */
+  readonly leftOut: LeftOut | undefined
   readonly importedAt: string | undefined
   /** When the hub said that it is the default branch's commit. */
   readonly branch: { readonly name: string; readonly at: string } | undefined
@@ -52,7 +54,9 @@ export class Snapshots {
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
     const { repo, commit } = upstream
     const facts = here ?? { states: [], lists: [], repo, commit, importedAt: undefined, branch: undefined }
-    const joined = { ...facts, id: ++this.#made, files: sorted, folders: foldersOf(sorted.keys()), upstream }
+    const folders = foldersOf(sorted.keys())
+    const leftOut = without(upstream.leftOut, sorted)
+    const joined = { ...facts, id: ++this.#made, files: sorted, folders, leftOut, upstream }
     this.#joins.set(upstream, { here, joined })
     return joined
   }
@@ -83,15 +87,31 @@ export class Snapshots {
     const folders = foldersOf(sorted.keys())
     const branch = branchOf(states)
     const facts = { id: ++this.#made, states, lists, repo: source.repo!, commit, importedAt, branch }
-    const found: Snapshot = { ...facts, files: sorted, folders }
+    const found: Snapshot = { ...facts, files: sorted, folders, leftOut: await this.#leftOut(states, sorted) }
     this.#known.set(key, found)
     return found
   }
+
+  async #leftOut(states: readonly ArtifactState[], files: Snapshot['files']): Promise<LeftOut | undefined> {
+    // of one commit everybody has the same, whatever was chosen
+    for (const state of states) {
+      const beside = await this.#published.companionsOf(state)
+      if (beside === undefined) continue
+      const reasons = new Map(beside.omitted.map(({ path, reason }) => [path, reason]))
+      return without({ reasons, more: beside.more ?? 0 }, files)
+    }
+    return undefined
+  }
 }
 
-function bytesOf({ files }: Snapshot): number {
+const without = ({ reasons, more }: LeftOut, files: Snapshot['files']): LeftOut => ({
+  reasons: new Map([...reasons].filter(([name]) => !files.has(name))),
+  more
+})
+
+function bytesOf({ files, leftOut }: Snapshot): number {
   let bytes = FILE_BYTES
-  for (const name of files.keys()) bytes += FILE_BYTES + 2 * name.length
+  for (const name of [...files.keys(), ...(leftOut?.reasons.keys() ?? [])]) bytes += FILE_BYTES + 2 * name.length
   return bytes
 }
 

@@ -1,4 +1,5 @@
 import type { ErrorCode, Job } from '@svc/client/protocol'
+import type { OmissionReason } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 
 /** An upstream file that could be fetched. */
@@ -9,6 +10,14 @@ export interface UpstreamFile {
   readonly gitBlobSha1: string | undefined
   /** Imported with its artifact; other files are read alone. */
   readonly isLarge: boolean
+}
+
+/** What a commit has and a mirror does not. */
+export interface LeftOut {
+  /** By upstream name, as far as they are listed. */
+  readonly reasons: ReadonlyMap<string, OmissionReason>
+  /** Files that are too many to be listed. */
+  readonly more: number
 }
 
 /** How to look at a repository. */
@@ -26,6 +35,7 @@ export interface UpstreamRepo {
   readonly repo: string
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>
+  readonly leftOut: LeftOut
 }
 
 /** The mirror's source for what it lacks. Its errors have the API's codes. */

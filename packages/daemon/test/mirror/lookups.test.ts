@@ -6,7 +6,8 @@ import { Lookups } from '../../src/mirror/lookups.ts'
 import { later, NotNowError, type UpstreamFile, type UpstreamRepo } from '../../src/mirror/upstream.ts'
 
 const COMMIT = 'a'.repeat(40)
-const found: UpstreamRepo = { repo: 'Acme/Model', commit: COMMIT, files: new Map() }
+const leftOut = { reasons: new Map(), more: 0 }
+const found: UpstreamRepo = { repo: 'Acme/Model', commit: COMMIT, files: new Map(), leftOut }
 
 /** Lookups at a hub that is asked by hand, with a clock that the test puts forward. */
 function world(answer: (repo: string) => Promise<UpstreamRepo>) {
@@ -109,7 +110,7 @@ describe('lookups', () => {
     const { lookups, asked } = world(async (repo) => {
       if (repo.includes('absent')) throw new DaemonError('E_UNKNOWN_REF', 'no')
       const files = new Map(names(repo).map((name) => [name, { name } as UpstreamFile]))
-      return { repo, commit: repo.slice(-2).padStart(40, '0'), files }
+      return { repo, commit: repo.slice(-2).padStart(40, '0'), files, leftOut }
     })
     for (let i = 10; i < 20; i++) await lookups.look(`acme/m${i}`, undefined)
     expect(asked.length).toBe(10)

@@ -314,3 +314,36 @@ test('listings, and what a plan reads, are bytes of the day, refused ones as wel
   expect(statuses[0]).toBe(200)
   expect(statuses.at(-1)).toBe(507)
 })
+
+test('everything of a snapshot can be had, or is named as left out; a repository without weights that can be kept does not exist', async () => {
+  const it = await world()
+  const small = [
+    { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') },
+    { path: 'generation_config.json', content: Buffer.from('{"temperature":0.6}') },
+    { path: 'pytorch_model.bin', content: seededBytes(1_100_000, 5) }
+  ]
+  const large = { path: 'tf_model.h5', content: { seed: 6, sizeBytes: (64 << 20) + 1 } }
+  it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }, ...small, large] })
+  const info = await it.ask('/api/models/Acme/M')
+  expect(info.headers['x-svc-left-out']).toBe('1')
+  const { siblings } = JSON.parse(info.body.toString()) as { siblings: { rfilename: string }[] }
+  expect(siblings.map(({ rfilename }) => rfilename)).toEqual([Q4, ...small.map(({ path }) => path)])
+  for (const { path, content } of small)
+    expect((await it.ask(`/Acme/M/resolve/main/${path}`)).body.equals(content)).toBe(true)
+  const refused = await it.ask('/Acme/M/resolve/main/tf_model.h5')
+  expect([refused.status, refused.headers['x-error-code']]).toEqual([404, 'EntryNotFound'])
+  expect(refused.headers['x-error-message']).toContain('tf_model.h5')
+  it.hub.commit({ id: 'Acme/Pickle', files: small })
+  for (const path of ['/api/models/Acme/Pickle', '/Acme/Pickle/resolve/main/config.json'])
+    expect(await it.ask(path)).toMatchObject({ status: 404, headers: { 'x-error-code': 'RepoNotFound' } })
+})
+
+test('what an import of the owner left out is brought in for a client', async () => {
+  const it = await world()
+  const left = { path: 'pytorch_model.bin', content: seededBytes(1_100_000, 7) }
+  it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }, left] })
+  expect(await it.importHf({ repo: 'Acme/M' })).toBe('done')
+  await expect
+    .poll(async () => (await it.ask(`/Acme/M/resolve/main/${left.path}`)).body.equals(left.content))
+    .toBe(true)
+})

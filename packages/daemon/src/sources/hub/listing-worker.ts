@@ -1,6 +1,6 @@
 import { workerData } from 'node:worker_threads'
 import { normalisedNames, recognise, requireImportable } from '@svc/classify'
-import { createHub, HubError, type HubListing } from '@svc/hub'
+import { createHub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { RECOGNITION_NICE } from '../../thread-priority.ts'
 import {
@@ -9,6 +9,8 @@ import {
   type ListingTasks,
   listingErrors,
   MAX_KEPT_FILES,
+  MAX_LEFT_OUT,
+  MAX_SMALL_BYTES,
   type StrangerListing,
   type ThreadHub
 } from './stranger-listing.ts'
@@ -30,11 +32,11 @@ async function list(
   if (probed !== undefined) await hub.probe(probed, options)
   if (isNamedOnly && !(await hub.namedCommits(repoId, options)).has(commit))
     throw new HubError('E_UNKNOWN_REF', 'no-such-revision', `no branch or tag of ${repoId} names ${commit}`)
-  return { repoId, commit, files: keptOf(listing) }
+  return { repoId, commit, ...keptOf(listing) }
 }
 
-/** The files that an import would keep, under the hub's names. */
-function keptOf({ repoId, files }: HubListing): ListedFile[] {
+/** The files that an import would take, and then those beside them that can be read alone, under the hub's names. */
+function keptOf({ repoId, files }: HubListing): Pick<StrangerListing, 'files' | 'leftOut' | 'more'> {
   const names = normalisedNames(files.map(({ path }) => path))
   const upstream = new Map(files.map((file) => [names.get(file.path)!, file]))
   const recognition = recognise([...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })))
@@ -43,16 +45,31 @@ function keptOf({ repoId, files }: HubListing): ListedFile[] {
   const { entries, uses } = recognition
   const weights = new Set(entries.filter(({ kind }) => kind.startsWith('weights.')).map(({ name }) => name))
   const kept: ListedFile[] = []
+  const skipped: HubFile[] = []
   for (const [name, use] of uses) {
-    if (use.use === 'skip') continue
-    const { path, sizeBytes, sha256, gitBlobSha1 } = upstream.get(name)!
-    const isWeights = use.use === 'entry' && weights.has(use.entry)
-    kept.push({ name: path, sizeBytes, sha256, gitBlobSha1, isWeights })
-    if (kept.length > MAX_KEPT_FILES)
-      throw new HubError('E_NOT_IMPORTABLE', 'bad-listing', `${repoId} has more than ${MAX_KEPT_FILES} files of models`)
+    const file = upstream.get(name)!
+    if (use.use === 'skip') skipped.push(file)
+    else kept.push(listedFile(file, use.use === 'entry' && weights.has(use.entry)))
   }
-  return kept
+  if (kept.length > MAX_KEPT_FILES)
+    throw new HubError('E_NOT_IMPORTABLE', 'bad-listing', `${repoId} has more than ${MAX_KEPT_FILES} files of models`)
+  const left: StrangerListing['leftOut'][number][] = []
+  for (const file of skipped) {
+    if (file.sizeBytes > MAX_SMALL_BYTES) left.push({ name: file.path, reason: 'large' })
+    else if (kept.length === MAX_KEPT_FILES) left.push({ name: file.path, reason: 'many' })
+    else kept.push(listedFile(file, false))
+  }
+  const leftOut = left.slice(0, MAX_LEFT_OUT)
+  return { files: kept, leftOut, more: left.length - leftOut.length }
 }
+
+const listedFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, isWeights: boolean): ListedFile => ({
+  name,
+  sizeBytes,
+  sha256,
+  gitBlobSha1,
+  isWeights
+})
 
 yieldToOthers(RECOGNITION_NICE)
 

@@ -4,7 +4,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { STRANGERS_HEAP_MIB } from '../../offload/pool.ts'
 
-/** A file that an import would keep, by its upstream name. */
+/** A file that can be had, by its upstream name. */
 export interface ListedFile {
   readonly name: string
   readonly sizeBytes: number
@@ -19,6 +19,9 @@ export interface StrangerListing {
   readonly repoId: string
   readonly commit: string
   readonly files: readonly ListedFile[]
+  /** No parts of a model, and too large to be read alone, or too many; the names of the first ones. */
+  readonly leftOut: readonly { readonly name: string; readonly reason: 'large' | 'many' }[]
+  readonly more: number
 }
 
 /** What is asked for. */
@@ -44,8 +47,12 @@ export const STRANGER_HUB = {
 /** The settings of a hub client that a thread can be given. */
 export type ThreadHub = Pick<HubOptions, 'endpoint' | 'userAgent' | 'limits'>
 
-/** Files that an import would keep, of one repository; more are no model that somebody loads through a mirror. */
+/** Larger files are not held in memory. */
+export const MAX_SMALL_BYTES = 64 << 20
+/** Files of one repository; more parts of models are none that somebody loads through a mirror. */
 export const MAX_KEPT_FILES = 5_000
+/** Names of what is left out. */
+export const MAX_LEFT_OUT = 1_000
 
 type WireError =
   | { readonly code: HubErrorCode; readonly message: string }
@@ -75,7 +82,7 @@ const isHubCode = (code: unknown): code is HubErrorCode => CODES.includes(code)
 
 /**
  * Reads and recognises the listings that strangers cause, in a thread with a heap of its own (spec add.40): however a
- * listing is made, the daemon's heap holds only {@link MAX_KEPT_FILES} names of it.
+ * listing is made, the daemon's heap holds only {@link MAX_KEPT_FILES} and {@link MAX_LEFT_OUT} names of it.
  */
 export class StrangerListings {
   readonly #thread: WorkerThread<ListingTasks>

@@ -11,10 +11,10 @@ import type { ImportWishes } from '../../import/wishes.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, type StrangerBytes, strangerKey } from './source.ts'
-import type { ListedFile, StrangerListings } from './stranger-listing.ts'
+import { type ListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
-/** A file of the hub that an import would keep. */
+/** A file of the hub that could be fetched. */
 interface UpstreamFile {
   readonly name: string
   readonly sizeBytes: number
@@ -25,12 +25,13 @@ interface UpstreamFile {
   readonly isLarge: boolean
 }
 
-/** A repository of the hub at a commit, with the files that an import would keep. */
+/** A repository of the hub at a commit, with the files that could be fetched. */
 interface UpstreamRepo {
   /** In the hub's spelling: after a redirect another one than was asked for. */
   readonly repo: string
   readonly commit: string
   readonly files: ReadonlyMap<string, UpstreamFile>
+  readonly leftOut: { readonly reasons: ReadonlyMap<string, 'large' | 'many'>; readonly more: number }
 }
 
 /** The artifact of a file. */
@@ -84,8 +85,6 @@ export interface UpstreamDeps extends PlanDeps {
   ) => ImportSource
 }
 
-/** Larger files are not held in memory. */
-const MAX_SMALL_BYTES = 64 << 20
 /** The options of `svc import hf`: public repositories spell quants in many ways. */
 const WISHES: ImportWishes = { normalizedNames: true, private: false, mayReplace: false }
 
@@ -127,11 +126,12 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
       const at = new Date().toISOString()
       const isDefault = revision === undefined
       const request = { repo: asked, revision, isNamedOnly: isNamedOnly && !isDefault }
-      const { repoId, commit, files } = await listings.list(request, onBytes)
+      const { repoId, commit, files, leftOut, more } = await listings.list(request, onBytes)
       const listed = files.map((file) => hubFileOf(repoId, commit, file))
       const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
       const kept = new Map(files.map((file) => [file.name, upstreamFileOf(file)]))
-      const found: UpstreamRepo = { repo: repoId, commit, files: kept }
+      const reasons = new Map(leftOut.map(({ name, reason }) => [name, reason]))
+      const found: UpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
       known.set(found, {
         asked,
         listing,
