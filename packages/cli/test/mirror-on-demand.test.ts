@@ -17,6 +17,7 @@ const undo = laterUndo()
 const GGUFS = 'Acme/Model-7B-GGUF'
 const Q4 = 'Model-7B-Q4_K_M.gguf'
 const Q8 = 'Model-7B-Q8_0.gguf'
+const README = Buffer.from('# model')
 const FOLDER = 'Acme/Tiny'
 const GROWING = 'Acme/Growing-GGUF'
 const SIZE_BYTES = 8 << 20
@@ -54,7 +55,12 @@ beforeAll(async () => {
   undo.later(() => hub.close())
   content.set(Q4, makeGguf({ seed: 1 })).set(Q8, makeGguf({ seed: 2 }))
   const gguf = [...content].map(([path, bytes]) => ({ path, content: bytes }))
-  commit = hub.commit({ id: GGUFS, files: [...gguf, { path: 'README.md', content: Buffer.from('# model') }] })
+  const beside = [
+    { path: 'README.md', content: README },
+    // no part of a model, and too large to be read alone
+    { path: 'tf_model.h5', content: { seed: 12, sizeBytes: (64 << 20) + 1 } }
+  ]
+  commit = hub.commit({ id: GGUFS, files: [...gguf, ...beside] })
   hub.commit({ id: GROWING, files: [{ path: 'growing-q8_0.gguf', content: growing.bytes }] })
   hub.commit({ id: 'Acme/Gated', gated: 'manual', files: gguf })
   hub.commit({ id: 'Acme/Hidden', private: true, files: gguf })
@@ -157,7 +163,8 @@ describe('a repository that is not here', () => {
     expect(await modelInfo({ name: GGUFS, ...at(), additionalFields: ['sha'] })).toMatchObject({ sha: commit })
     const files = []
     for await (const file of listFiles({ repo: repo(GGUFS), ...at(), recursive: true })) files.push(file)
-    expect(files).toMatchObject([Q4, Q8].map((path) => ({ path, size: content.get(path)!.length })))
+    const weights = [Q4, Q8].map((path) => ({ path, size: content.get(path)!.length }))
+    expect(files).toMatchObject([...weights, { path: 'README.md', size: README.length }])
     const head = await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })
     const sha256 = createHash('sha256').update(content.get(Q4)!).digest('hex')
     expect(head).toMatchObject({
@@ -185,7 +192,8 @@ describe('a repository that is not here', () => {
     // what is here comes from the store, the rest is still offered
     const files = []
     for await (const file of listFiles({ repo: repo(GGUFS), ...at() })) files.push(file.path)
-    expect(files).toEqual([Q4, Q8])
+    expect(files).toEqual([Q4, Q8, 'README.md'])
+    expect((await ask(`/${GGUFS}/resolve/main/README.md`)).body.equals(README)).toBe(true)
     const path = await downloadFileToCacheDir({
       repo: repo(GGUFS),
       path: Q8,
@@ -279,10 +287,10 @@ describe('what is not brought in', () => {
     expect(hub.requests.filter(({ url }) => url.includes('Other'))).toEqual([])
   })
 
-  it('a file that no import would keep', async () => {
-    expect(await ask(`/${GGUFS}/resolve/main/README.md`)).toMatchObject({
+  it('a large file that is no part of a model', async () => {
+    expect(await ask(`/${GGUFS}/resolve/main/tf_model.h5`)).toMatchObject({
       status: 404,
-      headers: { 'x-error-code': 'EntryNotFound' }
+      headers: { 'x-error-code': 'EntryNotFound', 'x-error-message': expect.stringContaining('tf_model.h5') }
     })
   })
 
