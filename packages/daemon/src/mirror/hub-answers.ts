@@ -78,16 +78,14 @@ export function absentFile(path: string, { leftOut }: Pick<Snapshot, 'leftOut'>)
   const reason = leftOut?.reasons.get(path)
   const name = encodeURI(path).slice(0, MAX_SHOWN)
   if (reason === undefined) return `${ABSENT.EntryNotFound}: ${name}`
-  return `the repository has ${name}, and this mirror does not: ${WHY[reason]}`
+  return `the repository has ${name}, and this mirror does not: ${WHY[reason] ?? 'it was not kept'}`
 }
 
-const WHY: Readonly<Record<OmissionReason, string>> = {
+const WHY: Readonly<Partial<Record<OmissionReason, string>>> = {
   artifact: 'it was not chosen',
   large: 'it is no part of a model, and too large to be kept beside one',
   many: 'it is one of too many small files',
-  name: 'no folder may have that name',
-  hidden: 'it was not kept',
-  unreadable: 'it was not kept'
+  name: 'no folder may have that name'
 }
 
 /** In the hub's form, so that its clients raise their own errors, with `what` as their message. */

@@ -151,10 +151,10 @@ export class HubMirror {
     if (found === undefined) return this.#unknown(request, response, repo)
     const path = rest.slice(slash + 1)
     const file = found.files.get(path)
-    if (file === undefined) {
-      if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)
-      return absent(request, response, 'EntryNotFound', absentFile(path, found))
-    }
+    if (file === undefined)
+      return this.#answerAbout(request, response, repo, found, () =>
+        absent(request, response, 'EntryNotFound', absentFile(path, found))
+      )
     const name = await this.#contentName(file, path)
     const headers = {
       ...HARDENING,
@@ -179,15 +179,25 @@ export class HubMirror {
   }
 
   /** Sends a document about a repository that was asked for as `repo`. */
-  async #send(
+  #send(
     request: IncomingMessage,
     response: ServerResponse,
     repo: string,
     found: Snapshot,
     bytes: Uint8Array
   ): Promise<void> {
+    return this.#answerAbout(request, response, repo, found, () => sendJson(request, response, found, bytes))
+  }
+
+  async #answerAbout(
+    request: IncomingMessage,
+    response: ServerResponse,
+    repo: string,
+    found: Snapshot,
+    answer: () => void
+  ): Promise<void> {
     if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)
-    sendJson(request, response, found, bytes)
+    answer()
   }
 
   /** Asked last: the owner may have changed their mind since the snapshot was made. */

@@ -268,7 +268,10 @@ export class Published {
     return found
   }
 
-  /** What lies beside an artifact of the hub, and what was left there; undefined for imports before that was kept. */
+  /**
+   * What lies beside an artifact of the hub, and what was left there; undefined for imports before that was kept. The hub lists it, so none
+   * of it is the owner's own.
+   */
   async companionsOf(state: ArtifactState): Promise<Companions | undefined> {
     const digest = companionsUnder(state, state.source.repo?.toLowerCase() ?? '')
     return digest && this.#deps.documents.companions(digest)

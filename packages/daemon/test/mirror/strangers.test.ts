@@ -303,8 +303,9 @@ test('listings, and what a plan reads, are bytes of the day, refused ones as wel
     path: `${'n'.repeat(100)}${i}.md`,
     content: Buffer.from('x')
   }))
+  const files = [{ path: Q8, content: gguf(1) }, ...names]
   // no file of them is asked for: listings are all that is read
-  for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) it.hub.commit({ id: `Acme/${repo}`, files: names })
+  for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) it.hub.commit({ id: `Acme/${repo}`, files })
   const statuses: number[] = []
   for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) {
     const asked = it.hub.requests.length
