@@ -14,7 +14,9 @@ const ADDRESS =
   /^(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)\/(?<repo>[^/:?#]+(?:\/[^/:?#]+)?)(?:\/(?:tree|blob|resolve)\/(?<revision>[^/:?#]+)(?:\/(?<file>[^:?#]+))?)?\/?(?:\?[^:#]*)?(?::(?<quant>[^/]*))?$/i
 
 /** `org/name`, as the hub spells it, or just a name, and its quants: `:Q4_K_M,Q8_0`. */
-const NAME = /^(?<repo>[^/\s:@+#]+(?:\/[^/\s:@+#]+)?)(?::(?<quant>[^@+#\s]+))?$/
+const NAME = /^(?<repo>\w[^/\s:@+#]*(?:\/\w[^/\s:@+#]*)?)(?::(?<quant>[^/@+#\s]+))?$/
+/** A word alone that ends so is a file that is not there. */
+const FILE = /^[^/]+\.(?:gguf|safetensors)$/i
 
 /** The address of something on the hub; undefined for anything else. */
 export function tryParseHubAddress(text: string): HubSource | undefined {
@@ -26,6 +28,6 @@ export function tryParseHubAddress(text: string): HubSource | undefined {
 
 /** An address, or a name as llama.cpp spells it (`org/name:QUANT,…`, `gpt2`); undefined for anything else. */
 export function tryParseHubSource(text: string): HubSource | undefined {
-  if (asDigest(text) !== undefined) return undefined
+  if (asDigest(text) !== undefined || FILE.test(text)) return undefined
   return tryParseHubAddress(text) ?? (NAME.exec(text)?.groups as (HubSource & Record<string, string>) | undefined)
 }

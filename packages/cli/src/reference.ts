@@ -46,15 +46,22 @@ export async function canonicalRef(session: Session, typed: string): Promise<str
 const LONE_NAME = /^([a-z0-9][a-z0-9._-]*)(:[^/@]+)?$/i
 
 /**
- * Puts the namespace before a name that only one model here has; returns anything else unchanged.
- * @throws CliError when several have it
+ * Puts the namespace before a name that only one model here has; returns anything but a lone name unchanged.
+ * @throws CliError when several have it, or none
  */
 export async function fullName(session: Session, text: string): Promise<string> {
   const [, name, selector = ''] = LONE_NAME.exec(text) ?? []
   if (name === undefined || asDigest(text) !== undefined) return text
   const { namespaces } = await session.client.models()
   const found = namespaces.filter((entry) => entry.name === name.toLowerCase())
-  if (found.length === 0) return text
+  if (found.length === 0) {
+    const like = namespaces.filter((entry) => entry.name.includes(name.toLowerCase()))
+    throw unknownHere(
+      name,
+      like.map((entry) => `${entry.ns}/${entry.name}`),
+      { isWanted: false }
+    )
+  }
   const candidates = found.map((entry) => `${entry.ns}/${entry.name}${selector}`)
   if (candidates.length === 1) return candidates[0]!
   throw new CliError(EXIT.usage, `${candidates.length} models here are named ${name}`, { code: 'E_PARSE', candidates })

@@ -59,7 +59,7 @@ it('a gated repository names the variable that takes the token', async () => {
 
 it.each([
   [['some-org/small.model', '--revision', 'nowhere'], 3, 'E_UNKNOWN_REF'],
-  [['no-slash'], 2, 'E_BAD_REQUEST']
+  [['a/b/c'], 2, 'E_BAD_REQUEST']
 ])('svc import hf %j exits %d with %s', async (args, code, errorCode) => {
   const ran = await daemon.svc('import', 'hf', ...args, '--json')
   expect(ran).toMatchObject({ code, stdout: '' })
@@ -70,7 +70,7 @@ it.each([
 
 it('Ctrl-C detaches, and the import comes to its end', async () => {
   hub.commit({ id: 'some-org/slow', files: [{ path: 'slow-q8_0.gguf', content: { seed: 9, sizeBytes: 400_000 } }] })
-  const fault = { kind: 'drip', stepBytes: 20_000, everyMs: 10 } as const
+  const fault = { kind: 'drip', stepBytes: 20_000, everyMs: 40 } as const
   hub.setFaults(scriptedFaults([{ stage: 'cdn', path: 'slow-q8_0.gguf', fault }]))
   const ran = await daemon.svcWith(['import', 'hf', 'some-org/slow'], { interruptAt: 'some-org/slow' })
   expect(ran).toMatchObject({ code: 130, stdout: '' })

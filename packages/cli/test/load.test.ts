@@ -79,6 +79,10 @@ it('view: a folder of copies, its list, its removal; other folders stay', async 
   expect(await run('view', '--rm', 'copy')).toMatchObject({ code: 0 })
   expect(existsSync(target)).toBe(false)
   expect(await run('view', 'acme/tiny:bf16')).toMatchObject({ code: 2 })
+  // folders on the way are made, but not for a model that is not here
+  expect(await run('view', 'acme/nothing', 'deep/er/view')).toMatchObject({ code: 3 })
+  expect(existsSync(join(daemon.folder, 'deep'))).toBe(false)
+  expect(await run('view', 'acme/tiny:bf16', 'deep/er/view')).toMatchObject({ code: 0 })
   expect(await run('view', 'acme/tiny:bf16', 'x', '--copy', '--hardlink')).toMatchObject({ code: 2 })
 })
 

@@ -122,6 +122,26 @@ it('an old name that the hub redirects keeps the name that was typed', async () 
   expect((await daemon.svc('import', 'moved-small')).stdout).toBe('hf.co/moved-small:q8_0\n')
 })
 
+it('what is no name of the hub is not asked for there', async () => {
+  const asked = hub.requests.length
+  for (const typed of ['https://example.com/Qwen/X', './none.gguf', '../none', '/none/there', 'none-q8_0.gguf']) {
+    for (const command of [['import'], ['import', 'hf']])
+      expect([typed, (await daemon.svc(...command, typed)).code]).toEqual([typed, 2])
+    const ran = await daemon.svc('import', typed)
+    expect(ran.stderr).toContain(typed)
+  }
+  expect(hub.requests.length).toBe(asked)
+})
+
+it('a lone name that no model here has is unknown, and names like it are shown', async () => {
+  await daemon.svc('import', `${REPO}:Q8_0`)
+  for (const command of ['show', 'path', 'rm', 'verify', 'resolve']) {
+    const ran = await daemon.svc(command, 'small', '--json')
+    expect([command, ran.code]).toEqual([command, 3])
+    expect(JSON.parse(ran.stderr).error).toMatchObject({ code: 'E_UNKNOWN_REF', candidates: [NAME] })
+  }
+})
+
 it('a word that is nothing, here or on the hub, is a mistake in typing', async () => {
   for (const typed of [
     ['import', 'nothing-like-it'],

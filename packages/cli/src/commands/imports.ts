@@ -275,8 +275,10 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
   const refs = job.as === undefined ? [] : quants.map((quant) => `${job.as}:${quant}`)
   if (refs.length > 0) {
     for (const ref of refs) session.print(ref)
-    const { skipped, notChosen = 0 } = result
-    const left = [skipped > 0 && `${count(skipped, 'file')} skipped`, notChosen > 0 && `${notChosen} not chosen`]
+    const { notChosen = 0 } = result
+    // what was kept beside the model counts as skipped in the contract
+    const skipped = result.companions === undefined ? result.skipped : (result.omitted ?? 0)
+    const left = [skipped > 0 && `${count(skipped, 'file')} left out`, notChosen > 0 && `${notChosen} not chosen`]
     const others = left.filter((text) => text !== false)
     session.note(`imported ${count(refs.length, 'quant')}${others.length > 0 ? ` (${others.join(', ')})` : ''}`)
     return session.note(`next: svc path ${refs[0]} prints what a program loads, svc show ${refs[0]} what it holds`)

@@ -70,6 +70,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
 
 /** What lies beside the model's own files at its source, and what was left there. */
 function printCompanions(session: Session, { files, omitted }: OpenCompanions): void {
+  if (files.length + omitted.length === 0) return
   const sizeBytes = files.reduce((sum, { size }) => sum + size, 0)
   session.print(`  beside it ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
   const rows = files.map(({ path, size, digest, own }) => [

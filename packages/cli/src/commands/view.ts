@@ -1,6 +1,7 @@
-import { resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type View } from '@svc/client'
+import { makeFolders } from '@svc/internal-files'
 import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -46,6 +47,10 @@ export async function view(
     )
     path = comfyuiPlace(base, use, canonical)
     await prepareComfyui(base, use)
+  } else {
+    // for a model that is not here nothing is made
+    await session.client.resolve(await canonicalRef(session, ref))
+    await makeFolders(dirname(path))
   }
   const mode = options.copy === true ? 'copy' : options.hardlink === true ? 'hardlink' : 'symlink'
   const made = await watched(session, path, () => viewOf(session, ref, { path, layout, mode }))
