@@ -14,7 +14,8 @@ interface Imported extends MadeRepository {
 }
 type Folder = ReadonlyMap<string, Buffer>
 
-function folderAt(path: string): Folder {
+/** The files below a folder, links followed. */
+export function folderAt(path: string): Folder {
   const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => name !== '.svc-view.json')
   const files = names.filter((name) => statSync(join(path, name)).isFile())
   return new Map(files.map((name) => [name, readFileSync(join(path, name))]))

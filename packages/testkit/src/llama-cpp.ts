@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 
@@ -18,6 +18,14 @@ function hasPrebuilt(): boolean {
 
 /** Whether llama.cpp is installed as a prebuilt binary for this platform. With SVC_REQUIRE_INTEROP=1 it must be. */
 export const haveLlamaCpp = process.env.SVC_REQUIRE_INTEROP === '1' || hasPrebuilt()
+
+/** The version of the package that carries llama.cpp. */
+export function llamaCppVersion(): string {
+  const { version } = JSON.parse(
+    readFileSync(join(dirname(require.resolve('node-llama-cpp')), '../package.json'), 'utf8')
+  )
+  return version
+}
 
 /** Facts about a loaded model. */
 export interface LoadedLlama {

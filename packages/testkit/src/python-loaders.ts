@@ -10,12 +10,23 @@ export const HUB_CLIENT: string = fileURLToPath(new URL('./hub_client.py', impor
 
 const MODULES = ['torch', 'transformers', 'tokenizers', 'safetensors', 'peft', 'gguf', 'huggingface_hub']
 
-/** The missing Python packages, which a skipped test names. */
-export const missingModules: readonly string[] = (() => {
+function missing(modules: readonly string[]): readonly string[] {
   const look = 'import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if u.find_spec(m) is None])'
-  const { status, stdout } = spawnSync(PYTHON, ['-c', look, ...MODULES], { encoding: 'utf8' })
-  return status === 0 ? stdout.split(/\s+/).filter((name) => name !== '') : MODULES
-})()
+  const { status, stdout } = spawnSync(PYTHON, ['-c', look, ...modules], { encoding: 'utf8' })
+  return status === 0 ? stdout.split(/\s+/).filter((name) => name !== '') : modules
+}
+
+/** The missing Python packages, which a skipped test names. */
+export const missingModules: readonly string[] = missing(MODULES)
+
+/** The same for the script of {@link ROWS}; none where an interpreter was given for tests that must not skip. */
+export const missingForRows = (): readonly string[] =>
+  process.env.SVC_REQUIRE_INTEROP === '1' && process.env.SVC_PYTHON !== undefined
+    ? []
+    : missing([...MODULES, 'sentence_transformers', 'PIL'])
+
+/** The script that writes and loads a model of each kind: see there. */
+export const ROWS = 'loader_rows.py'
 
 /** Python's loaders in their own process, started once: importing them takes seconds. */
 export interface PythonLoaders {
@@ -25,8 +36,8 @@ export interface PythonLoaders {
 }
 
 /** @param env added to that of this process */
-export function startPythonLoaders(env: Readonly<Record<string, string>> = {}): PythonLoaders {
-  const script = fileURLToPath(new URL('./loaders.py', import.meta.url))
+export function startPythonLoaders(env: Readonly<Record<string, string>> = {}, name = 'loaders.py'): PythonLoaders {
+  const script = fileURLToPath(new URL(`./${name}`, import.meta.url))
   const child = spawn(PYTHON, [script], { env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', 'pipe'] })
   const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   let complaint = ''
