@@ -13,7 +13,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/cli/src/program.ts#buildProgram': 'the list of all commands and options',
   'packages/client/src/client.ts#createClient': 'one line for each route',
   'packages/daemon/src/app/compose.ts#composeContext': 'composes, in the order of dependencies',
-  'packages/daemon/src/app/daemon.ts#startDaemon': 'composes, in the order of a start',
+  'packages/daemon/src/app/daemon.ts#startInspected': 'composes, in the order of a start',
   'packages/daemon/src/http/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs',
   'packages/daemon/src/jobs/ensure.ts#ensure': 'the steps of a fill',
   'packages/daemon/src/swarm/import-bt.ts#parseImportBt': 'one check for each field of a request',

@@ -1,4 +1,3 @@
-export type { DaemonContext } from './app/compose.ts'
 export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
 export type { NetworkFactories } from './app/networks.ts'
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'

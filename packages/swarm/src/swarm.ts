@@ -100,34 +100,38 @@ const REJECTS_PER_SECOND = { total: 5_000, each: 200 }
 /** Each takes a millisecond of this thread, and may come from anybody who can connect: they know of no torrent yet. */
 const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
 
+/** A torrent of an engine, as its callers have it. */
+export type SwarmTorrent = Omit<Torrent, 'accept' | 'checkInvariants' | 'handshake' | 'mostUseless' | 'start' | 'tick'>
+
 /** A BitTorrent engine: one listener, one set of buffers and threads, any number of torrents. */
 export interface Swarm {
   /** The port that peers connect to; undefined without a listener. */
   readonly port: number | undefined
   /** The DHT's UDP port, if there is a DHT. */
   readonly dhtPort: number | undefined
-  readonly torrents: readonly Torrent[]
+  readonly torrents: readonly SwarmTorrent[]
   /** The engine's upload limit, to be shared with other senders (a webseed server); undefined when unlimited. */
   readonly uploadBudget: { waitMs(nowMs: number): number; spend(bytes: number): void } | undefined
   /**
    * Joins a swarm. A torrent that was already added is refused.
    * @throws SwarmError `E_OPTION`, `E_ADDRESS`, `E_CLOSED`; MetainfoError `E_METAINFO`, `E_MAGNET`.
    */
-  add(options: TorrentOptions): Torrent
+  add(options: TorrentOptions): SwarmTorrent
   /** By 32-byte infohash. */
-  get(infohash: Uint8Array): Torrent | undefined
+  get(infohash: Uint8Array): SwarmTorrent | undefined
   addDhtNode(node: { readonly host: string; readonly port: number }): void
   /** Removes all torrents and releases all sockets, timers, threads and descriptors of the engine. Idempotent. */
   close(): Promise<void>
-  /** For tests: throws when internal state is inconsistent. */
-  checkInvariants(): void
 }
 
 /**
  * Starts an engine. @throws the system's error if it cannot listen on the address; SwarmError `E_OPTION` for invalid ranges or an
  * invalid zone.
  */
-export async function createSwarm(options: SwarmOptions = {}): Promise<Swarm> {
+export const createSwarm = (options: SwarmOptions = {}): Promise<Swarm> => startEngine(options)
+
+/** {@link createSwarm} for tests, which look at what is within; the package does not export it. */
+export async function startEngine(options: SwarmOptions): Promise<Engine> {
   const engine = new Engine(options)
   try {
     await engine.start()
@@ -139,7 +143,7 @@ export async function createSwarm(options: SwarmOptions = {}): Promise<Swarm> {
 }
 
 /** Connects the listener, discovery, shared buffers and torrents; holds no protocol state. */
-class Engine implements Swarm {
+export class Engine implements Swarm {
   readonly #options: SwarmOptions
   readonly #clock: Clock
   readonly #torrents = new Map<string, Torrent>()
@@ -347,6 +351,7 @@ class Engine implements Swarm {
     if (failed !== undefined) throw failed.reason
   }
 
+  /** For tests: throws when internal state is inconsistent. */
   checkInvariants(): void {
     const { pool, limiter, hashWork, connections } = this.#environment
     for (const part of [pool, limiter, hashWork, connections]) part.checkInvariants()

@@ -3,13 +3,13 @@ import path from 'node:path'
 import { expect } from 'vitest'
 import {
   createFileStorage,
-  createSwarm,
   type Swarm,
   type SwarmOptions,
   type SwarmTorrent,
   type SwarmTorrentOptions,
   type TorrentWarning
 } from '../src/index.ts'
+import { type Engine, startEngine } from '../src/swarm.ts'
 import type { Fixture } from './torrent-fixture.ts'
 
 /** Of this process. */
@@ -17,15 +17,15 @@ const udpSockets = (): number => process.getActiveResourcesInfo().filter((name) 
 
 /** Engines of one test; closed together, after their invariants were checked. */
 export class Engines {
-  readonly #swarms: Swarm[] = []
+  readonly #swarms: Engine[] = []
   readonly warnings = new Map<SwarmTorrent, TorrentWarning[]>()
   /** Engines have their number for UDP as well: where another program of this machine has it, the next one is opened. */
   overUdp = false
 
-  async open(options: SwarmOptions = {}): Promise<Swarm> {
+  async open(options: SwarmOptions = {}): Promise<Engine> {
     for (let tries = 1; ; tries += 1) {
       const before = udpSockets()
-      const swarm = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, verifyThreads: 1, ...options })
+      const swarm = await startEngine({ peerAddress: { host: '127.0.0.1', port: 0 }, verifyThreads: 1, ...options })
       this.#swarms.push(swarm)
       if (!this.overUdp || tries === 10) return swarm
       // one that could not be bound is gone after two turns of the event loop

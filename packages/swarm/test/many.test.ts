@@ -3,7 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { until } from '@svc/testkit/until'
 import { expect, test } from 'vitest'
-import { createFileStorage, createSwarm } from '../src/index.ts'
+import { createFileStorage } from '../src/index.ts'
+import { startEngine } from '../src/swarm.ts'
 import { formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw, type RawPeer } from './raw-peer.ts'
@@ -51,7 +52,7 @@ test('200 torrents on one listener: all are fetched, nothing is left after closi
 
 test('200 peers at once on one torrent are served, memory stays flat, all places come back', async () => {
   const fixture = await makeTorrent({ a: 1_000_000 }, 65_536)
-  const swarm = await createSwarm({
+  const swarm = await startEngine({
     peerAddress: { host: '127.0.0.1', port: 0 },
     uploadSlots: 200,
     maxConnectionsPerHost: 200,

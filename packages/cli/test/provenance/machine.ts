@@ -3,7 +3,8 @@ import { Agent } from 'node:http'
 import { dirname, join } from 'node:path'
 import { Writable } from 'node:stream'
 import { type Client, ClientError, createClient, type Job } from '@svc/client'
-import { type FileConfig, mergeConfig, type RunningDaemon, startDaemon } from '@svc/daemon'
+import { type FileConfig, mergeConfig } from '@svc/daemon'
+import { type InspectedDaemon, startInspected } from '../../../daemon/src/app/daemon.ts'
 import { run } from '../../src/run.ts'
 import { type Known, Oracle } from './oracle.ts'
 import { tagsIn } from './tagged.ts'
@@ -41,7 +42,7 @@ export class Machine {
   doors = { webseed: '', hub: '', oci: '', peerPort: 0 }
   client!: Client
   readonly #world: World
-  #running!: RunningDaemon
+  #running!: InspectedDaemon
 
   private constructor(world: World, folder: string, habits: Habits) {
     this.#world = world
@@ -78,7 +79,7 @@ export class Machine {
     }
     const socketPath = join(this.folder, 's.sock')
     const config = mergeConfig(file, { root: join(this.folder, 'root') }, { SVC_HF_TOKEN: TOKEN })
-    this.#running = await startDaemon({ config, socketPath })
+    this.#running = await startInspected({ config, socketPath })
     this.client = createClient({ socketPath })
     const { swarm } = await this.client.status()
     const facts = JSON.parse(readFileSync(join(dirname(socketPath), 'runtime.json'), 'utf8'))

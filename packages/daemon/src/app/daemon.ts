@@ -46,12 +46,16 @@ export interface DaemonOptions {
 /** A daemon that responds on its socket until it is closed. */
 export interface RunningDaemon {
   readonly socketPath: string
-  readonly context: DaemonContext
   /**
    * Stops: jobs are aborted, running responses get a few seconds, then everything is closed; the lock is released last.
    * With `quick`, even in a second call, connections are closed at once.
    */
   close(options?: { readonly quick?: boolean }): Promise<void>
+}
+
+/** A daemon whose objects tests can reach. */
+export interface InspectedDaemon extends RunningDaemon {
+  readonly context: DaemonContext
 }
 
 /** Time for running responses during a stop. */
@@ -64,6 +68,12 @@ const FAREWELL_MS = 500
  * @throws StartError with a message for the person who started it
  */
 export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon> {
+  const { socketPath, close } = await startInspected(options)
+  return { socketPath, close }
+}
+
+/** {@link startDaemon} for tests: the package does not export it. */
+export async function startInspected(options: DaemonOptions): Promise<InspectedDaemon> {
   const log = options.log ?? createLog('silent')
   const given = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
   // a part of it changes: the caller's stays as it is
@@ -167,7 +177,7 @@ function running(
   metrics: MetricsListener | undefined,
   figures: Figures,
   watch: StoreWatch
-): RunningDaemon {
+): InspectedDaemon {
   const { clock, jobs, log } = context
   const hurry = new AbortController()
   let closed: Promise<void> | undefined

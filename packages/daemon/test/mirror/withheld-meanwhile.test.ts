@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
 import { expect, onTestFinished, test } from 'vitest'
+import type { DaemonContext } from '../../src/app/compose.ts'
 import { mergeConfig } from '../../src/config/config.ts'
-import type { DaemonContext } from '../../src/index.ts'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 
 const COMMIT = 'a'.repeat(40)

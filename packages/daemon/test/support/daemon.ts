@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isTerminal, type Job } from '@svc/client/protocol'
 import { afterAll, onTestFinished } from 'vitest'
-import { type DaemonOptions, type RunningDaemon, startDaemon } from '../../src/index.ts'
+import { type InspectedDaemon, startInspected } from '../../src/app/daemon.ts'
+import type { DaemonOptions } from '../../src/index.ts'
 
 /** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -108,7 +109,7 @@ export class ApiClient {
 export interface TestDaemon extends ApiClient {
   readonly folder: string
   readonly root: string
-  readonly running: RunningDaemon
+  readonly running: InspectedDaemon
 }
 
 /** A daemon in this process with a store of its own, without swarm, hub and catalog; stopped when the test ends. */
@@ -118,7 +119,7 @@ export async function testDaemon(
 ): Promise<TestDaemon> {
   const { folder = temporaryFolder(cleanUp), ...more } = options
   const root = join(folder, 'root')
-  const running = await startDaemon({
+  const running = await startInspected({
     root,
     socketPath: join(folder, 's.sock'),
     fileConfig: { swarm: { enabled: false } },

@@ -5,7 +5,8 @@ import { chmodSync, closeSync, existsSync, openSync, readdirSync, readFileSync, 
 import { join } from 'node:path'
 import type { Job, ShareResult } from '@svc/client/protocol'
 import { expect } from 'vitest'
-import { type DaemonOptions, startDaemon } from '../../src/index.ts'
+import { startInspected } from '../../src/app/daemon.ts'
+import type { DaemonOptions } from '../../src/index.ts'
 import { pinned } from '../swarm/nodes.ts'
 import { ApiClient, type TestDaemon } from './daemon.ts'
 import { gguf, writeFiles } from './models.ts'
@@ -477,7 +478,7 @@ export class LibraryModel {
     const { folder, root, socketPath, running, agent } = this.#daemon
     agent.destroy()
     await running.close({ quick: true })
-    const next = await startDaemon({
+    const next = await startInspected({
       root,
       socketPath,
       fileConfig: { swarm: { enabled: false } },

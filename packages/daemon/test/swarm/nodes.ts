@@ -5,8 +5,9 @@ import type { ImportBtBody, Job, ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
 import { expect, onTestFinished, vi } from 'vitest'
+import { type InspectedDaemon, startInspected } from '../../src/app/daemon.ts'
 import type { FileConfig } from '../../src/config/keys.ts'
-import { type DaemonOptions, type RunningDaemon, startDaemon } from '../../src/index.ts'
+import type { DaemonOptions } from '../../src/index.ts'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { type CleanUp, temporaryFolder } from '../support/daemon.ts'
 import { type Files, writeFiles } from '../support/models.ts'
@@ -41,10 +42,10 @@ export interface NodeOptions {
 /** A daemon of this process with the swarm client on 127.0.0.1, without DHT, hub and catalog; imports are seeded at once. */
 export class Node {
   readonly folder: string
-  readonly running: RunningDaemon
+  readonly running: InspectedDaemon
   readonly client: Client
 
-  private constructor(folder: string, running: RunningDaemon) {
+  private constructor(folder: string, running: InspectedDaemon) {
     this.folder = folder
     this.running = running
     this.client = createClient({ socketPath: running.socketPath })
@@ -55,7 +56,7 @@ export class Node {
     cleanUp: CleanUp = onTestFinished
   ): Promise<Node> {
     const own = folder ?? temporaryFolder(cleanUp)
-    const running = await startDaemon({
+    const running = await startInspected({
       root: join(own, 'root'),
       socketPath: join(own, 's.sock'),
       fileConfig: {

@@ -6,12 +6,13 @@ import { dirname, join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import { type Client, ClientError, createClient } from '@svc/client'
 import type { ImportCatalogBody, Job } from '@svc/client/protocol'
-import { type DaemonOptions, type RunningDaemon, startDaemon } from '@svc/daemon'
+import type { DaemonOptions } from '@svc/daemon'
 import { parseV1Torrent } from '@svc/swarm-v1'
 import { type FakeCatalog, startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { type FakeHub, type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
 import { startV1Peer, type V1Peer, type V1PeerOptions } from '@svc/testkit/v1-peer'
 import { afterEach, beforeEach, expect } from 'vitest'
+import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import type { PullTimings } from '../../../src/sources/catalog/pull.ts'
 import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
@@ -49,7 +50,7 @@ export async function folder(): Promise<string> {
 }
 
 export interface Started {
-  readonly daemon: RunningDaemon
+  readonly daemon: InspectedDaemon
   readonly client: Client
   readonly root: string
   /** The daemon's own. */
@@ -65,7 +66,7 @@ export async function start(
 ): Promise<Started> {
   const root = more.root ?? (await folder())
   let store: DiskBlobStore | undefined
-  const daemon = await startDaemon({
+  const daemon = await startInspected({
     root,
     socketPath: join(await folder(), 's.sock'),
     fileConfig: {

@@ -16,7 +16,7 @@ import {
 } from '@svc/testkit/fake-hub'
 import { contentChunks } from '@svc/testkit/fake-hub-content'
 import { afterAll, afterEach } from 'vitest'
-import { type RunningDaemon, startDaemon } from '../../../src/app/daemon.ts'
+import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
 import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
@@ -57,7 +57,7 @@ const QUICK: Pick<HubOptions, 'limits' | 'retry'> = {
 
 export interface Rig {
   readonly fake: FakeHub
-  readonly daemon: RunningDaemon
+  readonly daemon: InspectedDaemon
   readonly client: Client
   readonly root: string
   /** `host:port` of the hub's mirror, where it was asked for. */
@@ -83,7 +83,7 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
     ...(options.mirror === true && { mirror: { hub_addr: '127.0.0.1:0' } })
   }
   const socketPath = join(await tempFolder(), 's.sock')
-  const daemon = await startDaemon({
+  const daemon = await startInspected({
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
     networks: {
