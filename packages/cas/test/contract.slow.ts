@@ -1,5 +1,5 @@
 import { describeBlobStore } from '@svc/cas-testsuite'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { describe, expect, test } from 'vitest'
 import { freshDiskStore } from './fresh-disk-store.ts'
 

@@ -1,5 +1,5 @@
 import type { FilePort } from '@svc/internal-files'
-import faults from '@svc/internal-files/faults'
+import faults from '@svc/testkit/file-faults'
 
 const EXT4 = 0xef53
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
 import { chunksOf, seededBytes } from '@svc/cas-testsuite'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 

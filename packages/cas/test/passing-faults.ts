@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 

@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { chunksOf, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 

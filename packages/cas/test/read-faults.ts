@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { type BlobStore, CasError, type CasErrorCode, openDiskStore } from '@svc/cas'
 import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas-testsuite'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { type BlobStore, CasError, type DiskBlobStore, openDiskStore, type PartialKey } from '@svc/cas'
 import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 

@@ -1,3 +1,3 @@
 import { library } from '../../../tsup.base.ts'
 
-export default library({ index: 'src/index.ts', faults: 'src/faults.ts' })
+export default library({ index: 'src/index.ts' })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { testDaemon } from './daemon.ts'
 import { gguf, writeFiles } from './models.ts'

@@ -1,7 +1,7 @@
 // A daemon that is killed before the N-th operation that changes a file of store, state or leaf layers, counted over all threads:
 // N comes in the variable `KILL_AT`, and counts from the start on, or as a message, and counts from then.
 
-import { Faults } from '@svc/internal-files/faults'
+import { Faults } from '@svc/testkit/file-faults'
 import { loadConfig } from '../../src/config/config.ts'
 import { parseFlags } from '../../src/flags.ts'
 import { startDaemon } from '../../src/index.ts'

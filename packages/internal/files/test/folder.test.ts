@@ -3,7 +3,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { Faults } from '../src/faults.ts'
+import { Faults } from '../../../testkit/src/file-faults.ts'
 import {
   DurableFolders,
   type FilePort,

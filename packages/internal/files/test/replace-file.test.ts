@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import fault, { Faults } from '../src/faults.ts'
+import fault, { Faults } from '../../../testkit/src/file-faults.ts'
 import { nodeFilePort, readWhole, replaceFile } from '../src/index.ts'
 
 let folder: string

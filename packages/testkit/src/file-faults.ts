@@ -1,7 +1,7 @@
 import { constants as files } from 'node:fs'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
-import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from './file-port.ts'
+import { type FilePort, type FilePortFactory, type FilePortModule, nodeFilePort } from '@svc/internal-files'
 
 /**
  * Indexes of the shared counters: operations seen, number of the first to fail, how many fail, whether it was reached,
@@ -22,7 +22,7 @@ interface FaultPlan {
   readonly awkward: boolean
 }
 
-/** A file port for tests, whose N-th operation fails, counted over all threads. Not part of any published package. */
+/** A file port for tests, whose N-th operation fails, counted over all threads. */
 export class Faults {
   readonly #counters = new SharedArrayBuffer(20)
   readonly #slots = new Int32Array(this.#counters)
