@@ -18,10 +18,10 @@ const FIELDS = new Set(['version', 'key', 'sizeBytes', 'digest', 'ranges'])
 
 /** @throws CasError `E_RANGE` when the size or the key is out of bounds. */
 export function checkPartialKey(key: PartialKey): void {
-  if (key.key.length === 0 || key.key.length > MAX_KEY_LENGTH) {
+  if (!isKey(key.key)) {
     throw new CasError('E_RANGE', `the key of a partial blob has 1 to ${MAX_KEY_LENGTH} characters`)
   }
-  if (!Number.isSafeInteger(key.sizeBytes) || key.sizeBytes < 0) {
+  if (!isSize(key.sizeBytes)) {
     throw new CasError('E_RANGE', 'the size of a partial blob is a whole number of bytes')
   }
 }
@@ -45,12 +45,15 @@ export function tryParseJournal(bytes: Uint8Array): Journal | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   if (Object.keys(value).some((field) => !FIELDS.has(field))) return undefined
   const { version, key, sizeBytes, digest, ranges } = value as Record<string, unknown>
-  if (version !== 1 || typeof key !== 'string' || key.length === 0 || key.length > MAX_KEY_LENGTH) return undefined
-  if (!Number.isSafeInteger(sizeBytes) || (sizeBytes as number) < 0) return undefined
+  if (version !== 1 || !isKey(key) || !isSize(sizeBytes)) return undefined
   if (digest !== undefined && !isDigest(digest)) return undefined
-  if (!isRangeList(ranges, sizeBytes as number)) return undefined
-  return { key, sizeBytes: sizeBytes as number, digest, ranges }
+  if (!isRangeList(ranges, sizeBytes)) return undefined
+  return { key, sizeBytes, digest, ranges }
 }
+
+const isKey = (value: unknown): value is string =>
+  typeof value === 'string' && value.length > 0 && value.length <= MAX_KEY_LENGTH
+const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
 function isRangeList(value: unknown, sizeBytes: number): value is ByteRanges {
   if (!Array.isArray(value) || value.length > MAX_RANGES) return false

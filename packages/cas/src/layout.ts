@@ -175,17 +175,7 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
     for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
       fresh = makeFolder(port, folder) || fresh
     }
-    const present = new Set(port.readdirSync(layout.blobs))
-    let freshShards = false
-    for (const name of SHARDS) {
-      const shard = `${layout.blobs}${sep}${name}`
-      if (present.has(name)) requireFolder(port, shard)
-      else freshShards = makeFolder(port, shard) || freshShards
-      // A killed process may have linked names without syncing their folder: make them durable now, since they count
-      // from here on.
-      if (afterCrash) syncFolderSync(port, shard)
-    }
-    if (freshShards || afterCrash) syncFolderSync(port, layout.blobs)
+    prepareShards(port, layout, afterCrash)
     if (fresh || afterCrash) syncFolderSync(port, blobsRoot)
     if (version === undefined) {
       syncAncestors(port, layout.root)
@@ -196,6 +186,20 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
   } catch (error) {
     throw ioError(error, 'prepare the store', layout.root)
   }
+}
+
+function prepareShards(port: FilePort, layout: Layout, afterCrash: boolean): void {
+  const present = new Set(port.readdirSync(layout.blobs))
+  let fresh = false
+  for (const name of SHARDS) {
+    const shard = `${layout.blobs}${sep}${name}`
+    if (present.has(name)) requireFolder(port, shard)
+    else fresh = makeFolder(port, shard) || fresh
+    // A killed process may have linked names without syncing their folder: make them durable now, since they count
+    // from here on.
+    if (afterCrash) syncFolderSync(port, shard)
+  }
+  if (fresh || afterCrash) syncFolderSync(port, layout.blobs)
 }
 
 /** Errors of opening folders in which this process cannot have created anything. */

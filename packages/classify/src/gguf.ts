@@ -121,6 +121,8 @@ function readWanted(walker: Walker, found: Map<string, string | number>): void {
   }
 }
 
+const MAGIC = [0x47, 0x47, 0x55, 0x46]
+
 /**
  * Parses the general key/values at the start of a GGUF (version 1 to 3, either byte order). `head` is the start of the
  * file, of which at most a megabyte is used. Whatever lies beyond is unknown (`complete: false`), not an error.
@@ -131,8 +133,7 @@ export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary 
     problem: text,
     looksLike: looksLike(head, sizeBytes)
   })
-  if (head.length < 4 || head[0] !== 0x47 || head[1] !== 0x47 || head[2] !== 0x55 || head[3] !== 0x46)
-    return problem('the magic "GGUF" is missing')
+  if (MAGIC.some((byte, at) => head[at] !== byte)) return problem('the magic "GGUF" is missing')
   const walker = new Walker(head, sizeBytes)
   const cut = (text: string): HeaderProblem => ({
     format: 'unreadable',

@@ -17,6 +17,27 @@ export interface FollowOptions {
   readonly warned?: Set<string>
 }
 
+/** How long a job has given no byte. */
+class Silence {
+  readonly #patienceMs: number
+  #bytes = -1
+  #since = performance.now()
+  isOver = false
+
+  constructor(patienceMs: number) {
+    this.#patienceMs = patienceMs
+  }
+
+  /** True once: when it has lasted too long. */
+  ends({ bytesDone = 0, state }: Job): boolean {
+    if (bytesDone !== this.#bytes || state === 'waiting') {
+      this.#bytes = bytesDone
+      this.#since = performance.now()
+    } else if (!this.isOver && performance.now() - this.#since > this.#patienceMs) return (this.isOver = true)
+    return false
+  }
+}
+
 /**
  * Watches a job to its end. With --json every changed snapshot is a line on stdout (only the last one with --quiet).
  * @throws CliError of the job when it failed; exit code 130 when Ctrl-C detaches; the job continues
@@ -26,22 +47,14 @@ export async function follow(
   job: Job,
   { patienceMs = Number.POSITIVE_INFINITY, warned = new Set() }: FollowOptions = {}
 ): Promise<Job> {
-  let bytes = -1
-  let since = performance.now()
-  let gaveUp = false
+  const silence = new Silence(patienceMs)
   const progress = await progressFor(session)
   let last = job
   let lastText = ''
   try {
     for await (const snapshot of session.client.watchJob(job)) {
       last = snapshot
-      if ((snapshot.bytesDone ?? 0) !== bytes || snapshot.state === 'waiting') {
-        bytes = snapshot.bytesDone ?? 0
-        since = performance.now()
-      } else if (!gaveUp && performance.now() - since > patienceMs) {
-        gaveUp = true
-        await session.client.cancelJob(job.id)
-      }
+      if (silence.ends(snapshot)) await session.client.cancelJob(job.id)
       const text = jsonText(snapshot)
       if (text === lastText) continue
       lastText = text
@@ -63,7 +76,7 @@ export async function follow(
     progress.end()
   }
   if (session.json && session.quiet) session.document(last)
-  if (gaveUp && last.error?.code === 'E_ABORTED') throw new PatienceOver('nothing came')
+  if (silence.isOver && last.error?.code === 'E_ABORTED') throw new PatienceOver('nothing came')
   if (last.state === 'failed') throw jobFailure(last)
   return last
 }

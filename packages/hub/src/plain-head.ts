@@ -42,16 +42,8 @@ export function readPlainHead(
   const status = STATUS.exec(first!)?.[1]
   if (status === undefined) return 'form'
   if (status !== '206') return 'status'
-  if (fields.length > MAX_FIELDS) return 'form'
-  const headers: Record<string, string> = Object.create(null)
-  for (const field of fields) {
-    const [, spelled, value] = FIELD.exec(field) ?? []
-    if (spelled === undefined || value === undefined) return 'form'
-    const name = spelled.toLowerCase()
-    if (NEVER.has(name) || (ONCE.has(name) && name in headers)) return 'form'
-    if (ONCE.has(name)) headers[name] = value
-  }
-  if (!/^\d{1,15}$/.test(headers['content-length'] ?? '')) return 'form'
+  const headers = headersOf(fields)
+  if (headers === undefined || !/^\d{1,15}$/.test(headers['content-length'] ?? '')) return 'form'
   try {
     bodyRange({ status: 206, headers }, { start, end }, sizeBytes)
   } catch {
@@ -65,4 +57,18 @@ export function readPlainHead(
     keepsAlive: connection === 'keep-alive',
     headBytes: until + 4
   }
+}
+
+/** Those that say how the body is to be read; undefined where a plain reader must not. */
+function headersOf(fields: readonly string[]): Record<string, string> | undefined {
+  if (fields.length > MAX_FIELDS) return undefined
+  const headers: Record<string, string> = Object.create(null)
+  for (const field of fields) {
+    const [, spelled, value] = FIELD.exec(field) ?? []
+    if (spelled === undefined || value === undefined) return undefined
+    const name = spelled.toLowerCase()
+    if (NEVER.has(name) || (ONCE.has(name) && name in headers)) return undefined
+    if (ONCE.has(name)) headers[name] = value
+  }
+  return headers
 }

@@ -93,17 +93,13 @@ export class ListingCheck {
     if (!isSize(sizeBytes)) throw this.#refuse(`the size of ${shown(path)} is no whole number of bytes`)
     this.#totalBytes += sizeBytes
     if (!Number.isSafeInteger(this.#totalBytes)) throw this.#refuse('its sizes add up to more than can be counted')
-    const oid = own(entry, 'oid')
     const lfs = own(entry, 'lfs') ?? undefined
     const base = { repoId: this.#repoId, commit: this.#commit, path, sizeBytes }
-    if (lfs === undefined) {
-      if (typeof oid !== 'string' || !SHA1.test(oid)) throw this.#refuse(`the oid of ${shown(path)} is no SHA-1 in hex`)
-      return { ...base, gitBlobSha1: oid }
-    }
+    if (lfs === undefined) return { ...base, gitBlobSha1: this.#oid(path, entry) }
     if (!isObject(lfs)) throw this.#refuse(`the lfs part of ${shown(path)} is no object`)
     const lfsOid = own(lfs, 'oid')
     if (typeof lfsOid === 'string' && MASKED.test(lfsOid)) throw new MaskedHashes(path)
-    if (typeof oid !== 'string' || !SHA1.test(oid)) throw this.#refuse(`the oid of ${shown(path)} is no SHA-1 in hex`)
+    const oid = this.#oid(path, entry)
     if (typeof lfsOid !== 'string' || !SHA256.test(lfsOid)) {
       throw this.#refuse(`the lfs oid of ${shown(path)} is no SHA-256 in hex`)
     }
@@ -118,6 +114,12 @@ export class ListingCheck {
       throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
     }
     return { ...base, sha256: digestFromHex(lfsOid) }
+  }
+
+  #oid(path: string, entry: Readonly<Record<string, unknown>>): string {
+    const oid = own(entry, 'oid')
+    if (typeof oid === 'string' && SHA1.test(oid)) return oid
+    throw this.#refuse(`the oid of ${shown(path)} is no SHA-1 in hex`)
   }
 
   #refuse(what: string): HubError {

@@ -36,19 +36,21 @@ function depthOf(text: string): number {
   return deepest
 }
 
+function requireScalar(value: unknown, code: ManifestErrorCode): true {
+  if (typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)) return true
+  const what =
+    typeof value === 'number'
+      ? `${value} is not a safe integer: documents hold no other numbers`
+      : `a document holds no ${value === null ? 'null' : typeof value}`
+  throw new ManifestError(code, 'value', what)
+}
+
 /**
  * A document holds only strings, booleans, safe integers, arrays and plain objects.
  * @returns whether the keys of each object are in the order of RFC 8785, by UTF-16 code units
  */
 function requirePlain(value: unknown, code: ManifestErrorCode, depth = 1): boolean {
-  if (typeof value === 'string' || typeof value === 'boolean') return true
-  if (typeof value === 'number') {
-    if (Number.isSafeInteger(value)) return true
-    throw new ManifestError(code, 'value', `${value} is not a safe integer: documents hold no other numbers`)
-  }
-  if (typeof value !== 'object' || value === null) {
-    throw new ManifestError(code, 'value', `a document holds no ${value === null ? 'null' : typeof value}`)
-  }
+  if (typeof value !== 'object' || value === null) return requireScalar(value, code)
   // This also ends a cycle.
   if (depth > MAX_DEPTH) throw new ManifestError(code, 'depth', `nested deeper than ${MAX_DEPTH}`)
   let isSorted = true

@@ -163,16 +163,21 @@ class Decoder {
       throw fail('integer-format', start, 'an integer has no leading zeros and no negative zero')
     }
     this.#at = at + 1
+    if (digits > 15) return this.#largeInteger(first, at, negative)
     let value = 0
-    if (digits <= 15) {
-      for (let i = first; i < at; i++) value = value * 10 + (this.#bytes[i]! - DIGIT_0)
-      return negative ? -value : value
-    }
+    for (let i = first; i < at; i++) value = value * 10 + (this.#bytes[i]! - DIGIT_0)
+    return negative ? -value : value
+  }
+
+  #largeInteger(first: number, at: number, negative: boolean): number | bigint {
     let big = 0n
     for (let i = first; i < at; i++) big = big * 10n + BigInt(this.#bytes[i]! - DIGIT_0)
     if (negative) big = -big
-    if (big < MIN_INT64 || big > MAX_UINT64) throw fail('integer-range', start, 'an integer has at most 64 bits')
-    value = Number(big)
+    if (big < MIN_INT64 || big > MAX_UINT64) {
+      const start = first - (negative ? 2 : 1)
+      throw fail('integer-range', start, 'an integer has at most 64 bits')
+    }
+    const value = Number(big)
     return Number.isSafeInteger(value) ? value : big
   }
 

@@ -65,23 +65,18 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   const { baseLayer, index, length, proofLayers } = request
   if (shape.sizeBytes <= 0) return 'an empty file has no hashes'
   const height = treeHeight(shape.sizeBytes)
-  for (const value of [baseLayer, index, length, proofLayers]) {
-    if (!Number.isSafeInteger(value) || value < 0) return 'a field is not an unsigned integer'
-  }
+  if ([baseLayer, index, length, proofLayers].some((value) => !Number.isSafeInteger(value) || value < 0))
+    return 'a field is not an unsigned integer'
   // Whoever asks knows the root already, and a file of one block has only its root.
-  if (baseLayer > height || (baseLayer === height && height > 0)) return 'no such layer below the root'
+  if (baseLayer > Math.max(0, height - 1)) return 'no such layer below the root'
   if (length < 1 || length > MAX_REQUEST_HASHES) return `a request is for 1 to ${MAX_REQUEST_HASHES} hashes`
   const levels = rangeLevels(request)
   const real = Math.ceil(blockCount(shape.sizeBytes) / 2 ** baseLayer)
   if (2 ** levels !== length && index + length !== real) return 'the length is no power of two'
   if (index % 2 ** levels !== 0) return 'the index is no multiple of the length'
   if (index >= real || index + length > 2 ** (height - baseLayer)) return 'the range lies outside the layer'
-  if (
-    needsLeaves(request, shape) &&
-    length * 2 ** baseLayer > Math.max(MAX_REQUEST_HASHES, shape.pieceLengthBytes / BLOCK_BYTES)
-  ) {
-    return 'the range covers too many blocks'
-  }
+  const maxBlocks = Math.max(MAX_REQUEST_HASHES, shape.pieceLengthBytes / BLOCK_BYTES)
+  if (needsLeaves(request, shape) && length * 2 ** baseLayer > maxBlocks) return 'the range covers too many blocks'
   if (proofLayers > 0 && proofLayers >= height - baseLayer) return 'the proof reaches beyond the root'
   return undefined
 }

@@ -98,6 +98,12 @@ function* parametersOf(text: string): Generator<readonly [Key, string]> {
   }
 }
 
+function requireHint(value: string, count: number): void {
+  if (count > MAX_HINTS) throw fail('too-many-hints', `a magnet link has at most ${MAX_HINTS} hints`)
+  if (value.length > MAX_HINT_CHARACTERS)
+    throw fail('hint-too-long', `a hint has at most ${MAX_HINT_CHARACTERS} characters`)
+}
+
 /**
  * Reads a magnet link with v1 topics, v2 topics or both. Parameters are percent-decoded strictly, `+` is not a space;
  * numbered forms (`xt.1`, `tr.2`) count; unknown parameters and topics of other networks are ignored.
@@ -127,9 +133,7 @@ export function parseMagnetTopics(text: string): MagnetTopics {
       if (isV2) infohash = hash
       else infohashV1 = hash
     } else if (value !== '') {
-      if (++hintCount > MAX_HINTS) throw fail('too-many-hints', `a magnet link has at most ${MAX_HINTS} hints`)
-      if (value.length > MAX_HINT_CHARACTERS)
-        throw fail('hint-too-long', `a hint has at most ${MAX_HINT_CHARACTERS} characters`)
+      requireHint(value, ++hintCount)
       hints[key].add(value)
     }
   }

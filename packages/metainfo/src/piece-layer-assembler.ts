@@ -81,6 +81,11 @@ export class PieceLayerAssembler {
     this.#layer.set(hashes.subarray(0, length), start)
     this.#chunks[chunk] = reachesRoot ? 'proven' : 'held'
     if (this.#chunks.includes('missing')) return reachesRoot ? 'proven' : 'held'
+    return this.#settle()
+  }
+
+  /** Every chunk is there: those that came without a proof are right together, or nobody knows which is wrong. */
+  #settle(): ReplyVerdict {
     if (this.#chunks.includes('held')) {
       const found = rootOfPieceLayer(this.#layer, this.shape.sizeBytes, this.shape.pieceLengthBytes)
       for (const [i, state] of this.#chunks.entries()) {

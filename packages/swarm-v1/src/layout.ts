@@ -112,10 +112,7 @@ function readFiles(value: BencodeValue | undefined): V1File[] {
     const attributes = entry.get('attr')
     const pad = attributes instanceof Uint8Array && attributes.includes(0x70)
     if (attributes instanceof Uint8Array && attributes.includes(0x6c)) throw refuse('it holds a symbolic link')
-    const parts = entry.get('path')
-    if (!Array.isArray(parts) || parts.length === 0 || parts.length > MAX_PATH_DEPTH)
-      throw refuse('a path is no list of names')
-    const segments = (parts as readonly BencodeValue[]).map((part) => segment(part, 'path'))
+    const segments = segmentsOf(entry.get('path'))
     const path = segments.join('/')
     if (!pad) {
       const folded = path.normalize('NFC')
@@ -129,6 +126,12 @@ function readFiles(value: BencodeValue | undefined): V1File[] {
   }
   for (const name of names) if (folders.has(name)) throw refuse(`${JSON.stringify(name)} is a file and a folder`)
   return files
+}
+
+function segmentsOf(parts: BencodeValue | undefined): string[] {
+  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MAX_PATH_DEPTH)
+    throw refuse('a path is no list of names')
+  return (parts as readonly BencodeValue[]).map((part) => segment(part, 'path'))
 }
 
 function integer(value: BencodeValue | undefined, key: string): number {

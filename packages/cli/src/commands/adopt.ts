@@ -53,20 +53,13 @@ export async function adopt(session: Session, sources: readonly string[], option
     await moved?.clearUp()
   }
   const removedBytes = moved?.removedBytes
-  if (session.json) {
-    const withheld: (readonly Withheld[])[] = []
-    for (const outcome of outcomes) withheld.push(await withheldOf(session, outcome))
-    session.document({
-      models: outcomes.map(({ model, members, damaged, error }, i) => ({
-        ...rowOf(model),
-        refs: members.map(({ ref }) => ref),
-        withheld: withheld[i],
-        damaged: damaged.map(({ name, path }) => ({ name, path })),
-        ...(error !== undefined && { error: { code: error.code, message: error.message } })
-      })),
-      ...(removedBytes !== undefined && { removedBytes })
-    })
-  } else if (removedBytes !== undefined) session.note(`removed ${formatBytes(removedBytes)} over there`)
+  if (session.json) await document(session, outcomes, removedBytes)
+  else if (removedBytes !== undefined) session.note(`removed ${formatBytes(removedBytes)} over there`)
+  refuse(outcomes)
+}
+
+/** @throws CliError where something was damaged, or failed */
+function refuse(outcomes: readonly Outcome[]): void {
   const damaged = outcomes.reduce((sum, each) => sum + each.damaged.length, 0)
   if (damaged > 0)
     throw new CliError(EXIT.verification, `${count(damaged, 'file')} over there are damaged, and stayed out`, {
@@ -75,6 +68,25 @@ export async function adopt(session: Session, sources: readonly string[], option
     })
   const failed = outcomes.filter(({ error }) => error !== undefined)
   if (failed.length > 0) throw new CliError(EXIT.failed, `${count(failed.length, 'model')} could not be taken over`)
+}
+
+async function document(
+  session: Session,
+  outcomes: readonly Outcome[],
+  removedBytes: number | undefined
+): Promise<void> {
+  const withheld: (readonly Withheld[])[] = []
+  for (const outcome of outcomes) withheld.push(await withheldOf(session, outcome))
+  session.document({
+    models: outcomes.map(({ model, members, damaged, error }, i) => ({
+      ...rowOf(model),
+      refs: members.map(({ ref }) => ref),
+      withheld: withheld[i],
+      damaged: damaged.map(({ name, path }) => ({ name, path })),
+      ...(error !== undefined && { error: { code: error.code, message: error.message } })
+    })),
+    ...(removedBytes !== undefined && { removedBytes })
+  })
 }
 
 const isTool = (word: string): word is Tool => (TOOLS as readonly string[]).includes(word)

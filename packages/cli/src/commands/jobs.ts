@@ -137,25 +137,31 @@ export async function pull(session: Session, text: string, options: { readonly w
   const origin = complete ? undefined : await hubOrigin(session, ref)
   if (!isTerminal(started))
     session.note(`asking peers for the missing parts of ${shortRef(ref)}${nextSource(origin, wait)}`)
-  let job: Job
-  try {
-    job = await follow(session, started, origin?.as === undefined ? {} : { patienceMs })
-  } catch (error) {
-    const isSilence = error instanceof PatienceOver
-    const isRefusal = error instanceof CliError && error.code === 'E_SOURCE_UNAVAILABLE'
-    if (isRefusal && (await isUnknown(session, started))) throw unknownDigest(shortRef(ref), error)
-    if (origin === undefined || !(isSilence || isRefusal)) throw error
-    const { repo, revision, as } = origin
-    if (as === undefined) throw withoutName(error, shortRef(ref), origin)
-    const why = isSilence ? `no peer sent anything for ${wait}` : 'no peer has it'
-    session.note(`${why}; asking the hub for ${repo} at ${revision}`)
-    job = await follow(session, await importAgain(session, origin))
-    if (started.manifest !== undefined && job.result?.manifests.includes(started.manifest) !== true)
-      session.note('the files on the hub differ from those imported before: the model has a new digest')
-  }
+  await follow(session, started, origin?.as === undefined ? {} : { patienceMs }).catch((error: unknown) =>
+    followHub(session, error, { started, origin, ref, wait })
+  )
   if (session.json) return
   session.print(shortRef(ref))
   session.note(complete ? 'already complete' : 'complete')
+}
+
+/** Peers gave nothing: the model comes from the hub, if it came from there before. @throws the failure otherwise */
+async function followHub(
+  session: Session,
+  error: unknown,
+  { started, origin, ref, wait }: { started: Job; origin: HubOrigin | undefined; ref: string; wait: string }
+): Promise<void> {
+  const isSilence = error instanceof PatienceOver
+  const isRefusal = error instanceof CliError && error.code === 'E_SOURCE_UNAVAILABLE'
+  if (isRefusal && (await isUnknown(session, started))) throw unknownDigest(shortRef(ref), error)
+  if (origin === undefined || !(isSilence || isRefusal)) throw error
+  const { repo, revision, as } = origin
+  if (as === undefined) throw withoutName(error, shortRef(ref), origin)
+  const why = isSilence ? `no peer sent anything for ${wait}` : 'no peer has it'
+  session.note(`${why}; asking the hub for ${repo} at ${revision}`)
+  const job = await follow(session, await importAgain(session, origin))
+  if (started.manifest !== undefined && job.result?.manifests.includes(started.manifest) !== true)
+    session.note('the files on the hub differ from those imported before: the model has a new digest')
 }
 
 /** `svc companions REF`: what lies beside a model at the hub; `ns/name` stands for all its quants. */

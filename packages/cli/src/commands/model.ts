@@ -48,15 +48,17 @@ export async function show(session: Session, typed: string): Promise<void> {
       session.print(`  beside it nothing that is here; fetch it with: svc companions ${shortRef(result.ref)}`)
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
-  const missing = result.missing ?? []
-  if (missing.length > 0) {
-    const lost = result.files.filter(({ digest }) => missing.includes(digest))
-    const bytes = lost.reduce((sum, { size }) => sum + size, 0)
-    session.print(
-      `  missing ${count(missing.length, 'file')}, ${formatBytes(bytes)}; fetch with: svc pull ${shortRef(result.ref)}`
-    )
-    for (const { name, digest } of lost) session.print(`    ${name ?? digest}`)
-  }
+  printMissing(session, result)
+}
+
+function printMissing(session: Session, { ref, files, missing = [] }: OpenResult): void {
+  if (missing.length === 0) return
+  const lost = files.filter(({ digest }) => missing.includes(digest))
+  const bytes = lost.reduce((sum, { size }) => sum + size, 0)
+  session.print(
+    `  missing ${count(missing.length, 'file')}, ${formatBytes(bytes)}; fetch with: svc pull ${shortRef(ref)}`
+  )
+  for (const { name, digest } of lost) session.print(`    ${name ?? digest}`)
 }
 
 const LEFT_OUT: Readonly<Record<string, string>> = {

@@ -26,21 +26,7 @@ const NOTHING: Wanted = { candidates: [], sources: [], before: '', typed: '' }
  */
 export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const typed = words.at(-1) ?? ''
-  let command = program
-  let args = 0
-  let optionsOver = false
-  let pending: Option | undefined
-  for (const word of words.slice(0, -1)) {
-    if (pending !== undefined) pending = undefined
-    else if (optionsOver) args++
-    else if (word === '--') optionsOver = true
-    else if (word.startsWith('-') && word !== '-') pending = takesNext(optionNamed(command, word), word)
-    else {
-      const inner = args === 0 ? command.commands.find((each) => namesOf(each).includes(word)) : undefined
-      if (inner === undefined) args++
-      else command = inner
-    }
-  }
+  const { command, args, optionsOver, pending } = contextAt(program, words.slice(0, -1))
   if (pending !== undefined) return optionValue(pending, '', typed)
   if (!optionsOver && typed.startsWith('-')) {
     const equals = typed.indexOf('=')
@@ -55,6 +41,26 @@ export function wantedAt(program: Command, words: readonly string[]): Wanted {
   const last = registeredArguments.at(-1)
   const argument = registeredArguments[args] ?? (last?.variadic === true ? last : undefined)
   return argument === undefined ? NOTHING : argumentAt(argument, typed)
+}
+
+/** The command that the words lead to, the number of its arguments so far, and the option whose value comes next. */
+function contextAt(program: Command, words: readonly string[]) {
+  let command = program
+  let args = 0
+  let optionsOver = false
+  let pending: Option | undefined
+  for (const word of words) {
+    if (pending !== undefined) pending = undefined
+    else if (optionsOver) args++
+    else if (word === '--') optionsOver = true
+    else if (word.startsWith('-') && word !== '-') pending = takesNext(optionNamed(command, word), word)
+    else {
+      const inner = args === 0 ? command.commands.find((each) => namesOf(each).includes(word)) : undefined
+      if (inner === undefined) args++
+      else command = inner
+    }
+  }
+  return { command, args, optionsOver, pending }
 }
 
 const namesOf = (command: Command): string[] => [command.name(), ...command.aliases()]

@@ -46,23 +46,23 @@ export function parseRange(header: string, sizeBytes: number): RangeVerdict {
   for (const element of header.trim().slice(unit[0].length).split(',')) {
     const text = element.replace(/^[ \t]+|[ \t]+$/g, '')
     if (text === '') continue
-    const spec = SPEC.exec(text)
-    if (spec === null) return UNSATISFIABLE
-    const [, first = '', last = ''] = spec
-    if (first === '' && last === '') return UNSATISFIABLE
-    if (first === '') {
-      const length = clampedNumber(last, sizeBytes)
-      if (length > 0) kept.push({ start: sizeBytes - length, end: sizeBytes })
-      continue
-    }
-    if (last !== '' && compareDigits(last, first) < 0) return UNSATISFIABLE
-    const start = clampedNumber(first, sizeBytes)
-    if (start >= sizeBytes) continue
-    kept.push({ start, end: last === '' ? sizeBytes : Math.min(sizeBytes, clampedNumber(last, sizeBytes) + 1) })
+    const member = memberOf(text, sizeBytes)
+    if (member === undefined) return UNSATISFIABLE
+    if (member.start < member.end) kept.push(member)
   }
   const [only] = kept
   if (only === undefined) return UNSATISFIABLE
   return kept.length === 1 ? { kind: 'part', ...only } : WHOLE
+}
+
+/** Undefined for a malformed or reversed member; empty for one that lies beyond the blob. */
+function memberOf(text: string, sizeBytes: number): { start: number; end: number } | undefined {
+  const [, first = '', last = ''] = SPEC.exec(text) ?? []
+  if (first === '' && last === '') return undefined
+  if (first === '') return { start: sizeBytes - clampedNumber(last, sizeBytes), end: sizeBytes }
+  if (last !== '' && compareDigits(last, first) < 0) return undefined
+  const end = last === '' ? sizeBytes : Math.min(sizeBytes, clampedNumber(last, sizeBytes) + 1)
+  return { start: clampedNumber(first, sizeBytes), end }
 }
 
 /** min(number, limit) of a run of digits of any length, without losing precision. */

@@ -125,12 +125,12 @@ async function manifestFiles(
   }
 }
 
-async function verifyAll(
-  { store, documents, repos, artifacts, views, needed }: VerifyDeps,
-  { signal, update }: JobContext
-): Promise<JobOutcome> {
-  const stateErrors: string[] = []
-  let mismatchedBlobs: readonly Sha256Digest[]
+/** Hashes everything. Blobs that cannot be read become `stateErrors`: the findings about the others are reported nevertheless. */
+async function mismatchedOf(
+  store: DiskBlobStore,
+  { signal, update }: Pick<JobContext, 'signal' | 'update'>,
+  stateErrors: string[]
+): Promise<readonly Sha256Digest[]> {
   try {
     const report = await store.scrub({
       signal,
@@ -138,16 +138,22 @@ async function verifyAll(
         update({ filesDone: blobs, filesTotal: blobsTotal, bytesDone: bytes, bytesTotal })
     })
     update({ filesDone: report.checked, filesTotal: report.checked })
-    mismatchedBlobs = report.mismatched
+    return report.mismatched
   } catch (error) {
-    // some blobs could not be read: still report the findings about the others
     if (!(error instanceof CasError) || error.details.unreadable === undefined) throw error
-    mismatchedBlobs = error.details.mismatched ?? []
     for (const digest of error.details.unreadable)
       stateErrors.push(`${digest} cannot be read: ${(error.cause as Error | undefined)?.message ?? error.message}`)
+    return error.details.mismatched ?? []
   }
+}
+
+async function verifyAll(
+  { store, documents, repos, artifacts, views, needed }: VerifyDeps,
+  { signal, update }: JobContext
+): Promise<JobOutcome> {
+  const stateErrors: string[] = []
+  const mismatched = new Set(await mismatchedOf(store, { signal, update }, stateErrors))
   const missing = new Set<Sha256Digest>()
-  const mismatched = new Set(mismatchedBlobs)
   const note = (error: UnreadableStateError): void => void stateErrors.push(error.message)
   const need = async (digest: Sha256Digest): Promise<boolean> => {
     if ((await store.stat(digest)) !== undefined) return true

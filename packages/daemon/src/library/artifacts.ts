@@ -5,7 +5,7 @@ import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
-import { mergedSource } from './origin.ts'
+import { type ArtifactSource, mergedSource } from './origin.ts'
 import type { Present } from './present.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding } from './provenance.ts'
 import { StateRecords } from './record.ts'
@@ -244,21 +244,17 @@ export class Artifacts {
     const before = standing === 'damaged' ? undefined : standing
     const hints = before === undefined ? state.hints : mergeHints(state.hints, before.hints)
     const record = state.record ?? before?.record
-    const origin = state.source.kind === 'bt' && before !== undefined ? before : state
-    const bittorrentV1 = origin.source.bittorrentV1 ?? before?.source.bittorrentV1
-    const incomplete = state.source.kind === 'bt' && (before === undefined || before.incomplete === true)
-    const kept = state.source.kind === 'bt' ? before?.futureName : undefined
-    const futureName = incomplete ? (asked ?? kept) : kept
     const isPinned = state.source.kind === 'bt'
-    const wasComplete = before?.incomplete !== true
-    const known = standing === 'damaged' ? OF_DAMAGED : before?.provenance
-    const provenance =
-      known === undefined ? state.provenance : mergedProvenance(known, state.provenance, { isPinned, wasComplete })
+    const origin = isPinned && before !== undefined ? before : state
+    const incomplete = isPinned && (before === undefined || before.incomplete === true)
+    const kept = isPinned ? before?.futureName : undefined
+    const futureName = incomplete ? (asked ?? kept) : kept
+    const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
     const companions = { ...before?.companions, ...state.companions }
     const next: ArtifactState = {
       ...state,
       ...(Object.keys(companions).length > 0 && { companions }),
-      source: { ...mergedSource(before?.source, origin.source), ...(bittorrentV1 !== undefined && { bittorrentV1 }) },
+      source: sourceAfter(before?.source, origin.source),
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,
@@ -372,6 +368,17 @@ const recordOf = (manifestDigest: Sha256Digest): string => `${digestHex(manifest
 
 /** What a damaged record could have said: only another import, and the owner's word, make more of it. */
 const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }
+
+/** A torrent that was seeded once can be seeded again, wherever the model came from since. */
+function sourceAfter(before: ArtifactSource | undefined, now: ArtifactSource): ArtifactSource {
+  const bittorrentV1 = now.bittorrentV1 ?? before?.bittorrentV1
+  return { ...mergedSource(before, now), ...(bittorrentV1 !== undefined && { bittorrentV1 }) }
+}
+
+function provenanceAfter(standing: ArtifactState | 'damaged', now: Provenance, isPinned: boolean): Provenance {
+  if (standing === 'damaged') return mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })
+  return mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })
+}
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
   a.incomplete !== b.incomplete || !sameStanding(a, b)

@@ -99,26 +99,16 @@ export class Members {
     quarantined: ReadonlySet<Sha256Digest>,
     present: Present
   ): ModelMember {
-    const { store, usage } = this.#deps
+    const { usage } = this.#deps
     const files = found === 'absent' ? undefined : found
     const state = typeof known === 'string' ? undefined : known
     const isUnreadable = known === 'unreadable'
-    const seen = new Set<Sha256Digest>()
-    let sizeBytes = 0
-    let missingBytes = 0
-    let damaged = files === undefined && quarantined.has(manifest)
-    for (const { digest, size } of files ?? []) {
-      sizeBytes += size
-      if (seen.has(digest)) continue
-      seen.add(digest)
-      if (!present.lacksBlob(digest)) {
-        const stamp = stampOf(store.blobPath(digest))
-        if (stamp?.size === size) continue
-        if (stamp === undefined) present.missedBlob(digest)
-      }
-      missingBytes += size
-      damaged ||= quarantined.has(digest)
-    }
+    const missing = new Map(
+      (files ?? []).filter((file) => this.#lacks(file, present)).map(({ digest, size }) => [digest, size])
+    )
+    const sizeBytes = (files ?? []).reduce((sum, { size }) => sum + size, 0)
+    const missingBytes = [...missing.values()].reduce((sum, size) => sum + size, 0)
+    const damaged = [...(files === undefined ? [manifest] : missing.keys())].some((digest) => quarantined.has(digest))
     const complete = files !== undefined && missingBytes === 0
     const lastUsedAt = usage.lastUsedAt(manifest)
     return {
@@ -136,6 +126,13 @@ export class Members {
       ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true }),
       ...besideOf(state, name)
     }
+  }
+
+  #lacks({ digest, size }: Files[number], present: Present): boolean {
+    if (present.lacksBlob(digest)) return true
+    const stamp = stampOf(this.#deps.store.blobPath(digest))
+    if (stamp === undefined) present.missedBlob(digest)
+    return stamp?.size !== size
   }
 
   async #stateOf(manifest: Sha256Digest, { onUnreadable }: Scan): Promise<Recorded> {

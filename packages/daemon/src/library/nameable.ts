@@ -55,14 +55,24 @@ export class Nameable {
       all.push(digest)
       if (known.has(digest) || sizeBytes > MAX_TORRENT_BYTES) continue
       const kind = await this.#kindOf(digest)
-      if (kind.is === 'index' && hasRepo) {
-        blobs.add(digest)
-        for (const { manifest, distribution } of kind.members) want(manifest, distribution)
+      switch (kind.is) {
+        case 'index':
+          if (!hasRepo) break
+          blobs.add(digest)
+          for (const { manifest, distribution } of kind.members) want(manifest, distribution)
+          break
+        case 'manifest':
+          if (hasView) want(digest)
+          break
+        case 'record':
+          if (own.has(kind.of)) want(kind.of, digest)
+          break
+        case 'companions':
+          if (own.size > 0) for (const each of [digest, ...kind.files]) blobs.add(each)
+          break
+        case 'torrent':
+          hasTorrent = true
       }
-      if (kind.is === 'manifest' && hasView) want(digest)
-      if (kind.is === 'record' && own.has(kind.of)) want(kind.of, digest)
-      if (kind.is === 'companions' && own.size > 0) for (const each of [digest, ...kind.files]) blobs.add(each)
-      hasTorrent ||= kind.is === 'torrent'
     }
     // which files it was seeded with, nobody can tell
     if (own.size > 0 && hasTorrent) for (const digest of all) blobs.add(digest)

@@ -131,18 +131,24 @@ async function changed(
   const rest = members.filter((member) => !named(member))
   for (const { quant: each, manifest } of members.filter(named)) gone.removed.set(manifest, each)
   const tags = new Map(current.tags)
+  /** The members that are gone with a tag; undefined for a tag that stays. */
+  const goneWith = async (digest: Sha256Digest): Promise<readonly IndexMember[] | undefined> => {
+    if (digest === current.index) return gone.removed.size > 0 ? [] : undefined
+    if (!allTags) return undefined
+    const older = ((await indexOf(digest, documents, true))?.members ?? []).filter(named)
+    return quant === undefined || older.length > 0 ? older : undefined
+  }
   for (const [tag, digest] of current.tags) {
-    const older = digest === current.index ? [] : ((await indexOf(digest, documents, true))?.members ?? [])
-    const hit = digest === current.index ? gone.removed.size > 0 : allTags && (quant === undefined || older.some(named))
-    if (!hit) continue
+    const older = await goneWith(digest)
+    if (older === undefined) continue
     tags.delete(tag)
     gone.tags.push(tag)
-    for (const member of older.filter(named)) gone.removed.set(member.manifest, member.quant)
+    for (const member of older) gone.removed.set(member.manifest, member.quant)
   }
   if (gone.removed.size === 0 && gone.tags.length === 0 && quant !== undefined) {
     if (gone.isToCome) return current
     const candidates = members.map((member) => member.quant)
-    const there = candidates.length === 0 ? 'nothing' : candidates.slice(0, 12).join(', ')
+    const there = candidates.slice(0, 12).join(', ') || 'nothing'
     throw new DaemonError('E_NO_MEMBER', `${ns}/${name} has no quant ${JSON.stringify(quant)}; there is ${there}`, {
       status: 404,
       candidates

@@ -342,13 +342,17 @@ export class Leeching {
     this.moreWork()
   }
 
+  #mayAsk(peer: Peer, nowMs: number): boolean {
+    if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return false
+    return !this.#refusing.isPaused(peer.id, nowMs)
+  }
+
   /** Requests as much from a peer as it can take. */
   fill(peer: Peer): void {
-    if (this.#closed || peer.closed || peer.peerChoking || !peer.amInterested) return
+    const now = this.#nowMs
+    if (!this.#mayAsk(peer, now)) return
     const { requests } = peer
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
-    const now = this.#nowMs
-    if (this.#refusing.isPaused(peer.id, now)) return
     const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
     const bits = peer.hasAll ? undefined : peer.bits

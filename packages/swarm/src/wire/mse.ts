@@ -89,34 +89,42 @@ export class MseResponder {
     const fresh =
       this.#decrypt === undefined ? Buffer.from(bytes) : Buffer.from(this.#decrypt.apply(Buffer.from(bytes)))
     this.#held = Buffer.concat([this.#held, fresh])
-    let write: Buffer | undefined
-    if (this.#stage === 'key') {
-      if (this.#held.length < KEY_BYTES) return {}
-      const exchange = new KeyExchange()
-      this.#secret = exchange.secret(this.#held.subarray(0, KEY_BYTES))
-      this.#held = this.#held.subarray(KEY_BYTES)
-      this.#stage = 'sync'
-      write = Buffer.concat([exchange.publicKey(), randomBytes(Math.floor(Math.random() * 64))])
-    }
-    if (this.#stage === 'sync' && !this.#sync()) return write === undefined ? {} : { write }
-    if (this.#stage === 'offer') {
-      if (this.#held.length < 14) return write === undefined ? {} : { write }
-      if (this.#held.readUInt32BE(0) !== 0 || this.#held.readUInt32BE(4) !== 0)
-        throw violation('wrong verification constant')
-      this.#provide = this.#held.readUInt32BE(8)
-      this.#padBytes = this.#held.readUInt16BE(12)
-      if (this.#padBytes > PAD_BYTES) throw violation('too much padding')
-      this.#stage = 'initial'
-    }
-    if (this.#stage === 'initial') {
-      const head = 14 + this.#padBytes + 2
-      if (this.#held.length < head) return write === undefined ? {} : { write }
-      const initialBytes = this.#held.readUInt16BE(head - 2)
-      if (initialBytes > 1024) throw violation('too much initial payload')
-      if (this.#held.length < head + initialBytes) return write === undefined ? {} : { write }
-      return this.#finish(write, head, initialBytes)
-    }
-    return write === undefined ? {} : { write }
+    const write = this.#key()
+    return this.#initial(write) ?? (write === undefined ? {} : { write })
+  }
+
+  /** Our key, in answer to the peer's. */
+  #key(): Buffer | undefined {
+    if (this.#stage !== 'key' || this.#held.length < KEY_BYTES) return undefined
+    const exchange = new KeyExchange()
+    this.#secret = exchange.secret(this.#held.subarray(0, KEY_BYTES))
+    this.#held = this.#held.subarray(KEY_BYTES)
+    this.#stage = 'sync'
+    return Buffer.concat([exchange.publicKey(), randomBytes(Math.floor(Math.random() * 64))])
+  }
+
+  /** The end of the handshake; undefined while more has to come. */
+  #initial(write: Buffer | undefined): Step | undefined {
+    if (this.#stage === 'key') return undefined
+    if (this.#stage === 'sync' && !this.#sync()) return undefined
+    if (this.#stage === 'offer' && !this.#offer()) return undefined
+    const head = 14 + this.#padBytes + 2
+    if (this.#held.length < head) return undefined
+    const initialBytes = this.#held.readUInt16BE(head - 2)
+    if (initialBytes > 1024) throw violation('too much initial payload')
+    if (this.#held.length < head + initialBytes) return undefined
+    return this.#finish(write, head, initialBytes)
+  }
+
+  #offer(): boolean {
+    if (this.#held.length < 14) return false
+    if (this.#held.readUInt32BE(0) !== 0 || this.#held.readUInt32BE(4) !== 0)
+      throw violation('wrong verification constant')
+    this.#provide = this.#held.readUInt32BE(8)
+    this.#padBytes = this.#held.readUInt16BE(12)
+    if (this.#padBytes > PAD_BYTES) throw violation('too much padding')
+    this.#stage = 'initial'
+    return true
   }
 
   #sync(): boolean {

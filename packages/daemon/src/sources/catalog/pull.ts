@@ -144,10 +144,9 @@ export class Pull {
         bytes = done
         since = performance.now()
       }
-      if (this.#wanted && this.#opened.length === this.#distinct() && this.#opened.every((content) => content.complete))
-        break
+      if (this.#isFilled()) break
       if (performance.now() - checkpointed >= timings.checkpointMs) {
-        for (const content of this.#opened) if (!content.complete) await content.checkpoint()
+        await Promise.all(this.#opened.map((content) => content.checkpoint()))
         checkpointed = performance.now()
       }
       const silentMs = performance.now() - since
@@ -236,8 +235,10 @@ export class Pull {
     return content
   }
 
-  #distinct(): number {
-    return new Set(this.#wanted!.map((file) => contentKey(file.anchor, file.sizeBytes).key)).size
+  #isFilled(): boolean {
+    if (this.#wanted === undefined) return false
+    const distinct = new Set(this.#wanted.map((file) => contentKey(file.anchor, file.sizeBytes).key)).size
+    return this.#opened.length === distinct && this.#opened.every((content) => content.complete)
   }
 
   /** Fetches the anchored files from the web. Without metadata, only the file that the listing names. */
