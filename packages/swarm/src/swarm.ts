@@ -23,7 +23,7 @@ import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment
 import { Torrent } from './torrent/torrent.ts'
 import { identityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
-import { Frames } from './upload/frame.ts'
+import { FRAME_BLOCK_BYTES, Frame, Spares } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { UploadLimiter } from './upload/limiter.ts'
 import { TokenBucket } from './upload/token-bucket.ts'
@@ -168,7 +168,8 @@ export class Engine implements Swarm {
       clock,
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
-      frames: new Frames(),
+      frames: new Spares(() => new Frame()),
+      runs: new Spares(() => Buffer.allocUnsafeSlow(FRAME_BLOCK_BYTES)),
       limiter: new UploadLimiter(clock),
       rejects: new PerSecond(REJECTS_PER_SECOND),
       hashWork: new HashWork(clock),
@@ -329,7 +330,8 @@ export class Engine implements Swarm {
   #tick(): void {
     const now = this.#clock.monotonic()
     for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
-    if (this.#torrents.size === 0) this.#environment.frames.trim()
+    if (this.#torrents.size > 0) return
+    for (const spares of [this.#environment.frames, this.#environment.runs]) spares.trim()
   }
 
   close(): Promise<void> {

@@ -7,7 +7,7 @@ import type { Verifier } from '../download/verifier.ts'
 import type { WebseedHeaders } from '../download/webseed.ts'
 import type { ConnectionBudget } from '../net/connection-budget.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
-import type { Frames } from '../upload/frame.ts'
+import type { Frame, Spares } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
 import type { TokenBucket } from '../upload/token-bucket.ts'
@@ -25,7 +25,8 @@ export interface TorrentEnvironment {
   readonly clock: Clock
   readonly pool: SlotPool
   readonly verifier: Verifier
-  readonly frames: Frames
+  readonly frames: Spares<Frame>
+  readonly runs: Spares<Buffer>
   readonly limiter: UploadLimiter
   /** Rejections, by host. */
   readonly rejects: PerSecond

@@ -192,6 +192,7 @@ export class Seeding {
           layout,
           storage,
           frames: env.frames,
+          runs: env.runs,
           limiter: env.limiter,
           sent: (piece, bytes) => this.#superSeed?.sent(peer.id, piece, bytes, this.#nowMs),
           emit

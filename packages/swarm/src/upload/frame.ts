@@ -4,7 +4,7 @@ import { formatPieceHeader, PIECE_HEADER_BYTES } from '../wire/messages.ts'
 export const FRAME_BLOCK_BYTES = 262_144
 const SMALLEST_BLOCK_BYTES = 16_384
 const FRAME_BYTES = FRAME_BLOCK_BYTES + (FRAME_BLOCK_BYTES / SMALLEST_BLOCK_BYTES) * PIECE_HEADER_BYTES
-/** Frames kept for the next sends. */
+/** Kept for the next sends. */
 const MAX_SPARE = 4
 
 /**
@@ -49,18 +49,22 @@ export class Frame {
   }
 }
 
-/** Frames that nobody uses. Who sends takes one, and gives it back when the socket has taken its bytes. */
-export class Frames {
-  readonly #spare: Frame[] = []
+/** Memory of uploads that nobody uses. Who sends takes one, and gives it back when its bytes have been sent or copied. */
+export class Spares<T> {
+  readonly #spare: T[] = []
+  readonly #make: () => T
 
-  /** The one used last: the CPU's cache may still have it. */
-  take(): Frame {
-    return this.#spare.pop() ?? new Frame()
+  constructor(make: () => T) {
+    this.#make = make
   }
 
-  give(frame: Frame): void {
-    frame.clear()
-    if (this.#spare.length < MAX_SPARE) this.#spare.push(frame)
+  /** The one used last: the CPU's cache may still have it. */
+  take(): T {
+    return this.#spare.pop() ?? this.#make()
+  }
+
+  give(used: T): void {
+    if (this.#spare.length < MAX_SPARE) this.#spare.push(used)
   }
 
   trim(): void {

@@ -8,7 +8,7 @@ import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
-import { FRAME_BLOCK_BYTES, type Frame, type Frames } from './frame.ts'
+import { FRAME_BLOCK_BYTES, type Frame, type Spares } from './frame.ts'
 import { type LimitedSender, UploadLimiter } from './limiter.ts'
 import type { TokenBucket } from './token-bucket.ts'
 
@@ -23,14 +23,18 @@ interface Entry {
 interface Run {
   readonly fileIndex: number
   readonly start: number
+  /** A part of `memory`. */
   readonly bytes: Uint8Array
+  readonly memory: Buffer
 }
 
 export interface UploadContext {
   readonly clock: Clock
   readonly layout: TorrentLayout
   readonly storage: Pick<TorrentStorage, 'read' | 'readNow'>
-  readonly frames: Frames
+  readonly frames: Spares<Frame>
+  /** Of {@link FRAME_BLOCK_BYTES}, for what threads read. */
+  readonly runs: Spares<Buffer>
   readonly limiter: UploadLimiter
   /** Called for each block that is handed to the socket. */
   readonly sent: (piece: number, bytes: number) => void
@@ -146,7 +150,7 @@ export class UploadQueue implements LimitedSender {
     const dropped = this.#queue.splice(0).slice(this.#head)
     this.#byBlock = undefined
     this.#head = 0
-    this.#run = undefined
+    this.#dropRun()
     this.#reading = undefined
     if (!this.#closed) for (const { block } of dropped) this.#reject(block)
     this.#context.limiter.leave(this)
@@ -160,7 +164,7 @@ export class UploadQueue implements LimitedSender {
 
   /** Drops the requests for one file, whose bytes are lost or wrong. */
   dropFile(fileIndex: number): void {
-    if (this.#run?.fileIndex === fileIndex) this.#run = undefined
+    if (this.#run?.fileIndex === fileIndex) this.#dropRun()
     if (this.#reading?.fileIndex === fileIndex) this.#reading = undefined
     for (let at = this.#queue.length - 1; at >= this.#head; at -= 1) {
       const entry = this.#queue[at]!
@@ -222,9 +226,15 @@ export class UploadQueue implements LimitedSender {
       end += block.length
     }
     end = Math.min(end, this.#context.layout.files[fileIndex]!.lengthBytes)
-    const run = { fileIndex, start, bytes: Buffer.allocUnsafeSlow(Math.max(0, end - start)) }
+    const memory = this.#context.runs.take()
+    const run = { fileIndex, start, bytes: memory.subarray(0, Math.max(0, end - start)), memory }
     this.#reading = run
     this.#fill(run).catch(reportDefect)
+  }
+
+  #dropRun(): void {
+    if (this.#run !== undefined) this.#context.runs.give(this.#run.memory)
+    this.#run = undefined
   }
 
   async #fill(run: Run): Promise<void> {
@@ -240,12 +250,13 @@ export class UploadQueue implements LimitedSender {
       failure = error as Error
     }
     // Nobody asks for these bytes any longer.
-    if (this.#reading !== run) return
+    if (this.#reading !== run) return this.#context.runs.give(run.memory)
     this.#reading = undefined
-    if (failure !== undefined) this.#lost(fileIndex, failure)
-    else {
-      this.#run = run
-      this.#isSlow = true
+    this.#run = run
+    this.#isSlow = true
+    if (failure !== undefined) {
+      this.#dropRun()
+      this.#lost(fileIndex, failure)
     }
     this.pump()
   }
@@ -258,6 +269,7 @@ export class UploadQueue implements LimitedSender {
     const { fileIndex, offset } = first
     const { lengthBytes } = layout.files[fileIndex]!
     const frame = frames.take()
+    frame.clear()
     const targets: Uint8Array[] = []
     for (let at = this.#head; at < this.#queue.length && frame.blockBytes < FRAME_BLOCK_BYTES; at += 1) {
       const entry = this.#queue[at]!
@@ -297,6 +309,7 @@ export class UploadQueue implements LimitedSender {
   #sendRun(maxBytes: number): boolean {
     const { frames } = this.#context
     const frame = frames.take()
+    frame.clear()
     let entry = this.#nextOfRun()
     while (entry !== undefined && frame.blockBytes < maxBytes && frame.holds(entry.block.length)) {
       const { piece, begin, length } = entry.block
@@ -310,7 +323,7 @@ export class UploadQueue implements LimitedSender {
       this.#shift(entry)
       entry = this.#nextOfRun()
     }
-    if (entry === undefined) this.#run = undefined
+    if (entry === undefined) this.#dropRun()
     if (frame.blockBytes > 0) this.#send(frame)
     else frames.give(frame)
     return this.queued > 0

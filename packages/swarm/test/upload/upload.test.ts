@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
-import { Frames } from '../../src/upload/frame.ts'
+import { Frame, Spares } from '../../src/upload/frame.ts'
 import { TokenBucket } from '../../src/upload/token-bucket.ts'
 import { formatPieceHeader } from '../../src/wire/messages.ts'
 
@@ -145,9 +145,10 @@ test('a bucket without a rate is always ready', () => {
 })
 
 test('a frame holds the blocks that were added, each behind its head, and is used again', () => {
-  const frames = new Frames()
+  const frames = new Spares(() => new Frame())
   for (const lengths of [Array(16).fill(16_384), [131_072, 131_072], [5, 16_384, 7]] as number[][]) {
     const frame = frames.take()
+    frame.clear()
     const parts: Uint8Array[] = []
     for (const [at, length] of lengths.entries()) {
       expect(frame.holds(length)).toBe(true)
@@ -161,6 +162,7 @@ test('a frame holds the blocks that were added, each behind its head, and is use
     frames.give(frame)
   }
   const full = frames.take()
+  full.clear()
   for (let at = 0; at < 16; at += 1) full.add(0, at, 16_384)
   expect(full.holds(1)).toBe(false)
 })
