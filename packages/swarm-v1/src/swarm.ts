@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { SwarmV1Error } from './errors.ts'
 import { type FromThread, parseFromThread, type ToThread } from './messages.ts'
@@ -18,6 +19,8 @@ export interface V1SwarmOptions {
   readonly uploadLimitBytesPerSecond: number
   /** Called once per fault: the thread crashed or hung, and restarts after a pause. */
   readonly onFault?: (fault: ThreadFault) => void
+  /** Default: the system's. */
+  readonly clock?: Clock
 }
 
 /** Bootstrap nodes for `dht: true`. */
@@ -36,14 +39,17 @@ export class V1Swarm {
   #address: { readonly host: string; readonly port: number } | undefined
   /** The port to restart on. */
   #again: number | undefined
+  readonly #clock: Clock
   #nextId = 1
   #closing: Promise<void> | undefined
 
   private constructor(options: V1SwarmOptions) {
+    this.#clock = options.clock ?? systemClock
     const { host, port } = options.peerAddress
     const bootstrap = typeof options.dht === 'object' ? options.dht : PUBLIC_DHT_NODES
     this.#thread = new SupervisedThread({
       name: 'bittorrent-v1',
+      clock: this.#clock,
       url: workerUrl('./worker', import.meta.url),
       data: () => ({
         host,
@@ -94,6 +100,7 @@ export class V1Swarm {
     const id = this.#nextId++
     const torrent = new Joined(id, options, {
       post: (message) => this.#thread.post(message),
+      clock: this.#clock,
       running: () => this.#thread.running,
       left: () => void this.#torrents.delete(id)
     })

@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '@svc/internal-clock'
 import { tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from './errors.ts'
 import { parseV1Torrent, type V1Layout } from './layout.ts'
@@ -59,6 +60,7 @@ const IDLE: ThreadProgress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond
 export interface TorrentOwner {
   post(message: ToThread): void
   /** Whether there is a thread to announce the stop. */
+  readonly clock: Clock
   readonly running: () => boolean
   readonly left: () => void
 }
@@ -81,7 +83,7 @@ export class Joined implements V1Torrent {
   readonly #gone = Promise.withResolvers<void>()
   readonly #pending = new Set<Promise<void>>()
   readonly #peers: string[]
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   #info: Uint8Array | undefined
   #opening: Promise<Pieces> | undefined
   #progress = IDLE
@@ -100,9 +102,8 @@ export class Joined implements V1Torrent {
     this.done = this.#done.promise
     // Callers who do not await these learn of a failure in other ways.
     for (const promise of [this.ready, this.done]) promise.catch(() => {})
-    this.#timer = setTimeout(
-      () => this.#fail('metadata-timeout', "no peer gave the torrent's metadata in time: the swarm is unreachable"),
-      options.metadataTimeoutMs
+    this.#timer = owner.clock.after(options.metadataTimeoutMs, () =>
+      this.#fail('metadata-timeout', "no peer gave the torrent's metadata in time: the swarm is unreachable")
     )
     options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (options.signal?.aborted) queueMicrotask(this.#abort)
@@ -164,7 +165,7 @@ export class Joined implements V1Torrent {
   }
 
   async #leave(): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     this.#options.signal?.removeEventListener('abort', this.#abort)
     const left = new SwarmV1Error('E_SWARM_V1', 'aborted', 'the torrent was left before it was complete')
     for (const { reject } of [this.#ready, this.#done]) reject(left)
@@ -172,9 +173,9 @@ export class Joined implements V1Torrent {
     this.#progress = IDLE
     if (this.#owner.running()) {
       this.#owner.post({ kind: 'leave', id: this.#id })
-      const timer = setTimeout(() => this.#gone.resolve(), LEAVE_GRACE_MS)
+      const timer = this.#owner.clock.after(LEAVE_GRACE_MS, () => this.#gone.resolve())
       await this.#gone.promise
-      clearTimeout(timer)
+      timer.cancel()
     }
     await Promise.allSettled([...this.#pending])
     this.#owner.left()
@@ -194,7 +195,7 @@ export class Joined implements V1Torrent {
   /** Every new thread sends it; validated, and the storage opened, only the first time. */
   async #metadata(info: Uint8Array): Promise<void> {
     if (this.#left !== undefined) return
-    clearTimeout(this.#timer)
+    this.#timer.cancel()
     try {
       this.#opening ??= this.#open(parseV1Torrent(info, this.infohash))
       const { upload } = await this.#opening

@@ -1,5 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { EventEmitter } from 'node:events'
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import { isPort, PerSecond } from '@svc/internal-net'
 import { fitAnswer } from './krpc.ts'
 
@@ -52,13 +53,19 @@ export class CheckedSocket extends EventEmitter {
   #asked: [Set<string>, Set<string>] = [new Set(), new Set()]
   #period = 0
   #waiting: Waiting[] = []
-  #timer: NodeJS.Timeout | undefined
+  readonly #clock: Clock
+  #timer: Timer | undefined
   #refused = 0
   /** The length of the query that the library is answering: it does so before it returns. */
   #queryBytes = 0
 
-  constructor(check: (datagram: Uint8Array) => Uint8Array | undefined, limits: Partial<DatagramLimits> = {}) {
+  constructor(
+    check: (datagram: Uint8Array) => Uint8Array | undefined,
+    limits: Partial<DatagramLimits> = {},
+    clock: Clock = systemClock
+  ) {
     super()
+    this.#clock = clock
     const { perAddress, total, ownPerNode, own } = { ...LIMITS, ...limits }
     this.#strangers = new PerSecond({ total, each: perAddress })
     this.#known = new PerSecond({ total: Number.POSITIVE_INFINITY, each: perAddress })
@@ -101,11 +108,11 @@ export class CheckedSocket extends EventEmitter {
       return
     }
     this.#waiting.push({ bytes: datagram, port, host, done })
-    this.#timer ??= setInterval(() => this.#flush(), FLUSH_MS)
+    this.#timer ??= this.#clock.every(FLUSH_MS, () => this.#flush())
   }
 
   close(): void {
-    clearInterval(this.#timer)
+    this.#timer?.cancel()
     this.#waiting = []
     this.#socket.close()
   }
@@ -119,18 +126,18 @@ export class CheckedSocket extends EventEmitter {
   #mayCome({ address, port }: RemoteInfo): boolean {
     const node = `${address}:${port}`
     const budget = this.#askedLately().some((asked) => asked.has(node)) ? this.#known : this.#strangers
-    return budget.take(address, performance.now())
+    return budget.take(address, this.#clock.monotonic())
   }
 
   #mayAsk(host: string, port: number): boolean {
     const node = `${host}:${port}`
-    if (!this.#own.take(node, performance.now())) return false
+    if (!this.#own.take(node, this.#clock.monotonic())) return false
     this.#askedLately()[0].add(node)
     return true
   }
 
   #askedLately(): [Set<string>, Set<string>] {
-    const period = Math.floor(performance.now() / ASKED_MS)
+    const period = Math.floor(this.#clock.monotonic() / ASKED_MS)
     if (period !== this.#period) this.#asked = [new Set(), period === this.#period + 1 ? this.#asked[0] : new Set()]
     this.#period = period
     return this.#asked
@@ -143,7 +150,7 @@ export class CheckedSocket extends EventEmitter {
       return false
     })
     if (this.#waiting.length > 0) return
-    clearInterval(this.#timer)
+    this.#timer?.cancel()
     this.#timer = undefined
   }
 }

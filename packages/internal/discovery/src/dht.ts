@@ -1,6 +1,7 @@
 /// <reference path="./untyped.d.ts" />
 
 import { isIP } from 'node:net'
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import { isPort, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import DHT from 'bittorrent-dht'
 import { CheckedSocket, type DatagramLimits } from './checked-socket.ts'
@@ -36,24 +37,30 @@ const MAX_PEERS = 200
 export class DhtNode {
   readonly #dht: InstanceType<typeof DHT>
   readonly #private: boolean
-  readonly #found = new Map<string, { readonly found: FoundPeer; taken: number; timer: NodeJS.Timeout | undefined }>()
+  readonly #found = new Map<string, { readonly found: FoundPeer; taken: number; timer: Timer | undefined }>()
+  readonly #clock: Clock
   #closed = false
 
-  private constructor(dht: InstanceType<typeof DHT>, isPrivate: boolean) {
+  private constructor(dht: InstanceType<typeof DHT>, isPrivate: boolean, clock: Clock) {
+    this.#clock = clock
     this.#dht = dht
     this.#private = isPrivate
     dht.on('peer', (peer: unknown, infohash: unknown) => this.#peer(peer, infohash))
   }
 
   /** @throws the system's error when the port is unavailable. */
-  static async start(options: DhtOptions): Promise<DhtNode> {
+  static async start(options: DhtOptions, clock: Clock = systemClock): Promise<DhtNode> {
     const nodes = options.bootstrap.map(tryParseAddress).filter((node) => node !== undefined)
     // A DHT with private bootstrap nodes only is a private one.
     const isPrivate = nodes.length > 0 && nodes.every((node) => isIP(node.host) !== 0 && !isPublicAddress(node.host))
     const dht = new DHT({
       bootstrap: nodes.length > 0 ? nodes.map((node) => `${node.host}:${node.port}`) : false,
       maxAge: REANNOUNCE_MS,
-      socket: new CheckedSocket((datagram) => checkKrpc(datagram, isPrivate || nodes.length === 0), options.limits)
+      socket: new CheckedSocket(
+        (datagram) => checkKrpc(datagram, isPrivate || nodes.length === 0),
+        options.limits,
+        clock
+      )
     })
     // Errors of single lookups do not matter; those of the socket end announcing only.
     dht.on('error', () => undefined)
@@ -67,7 +74,7 @@ export class DhtNode {
       dht.destroy(() => undefined)
       throw error
     }
-    return new DhtNode(dht, isPrivate)
+    return new DhtNode(dht, isPrivate, clock)
   }
 
   get port(): number {
@@ -84,7 +91,7 @@ export class DhtNode {
    */
   join(infohash: string, port: number | undefined, found: FoundPeer): void {
     this.leave(infohash)
-    const entry = { found, taken: 0, timer: undefined as NodeJS.Timeout | undefined }
+    const entry = { found, taken: 0, timer: undefined as Timer | undefined }
     let retryMs = FIRST_RETRY_MS
     this.#found.set(infohash, entry)
     const over = (): boolean => this.#closed || this.#found.get(infohash) !== entry
@@ -94,7 +101,7 @@ export class DhtNode {
       entry.taken = 0
       const again = (): void => {
         if (over() || entry.timer !== undefined) return
-        entry.timer = setTimeout(round, entry.taken > 0 ? REANNOUNCE_MS : retryMs)
+        entry.timer = this.#clock.after(entry.taken > 0 ? REANNOUNCE_MS : retryMs, round)
         retryMs = entry.taken > 0 ? FIRST_RETRY_MS : Math.min(REANNOUNCE_MS, retryMs * 2)
       }
       // A lookup that is not possible yet (no nodes) calls back with an error, and is retried.
@@ -105,7 +112,7 @@ export class DhtNode {
   }
 
   leave(infohash: string): void {
-    clearTimeout(this.#found.get(infohash)?.timer)
+    this.#found.get(infohash)?.timer?.cancel()
     this.#found.delete(infohash)
   }
 

@@ -1,3 +1,4 @@
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { DialPolicy, PeerAddress } from '@svc/internal-net'
 import type { Announce, AnnounceEvent } from './announce.ts'
 import { announceHttp } from './http-announce.ts'
@@ -29,6 +30,7 @@ export interface TrackerOptions {
   /** `allowPrivate`: the tracker answered from a private address itself. */
   readonly found: (peer: PeerAddress, allowPrivate: boolean) => void
   readonly warn: (message: string) => void
+  readonly clock?: Clock
 }
 
 /** Announces one torrent to its trackers, independently: a tracker that fails does not affect the others. */
@@ -67,7 +69,7 @@ class OneTracker {
   /** Cut off by closing: the tracker may have heard of us, although we never read its answer. */
   #wasCut = false
   #retryMs = FIRST_RETRY_MS
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #abort = new AbortController()
   #closing: Promise<void> | undefined
 
@@ -78,12 +80,13 @@ class OneTracker {
   }
 
   announce(event: AnnounceEvent | undefined): void {
+    const { clock = systemClock } = this.#options
     if (this.#closing !== undefined) return
     if (this.#busy !== undefined) {
       this.#next = event ?? this.#next
       return
     }
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#busy = this.#announce(event, this.#abort.signal).then((waitMs) => {
       this.#busy = undefined
       if (this.#closing !== undefined) return
@@ -91,7 +94,7 @@ class OneTracker {
       this.#next = undefined
       if (next !== undefined) this.announce(next)
       // Until a tracker has answered, announces say that we have just started.
-      else this.#timer = setTimeout(() => this.announce(this.#known ? undefined : 'started'), waitMs)
+      else this.#timer = clock.after(waitMs, () => this.announce(this.#known ? undefined : 'started'))
     })
   }
 
@@ -101,7 +104,7 @@ class OneTracker {
   }
 
   async #close(): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     this.#abort.abort()
     await this.#busy
     if (this.#known || this.#wasCut) await this.#announce('stopped', AbortSignal.timeout(GOODBYE_MS))

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { systemClock } from '@svc/internal-clock'
 
 /**
  * What to do after a failed attempt: `retry` again after a pause · `wait` the server asked to wait · `final` a retry is
@@ -42,9 +42,7 @@ export const DEFAULT_BACKOFF: BackoffTimings = {
   maxDelayMs: 30_000,
   maxRateWaitMs: 300_000,
   random: Math.random,
-  sleep: async (delayMs, signal) => {
-    await delay(delayMs, undefined, signal ? { signal } : {})
-  }
+  sleep: systemClock.sleep
 }
 
 /** Passed to the caller before every pause, so that it can show why nothing is transferred. */

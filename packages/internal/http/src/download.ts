@@ -1,4 +1,5 @@
 import { type ByteRanges, cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Gate } from '@svc/internal-concurrency'
 import { Backoff, type BackoffTimings, DownloadError, type Waiting } from './backoff.ts'
 import { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
@@ -45,6 +46,7 @@ interface DownloadSettings {
   readonly writeBytes?: number
   /** Each request takes a place in it. */
   readonly lane?: Gate | undefined
+  readonly clock?: Pick<Clock, 'monotonic'>
 }
 
 /** The caller's sink failed: its error is passed on unchanged, without a retry. */
@@ -151,14 +153,14 @@ class Download {
   }
 
   async #piece(piece: Piece, signal: AbortSignal): Promise<void> {
-    const { timings, onWaiting, lane } = this.#settings
+    const { timings, onWaiting, lane, clock = systemClock } = this.#settings
     const backoff = new Backoff(timings, onWaiting)
-    const rate = new MinRate()
+    const rate = new MinRate(clock)
     while (this.#oneStream ? this.#gaps().length > 0 : piece.start < piece.end) {
       const before = this.#bytesDone
-      const queuedMs = performance.now()
+      const queuedMs = clock.monotonic()
       const attempt = (): Promise<void> => {
-        rate.skip(performance.now() - queuedMs)
+        rate.skip(clock.monotonic() - queuedMs)
         return this.#attempt(piece, signal)
       }
       try {

@@ -1,3 +1,5 @@
+import { type Clock, systemClock } from '@svc/internal-clock'
+
 /** Slower than any line, and fast enough that a source which drips bytes does not hold a lane for days. */
 export const MIN_BYTES_PER_SECOND = 1_024
 
@@ -12,20 +14,19 @@ export const leastBytesIn = (spanMs: number): number => Math.ceil((MIN_BYTES_PER
  * progress, however fast that byte was.
  */
 export class MinRate {
-  readonly #now: () => number
+  readonly #clock: Pick<Clock, 'monotonic'>
   #sinceMs: number
   #bytes = 0
 
-  /** @param now a monotonic clock in milliseconds */
-  constructor(now: () => number = () => performance.now()) {
-    this.#now = now
-    this.#sinceMs = now()
+  constructor(clock: Pick<Clock, 'monotonic'> = systemClock) {
+    this.#clock = clock
+    this.#sinceMs = clock.monotonic()
   }
 
   /** Counts bytes, also none; true, and a new beginning, when those since the last one have come fast enough. */
   keepsUpWith(bytes: number): boolean {
     this.#bytes += bytes
-    const nowMs = this.#now()
+    const nowMs = this.#clock.monotonic()
     if (this.#bytes === 0 || this.#bytes * 1_000 < MIN_BYTES_PER_SECOND * (nowMs - this.#sinceMs)) return false
     this.#sinceMs = nowMs
     this.#bytes = 0

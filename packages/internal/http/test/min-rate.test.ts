@@ -3,7 +3,7 @@ import { leastBytesIn, MIN_BYTES_PER_SECOND, MinRate } from '../src/min-rate.ts'
 
 test('a rate is kept by bytes at the least rate, pauses included, and not by those of a drip', () => {
   let nowMs = 0
-  const rate = new MinRate(() => nowMs)
+  const rate = new MinRate({ monotonic: () => nowMs })
   expect(rate.keepsUpWith(0)).toBe(false)
   nowMs = 1_000
   expect(rate.keepsUpWith(MIN_BYTES_PER_SECOND - 1)).toBe(false)
