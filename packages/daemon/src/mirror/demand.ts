@@ -1,4 +1,5 @@
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { OnDemandConfig } from '../config/config.ts'
 import { HostShares } from '../http/host-shares.ts'
 import type { Log } from '../log.ts'
@@ -18,8 +19,7 @@ export interface DemandDeps {
   readonly jobs: UpstreamJobs
   readonly store: DiskBlobStore
   readonly log: Log
-  /** A monotonic clock; default: the process's. */
-  readonly nowMs?: () => number
+  readonly clock?: Clock
 }
 
 /** Who asks. */
@@ -58,7 +58,8 @@ export interface DemandFigures {
 export class Demand {
   readonly store: DiskBlobStore
   readonly log: Log
-  readonly nowMs: () => number
+  readonly clock: Clock
+  readonly nowMs = (): number => this.clock.monotonic()
   readonly config: OnDemandConfig | undefined
   /** Undefined if clients may start nothing. */
   readonly jobs: DemandJobs | undefined
@@ -67,10 +68,11 @@ export class Demand {
   readonly day: DayBudget
   readonly #waiting = new HostShares<Waiting>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
-  constructor({ jobs, store, log, nowMs = () => performance.now() }: DemandDeps, config: OnDemandConfig | undefined) {
+  constructor({ jobs, store, log, clock = systemClock }: DemandDeps, config: OnDemandConfig | undefined) {
+    const { nowMs } = this
     this.store = store
     this.log = log
-    this.nowMs = nowMs
+    this.clock = clock
     this.config = config
     this.day = new DayBudget(config?.bytesPerDay ?? 0, nowMs)
     this.reads = new HostQueue(READS, nowMs, () => later('others are being served first', 5))

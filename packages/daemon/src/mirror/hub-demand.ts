@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { BlobReader } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import { LRUCache } from 'lru-cache'
@@ -89,7 +88,7 @@ export class HubDemand {
     const lookFor: LookFor = { repo, revision: at, isNamedOnly, ...(branch !== undefined && { branch }) }
     try {
       const time = isBrief ? BRIEF_MS : ANSWER_MS
-      const found = await inTime(this.#lookups.look(lookFor, host), time, 'the hub is being asked')
+      const found = await this.#inTime(this.#lookups.look(lookFor, host), time, 'the hub is being asked')
       if (found === undefined || !this.allows(found.repo)) return undefined
       if (commitHere === undefined) this.#named.set(commitKey(repo, found.commit), true)
       return found
@@ -108,7 +107,7 @@ export class HubDemand {
   async small(repo: UpstreamRepo, file: UpstreamFile, host: string): Promise<Uint8Array> {
     const key = `${repo.repo} ${repo.commit} ${file.name}`
     const reading = this.#small.forceFetch(key, { context: { repo, file, host } })
-    return inTime(reading, ANSWER_MS, `${file.name} is being fetched`)
+    return this.#inTime(reading, ANSWER_MS, `${file.name} is being fetched`)
   }
 
   /**
@@ -119,21 +118,33 @@ export class HubDemand {
   async large(repo: UpstreamRepo, file: UpstreamFile, client: WaitingClient): Promise<BlobReader> {
     const { sha256: digest, name, sizeBytes } = file
     if (digest === undefined) throw new Error(`${name} has no SHA-256`)
-    const begunMs = performance.now()
+    const begunMs = this.#demand.clock.monotonic()
     const mayRead = async (): Promise<boolean> => this.#upstream.hasBrought(repo, name)
     if ((await mayRead()) && (await this.#demand.store.stat(digest)) !== undefined)
       return this.#demand.store.open(digest)
     const visiting = this.#visit(repo, file, client.host)
-    const visit = await inTime(visiting, ANSWER_MS, `${name} is being looked for`).catch((error: unknown) => {
+    const visit = await this.#inTime(visiting, ANSWER_MS, `${name} is being looked for`).catch((error: unknown) => {
       // it goes on without this client, who comes again
       visiting.then((late) => late.leave()).catch(() => undefined)
       throw error
     })
-    const waitMs = Math.max(1, ANSWER_MS - (performance.now() - begunMs))
+    const waitMs = Math.max(1, ANSWER_MS - (this.#demand.clock.monotonic() - begunMs))
     try {
       return await this.#demand.open({ digest, sizeBytes }, visit, client, { mayRead, waitMs })
     } catch (error) {
       throw toNotNow(HUB, error)
+    }
+  }
+
+  /** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */
+  async #inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
+    const tooLate = Promise.withResolvers<never>()
+    const timer = this.#demand.clock.after(timeoutMs, () => tooLate.reject(later(what)))
+    try {
+      return await Promise.race([work, tooLate.promise])
+    } finally {
+      timer.cancel()
+      work.catch(() => undefined)
     }
   }
 
@@ -171,18 +182,3 @@ export class HubDemand {
 }
 
 const commitKey = (repo: string, commit: string): string => `${repo.toLowerCase()} ${commit}`
-
-/** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */
-async function inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
-  const over = new AbortController()
-  const tooLate = delay(timeoutMs, undefined, { signal: over.signal, ref: false }).then(
-    () => Promise.reject(later(what)),
-    () => new Promise<never>(() => undefined)
-  )
-  try {
-    return await Promise.race([work, tooLate])
-  } finally {
-    over.abort()
-    work.catch(() => undefined)
-  }
-}

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
@@ -13,6 +14,7 @@ import type { Upstream } from './upstream.ts'
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'published' | 'demand'>, PublishedDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
+  readonly clock: Clock
 }
 
 /** The addresses of the mirrors, as `host:port`. */

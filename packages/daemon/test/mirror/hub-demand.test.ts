@@ -1,0 +1,113 @@
+import type { Job } from '@svc/client/protocol'
+import { parseDigest } from '@svc/ref'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
+import { expect, test } from 'vitest'
+import { Demand, type WaitingClient } from '../../src/mirror/demand.ts'
+import { HubDemand } from '../../src/mirror/hub-demand.ts'
+import type { Upstream, UpstreamFile, UpstreamRepo } from '../../src/mirror/upstream.ts'
+import { testDaemon } from '../support/daemon.ts'
+
+const HOST = '192.0.2.1'
+const WEIGHTS: UpstreamFile = {
+  name: 'model.gguf',
+  sizeBytes: 1_000_000,
+  sha256: parseDigest(`sha256:${'ab'.repeat(32)}`),
+  gitBlobSha1: undefined,
+  isLarge: true
+}
+const CARD: UpstreamFile = { ...WEIGHTS, name: 'README.md', sizeBytes: 5, isLarge: false }
+const REPO: UpstreamRepo = {
+  repo: 'acme/model',
+  commit: 'a'.repeat(40),
+  files: new Map([WEIGHTS, CARD].map((file) => [file.name, file]))
+}
+
+/** The mirror's way to a hub that answers when the test says so. */
+async function world() {
+  const clock = new VirtualClock()
+  const { running } = await testDaemon()
+  const { jobs, store, log } = running.context
+  const config = { allows: () => true, revisions: 'named', bytesPerDay: 1 << 30, timeoutMs: 60_000 } as const
+  const demand = new Demand({ jobs, store, log, clock }, config)
+  const answers = { look: pending<UpstreamRepo>(), read: pending<Uint8Array>(), artifact: pending<{ quant: string }>() }
+  let asked = 0
+  const upstream: Upstream = {
+    look: () => {
+      asked++
+      return answers.look.promise
+    },
+    read: () => {
+      asked++
+      return answers.read.promise
+    },
+    artifactOf: () => {
+      asked++
+      return answers.artifact.promise
+    },
+    missingBytesOf: async () => WEIGHTS.sizeBytes,
+    bring: async (): Promise<Job> => jobs.start({ kind: 'import-hf', ref: 'acme/model' }, () => new Promise(() => {})),
+    hasBrought: () => false
+  }
+  return { clock, answers, asked: () => asked, hub: new HubDemand(demand, upstream) }
+}
+
+const pending = <T>() => Promise.withResolvers<T>()
+const NOT_NOW = { status: 429, code: 'E_RATE_LIMITED', retryAfterSeconds: 2 }
+const client = (): WaitingClient => ({
+  host: HOST,
+  gone: new AbortController().signal,
+  sendsNoMore: () => false,
+  cut: () => undefined
+})
+
+/** What becomes of a wait within 7,999 ms, and one millisecond later. */
+async function outcomes(clock: VirtualClock, work: Promise<unknown>): Promise<readonly [unknown, unknown]> {
+  let outcome: unknown = 'waits'
+  work.then(
+    () => (outcome = 'answered'),
+    (error: unknown) => (outcome = error)
+  )
+  await clock.advance(7_999)
+  const before = outcome
+  await clock.advance(1)
+  return [before, outcome]
+}
+
+test('a lookup that takes longer than 8 s goes on without its client, who is told to come again', async () => {
+  const { clock, answers, asked, hub } = await world()
+  const wanted = { repo: 'acme/model', revision: undefined, isBrief: false, host: HOST }
+  expect(await outcomes(clock, hub.look(wanted))).toMatchObject(['waits', NOT_NOW])
+  answers.look.resolve(REPO)
+  expect(await hub.look(wanted)).toBe(REPO)
+  expect(asked()).toBe(1)
+})
+
+test('where the store has an answer, the hub has two seconds, and its silence is no error', async () => {
+  const { clock, hub } = await world()
+  let found: unknown = 'waits'
+  const look = hub.look({ repo: 'acme/model', revision: undefined, isBrief: true, host: HOST }).then((repo) => {
+    found = repo
+  })
+  await clock.advance(1_999)
+  expect(found).toBe('waits')
+  await clock.advance(1)
+  await look
+  expect(found).toBeUndefined()
+})
+
+test('a small file that takes longer than 8 s is read once for all who come again', async () => {
+  const { clock, answers, asked, hub } = await world()
+  expect(await outcomes(clock, hub.small(REPO, CARD, HOST))).toMatchObject(['waits', NOT_NOW])
+  const again = hub.small(REPO, CARD, '192.0.2.2')
+  const bytes = Buffer.from('hello')
+  answers.read.resolve(bytes)
+  expect(await again).toEqual(bytes)
+  expect(asked()).toBe(1)
+})
+
+test('weights whose place in an artifact is not known after 8 s: its client comes again, and the search goes on', async () => {
+  const { clock, answers, hub } = await world()
+  expect(await outcomes(clock, hub.large(REPO, WEIGHTS, client()))).toMatchObject(['waits', NOT_NOW])
+  answers.artifact.reject(new Error('the hub is gone'))
+  await expect(hub.large(REPO, WEIGHTS, client())).rejects.toMatchObject({ status: 503 })
+})
