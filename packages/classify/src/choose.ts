@@ -54,16 +54,7 @@ export function notChosen(
 ): readonly string[] {
   const weights = recognition.entries.filter(isWeights)
   const wanted = choice.quants && new Set(choice.quants.map((quant) => quant.toLowerCase()))
-  if (wanted !== undefined) {
-    const there = quantsOf(recognition, safetensorsQuant)
-    const absent = [...wanted].find((quant) => !there.includes(quant))
-    if (absent !== undefined)
-      throw new ClassifyError(
-        'E_NO_MEMBER',
-        `there is no quant ${JSON.stringify(absent.slice(0, 80))}; there is ${some(there)}`,
-        { candidates: there }
-      )
-  }
+  if (wanted !== undefined) requireQuants(wanted, quantsOf(recognition, safetensorsQuant))
   const auxOut = auxNotChosen(recognition.entries, choice)
   const out: string[] = []
   let kept = 0
@@ -80,6 +71,13 @@ export function notChosen(
       `no weights are left of ${weights.length}: the patterns fit none of them, such as ${JSON.stringify(weights[0]!.name)}`
     )
   return out.sort(compareNames)
+}
+
+function requireQuants(wanted: ReadonlySet<string>, there: readonly string[]): void {
+  const absent = [...wanted].find((quant) => !there.includes(quant))
+  if (absent === undefined) return
+  const message = `there is no quant ${JSON.stringify(absent.slice(0, 80))}; there is ${some(there)}`
+  throw new ClassifyError('E_NO_MEMBER', message, { candidates: there })
 }
 
 /** Of the projectors and importance matrices that `files` leaves, those that `aux` does not want. */
