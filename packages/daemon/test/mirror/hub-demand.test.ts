@@ -19,7 +19,8 @@ const CARD: UpstreamFile = { ...WEIGHTS, name: 'README.md', sizeBytes: 5, isLarg
 const REPO: UpstreamRepo = {
   repo: 'acme/model',
   commit: 'a'.repeat(40),
-  files: new Map([WEIGHTS, CARD].map((file) => [file.name, file]))
+  files: new Map([WEIGHTS, CARD].map((file) => [file.name, file])),
+  leftOut: { reasons: new Map(), more: 0 }
 }
 
 /** The mirror's way to a hub that answers when the test says so. */
