@@ -1,10 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Client, createClient, type Job, type OmittedFile } from '@svc/client'
+import { startFakeBucket } from '@svc/testkit/fake-bucket'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { type MadeRepository, madeRepositories } from '@svc/testkit/made-repositories'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+import { haveRegistry, startRegistry } from '@svc/testkit/registry'
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 interface Imported extends MadeRepository {
   /** One a quant. */
@@ -26,6 +28,16 @@ async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
   expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
   return ran.stdout.trimEnd()
 }
+/** Types a command that was printed. */
+const typed = (daemon: TestDaemon, command: string): Promise<string> =>
+  ok(
+    daemon,
+    ...command
+      .trim()
+      .split(' ')
+      .slice(1)
+      .map((word) => word.replaceAll("'", ''))
+  )
 const view = async (daemon: TestDaemon, ref: string): Promise<Folder> =>
   folderAt(await ok(daemon, 'path', ref, '--dir'))
 
@@ -92,7 +104,7 @@ export function testFolders(count: number): void {
   beforeAll(async () => {
     const hub = await startFakeHub()
     undo.later(() => hub.close())
-    const network = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+    const network = { swarm: QUIET_SWARM, hub: { endpoint: hub.endpoint } }
     from = await testDaemon({ fileConfig: { ...network, mirror: { hub_addr: '127.0.0.1:0' } } }, undo.later)
     mirror = `http://${JSON.parse(readFileSync(join(from.folder, 'runtime.json'), 'utf8')).hubMirrorAddress}`
     for (const repo of madeRepositories(count)) {
@@ -155,6 +167,47 @@ export function testFolders(count: number): void {
       await ok(to, 'import', 'oci', layout)
       return view(to, ref)
     })
+  })
+
+  it('a share, by the two pins of its command', async () => {
+    const to = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
+    await expectRoad(async (ref) => {
+      await typed(to, (await ok(from, 'share', ref)).split('\n').at(-1)!)
+      return view(to, ref)
+    })
+  })
+
+  it('a publication, imported from a web server', async () => {
+    const www = join(from.folder, 'www')
+    mkdirSync(www)
+    const server = await startFakeBucket(www)
+    onTestFinished(() => server.close())
+    const to = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
+    await expectRoad(async (ref) => {
+      const printed = await ok(from, 'publish', ref, join(www, 'open'), '--url', `${server.url}open/`)
+      await typed(to, printed.split('\n')[0]!)
+      return view(to, ref)
+    })
+  })
+
+  it.skipIf(!haveRegistry)('a registry', async () => {
+    const registry = await startRegistry(join(from.folder, 'registry'))
+    onTestFinished(() => registry.stop())
+    const to = await testDaemon()
+    await expectRoad(async (ref) => {
+      const [name, quant] = ref.split(':')
+      await ok(from, 'push', ref, `${registry.address}/${name}:${quant}`)
+      await ok(to, 'import', 'oci', `${registry.address}/${name}:${quant}`)
+      return view(to, ref)
+    })
+  })
+
+  it('an archive on a disk, to a machine without a network', async () => {
+    const to = await testDaemon({ fileConfig: { swarm: { enabled: false } } })
+    const archive = join(from.folder, 'models.tar')
+    await ok(from, 'export', 'oci', ...imported.flatMap(({ refs }) => refs), archive)
+    await ok(to, 'import', 'oci', archive)
+    await expectRoad((ref) => view(to, ref))
   })
 
   it('a folder on disk, imported; what is hidden there stays', async () => {

@@ -44,6 +44,9 @@ const typed = (daemon: TestDaemon, command: string): Promise<string> =>
 const manifestOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
   JSON.parse(await ok(daemon, 'resolve', ref, '--json')).manifestDigest
 
+const companionsOf = async (daemon: TestDaemon, ref: string): Promise<string> =>
+  JSON.parse(await ok(daemon, 'show', ref, '--json')).companions.digest
+
 interface PublishedJson {
   readonly url?: string
   readonly sentBytes: number
@@ -166,7 +169,7 @@ describe.skipIf(!haveS3Server)('in a bucket', () => {
       fileConfig: { swarm: QUIET_SWARM, webseed: { [done.url!]: { credentials_file: file } } }
     })
     await typed(to, done.models[0]!.command)
-    expect(await manifestOf(to, REF)).toBe(await manifestOf(from, REF))
+    for (const of of [manifestOf, companionsOf]) expect(await of(to, REF)).toBe(await of(from, REF))
     const shared = await to.svc('share', REF)
     expect(shared.stderr).toContain('seed_restricted')
     expect(await to.svc('publish', REF, join(to.folder, 'out'))).toMatchObject({
@@ -243,7 +246,7 @@ describe('what is published', () => {
     // it hides the cursor, and brings it back
     expect(ran.stderr.lastIndexOf('\u001b[?25h')).toBeGreaterThan(ran.stderr.indexOf('\u001b[?25l'))
     expect(ran.stdout).toMatch(
-      /^svc import bt 'magnet:\?xt=urn:btmh:\S+' --pin sha256:\w{64} --webseed '<address of this folder>' --as acme\/odd\n$/
+      /^svc import bt 'magnet:\?xt=urn:btmh:\S+' --pin sha256:\w{64} --companions sha256:\w{64}@btmh:\w{68} --webseed '<address of this folder>' --as acme\/odd\n$/
     )
   })
 })

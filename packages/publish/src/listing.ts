@@ -20,7 +20,21 @@ export interface ListedModel {
   readonly magnet: string
   /** Key of the `.torrent`. */
   readonly torrent: string
-  readonly files: readonly { readonly name: string; readonly sizeBytes: number; readonly digest: Sha256Digest }[]
+  readonly files: readonly ListedFile[]
+  /** What lies beside it, with a torrent of its own. */
+  readonly companions?: {
+    readonly digest: Sha256Digest
+    readonly infohash: string
+    readonly name: string
+    readonly torrent: string
+    readonly files: readonly ListedFile[]
+  }
+}
+
+interface ListedFile {
+  readonly name: string
+  readonly sizeBytes: number
+  readonly digest: Sha256Digest
 }
 
 /** The content of {@link LISTING_KEY}. */
@@ -55,15 +69,21 @@ function isModel(value: unknown): value is ListedModel {
   const model = value as Partial<Record<keyof ListedModel, unknown>> | null
   if (typeof model !== 'object' || model === null || !isDigest(String(model.manifest))) return false
   const texts = [model.infohash, model.name, model.magnet, model.torrent, model.ref ?? '']
-  return (
-    texts.every((text) => typeof text === 'string') &&
-    Array.isArray(model.files) &&
-    model.files.every(
-      (file: Partial<ListedModel['files'][number]> | null) =>
-        typeof file?.name === 'string' && Number.isSafeInteger(file.sizeBytes) && typeof file.digest === 'string'
-    )
-  )
+  return texts.every((text) => typeof text === 'string') && areFiles(model.files) && areCompanions(model.companions)
 }
+
+function areCompanions(value: unknown): boolean {
+  if (value === undefined) return true
+  const { digest, infohash, name, torrent, files } = (value ?? {}) as Partial<Record<string, unknown>>
+  return isDigest(digest) && [infohash, name, torrent].every((text) => typeof text === 'string') && areFiles(files)
+}
+
+const areFiles = (value: unknown): boolean =>
+  Array.isArray(value) &&
+  value.every(
+    (file: Partial<ListedFile> | null) =>
+      typeof file?.name === 'string' && Number.isSafeInteger(file.sizeBytes) && typeof file.digest === 'string'
+  )
 
 /** Serializes an index. Sorted, so that the same models always give the same bytes. */
 export function listingBytes({ url, models }: Listing): Uint8Array {
@@ -76,7 +96,7 @@ const orderOf = ({ ref = '\uffff', manifest }: ListedModel): string => `${ref} $
 /** Adds models; each replaces entries with the same manifest or the same ref. */
 export function addToListing(before: Listing, added: readonly Publication[], url: string | undefined): Listing {
   const models = added.map(
-    ({ ref, isWithheld, manifestDigest, infohash, name, magnet, torrentKey, files }): ListedModel => ({
+    ({ ref, isWithheld, manifestDigest, infohash, name, magnet, torrentKey, files, companions }): ListedModel => ({
       ...(ref !== undefined && { ref }),
       ...(isWithheld && { withheld: true as const }),
       manifest: manifestDigest,
@@ -84,7 +104,16 @@ export function addToListing(before: Listing, added: readonly Publication[], url
       name,
       magnet,
       torrent: torrentKey,
-      files
+      files,
+      ...(companions !== undefined && {
+        companions: {
+          digest: companions.digest,
+          infohash: companions.infohash,
+          name: companions.name,
+          torrent: companions.torrentKey,
+          files: companions.files
+        }
+      })
     })
   )
   const manifests = new Set(models.map(({ manifest }) => manifest))

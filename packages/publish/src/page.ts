@@ -28,26 +28,31 @@ export function importCommand(
     magnet,
     manifest,
     ref,
-    withheld
+    withheld,
+    companions
   }: Pick<ListedModel, 'magnet' | 'manifest'> & {
     readonly ref?: string | undefined
+    readonly companions?: Pick<NonNullable<ListedModel['companions']>, 'digest' | 'infohash'> | undefined
     readonly withheld?: boolean | undefined
   },
   url: string | undefined
 ): string {
   const from = url === undefined ? " --webseed '<address of this folder>'" : ''
   const name = ref?.split(':')[0]
-  return `svc import bt '${magnet}' --pin ${manifest}${from}${name === undefined ? '' : ` --as ${name}`}${withheld === true ? ' --private' : ''}`
+  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohash}`
+  return `svc import bt '${magnet}' --pin ${manifest}${second}${from}${name === undefined ? '' : ` --as ${name}`}${withheld === true ? ' --private' : ''}`
 }
 
 /** Renders the page; it has no scripts and loads nothing external. */
 export function pageBytes({ url, models }: Listing): Uint8Array {
   const rows = models.map((model) => {
-    const { ref, manifest, name, magnet, torrent, files } = model
+    const { ref, manifest, name, magnet, torrent, companions } = model
+    const beside = companions?.files.map((file) => ({ ...file, folder: companions.name })) ?? []
+    const files = [...model.files.map((file) => ({ ...file, folder: name })), ...beside]
     const sum = files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
     const items = files.map(
       (file) =>
-        `<li><a href="${escaped(encodeKey(`${name}/${file.name}`))}">${escaped(file.name)}</a> ${formatBytes(file.sizeBytes)}<br><code>${escaped(file.digest)}</code></li>`
+        `<li><a href="${escaped(encodeKey(`${file.folder}/${file.name}`))}">${escaped(file.name)}</a> ${formatBytes(file.sizeBytes)}<br><code>${escaped(file.digest)}</code></li>`
     )
     return `<section>
 <h2>${escaped(ref ?? name)}</h2>

@@ -1,18 +1,29 @@
 import { createHash } from 'node:crypto'
-import { type ArtifactTorrent, manifestPath, parseSealedManifest, pieceLayersOf, torrentOf } from '@svc/manifest'
+import {
+  type ArtifactTorrent,
+  type Companions,
+  companionsTorrent,
+  manifestPath,
+  parseSealedManifest,
+  pieceLayersOf,
+  sealCompanions,
+  torrentOf
+} from '@svc/manifest'
 import {
   BLOCK_BYTES,
   encodeTorrent,
   filesWithLayers,
   formatMagnet,
   HASH_BYTES,
+  leafLayer,
   type PieceLayers,
   parsePieceLayers,
   pieceLayer,
+  piecesRoot,
   toHex
 } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { chunksOf, digestOf } from './content.ts'
+import { chunksOf, digestOf, readContent } from './content.ts'
 import { PublishError } from './errors.ts'
 import type { PublishedObject } from './target.ts'
 
@@ -24,6 +35,8 @@ export interface PublicationInput {
   readonly ref?: string | undefined
   /** The path of each file of the manifest. */
   readonly pathOf: (digest: Sha256Digest) => string
+  /** What lies beside it, whose files {@link pathOf} knows as well. */
+  readonly companions?: Pick<Companions, 'files' | 'omitted'> | undefined
   /** The bencoded piece layers, if known; otherwise computed from the files. */
   readonly pieceLayers?: Uint8Array | undefined
   /** Base URL for readers, written as a webseed to the `.torrent` and the magnet link. */
@@ -34,21 +47,26 @@ export interface PublicationInput {
   readonly isWithheld?: boolean | undefined
 }
 
-/** A model as a set of static objects that any web server can serve. */
-export interface Publication {
-  readonly manifestDigest: Sha256Digest
-  readonly ref: string | undefined
-  readonly isWithheld: boolean
+/** A torrent as a set of static objects that any web server can serve. */
+export interface PublishedTorrent {
   /** `btmh:1220<64 hex>` */
   readonly infohash: string
   /** Torrent name, which is the folder of the files. */
   readonly name: string
-  readonly magnet: string
   /** Key of the `.torrent`. */
   readonly torrentKey: string
   readonly files: readonly { readonly name: string; readonly sizeBytes: number; readonly digest: Sha256Digest }[]
-  /** Files, then the manifest, the piece layers, and last the `.torrent`: no object refers to one that is not there yet. */
+  /** Files, then the document, the piece layers, and last the `.torrent`: no object refers to one that is not there yet. */
   readonly objects: readonly PublishedObject[]
+}
+
+/** A model to be served, with what lies beside it. */
+export interface Publication extends PublishedTorrent {
+  readonly manifestDigest: Sha256Digest
+  readonly ref: string | undefined
+  readonly isWithheld: boolean
+  readonly magnet: string
+  readonly companions?: (PublishedTorrent & { readonly digest: Sha256Digest }) | undefined
 }
 
 const FOREVER = 'max-age=31536000, immutable'
@@ -57,22 +75,59 @@ const BRIEFLY = 'max-age=300'
 
 /**
  * Lays out one model: `<torrent name>/<path>` for each file and the manifest (BEP 19), `bt/piece-layers/<infohash>` and
- * `bt/<infohash>.torrent`. A pure function of its input; reads the files only if piece layers have to be computed.
+ * `bt/<infohash>.torrent`; and its companions likewise. A pure function of its input; reads companions, and the other files only if
+ * piece layers have to be computed.
  * @throws ManifestError, MetainfoError for inconsistent documents; PublishError `E_DIGEST_MISMATCH`; the signal's reason
  */
 export async function publicationOf(input: PublicationInput, signal?: AbortSignal): Promise<Publication> {
-  const { manifestDigest, manifest, ref, pathOf, url, trackers = [], isWithheld = false } = input
+  const { manifestDigest, manifest, ref, url, trackers = [], isWithheld = false } = input
   const sealed = parseSealedManifest(manifest)
   if (sealed.digest !== manifestDigest) {
     throw new PublishError('E_DIGEST_MISMATCH', `the manifest does not match its digest ${manifestDigest}`)
   }
   const torrent = torrentOf(sealed)
-  const layersBytes = input.pieceLayers ?? pieceLayersOf(torrent, await makeLayers(torrent, pathOf, signal))
+  const webseeds = url === undefined ? [] : [url]
+  return {
+    manifestDigest,
+    ref,
+    isWithheld,
+    magnet: formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers: [] }),
+    ...(await published(torrent, manifest, input.pieceLayers, input, signal)),
+    companions: input.companions && (await publishedCompanions(input.companions, input, signal))
+  }
+}
+
+type PublishedCompanions = NonNullable<Publication['companions']>
+
+async function publishedCompanions(
+  beside: NonNullable<PublicationInput['companions']>,
+  input: PublicationInput,
+  signal: AbortSignal | undefined
+): Promise<PublishedCompanions> {
+  const companions = sealCompanions(beside)
+  const roots = new Map<Sha256Digest, Uint8Array | undefined>()
+  for (const { digest, size: sizeBytes } of companions.document.files) {
+    signal?.throwIfAborted()
+    const bytes = await readContent({ content: { path: input.pathOf(digest) }, sizeBytes, digest }, 0, sizeBytes)
+    roots.set(digest, sizeBytes === 0 ? undefined : piecesRoot(leafLayer(bytes), sizeBytes))
+  }
+  const torrent = companionsTorrent(companions, (digest) => roots.get(digest))
+  return { digest: companions.digest, ...(await published(torrent, companions.bytes, undefined, input, signal)) }
+}
+
+async function published(
+  torrent: ArtifactTorrent,
+  document: Uint8Array,
+  pieceLayers: Uint8Array | undefined,
+  { pathOf, url, trackers = [], isWithheld = false }: PublicationInput,
+  signal: AbortSignal | undefined
+): Promise<PublishedTorrent> {
+  const layersBytes = pieceLayers ?? pieceLayersOf(torrent, await makeLayers(torrent, pathOf, signal))
   const { layers } = parsePieceLayers(layersBytes, torrent)
   const hex = toHex(torrent.infohash)
   const torrentKey = `bt/${hex}.torrent`
   const audience = isWithheld ? 'private' : 'public'
-  const document = (key: string, bytes: Uint8Array, contentType: string, caching: string): PublishedObject => ({
+  const known = (key: string, bytes: Uint8Array, contentType: string, caching: string): PublishedObject => ({
     key,
     content: bytes,
     sizeBytes: bytes.length,
@@ -80,16 +135,15 @@ export async function publicationOf(input: PublicationInput, signal?: AbortSigna
     contentType,
     cacheControl: `${audience}, ${caching}`
   })
-  const files = torrent.files.filter(({ digest }) => digest !== manifestDigest)
-  const webseeds = url === undefined ? [] : [url]
-  const tiers = trackers.map((tracker) => [tracker])
+  const files = torrent.files.filter(({ path }) => path !== manifestPath(torrent.manifestDigest))
+  const hints = {
+    webseeds: url === undefined ? [] : [url],
+    trackers: trackers.map((tracker) => [tracker]),
+    createdBy: 'svc'
+  }
   return {
-    manifestDigest,
-    ref,
-    isWithheld,
     infohash: torrent.infohashText,
     name: torrent.name,
-    magnet: formatMagnet({ infohash: torrent.infohash, name: torrent.name, trackers, webseeds, peers: [] }),
     torrentKey,
     files: files.map(({ path, length, digest }) => ({ name: path, sizeBytes: length, digest })),
     objects: [
@@ -101,14 +155,9 @@ export async function publicationOf(input: PublicationInput, signal?: AbortSigna
         contentType: 'application/octet-stream',
         cacheControl: `${audience}, ${FOREVER}`
       })),
-      document(`${torrent.name}/${manifestPath(manifestDigest)}`, manifest, 'application/json', FOREVER),
-      document(`bt/piece-layers/${hex}`, layersBytes, 'application/octet-stream', FOREVER),
-      document(
-        torrentKey,
-        encodeTorrent(torrent, layers, { webseeds, trackers: tiers, createdBy: 'svc' }),
-        'application/x-bittorrent',
-        BRIEFLY
-      )
+      known(`${torrent.name}/${manifestPath(torrent.manifestDigest)}`, document, 'application/json', FOREVER),
+      known(`bt/piece-layers/${hex}`, layersBytes, 'application/octet-stream', FOREVER),
+      known(torrentKey, encodeTorrent(torrent, layers, hints), 'application/x-bittorrent', BRIEFLY)
     ]
   }
 }

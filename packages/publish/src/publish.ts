@@ -3,7 +3,7 @@ import { digestOf } from './content.ts'
 import { PublishError } from './errors.ts'
 import { addToListing, LISTING_KEY, type Listing, listingBytes, MAX_LISTING_BYTES, parseListing } from './listing.ts'
 import { PAGE_KEY, PAGE_MARK, pageBytes } from './page.ts'
-import type { Publication } from './publication.ts'
+import type { Publication, PublishedTorrent } from './publication.ts'
 import type { PublishedObject, StoredDocument, Target } from './target.ts'
 
 /** A progress snapshot. */
@@ -99,9 +99,10 @@ export async function readerUrl(
 
 /** All files of all models, then all documents, the `.torrent`s last. */
 function inOrder(publications: readonly Publication[]): PublishedObject[] {
-  const most = Math.max(0, ...publications.map(({ files }) => files.length))
-  const files = publications.flatMap(({ objects, files: own }) => objects.slice(0, own.length))
-  const documents = publications.map(({ objects, files: own }) => objects.slice(own.length))
+  const torrents: PublishedTorrent[] = publications.flatMap((each) => [each, each.companions ?? []].flat())
+  const most = Math.max(0, ...torrents.map(({ files }) => files.length))
+  const files = torrents.flatMap(({ objects, files: own }) => objects.slice(0, own.length))
+  const documents = torrents.map(({ objects, files: own }) => objects.slice(own.length))
   return [
     ...files,
     ...Array.from({ length: most === 0 ? 0 : 3 }, (_, i) => documents.flatMap((each) => each[i] ?? [])).flat()

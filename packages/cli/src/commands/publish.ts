@@ -49,8 +49,9 @@ export async function publish(
           lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
         )
         const models = publications.map((publication) => {
-          const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld } = publication
-          const command = lib.importCommand({ ref, manifest: manifestDigest, magnet, withheld: isWithheld }, url)
+          const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, companions } = publication
+          const model = { ref, manifest: manifestDigest, magnet, withheld: isWithheld, companions }
+          const command = lib.importCommand(model, url)
           return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
         })
         if (session.json) return session.document({ target: target.name, url, ...done, models })

@@ -1,4 +1,4 @@
-import { ClientError } from '@svc/client'
+import { ClientError, type CompanionFile, type OmittedFile } from '@svc/client'
 import type { PublicationInput } from '@svc/publish'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
@@ -27,16 +27,29 @@ export async function storedModel(
     })
   }
   const paths = new Map(opened.files.map(({ digest, path }) => [digest, path]))
+  const { files = [], omitted = [] } = opened.companions ?? {}
+  const given = files.filter(({ own }) => own !== true)
+  for (const { digest, blobPath } of given) paths.set(digest, blobPath)
   const manifestDigest = tryParseDigest(opened.manifestDigest)!
   return {
     manifestDigest,
     manifest: await bytesOf(session, manifestDigest, MAX_DOCUMENT_BYTES),
     ref,
     isWithheld,
+    companions: given.length === 0 ? undefined : givenOf(given, omitted),
     pathOf: (digest) => paths.get(digest)!,
     pieceLayers: await recordedLayers(session, opened.indexDigest, manifestDigest)
   }
 }
+
+/** The document of what may leave: the daemon marks what stays. */
+const givenOf = (
+  files: readonly CompanionFile[],
+  omitted: readonly OmittedFile[]
+): NonNullable<PublicationInput['companions']> => ({
+  files: files.map(({ path, size, digest }) => ({ path, size, digest: tryParseDigest(digest)! })),
+  omitted: omitted.filter(({ own }) => own !== true) as NonNullable<PublicationInput['companions']>['omitted']
+})
 
 /** The piece layers that the import recorded; undefined if there are none, and they have to be computed from the files. */
 async function recordedLayers(

@@ -57,7 +57,8 @@ export const OmittedFileSchema = Type.Object(
     reason: Type.String({
       description:
         "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`"
-    })
+    }),
+    own: Type.Optional(Type.Boolean({ description: 'true: no road out tells the name (additive)' }))
   },
   { title: 'OmittedFile' }
 )

@@ -4,7 +4,7 @@ import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest 
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
 import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
-import { givenCompanions, ownCompanions } from './given-companions.ts'
+import { givenCompanions, markedOmissions, ownCompanions } from './given-companions.ts'
 import { readSmallBlob } from './small-blob.ts'
 
 export interface CompanionDeps {
@@ -75,7 +75,7 @@ export async function keptCompanions(
     ...(await partsLacking({ ...document, files: here }, names, store))
   ]
   const own = new Set(ownCompanions(document, state).map(({ path }) => path))
-  return { digest, files: here, own, omitted: document.omitted, warnings }
+  return { digest, files: here, own, omitted: markedOmissions(document, state), warnings }
 }
 
 const WITHOUT = 'the files that lie beside the weights at the source (generation_config.json and the like) are not here'

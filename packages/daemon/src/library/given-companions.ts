@@ -72,6 +72,13 @@ export function givenCompanions({ files, omitted, more }: Companions, origin: Or
   })
 }
 
+/** What was left out, with the mark of names that never leave. */
+export const markedOmissions = ({ omitted }: Pick<Companions, 'omitted'>, origin: Origin): Companions['omitted'] =>
+  omitted.map((file) => {
+    const { path, size, reason } = file
+    return { path, size, reason, ...(isOwnOmission(file, origin) && { own: true }) }
+  })
+
 /** Names of hidden files and secrets are nobody's business, whatever the owner said of the folder. */
 const isOwnOmission = (file: OmittedFile, origin: Origin): boolean =>
   file.reason === 'hidden' || file.reason === 'secret' || (file.reason !== 'artifact' && isOwn(file, origin))

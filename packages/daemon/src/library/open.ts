@@ -76,7 +76,7 @@ const companionsOf = (
     const file = { path, digest, size, blobPath: store.blobPath(digest) }
     return own.has(path) ? { ...file, own: true } : file
   }),
-  omitted: omitted.map(({ path, size, reason }) => ({ path, size, reason })),
+  omitted: [...omitted],
   ...(warnings.length > 0 && { warnings: [...warnings] })
 })
 
