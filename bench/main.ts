@@ -11,6 +11,7 @@ import { formatTable, machineFacts, type Results, type RowReport } from './harne
 import type { Line, Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
 import { adoptRow } from './rows/adopt.ts'
+import { apartRow } from './rows/apart.ts'
 import { blobRow } from './rows/blob.ts'
 import { boundsRow } from './rows/bounds.ts'
 import { cliRow } from './rows/cli.ts'
@@ -50,6 +51,7 @@ const ROWS: readonly Row[] = [
   firstRow,
   webtorrentRow,
   togetherRow,
+  apartRow,
   upkeepRow,
   boundsRow,
   growthNamesRow,
