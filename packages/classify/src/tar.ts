@@ -1,12 +1,10 @@
+import { MAX_USTAR_BYTES, TAR_BLOCK, tarPadding, ustarHeader } from '@svc/internal-tar'
 import { ClassifyError } from './errors.ts'
 import { nameProblem } from './names.ts'
 import { compareNames } from './order.ts'
 
-const BLOCK = 512
 const NAME_BYTES = 100
 const PREFIX_BYTES = 155
-/** Eleven octal digits: 8 GiB less one byte. */
-const MAX_SIZE_BYTES = 0o77777777777
 const encoder = new TextEncoder()
 
 /** A future member: its name in the tar and its exact size. */
@@ -50,11 +48,11 @@ export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
         `the tar member name ${JSON.stringify(file.name)} is not allowed (${reason})`,
         { name: file.name, reason }
       )
-    members.push({ file, header: ustarHeader(file), headerOffset: offset, dataOffset: offset + BLOCK })
-    offset += BLOCK + Math.ceil(file.sizeBytes / BLOCK) * BLOCK
+    members.push({ file, header: headerOf(file), headerOffset: offset, dataOffset: offset + TAR_BLOCK })
+    offset += TAR_BLOCK + file.sizeBytes + tarPadding(file.sizeBytes)
     previous = file.name
   }
-  return { members, sizeBytes: offset + 2 * BLOCK }
+  return { members, sizeBytes: offset + 2 * TAR_BLOCK }
 }
 
 /** The size of a tar with these members. @throws as {@link planTar}. */
@@ -81,10 +79,10 @@ export async function* writeTar(files: Iterable<TarSource>): AsyncGenerator<Uint
       if (chunk.length > 0) yield chunk
     }
     if (left > 0) throw wrongLength(file, 'fewer')
-    const padding = (BLOCK - (file.sizeBytes % BLOCK)) % BLOCK
+    const padding = tarPadding(file.sizeBytes)
     if (padding > 0) yield new Uint8Array(padding)
   }
-  yield new Uint8Array(2 * BLOCK)
+  yield new Uint8Array(2 * TAR_BLOCK)
 }
 
 const wrongLength = (file: TarFile, which: string): ClassifyError =>
@@ -94,33 +92,14 @@ const wrongLength = (file: TarFile, which: string): ClassifyError =>
     { name: file.name }
   )
 
-/** The fields that vary are at their POSIX.1-1988 offsets. */
-function ustarHeader({ name, sizeBytes }: TarFile): Uint8Array {
-  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > MAX_SIZE_BYTES)
+function headerOf({ name, sizeBytes }: TarFile): Uint8Array {
+  if (!Number.isSafeInteger(sizeBytes) || sizeBytes < 0 || sizeBytes > MAX_USTAR_BYTES)
     throw new ClassifyError(
       'E_TAR_LIMIT',
-      `${JSON.stringify(name)} has ${sizeBytes} bytes; a tar member has at most ${MAX_SIZE_BYTES}`,
+      `${JSON.stringify(name)} has ${sizeBytes} bytes; a tar member has at most ${MAX_USTAR_BYTES}`,
       { name, reason: 'size' }
     )
-  const header = new Uint8Array(BLOCK)
-  const put = (offset: number, text: string): void => void encoder.encodeInto(text, header.subarray(offset))
-  const path = splitName(name)
-  header.set(path.name, 0)
-  put(100, '0000644\0')
-  put(108, '0000000\0')
-  put(116, '0000000\0')
-  put(124, `${sizeBytes.toString(8).padStart(11, '0')}\0`)
-  put(136, '00000000000\0')
-  put(148, '        ')
-  put(156, '0')
-  put(257, 'ustar\x0000')
-  put(329, '0000000\0')
-  put(337, '0000000\0')
-  header.set(path.prefix, 345)
-  let sum = 0
-  for (const byte of header) sum += byte
-  put(148, `${sum.toString(8).padStart(6, '0')}\0 `)
-  return header
+  return ustarHeader({ ...splitName(name), sizeBytes })
 }
 
 /** Splits like GNU tar: names over 100 bytes at the last slash that leaves at most 155 bytes before it. */

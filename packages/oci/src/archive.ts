@@ -1,5 +1,6 @@
 import { type FileHandle, link, lstat, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { tarPadding } from '@svc/internal-tar'
 import { ANY_FILE, OWN_FILE, openPartial } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import { digestOf } from './document.ts'
@@ -15,7 +16,7 @@ import {
   syncFolder
 } from './layout.ts'
 import type { PackedImage } from './pack.ts'
-import { TAR_END, tarHeader, tarPadding } from './tar-header.ts'
+import { TAR_END, tarHeader } from './tar-header.ts'
 
 interface Member {
   readonly head: Uint8Array

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { tarPadding } from '@svc/internal-tar'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { type ContentSegment, type CopyOptions, readContent } from './content.ts'
 import { describe, digestOf, sealOci } from './document.ts'
@@ -12,7 +13,7 @@ import {
   type PackedLayer,
   type PackInput
 } from './pack.ts'
-import { TAR_END, tarHeader, tarPadding } from './tar-header.ts'
+import { TAR_END, tarHeader } from './tar-header.ts'
 
 /** The folder of the files within the image. */
 export const IMAGE_FOLDER = 'models'

@@ -1,16 +1,11 @@
 /** Writes headers of POSIX tar (pax) without times and owners, and reads them within limits. */
 
-/** All headers and bodies are padded to this. */
-export const TAR_BLOCK = 512
+import { MAX_USTAR_BYTES, TAR_BLOCK, tarPadding, ustarHeader } from '@svc/internal-tar'
+
 /** Two zero blocks end a tar. */
 export const TAR_END = new Uint8Array(2 * TAR_BLOCK)
 
-/** Largest size in an ordinary header: eleven octal digits. */
-const MAX_OCTAL = 8 ** 11 - 1
 const MAX_NAME_BYTES = 100
-
-/** Padding after a body of this size. */
-export const tarPadding = (sizeBytes: number): number => (TAR_BLOCK - (sizeBytes % TAR_BLOCK)) % TAR_BLOCK
 
 /**
  * The header of a plain file. Names over 100 bytes and sizes from 8 GiB on go into pax records, which every current
@@ -20,9 +15,9 @@ export function tarHeader(name: string, sizeBytes: number): Uint8Array {
   const records: string[] = []
   const isLong = Buffer.byteLength(name) > MAX_NAME_BYTES || !/^[\x20-\x7e]*$/.test(name)
   if (isLong) records.push(paxRecord('path', name))
-  if (sizeBytes > MAX_OCTAL) records.push(paxRecord('size', `${sizeBytes}`))
+  if (sizeBytes > MAX_USTAR_BYTES) records.push(paxRecord('size', `${sizeBytes}`))
   // what readers without pax support see; the pax records override it
-  const plain = header(isLong ? truncated(name) : name, sizeBytes > MAX_OCTAL ? 0 : sizeBytes, '0')
+  const plain = header(isLong ? truncated(name) : name, sizeBytes > MAX_USTAR_BYTES ? 0 : sizeBytes, '0')
   if (records.length === 0) return plain
   const body = Buffer.from(records.join(''))
   return Buffer.concat([
@@ -35,24 +30,8 @@ export function tarHeader(name: string, sizeBytes: number): Uint8Array {
 
 const truncated = (name: string): string => name.replaceAll(/[^\x20-\x7e]/g, '_').slice(0, MAX_NAME_BYTES)
 
-function header(name: string, sizeBytes: number, type: '0' | 'x'): Buffer {
-  const block = Buffer.alloc(TAR_BLOCK)
-  const octal = (value: number, at: number, length: number): void => {
-    block.write(`${value.toString(8).padStart(length - 1, '0')}\0`, at, 'latin1')
-  }
-  block.write(name, 0, 'latin1')
-  octal(0o644, 100, 8)
-  octal(0, 108, 8)
-  octal(0, 116, 8)
-  octal(sizeBytes, 124, 12)
-  octal(0, 136, 12)
-  block.write('        ', 148, 'latin1')
-  block.write(type, 156, 'latin1')
-  block.write('ustar\0' + '00', 257, 'latin1')
-  const sum = block.reduce((total, byte) => total + byte, 0)
-  block.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
-  return block
-}
+const header = (name: string, sizeBytes: number, type: '0' | 'x'): Uint8Array =>
+  ustarHeader({ name: Buffer.from(name, 'latin1'), sizeBytes, type })
 
 /** `<length> key=value\n`, where the length includes its own digits. */
 function paxRecord(key: string, value: string): string {
