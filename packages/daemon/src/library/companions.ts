@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { Companions, Manifest } from '@svc/manifest'
+import { type Companions, defectOfName, type Manifest } from '@svc/manifest'
 import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest } from '@svc/ref'
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
 import type { Artifacts } from './artifacts.ts'
@@ -85,13 +85,15 @@ export const someOf = (names: readonly string[]): string =>
   names.slice(0, 5).join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
 
 const IS_WEIGHTS = /\.(?:safetensors|gguf)$/
+/** More are no list of parts that a program loads. */
+const MAX_PARTS = 64
 
 /**
- * The parts of a model that its own list of parts names, and whose weights are not here.
+ * The parts of a model that its own list of parts names, and whose weights, or whole folders, are not here.
  * @param names of the files that manifests have @throws what reading blobs does
  */
 export async function partsLacking(
-  { files, omitted }: Pick<Companions, 'files' | 'omitted'>,
+  { files, omitted, more = 0 }: Pick<Companions, 'files' | 'omitted' | 'more'>,
   names: ReadonlySet<string>,
   store: DiskBlobStore
 ): Promise<string[]> {
@@ -101,30 +103,37 @@ export async function partsLacking(
     const bytes = await readSmallBlob(store, digest)
     for (const part of bytes === undefined ? [] : partsIn(bytes)) {
       const folder = `${part}/`
-      const hasWeights = [...names].some((name) => name.startsWith(folder) && IS_WEIGHTS.test(name))
-      const lacking = omitted
-        .filter((file) => file.path.startsWith(folder))
-        .filter((file) => (file.reason === 'artifact' ? IS_WEIGHTS.test(file.path) && !names.has(file.path) : true))
+      const own = [...names].filter((name) => name.startsWith(folder))
+      const left = omitted.filter((file) => file.path.startsWith(folder))
+      const lacking = left
+        .filter(({ path, reason }) => reason !== 'artifact' || (IS_WEIGHTS.test(path) && !names.has(path)))
         .map((file) => file.path)
-      if (!hasWeights && lacking.length > 0)
-        warnings.push(
-          `${path} names the part ${part}, and ${someOf(lacking)} is not here: the model does not load as it should`
-        )
+      const isEmpty = own.length + left.length + more === 0 && !files.some((file) => file.path.startsWith(folder))
+      const what = isEmpty ? 'nothing of it is here' : `${someOf(lacking)} is not here`
+      if (isEmpty || (lacking.length > 0 && !own.some((name) => IS_WEIGHTS.test(name))))
+        warnings.push(`${path} names the part ${part}, and ${what}: the model does not load as it should`)
     }
   }
   return warnings
 }
 
 /** The folders of a model's parts, as the lists of sentence-transformers and diffusers name them; none in what is no such list. */
-function partsIn(bytes: Uint8Array): string[] {
+function partsIn(bytes: Uint8Array): readonly string[] {
   let list: unknown
   try {
     list = JSON.parse(Buffer.from(bytes).toString('utf8'))
   } catch {
     return []
   }
-  const parts = Array.isArray(list)
-    ? list.map((each: { path?: unknown } | null) => each?.path)
-    : Object.entries(list ?? {}).flatMap(([key, value]) => (Array.isArray(value) ? [key] : []))
-  return parts.filter((part): part is string => typeof part === 'string' && part !== '')
+  const parts = Array.isArray(list) ? list.map(moduleFolder) : Object.entries(list ?? {}).map(componentFolder)
+  const folders = parts.filter((part): part is string => typeof part === 'string' && defectOfName(part) === undefined)
+  return [...new Set(folders)].slice(0, MAX_PARTS)
 }
+
+/** A module that only divides by a length has no files. */
+const moduleFolder = (entry: { readonly path?: unknown; readonly type?: unknown } | null): unknown =>
+  typeof entry?.type === 'string' && entry.type.endsWith('.Normalize') ? undefined : entry?.path
+
+/** Of a component that a pipeline goes without, library and class are null. */
+const componentFolder = ([name, value]: [string, unknown]): unknown =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string') ? name : undefined

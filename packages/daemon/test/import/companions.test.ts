@@ -210,4 +210,50 @@ describe('a folder that would be wrong', () => {
     })
     expect((job.result!.warnings ?? []).filter((each) => each.includes('model_index.json'))).toEqual([])
   })
+
+  it('names a part that was not chosen, and one of which nothing is there; but none that has no files, or is said to be none', async () => {
+    const api = await shared()
+    const files = {
+      'model_index.json': JSON.stringify({
+        _class_name: 'P',
+        unet: ['diffusers', 'U'],
+        vae: ['diffusers', 'V'],
+        scheduler: ['diffusers', 'S'],
+        tokenizer: ['transformers', 'T'],
+        safety_checker: [null, null],
+        requires_safety_checker: [null, true]
+      }),
+      'unet/model.safetensors': safetensors(1_000, 34),
+      'vae/model.safetensors': safetensors(1_000, 35),
+      'tokenizer/tokenizer.json': '{}'
+    }
+    const warnedOf = async (as: string, all: Record<string, string | Buffer>, more = {}) => {
+      const paths = [writeFiles(temporaryFolder(), all)]
+      const { body } = await api.post('/v1/import/local', { paths, as, ...more })
+      return ((await api.finished(body)).result!.warnings ?? []).filter((each) => each.includes('the part'))
+    }
+    const part = await warnedOf('parts/chosen', files, { files: ['vae/**'] })
+    expect(part.map((each) => / part ([a-z_]+)/.exec(each)![1])).toEqual(['unet', 'scheduler'])
+    const modules = [
+      { path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
+      { path: '2_Normalize', type: 'sentence_transformers.models.Normalize' }
+    ]
+    const embed = { 'model.safetensors': safetensors(1_000, 36), 'modules.json': JSON.stringify(modules) }
+    expect((await warnedOf('parts/lost', embed)).map((each) => / part ([\w]+)/.exec(each)![1])).toEqual(['1_Pooling'])
+  })
+
+  it('a list of parts that is made to do harm says little, and takes no time', async () => {
+    const api = await shared()
+    const many = Array.from({ length: 40_000 }, (_, i) => ({ path: `a${i}` }))
+    const odd = [{ path: '../x' }, { path: 'a\u001b[2J' }, { path: 'x'.repeat(100_000) }, { path: 7 }, null, 5]
+    const job = await importFiles(api, 'parts/hostile', {
+      'model.safetensors': safetensors(1_000, 37),
+      'modules.json': JSON.stringify([...odd, ...many])
+    })
+    expect(job.state).toBe('done')
+    const warnings = (job.result!.warnings ?? []).join('\n')
+    expect(warnings.length).toBeLessThan(20_000)
+    expect(warnings).toContain('a0')
+    expect(warnings).not.toMatch(/\.\.\/x|\u001b/)
+  })
 })
