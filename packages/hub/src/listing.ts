@@ -20,6 +20,8 @@ export interface HubListing {
    */
   readonly restricted: boolean
   readonly files: readonly HubFile[]
+  /** How many files of the commit a mirror says that it does not have; absent for none, and where nothing is said. */
+  readonly leftOut?: number
 }
 
 /** Options of a listing. `onWaiting` is called before each wait for a rate limit or a retry. */
@@ -134,7 +136,9 @@ async function fetchInfo(
   const gated = own(info, 'gated')
   const unsaid = isPrivate === undefined || gated === undefined
   const flags = { private: isPrivate === true, gated: gated !== undefined && gated !== false && gated !== null }
-  return { repoId, commit, ...flags, restricted: flags.private || flags.gated || (unsaid && net.hasToken) }
+  const restricted = flags.private || flags.gated || (unsaid && net.hasToken)
+  const left = Number(/^[1-9]\d{0,5}$/.exec(answer.response.header('x-svc-left-out') ?? '')?.[0] ?? 0)
+  return { repoId, commit, ...flags, restricted, ...(left > 0 && { leftOut: left }) }
 }
 
 const SHA1 = /^[0-9a-f]{40}$/

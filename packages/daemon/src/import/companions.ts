@@ -82,7 +82,7 @@ const upstreamName = (name: string, { names }: ArtifactSource): string => names?
  */
 export function companionsOf(
   { files, omitted }: CompanionPlan,
-  { origin, givesAll = false }: Pick<ImportSource, 'origin' | 'givesAll'>,
+  { origin, givesAll = false, leftOut: unlisted = 0 }: Pick<ImportSource, 'origin' | 'givesAll' | 'leftOut'>,
   blobs: ReadonlyMap<string, Pick<BlobTree, 'digest'>>
 ): Sealed<Companions> | undefined {
   const isEmpty = files.size === 0 && omitted.every(({ reason }) => reason === 'artifact')
@@ -100,7 +100,7 @@ export function companionsOf(
   const kept = all
     .sort((a, b) => Number(a.reason === 'artifact') - Number(b.reason === 'artifact'))
     .slice(0, COMPANION_BOUNDS.omitted)
-  const more = all.length - kept.length
+  const more = all.length - kept.length + unlisted
   return sealCompanions({
     files: listed.map((file) => markedOwn(file, { source: origin }, givesAll)),
     omitted: kept.map((file) => (file.reason === 'artifact' ? file : markedOwn(file, { source: origin }, givesAll))),

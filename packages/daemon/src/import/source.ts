@@ -101,6 +101,8 @@ export interface SourceFile {
 export interface ImportSource {
   readonly kind: SourceKind
   readonly files: readonly SourceFile[]
+  /** How many files the place that it is fetched from says that it does not have itself. Default none. */
+  readonly leftOut?: number | undefined
   /** The owner said that every companion may leave with the model (spec rec.24). Default false. */
   readonly givesAll?: boolean
   /** Annotations for the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */

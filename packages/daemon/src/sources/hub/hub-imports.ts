@@ -112,7 +112,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       ...options,
       fetchUnrecognised: !skipUnrecognized,
       hasToken,
-      warnings: renameWarning(asked, listing),
+      warnings: [...renameWarning(asked, listing), ...shortWarning(listing)],
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })
 
@@ -195,6 +195,11 @@ function renameWarning(asked: string, { repoId }: HubListing): string[] {
     `the hub knows ${asked} as ${repoId}, which the documents name; it was imported under the name that was asked for`
   ]
 }
+
+const shortWarning = ({ leftOut }: HubListing): string[] =>
+  leftOut === undefined
+    ? []
+    : [`the mirror says that it lacks ${leftOut} of the files of this commit, and does not list them`]
 
 const MAX_ANSWERS = 1_000
 

@@ -36,7 +36,11 @@ async function list(
 }
 
 /** The files that an import would take, and then those beside them that can be read alone, under the hub's names. */
-function keptOf({ repoId, files }: HubListing): Pick<StrangerListing, 'files' | 'leftOut' | 'more'> {
+function keptOf({
+  repoId,
+  files,
+  leftOut: unlisted = 0
+}: HubListing): Pick<StrangerListing, 'files' | 'leftOut' | 'more'> {
   const names = normalisedNames(files.map(({ path }) => path))
   const upstream = new Map(files.map((file) => [names.get(file.path)!, file]))
   const recognition = recognise([...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })))
@@ -60,7 +64,7 @@ function keptOf({ repoId, files }: HubListing): Pick<StrangerListing, 'files' | 
     else kept.push(listedFile(file, false))
   }
   const leftOut = left.slice(0, MAX_LEFT_OUT)
-  return { files: kept, leftOut, more: left.length - leftOut.length }
+  return { files: kept, leftOut, more: left.length - leftOut.length + unlisted }
 }
 
 const listedFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, isWeights: boolean): ListedFile => ({

@@ -66,6 +66,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
       ...(options.strangers !== undefined && { onDemand: true })
     },
     hints: { trackers: [], webseeds: [], peers: [] },
+    leftOut: listing.leftOut,
     warnings: options.warnings,
     close: async () => undefined
   }

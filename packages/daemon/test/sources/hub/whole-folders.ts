@@ -9,7 +9,7 @@ import { importRepo, type Rig } from './fixtures.ts'
 type Folder = ReadonlyMap<string, Buffer>
 
 /** All files below a folder but the marker of a view. */
-function readFolder(folder: string): Folder {
+export function readFolder(folder: string): Folder {
   return new Map(
     readdirSync(folder, { recursive: true })
       .map(String)
@@ -65,7 +65,7 @@ export async function expectWhole(rig: Rig, repo: FakeRepo, mirror: string): Pro
   expectSame(await downloaded(mirror, repo.id, rig.fake.commit(repo)), whole)
 }
 
-function expectSame(found: Folder, expected: Folder): void {
+export function expectSame(found: Folder, expected: Folder): void {
   expect([...found.keys()].sort()).toEqual([...expected.keys()].sort())
   for (const [name, bytes] of expected) expect([name, found.get(name)!.equals(bytes)]).toEqual([name, true])
 }
