@@ -137,8 +137,12 @@ async function fetchInfo(
   const unsaid = isPrivate === undefined || gated === undefined
   const flags = { private: isPrivate === true, gated: gated !== undefined && gated !== false && gated !== null }
   const restricted = flags.private || flags.gated || (unsaid && net.hasToken)
-  const left = Number(/^[1-9]\d{0,5}$/.exec(answer.response.header('x-svc-left-out') ?? '')?.[0] ?? 0)
-  return { repoId, commit, ...flags, restricted, ...(left > 0 && { leftOut: left }) }
+  return { repoId, commit, ...flags, restricted, ...leftOutIn(answer.response) }
+}
+
+function leftOutIn(response: Response): Pick<HubListing, 'leftOut'> {
+  const said = response.header('x-svc-left-out') ?? ''
+  return /^[1-9]\d{0,5}$/.test(said) ? { leftOut: Number(said) } : {}
 }
 
 const SHA1 = /^[0-9a-f]{40}$/
