@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Client, createClient, type Job, type OmittedFile } from '@svc/client'
@@ -23,21 +24,17 @@ export function folderAt(path: string): Folder {
   return new Map(files.map((name) => [name, readFileSync(join(path, name))]))
 }
 
-async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
+export async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
   const ran = await daemon.svc(...args)
   expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
   return ran.stdout.trimEnd()
 }
-/** Types a command that was printed. */
-const typed = (daemon: TestDaemon, command: string): Promise<string> =>
-  ok(
-    daemon,
-    ...command
-      .trim()
-      .split(' ')
-      .slice(1)
-      .map((word) => word.replaceAll("'", ''))
-  )
+
+/** Types a command line that another daemon's `svc` printed, as a shell takes it apart. */
+export async function typed(daemon: TestDaemon, command: string): Promise<string> {
+  const words = execFileSync('/bin/sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
+  return ok(daemon, ...words.trimEnd().split('\n').slice(1))
+}
 const view = async (daemon: TestDaemon, ref: string): Promise<Folder> =>
   folderAt(await ok(daemon, 'path', ref, '--dir'))
 

@@ -4,14 +4,15 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { snapshotDownload } from '@huggingface/hub'
+import { startFakeBucket } from '@svc/testkit/fake-bucket'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { haveLlamaCpp, llamaCppVersion } from '@svc/testkit/llama-cpp'
 import { haveLlamaVision } from '@svc/testkit/llama-vision'
 import { missingForRows, PYTHON, type PythonLoaders, ROWS, startPythonLoaders } from '@svc/testkit/python-loaders'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { folderAt } from './folders.ts'
+import { folderAt, ok, typed } from './folders.ts'
 import { type Computed, LOADER_ROWS, type LoaderContext, type LoaderRow, testedWith } from './loader-rows.ts'
-import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 const missing = [
   ...missingForRows().map((name) => `${name} for ${PYTHON}`),
@@ -24,15 +25,13 @@ const undo = laterUndo()
 afterAll(undo.all)
 let from: TestDaemon
 let byOci: TestDaemon
+let byShare: TestDaemon
+let byUrl: TestDaemon
+let bucket: string
+let www: string
 let mirror: string
 let context: LoaderContext
 let work: string
-
-async function ok(daemon: TestDaemon, ...args: string[]): Promise<string> {
-  const ran = await daemon.svc(...args)
-  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
-  return ran.stdout.trimEnd()
-}
 
 const refOf = (row: LoaderRow): string => repoOf(row).toLowerCase()
 const repoOf = ({ kind }: LoaderRow): string => `Acme/${kind.replace(/[ ,]+/g, '-')}`
@@ -59,9 +58,17 @@ beforeAll(async () => {
   writeFileSync(join(work, 'picture.bmp'), picture())
   const hub = await startFakeHub()
   undo.later(() => hub.close())
-  const network = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+  const network = { swarm: QUIET_SWARM, hub: { endpoint: hub.endpoint } }
   from = await testDaemon({ fileConfig: { ...network, mirror: { hub_addr: '127.0.0.1:0' } } }, undo.later)
   byOci = await testDaemon({}, undo.later)
+  byShare = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } }, undo.later)
+  byUrl = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } }, undo.later)
+  // of the bucket's folders the one that anybody may read
+  www = join(work, 'www/open')
+  mkdirSync(www, { recursive: true })
+  const server = await startFakeBucket(join(work, 'www'))
+  undo.later(() => server.close())
+  bucket = `${server.url}open/`
   mirror = `http://${JSON.parse(readFileSync(join(from.folder, 'runtime.json'), 'utf8')).hubMirrorAddress}`
   const python: PythonLoaders = startPythonLoaders({ HF_ENDPOINT: mirror, HF_HOME: join(work, 'python') }, ROWS)
   undo.later(() => python.close())
@@ -114,6 +121,17 @@ describe.skipIf(missing.length > 0).each(LOADER_ROWS)('$kind', (row) => {
     const told = vi.spyOn(console, 'debug').mockReturnValue()
     onTestFinished(() => told.mockRestore())
     await expectLoads(row, await snapshotDownload({ repo, hubUrl: mirror, cacheDir: join(work, 'javascript') }))
+  })
+
+  it('what another daemon imports by the command that svc share prints', async () => {
+    await typed(byShare, await ok(from, 'share', refOf(row), '--quiet'))
+    await expectLoads(row, await ok(byShare, 'path', refOf(row), '--dir'))
+  })
+
+  it('a publication, imported from a web server', async () => {
+    const printed = await ok(from, 'publish', refOf(row), www, '--url', bucket)
+    await typed(byUrl, printed.split('\n')[0]!)
+    await expectLoads(row, await ok(byUrl, 'path', refOf(row), '--dir'))
   })
 
   it('an OCI layout, imported by another daemon', async () => {
