@@ -66,7 +66,10 @@ export async function commitArtifacts(
       await artifacts.record({
         manifestDigest: manifest.digest,
         record: member.distribution,
-        source: originOf(source.origin, manifest.document),
+        source: {
+          ...originOf(source.origin, manifest.document),
+          ...(source.companions && { companions: source.companions })
+        },
         provenance: source.provenanceOf(manifest.document),
         hints: source.hints,
         ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } })

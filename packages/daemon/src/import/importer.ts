@@ -158,7 +158,8 @@ export class Importer {
     signal.throwIfAborted()
     await artifacts.addCompanions(manifestDigest, name, {
       digest: companions.digest,
-      facts: await listed.provenance()
+      facts: await listed.provenance(),
+      isOfSource: true
     })
     this.#tell(manifestDigest)
     const names = new Set((await documents.manifest(manifestDigest))?.files.map((file) => file.name))

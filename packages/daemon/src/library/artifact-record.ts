@@ -89,6 +89,7 @@ function sourceOf(fields: Fields, file: string): ArtifactSource {
   }
   if (source.onDemand !== undefined && source.onDemand !== true)
     throw new CorruptStateError(file, '"source.onDemand" is not true')
+  if (source.companions !== undefined) digestField(source.companions, file, '"source.companions"')
   if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
   if (source.names !== undefined) {
     const names = Object.values(fieldsOf(source.names, file, '"source.names"'))
@@ -132,11 +133,15 @@ function companionsField(value: unknown, file: string): Readonly<Record<string, 
   return Object.fromEntries(byName.map(([name, digest]) => [name, digestField(digest, file, `"companions.${name}"`)]))
 }
 
-/** The companions under a name `ns/name`; where that brought none, those of another name. */
+/**
+ * The companions under a name `ns/name`. Where that brought none, or no name is asked for, those of the artifact's source: what other
+ * imports brought is not the source's.
+ */
 export function companionsUnder(
-  state: Pick<ArtifactState, 'companions'> | undefined,
-  name: string
+  state: Pick<ArtifactState, 'companions' | 'source'> | undefined,
+  name?: string
 ): Sha256Digest | undefined {
-  const { companions = {} } = state ?? {}
-  return Object.hasOwn(companions, name) ? companions[name] : Object.values(companions)[0]
+  const { companions = {}, source } = state ?? {}
+  if (name !== undefined && Object.hasOwn(companions, name)) return companions[name]
+  return source?.companions ?? Object.values(companions)[0]
 }

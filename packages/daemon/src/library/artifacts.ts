@@ -24,6 +24,16 @@ type FutureNames = Map<string, Set<Sha256Digest>>
 const MAX_KNOWN = 100_000
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
+/** Companions that come after their artifact. */
+interface AddedCompanions {
+  /** Of their document. */
+  readonly digest: Sha256Digest
+  /** What their source said of who may have them. */
+  readonly facts: Provenance
+  /** They came from where the artifact did. Default false. */
+  readonly isOfSource?: boolean
+}
+
 /** `state/artifacts/<hex of the manifest digest>.json`. */
 export class Artifacts {
   readonly #root: string
@@ -91,11 +101,12 @@ export class Artifacts {
   addCompanions(
     manifestDigest: Sha256Digest,
     name: string,
-    { digest, facts }: { readonly digest: Sha256Digest; readonly facts: Provenance }
+    { digest, facts, isOfSource = false }: AddedCompanions
   ): Promise<ArtifactState> {
     return this.#amend(manifestDigest, (before) => ({
       ...before,
       provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),
+      ...(isOfSource && { source: { ...before.source, companions: digest } }),
       companions: { ...before.companions, [name]: digest }
     }))
   }

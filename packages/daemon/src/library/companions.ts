@@ -19,7 +19,12 @@ export async function companionBlobs(
   documents: Documents
 ): Promise<ReadonlySet<Sha256Digest>> {
   const blobs = new Set<Sha256Digest>()
-  for (const digest of Object.values(state?.companions ?? {})) {
+  const { companions = {}, source } = state ?? {}
+  const documentsOf = new Set([
+    ...Object.values(companions),
+    ...(source?.companions === undefined ? [] : [source.companions])
+  ])
+  for (const digest of documentsOf) {
     blobs.add(digest)
     const document = await documents.companions(digest, { scan: true })
     if (document === undefined) continue

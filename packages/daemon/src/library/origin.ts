@@ -1,3 +1,5 @@
+import type { Sha256Digest } from '@svc/ref'
+
 /** The kinds of sources of the import pipeline. */
 export type SourceKind = 'local' | 'hf' | 'catalog' | 'oci'
 
@@ -19,6 +21,8 @@ export interface ArtifactSource {
   readonly branchAt?: string
   /** A client of a mirror caused the import, and no import of the owner has had the artifact (spec add.41). */
   readonly onDemand?: boolean
+  /** The document of the companions that this source itself brought (spec doc.21). */
+  readonly companions?: Sha256Digest
   /** Upstream names, by the names in the manifest, for files where they differ (spec add.2). */
   readonly names?: Readonly<Record<string, string>>
   /**
@@ -37,10 +41,12 @@ export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSo
   const { onDemand, ...rest } = now
   const isSame = rest.repo === before.repo && rest.revision === before.revision
   const { branch, branchAt } = isSame && rest.branch === undefined ? before : rest
+  const companions = rest.companions ?? (isSame ? before.companions : undefined)
   return {
     ...rest,
     ...(branch !== undefined && { branch }),
     ...(branchAt !== undefined && { branchAt }),
+    ...(companions !== undefined && { companions }),
     ...(onDemand === true && before.onDemand === true && { onDemand })
   }
 }

@@ -273,7 +273,7 @@ export class Published {
    * of it is the owner's own.
    */
   async companionsOf(state: ArtifactState): Promise<Companions | undefined> {
-    const digest = companionsUnder(state, state.source.repo?.toLowerCase() ?? '')
+    const digest = companionsUnder(state)
     return digest && this.#deps.documents.companions(digest)
   }
 
