@@ -55,8 +55,9 @@ test('a whole listing says nothing, and one of an import before companions that 
   const { artifacts } = rig.daemon.context
   for (const digest of result!.manifests) {
     const { companions: _, ...state } = (await artifacts.read(digest as never))!
+    const { companions: __, ...source } = state.source
     await artifacts.forget(digest as never)
-    await artifacts.record(state)
+    await artifacts.record({ ...state, source })
   }
   expect(await header()).toBe('unknown')
 })
@@ -96,6 +97,6 @@ test('another import that brings other companions shows in the mirror at once', 
   })
   const { provenance: facts } = (await artifacts.read(manifest))!
   for (const digest of (await rig.client.models()).namespaces[0]!.members!.map((member) => member.manifest as never))
-    await artifacts.addCompanions(digest, 'acme/model', { digest: await keep(sealed.bytes), facts })
+    await artifacts.addCompanions(digest, 'acme/model', { digest: await keep(sealed.bytes), facts, isOfSource: true })
   expect(await params()).toBe(bytes.toString())
 })
