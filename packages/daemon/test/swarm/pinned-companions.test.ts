@@ -5,6 +5,7 @@ import type { ShareResult } from '@svc/client/protocol'
 import { expect, test } from 'vitest'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile } from '../support/daemon.ts'
+import { listeningTracker } from './listening-tracker.ts'
 import { type Node as DaemonNode, eventually, Node, type NodeOptions, pinned, weights } from './nodes.ts'
 
 const BESIDE = {
@@ -150,8 +151,10 @@ test('a daemon that starts again announces them', async () => {
 
 test('a private import keeps them to itself', async () => {
   const { share } = await served()
+  const { announces, trackers } = await listeningTracker()
   const quiet = await Node.start()
-  const job = await quiet.importBt(pinned(share, { as: 'a/b', private: true }))
+  const job = await quiet.importBt(pinned(share, { as: 'a/b', private: true, trackers }))
+  expect(announces).toEqual([])
   expect(job.result).toMatchObject({ companions: share.companions!.digest })
   const { webseeds } = await shareOf(quiet, 'svc:///a/b:q8_0')
   expect((await fetch(torrentAt({ ...share, webseeds }))).status).toBe(404)

@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { writeFiles } from '../support/models.ts'
 import { framed, u32 } from '../support/wire-bytes.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
+import { listeningTracker } from './listening-tracker.ts'
 import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
 
 const small = (seed: number) => ({ 'model-q8_0.gguf': weights(2 * MIB, seed), 'config.json': '{"model_type":"llama"}' })
@@ -92,18 +93,6 @@ test('with seed_local off, imports from disk are private unless they say otherwi
   const job = await node.done(await node.client.importLocal({ paths, as: 'me/open', private: false }))
   await node.announced(job.result!.manifests[0]!)
 })
-
-/** A tracker that knows nobody, and what it was told. */
-async function listeningTracker(): Promise<{ announces: string[]; trackers: string[] }> {
-  const announces: string[] = []
-  const tracker = createServer((request, response) => {
-    announces.push(request.url!)
-    response.end('d8:intervali60e5:peers0:e')
-  })
-  await new Promise<void>((listening) => tracker.listen(0, '127.0.0.1', listening))
-  onTestFinished(() => void tracker.close())
-  return { announces, trackers: [`http://127.0.0.1:${(tracker.address() as AddressInfo).port}/announce`] }
-}
 
 test('fetching a held-back model announces to no tracker, and contacts only the sources in the request', async () => {
   const { announces, trackers } = await listeningTracker()
