@@ -11,6 +11,8 @@ export interface FakeRegistry {
   readonly dockerConfig: string
   /** Whether reading a repository requires the login; writing always does. */
   setClosed(repository: string, isClosed: boolean): void
+  /** All that is in a repository. */
+  contentOf(repository: string): readonly Buffer[]
   close(): Promise<void>
 }
 
@@ -85,6 +87,10 @@ export async function startFakeRegistry(): Promise<FakeRegistry> {
     address,
     dockerConfig: JSON.stringify({ auths: { [address]: { auth: Buffer.from(LOGIN).toString('base64') } } }),
     setClosed: (repository, isClosed) => void (isClosed ? closed.add(repository) : closed.delete(repository)),
+    contentOf: (repository) => [
+      ...[...blobs].flatMap(([key, bytes]) => (key.startsWith(`${repository} `) ? [bytes] : [])),
+      ...[...manifests].flatMap(([key, { bytes }]) => (key.startsWith(`${repository} `) ? [bytes] : []))
+    ],
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -130,6 +130,24 @@ export class Doors {
     if (received?.some((id) => [1, 7, 22].includes(id))) this.given.swarm = (this.given.swarm ?? 0) + 1
   }
 
+  /** Who answers the handshake of a peer that knows another infohash: of BitTorrent v1, or of what lies beside the artifact. */
+  otherTorrents(artifact: Known): Promise<void> {
+    return this.#leaving(artifact, () => this.#otherTorrents(artifact))
+  }
+
+  async #otherTorrents({ manifest, v1, pins }: Known): Promise<void> {
+    const portOfV1 = v1 && (await this.#machine.client.status()).catalog?.peerAddress?.split(':').at(-1)
+    if (portOfV1 !== undefined) await this.#handshake('v1 swarm', Number(portOfV1), v1!, manifest)
+    for (const pin of pins) await this.#handshake('swarm', this.#machine.doors.peerPort, pin, manifest)
+  }
+
+  async #handshake(door: string, port: number, infohash: string, manifest: string): Promise<void> {
+    if (!(await isAnswered(port, infohash))) return
+    if (this.#machine.oracle.ofTorrent(infohash) === 'no')
+      throw new LeakError(door, `the infohash ${infohash}, of ${manifest}, got a handshake`)
+    this.given[door] = (this.given[door] ?? 0) + 1
+  }
+
   #peerMessages(infohash: string): Promise<readonly number[] | undefined> {
     return new Promise((resolve) => {
       const socket = connect(this.#machine.doors.peerPort, '127.0.0.1')
@@ -141,14 +159,7 @@ export class Doors {
         resolve(isShaken ? received : undefined)
       }
       socket.on('error', end).on('close', end)
-      const reserved = '\0\0\0\0\0\0\0\x14'
-      socket.write(
-        Buffer.concat([
-          Buffer.from(`\x13BitTorrent protocol${reserved}`, 'latin1'),
-          Buffer.from(infohash.slice(0, 40), 'hex'),
-          randomBytes(20)
-        ])
-      )
+      socket.write(handshakeFor(infohash))
       // interested; then hashes of a file that no torrent has, which ends the questions
       const hashes = Buffer.alloc(49)
       hashes.writeUInt32BE(2, 41)
@@ -192,7 +203,8 @@ export class Doors {
         oracle.tagsOfRepo(repo.number, name, told),
         repo.listed
       )
-      if (!isSilent) continue
+      // of a name that may be looked for, 429 says that the hub does not answer
+      if (!isSilent || (answer.status === 429 && this.#machine.habits.onDemand && name.startsWith('acme/'))) continue
       const absent = await this.#get(doors.hub + path.replace(name, NOBODY))
       this.#sameAsAbsent('hub mirror', `${path} (${this.#toldOf(repo)})`, answer, absent)
     }
@@ -232,16 +244,19 @@ export class Doors {
       if (!quants.has(tag)) throw new LeakError('OCI mirror', `${url} lists ${tag}, which nobody may know of`)
   }
 
-  async ociManifest(name: string, quant: string): Promise<void> {
+  /** @returns digests that it names */
+  async ociManifest(name: string, quant: string): Promise<ReadonlySet<string>> {
     const url = `${this.#machine.doors.oci}/v2/${name}/manifests/${quant}`
     const answer = await this.#get(url)
     const manifest = this.#machine.oracle.names.get(name)?.get(quant)
     const artifact = manifest === undefined ? undefined : this.#machine.oracle.artifacts.get(manifest)
     if (artifact === undefined || !this.#machine.oracle.isGiven(artifact)) {
       const absent = await this.#get(url.replace(name, NOBODY))
-      return this.#sameAsAbsent('OCI mirror', url, answer, absent)
+      this.#sameAsAbsent('OCI mirror', url, answer, absent)
+      return new Set()
     }
-    this.#held('OCI mirror', url, answer, artifact.tags)
+    this.#held('OCI mirror', `${url} (${artifact.manifest}, ${factsOf(artifact)})`, answer, artifact.tags)
+    return digestsIn(answer.body)
   }
 
   async ociBlob(name: string, digest: string): Promise<void> {
@@ -249,7 +264,8 @@ export class Doors {
     const answer = await this.#get(url, { range: 'bytes=0-1023' })
     const given = this.#machine.oracle.ofName(name)
     this.#held('OCI mirror', url, answer, new Set(given.flatMap(({ tags }) => [...tags])))
-    if (given.some(({ files }) => files.some((file) => file.digest === digest))) return
+    if (given.some(({ files, beside }) => files.some((file) => file.digest === digest) || beside.has(hexOf(digest))))
+      return
     if (answer.status === 206 || answer.status === 200) return
     const absent = await this.#get(url.replace(name, NOBODY).replace(digest, ABSENT_DIGEST), { range: 'bytes=0-1023' })
     this.#sameAsAbsent('OCI mirror', url, answer, absent)
@@ -259,11 +275,18 @@ export class Doors {
   async all(artifact: Known): Promise<void> {
     await this.webseed(artifact)
     await this.swarm(artifact)
+    await this.otherTorrents(artifact)
+    await this.names(artifact)
+  }
+
+  /** The mirrors, by all names of an artifact. */
+  async names(artifact: Known): Promise<void> {
     for (const ref of artifact.refs) {
       const [name, quant] = ref.split(':') as [string, string]
       await this.ociTags(name)
-      await this.ociManifest(name, quant)
-      for (const { digest } of artifact.files) await this.ociBlob(name, digest)
+      const named = await this.ociManifest(name, quant)
+      const hexes = new Set([...named, ...artifact.files.map(({ digest }) => hexOf(digest)), ...artifact.beside])
+      for (const hex of hexes) await this.ociBlob(name, `sha256:${hex}`)
     }
     const { repo } = artifact
     const home = repo && this.#world.repos[repo.number]
@@ -274,6 +297,31 @@ export class Doors {
     }
   }
 }
+
+const hexOf = (digest: string): string => digest.slice('sha256:'.length)
+
+/** Whether a peer answers a handshake for the first 20 bytes of an infohash. */
+function isAnswered(port: number, infohash: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1')
+    let received = 0
+    socket.on('error', () => resolve(false)).on('close', () => resolve(false))
+    socket.write(handshakeFor(infohash))
+    socket.on('data', ({ length }) => {
+      received += length
+      if (received < 68) return
+      resolve(true)
+      socket.destroy()
+    })
+  })
+}
+
+const handshakeFor = (infohash: string): Buffer =>
+  Buffer.concat([
+    Buffer.from('\x13BitTorrent protocol\0\0\0\0\0\0\0\x14', 'latin1'),
+    Buffer.from(infohash.slice(0, 40), 'hex'),
+    randomBytes(20)
+  ])
 
 export const factsOf = ({ arrivals, decision, isLeaving, repo, isOfHub }: Known): string =>
   `${arrivals.join(' ')}; ${decision}${isLeaving ? '; should have left' : ''}${repo ? `; repository ${repo.number} ${repo.name} ${isOfHub}` : ''}`

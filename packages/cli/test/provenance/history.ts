@@ -2,11 +2,12 @@
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Job } from '@svc/client'
+import { ClientError, type Job, type ShareResult } from '@svc/client'
+import { putOllama } from '../tool-caches.ts'
 import { Doors, factsOf, LeakError } from './doors.ts'
 import { type Habits, Machine } from './machine.ts'
-import type { Arrival, Known } from './oracle.ts'
-import { pick, type Random, seededRandom, tagsIn } from './tagged.ts'
+import type { Arrival, Beside, Known } from './oracle.ts'
+import { COMPANION, pick, type Random, seededRandom, type TaggedFile, tagsIn } from './tagged.ts'
 import { type Parcel, type Repo, World } from './world.ts'
 
 /** A history of random steps on two machines, whose doors are tried after each. */
@@ -80,6 +81,12 @@ class History {
       ...of(8, this.importOwn),
       ...of(10, this.importHub),
       ...of(4, this.adopt),
+      ...of(1, this.adoptOffline),
+      ...of(2, this.adoptOllama),
+      ...of(4, this.atOnce),
+      ...of(2, this.importCatalog),
+      ...of(3, this.importByOci),
+      ...of(2, this.fetchCompanions),
       ...of(4, this.importLayout),
       ...of(4, this.importImage),
       ...of(4, this.importPublication),
@@ -134,6 +141,7 @@ class History {
       oracle.givenByHub.set(repo, (oracle.givenByHub.get(repo) ?? new Set()).add(tag))
     })
     const touched = (await step.call(this, place)) ?? []
+    if (process.env.SVC_PROVENANCE_TRACE !== undefined) this.#trace(at, place, touched)
     for (const artifact of touched) {
       await place.doors.all(artifact)
       // what the mirror was asked for comes in meanwhile, under a name that the next look could take for another's
@@ -143,6 +151,13 @@ class History {
     const readers: readonly unknown[] = [this.askWebseed, this.askSwarm, this.askOci]
     if (!readers.includes(step)) await this.#settle(place)
     if (at % SWEEP_EVERY === 0) for (const each of this.#places) await this.#sweep(each)
+  }
+
+  /** For people who look for the reason of a leak: what each step was about. */
+  #trace(at: number, place: Place, touched: readonly Known[]): void {
+    const about = touched.map((each) => `${each.manifest} ${[...each.refs].join(' ')} (${factsOf(each)})`)
+    const where = this.#places.indexOf(place) === 0 ? 'a' : 'b'
+    process.stderr.write(`${at} ${where} ${this.last}: ${about.join(', ')}\n`)
   }
 
   async #sweep(place: Place): Promise<void> {
@@ -200,7 +215,8 @@ class History {
     { machine }: Place,
     job: Job | undefined,
     arrival: (artifact: Known) => Arrival,
-    isPrivate: boolean
+    isPrivate: boolean,
+    beside?: Beside
   ): Promise<readonly Known[]> {
     if (job?.state !== 'done') return []
     const touched: Known[] = []
@@ -208,6 +224,7 @@ class History {
       const known = (await machine.learn(manifest))!
       known.isLeaving = machine.oracle.inSwarm(known) !== 'no'
       known.arrivals.push(arrival(known))
+      if (beside !== undefined) machine.oracle.laidBeside(known, beside)
       if (isPrivate) known.decision = 'private'
       if (job.kind !== 'import-bt') known.isOfHub = job.kind === 'import-hf'
       touched.push(known)
@@ -228,11 +245,15 @@ class History {
   async importOwn(place: Place): Promise<readonly Known[]> {
     const { client } = place.machine
     const mark = this.#mark()
-    const folder = this.#world.folderOf(pick(this.#random, this.#world.own))
+    const model = pick(this.#random, this.#world.own)
+    const folder = this.#world.folderOf(model)
     const job = await place.machine.done(
       client.importLocal({ paths: [folder], as: pick(this.#random, NAMES), ...mark })
     )
-    return this.#arrived(place, job, () => 'own', this.#isPrivate(place, mark, true))
+    for (const { oracle } of this.#places.map(({ machine }) => machine)) oracle.never.add(model.notes.sha256)
+    const { tags, beside } = companionsOf(model.files)
+    const all = { tags, beside: new Set([...beside, model.notes.sha256]) }
+    return this.#arrived(place, job, () => 'own', this.#isPrivate(place, mark, true), all)
   }
 
   async importHub(place: Place): Promise<readonly Known[]> {
@@ -246,7 +267,10 @@ class History {
       ...mark
     }
     const job = await place.machine.done(place.machine.client.importHf(asked))
-    return this.#arrived(place, job, (known) => this.#fromHub(place, repo, known), mark.private === true)
+    // without a revision it is the latest
+    const { files } = asked.revision === undefined ? repo.commits.at(-1)! : commit
+    const arrival = (known: Known): Arrival => this.#fromHub(place, repo, known)
+    return this.#arrived(place, job, arrival, mark.private === true, companionsOf(files))
   }
 
   /** Bytes that a listing only names are here by other ways; by those others may have them, or not. */
@@ -259,9 +283,86 @@ class History {
     return named.every((tag) => others.some(({ tags }) => tags.has(tag))) ? 'either' : 'unknown'
   }
 
-  async adopt(place: Place): Promise<readonly Known[]> {
+  adopt(place: Place): Promise<readonly Known[]> {
+    return this.#adopt(place, true)
+  }
+
+  /** Nobody can be asked who may have it: it is withheld, and asked about at a later start. */
+  async adoptOffline(place: Place): Promise<readonly Known[]> {
+    this.#world.hub.setFaults(() => ({ kind: 'refuse' }))
+    try {
+      return await this.#adopt(place, false)
+    } finally {
+      this.#world.hub.setFaults(undefined)
+    }
+  }
+
+  /** A model of Ollama's is the owner's own. */
+  async adoptOllama(place: Place): Promise<readonly Known[]> {
+    const { files } = pick(this.#random, this.#world.own)
+    const root = join(this.#world.folder, `ollama-${files[0]!.tag}`)
+    putOllama(root, `own-${files[0]!.tag}`, 'latest', files[0]!.bytes)
+    const isPrivate = this.#random(4) === 0
+    const words = ['adopt', root, '--yes', '--json', ...(isPrivate ? ['--private'] : [])]
+    const { code, stdout } = await place.machine.svc(...words)
+    if (code !== 0) return []
+    const { models } = JSON.parse(stdout) as { models: readonly { readonly refs: readonly string[] }[] }
+    await place.machine.inventory()
+    const touched: Known[] = []
+    for (const ref of models.flatMap(({ refs }) => refs)) {
+      const { manifestDigest } = await place.machine.client.resolve(`svc:///${ref}`)
+      const known = (await place.machine.learn(manifestDigest))!
+      known.isLeaving = place.machine.oracle.inSwarm(known) !== 'no'
+      known.arrivals.push('own')
+      known.isOfHub = false
+      if (isPrivate || place.machine.habits.seedLocal === false) known.decision = 'private'
+      touched.push(known)
+    }
+    return touched
+  }
+
+  /**
+   * The owner decides, and does something else, while strangers ask: they get nothing of what is withheld before and after that,
+   * and nothing of what was decided once the answer is there.
+   */
+  async atOnce(place: Place): Promise<readonly Known[]> {
+    const found = this.#named(place)
+    if (found === undefined) return []
+    const { machine, doors } = place
+    const { artifact, ref } = found
+    const said = this.#random(2) === 0 ? 'private' : 'shared'
+    const other = pick(this.#random, [this.importOwn, this.importHub, this.importFromOther, this.importPublication])
+    const asked = [artifact, this.#artifact(place)!].filter((each) => machine.oracle.inSwarm(each) === 'no')
+    const before = artifact.decision
+    // both are true until the answer is there
+    if (said === 'shared' || !asked.includes(artifact)) artifact.decision = 'either'
+    const [decided, imported, ...answers] = await Promise.allSettled([
+      machine.client.setPrivate({ ref: `svc:///${ref}`, private: said === 'private' }),
+      other.call(this, place),
+      ...asked.map(async (each) => {
+        await doors.webseed(each)
+        await doors.swarm(each)
+        await doors.names(each)
+      })
+    ])
+    if (imported.status === 'rejected') throw imported.reason
+    const alsoSaid = (artifact.decision as Known['decision']) === 'private'
+    if (decided.status === 'rejected') artifact.decision = before === said ? before : 'either'
+    else artifact.decision = said === 'shared' && alsoSaid ? 'either' : said
+    const touched = [artifact, ...(imported.value ?? [])]
+    for (const [i, answer] of answers.entries()) {
+      if (answer.status === 'fulfilled') continue
+      const isStill =
+        machine.oracle.inSwarm(asked[i]!) === 'no' && !touched.slice(1).some((each) => isRelated(each, asked[i]!))
+      if (isStill || !(answer.reason instanceof LeakError)) throw answer.reason
+    }
+    return touched
+  }
+
+  async #adopt(place: Place, isOnline: boolean): Promise<readonly Known[]> {
     const repo = pick(this.#random, this.#world.repos)
-    const root = this.#world.cacheOf(repo, this.#random(repo.commits.length))
+    const at = this.#random(repo.commits.length)
+    const root = this.#world.cacheOf(repo, at)
     const isPrivate = this.#random(4) === 0
     const { code, stdout } = await place.machine.svc(
       'adopt',
@@ -279,7 +380,8 @@ class History {
       const known = (await place.machine.learn(manifestDigest))!
       known.isLeaving = place.machine.oracle.inSwarm(known) !== 'no'
       known.isOfHub = true
-      known.arrivals.push(repo.access === 'public' ? 'either' : 'unasked')
+      place.machine.oracle.laidBeside(known, companionsOf(repo.commits[at]!.files))
+      known.arrivals.push(isOnline && repo.access === 'public' ? 'either' : 'unasked')
       if (isPrivate) known.decision = 'private'
       else if (place.machine.habits.seedLocal === false && known.decision !== 'private') known.decision = 'either'
       touched.push(known)
@@ -298,7 +400,8 @@ class History {
     const asked = { path: layout.path, as: pick(this.#random, NAMES), ...mark }
     const job = await place.machine.done(place.machine.client.importOci(asked))
     const arrival = this.#fromParcel(layout)
-    return this.#arrived(place, job, () => (arrival === 'public' ? 'own' : arrival), this.#isPrivate(place, mark, true))
+    const isPrivate = this.#isPrivate(place, mark, true)
+    return this.#arrived(place, job, () => (arrival === 'public' ? 'own' : arrival), isPrivate, layout)
   }
 
   async importImage(place: Place): Promise<readonly Known[]> {
@@ -308,12 +411,14 @@ class History {
     const asked = { image: image.image, as: pick(this.#random, NAMES), ...mark }
     const job = await place.machine.done(place.machine.client.importOci(asked))
     const isClosed = this.#world.closed.has(image.repository)
-    return this.#arrived(place, job, () => (isClosed ? 'credential' : this.#fromParcel(image)), mark.private === true)
+    const arrival = isClosed ? 'credential' : this.#fromParcel(image)
+    return this.#arrived(place, job, () => arrival, mark.private === true, image)
   }
 
   async importPublication(place: Place): Promise<readonly Known[]> {
     if (this.#world.publications.length === 0) return []
-    const { manifest, infohash, part, standing } = pick(this.#random, this.#world.publications)
+    const publication = pick(this.#random, this.#world.publications)
+    const { manifest, infohash, part, standing } = publication
     const asked = part === 'keyed' && this.#random(2) === 0 ? 'front' : part
     const mark = this.#mark()
     const body = {
@@ -328,7 +433,8 @@ class History {
     const wasWhole = await machine.holds(manifest)
     const job = await machine.done(machine.client.importBt(body))
     const arrival = part === 'keyed' ? (wasWhole ? 'either' : 'credential') : standing === 'given' ? 'public' : 'either'
-    return this.#arrived(place, job, ({ arrivals }) => keyedAfter(arrivals, arrival), mark.private === true)
+    const after = ({ arrivals }: Known): Arrival => keyedAfter(arrivals, arrival)
+    return this.#arrived(place, job, after, mark.private === true, publication)
   }
 
   /** What the other machine gives by its webseed, if it does. */
@@ -341,15 +447,83 @@ class History {
       infohash: `btmh:1220${found.torrent.infohash}`,
       manifestDigest: found.manifest,
       webseeds: [`${other.machine.doors.webseed}/`],
-      peers: [],
+      peers: this.#random(2) === 0 ? [] : [`127.0.0.1:${other.machine.doors.peerPort}`],
       as: pick(this.#random, NAMES),
       ...mark
     }
     const wasHere = await place.machine.holds(found.manifest)
-    const job = await place.machine.done(place.machine.client.importBt(body))
+    const companions = await this.#companionsOf(other, found)
+    const job = await place.machine.done(
+      place.machine.client.importBt({ ...body, ...(companions !== undefined && { companions }) })
+    )
     if (!wasHere && job?.state === 'done' && other.machine.oracle.inSwarm(found) === 'no')
       throw new LeakError('webseed', `the other machine imported ${found.manifest}`)
-    return this.#arrived(place, job, () => (wasHere ? 'either' : 'public'), mark.private === true)
+    return this.#arrived(place, job, () => (wasHere ? 'either' : 'public'), mark.private === true, found)
+  }
+
+  /** The second pin of a share, where it is given. */
+  async #companionsOf({ machine }: Place, found: Known): Promise<ShareResult['companions']> {
+    const [ref = `some/name@${found.manifest}`] = found.refs
+    try {
+      const { manifestDigest, companions } = await machine.client.share(`svc:///${ref}`)
+      if (manifestDigest !== found.manifest || companions === undefined) return undefined
+      found.pins.add(companions.infohash.slice('btmh:1220'.length))
+      return companions
+    } catch (error) {
+      if (error instanceof ClientError) return undefined
+      throw error
+    }
+  }
+
+  /** What the other machine gives by its OCI mirror, if it does. */
+  async importByOci(place: Place): Promise<readonly Known[]> {
+    const other = this.#places.find((each) => each !== place)!
+    const found = this.#named(other)
+    if (found === undefined) return []
+    const mark = this.#mark()
+    const image = `${other.machine.doors.oci.slice('http://'.length)}/${found.ref}`
+    const job = await place.machine.done(
+      place.machine.client.importOci({ image, as: pick(this.#random, NAMES), ...mark })
+    )
+    if (job?.state === 'done' && other.machine.oracle.mayHave(found.artifact) === 'no')
+      throw new LeakError('OCI mirror', `the other machine pulled ${image}`)
+    return this.#arrived(place, job, () => 'public', mark.private === true, found.artifact)
+  }
+
+  /** What lies beside a model at the hub comes alone. */
+  async fetchCompanions(place: Place): Promise<readonly Known[]> {
+    const found = this.#named(place)
+    if (found === undefined) return []
+    const { artifact, ref } = found
+    const job = await place.machine.done(place.machine.client.companions({ ref: `svc:///${ref}` }))
+    if (job?.state !== 'done' || artifact.repo === undefined) return []
+    const repo = this.#world.repos[artifact.repo.number]!
+    const { files } = repo.commits.find(({ sha }) => sha === artifact.repo!.commit)!
+    artifact.isLeaving = place.machine.oracle.inSwarm(artifact) !== 'no'
+    if (repo.access !== 'public') artifact.arrivals.push('credential')
+    place.machine.oracle.laidBeside(artifact, companionsOf(files))
+    return [artifact]
+  }
+
+  /** Weights alone, by BitTorrent v1; what their hashes are, the hub says. */
+  async importCatalog(place: Place): Promise<readonly Known[]> {
+    const repo = pick(this.#random, this.#world.repos)
+    const commit = pick(this.#random, repo.commits)
+    const weights = commit.files.find(({ name }) => name.endsWith('.gguf'))!
+    const mark = this.#mark()
+    const name = pick(this.#random, repo.names)
+    const { infohash, peer } = this.#world.list(name, commit.sha, weights)
+    const asked = { repo: name, peers: [peer], as: pick(this.#random, NAMES), ...mark }
+    const job = await place.machine.done(place.machine.client.importCatalog(asked))
+    const arrival =
+      repo.access !== 'public'
+        ? 'credential'
+        : commit.given.has(weights.tag)
+          ? ('public' as const)
+          : ('either' as const)
+    const touched = await this.#arrived(place, job, () => arrival, mark.private === true)
+    for (const known of touched) known.v1 = infohash
+    return touched
   }
 
   async setPrivate(place: Place): Promise<readonly Known[]> {
@@ -392,53 +566,74 @@ class History {
     await machine.restart()
   }
 
-  /** Writes an artifact somewhere without saying that it may be withheld; what comes of that must be what others may have. */
+  /**
+   * Writes an artifact somewhere without saying that it may be withheld; what comes of that must be what others may have.
+   * @param target what is there
+   */
   async #passOn(
     place: Place,
-    words: (ref: string, place: string) => readonly string[]
-  ): Promise<{ readonly artifact: Known; readonly folder: string; readonly standing: Parcel['standing'] } | undefined> {
+    target: () => Content,
+    words: (ref: string) => readonly string[]
+  ): Promise<{ readonly artifact: Known; readonly standing: Parcel['standing'] } | undefined> {
     const found = this.#named(place)
     if (found === undefined) return undefined
     const { artifact, ref } = found
     const may = place.machine.oracle.mayHave(artifact)
-    const folder = join(this.#world.folder, `passed-${this.#exports++}`)
-    const ran = await place.machine.svc(...words(ref, folder))
-    const door = words(ref, folder)[0]!
+    const before = target()
+    const door = words(ref)[0]!
+    const holds = (tags: ReadonlySet<string>): void => {
+      for (const [name, read] of target())
+        for (const tag of before.has(name) ? [] : tagsIn(read()))
+          if (!tags.has(tag)) throw new LeakError(door, `${ref} (${factsOf(artifact)}): ${name} has bytes of ${tag}`)
+    }
+    const ran = await place.machine.svc(...words(ref))
     if (ran.code === 0 && may === 'no') throw new LeakError(door, `${ref} (${factsOf(artifact)}) was passed on`)
     if (ran.code !== 0 && place.machine.oracle.mustBeGiven(artifact))
       throw new Error(`${ref} was not passed on: ${ran.stderr}`)
-    if (existing(folder).some((path) => [...tagsIn(readFileSync(path))].some(() => may === 'no')))
-      throw new LeakError(door, `${ref} was written`)
+    holds(may === 'no' ? new Set() : artifact.tags)
     if (ran.code === 0) {
       place.doors.given[door] = (place.doors.given[door] ?? 0) + 1
-      return { artifact, folder, standing: may === 'yes' ? 'given' : 'either' }
+      return { artifact, standing: may === 'yes' ? 'given' : 'either' }
     }
-    const again = await place.machine.svc(...words(ref, folder), '--withheld')
+    const again = await place.machine.svc(...words(ref), '--withheld')
+    // what the owner keeps for the owner's own eyes is not in that either
+    holds(artifact.tags)
     if (again.code !== 0) return undefined
-    return { artifact, folder, standing: may === 'no' ? 'held' : 'either' }
+    return { artifact, standing: may === 'no' ? 'held' : 'either' }
   }
 
   async exportLayout(place: Place): Promise<void> {
-    const passed = await this.#passOn(place, (ref, folder) => ['export', 'oci', ref, folder])
-    if (passed === undefined) return
-    const { artifact, folder: path, standing } = passed
-    this.#world.layouts.push({ ...parcelOf(artifact, standing), path })
+    const path = join(this.#world.folder, `passed-${this.#exports++}`)
+    const passed = await this.#passOn(
+      place,
+      () => contentOf(path),
+      (ref) => ['export', 'oci', ref, path]
+    )
+    if (passed !== undefined) this.#world.layouts.push({ ...parcelOf(passed), path })
   }
 
   async push(place: Place): Promise<void> {
-    const repository = `repo-${this.#exports % 3}/m${this.#exports}`
-    const image = `${this.#world.registry.address}/${repository}:latest`
+    const { registry, images } = this.#world
+    const repository = `repo-${this.#exports % 3}/m${this.#exports++}`
+    const image = `${registry.address}/${repository}:latest`
     if (this.#random(2) === 0) this.#setClosed(repository, true)
-    const passed = await this.#passOn(place, (ref) => ['push', ref, image])
-    if (passed !== undefined)
-      this.#world.images.push({ ...parcelOf(passed.artifact, passed.standing), image, repository })
+    const passed = await this.#passOn(
+      place,
+      () => new Map(registry.contentOf(repository).map((bytes, at) => [`${repository} ${at}`, () => bytes])),
+      (ref) => ['push', ref, image]
+    )
+    if (passed !== undefined) images.push({ ...parcelOf(passed), image, repository })
   }
 
   async publish(place: Place): Promise<void> {
     const part = pick(this.#random, ['open', 'keyed'] as const)
     const folder = join(this.#world.folder, 'bucket', part)
-    const passed = await this.#passOn(place, (ref) => ['publish', ref, folder])
-    if (passed !== undefined) this.#world.publications.push({ ...parcelOf(passed.artifact, passed.standing), part })
+    const passed = await this.#passOn(
+      place,
+      () => contentOf(folder),
+      (ref) => ['publish', ref, folder]
+    )
+    if (passed !== undefined) this.#world.publications.push({ ...parcelOf(passed), part })
   }
 
   #setClosed(repository: string, isClosed: boolean): void {
@@ -515,18 +710,42 @@ class History {
   }
 }
 
+/** What is done to one changes what others may have by the names of the other. */
+const isRelated = (a: Known, b: Known): boolean =>
+  (a.repo !== undefined && a.repo.number === b.repo?.number) ||
+  [...a.tags].some((tag) => b.tags.has(tag)) ||
+  [...a.refs].some((ref) => [...b.refs].some((each) => each.split(':')[0] === ref.split(':')[0]))
+
 const keyedAfter = (before: readonly Arrival[], arrival: Arrival): Arrival =>
   arrival === 'credential' && before.length > 0 ? 'either' : arrival
 
-const parcelOf = ({ manifest, torrent }: Known, standing: Parcel['standing']): Parcel => ({
+const parcelOf = ({
+  artifact: { manifest, torrent, tags, beside },
+  standing
+}: Pick<Parcel, 'standing'> & { readonly artifact: Known }): Parcel => ({
   manifest,
   infohash: `btmh:1220${torrent.infohash}`,
+  tags: new Set(tags),
+  beside: new Set(beside),
   standing
 })
 
-function existing(folder: string): string[] {
-  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return []
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
+function companionsOf(files: readonly TaggedFile[]): Beside {
+  // the configuration is one beside weights that came alone; else manifests have it, in a form of their own
+  const all = files.filter(({ name }) => !name.endsWith('.gguf'))
+  const beside = all.filter(({ name }) => name === COMPANION).map(({ sha256 }) => sha256)
+  return { tags: new Set(all.map(({ tag }) => tag)), beside: new Set(beside) }
+}
+
+/** Files by their names. */
+type Content = ReadonlyMap<string, () => Buffer>
+
+function contentOf(folder: string): Content {
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return new Map()
+  return new Map(
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => [path, () => readFileSync(path)])
+  )
 }

@@ -61,6 +61,7 @@ export class Machine {
     const { onDemand, seedRestricted, seedLocal } = this.habits
     const file: FileConfig = {
       hub: { endpoint: this.#world.hub.endpoint },
+      catalog: { endpoint: this.#world.catalog.endpoint },
       swarm: {
         dht: false,
         peer_addr: '127.0.0.1:0',
@@ -133,22 +134,19 @@ export class Machine {
   async inventory(): Promise<readonly Known[]> {
     const { oracle } = this
     const fresh: Known[] = []
-    oracle.names.clear()
+    const names = new Map<string, ReadonlyMap<string, string>>()
     for (const { ns, name, members } of (await this.client.models()).namespaces) {
       const quants = new Map<string, string>()
       for (const { quant, manifest } of members) {
-        let known = oracle.artifacts.get(manifest)
-        if (known === undefined) {
-          known = await this.#look(`svc:///${ns}/${name}@${manifest}`)
-          if (known === undefined) continue
-          oracle.learn(known)
-          fresh.push(known)
-        }
+        const isNew = !oracle.artifacts.has(manifest)
+        const known = await this.learn(manifest)
+        if (isNew) fresh.push(known)
         quants.set(quant, manifest)
         known.refs.add(`${ns}/${name}:${quant}`)
       }
-      oracle.names.set(`${ns}/${name}`, quants)
+      names.set(`${ns}/${name}`, quants)
     }
+    oracle.names = names
     return fresh
   }
 
@@ -164,13 +162,16 @@ export class Machine {
   }
 
   /** Learns an artifact by its digest, where it is here. */
-  async learn(manifest: string): Promise<Known | undefined> {
+  async learn(manifest: string): Promise<Known> {
     const known = this.oracle.artifacts.get(manifest) ?? (await this.#look(`svc:///some/name@${manifest}`))
-    if (known !== undefined && !this.oracle.artifacts.has(manifest)) this.oracle.learn(known)
+    // another step that runs at once may have learnt it meanwhile
+    const first = this.oracle.artifacts.get(manifest)
+    if (first !== undefined) return first
+    this.oracle.learn(known)
     return known
   }
 
-  async #look(ref: string): Promise<Known | undefined> {
+  async #look(ref: string): Promise<Known> {
     const { manifestDigest, files } = await this.client.open(ref)
     const manifest = await this.#blob(manifestDigest)
     const document = JSON.parse(manifest.toString()) as {
@@ -187,6 +188,8 @@ export class Machine {
     return {
       manifest: manifestDigest,
       tags,
+      beside: new Set(),
+      pins: new Set(),
       files: document.files,
       torrent: { name, infohash: infohash.slice('btmh:1220'.length) },
       ...(number !== undefined && { repo: { number, name: repo!, commit: commit! } }),

@@ -8,11 +8,23 @@ export type Arrival = 'public' | 'own' | 'credential' | 'unknown' | 'unasked' | 
 /** What may be asked of an artifact: `no` is what this test is about. */
 export type May = 'yes' | 'no' | 'either'
 
+/** What lies beside an artifact, and which tags of that leave with it. */
+export interface Beside {
+  readonly tags: ReadonlySet<string>
+  readonly beside: ReadonlySet<string>
+}
+
 /** What the model knows of an artifact on one machine. */
 export interface Known {
   readonly manifest: string
-  /** The files, by name, with the tags of the bytes in them. */
-  readonly tags: ReadonlySet<string>
+  /** Tags of the bytes that leave with it: of its files, and of companions that loaders read. */
+  readonly tags: Set<string>
+  /** Digests, in hex, of what lies beside it. */
+  readonly beside: Set<string>
+  /** The infohash of the torrent of BitTorrent v1 that it came from. */
+  v1?: string
+  /** Infohashes of torrents of what lies beside it, as they were given out. */
+  readonly pins: Set<string>
   readonly files: readonly { readonly name: string; readonly digest: string }[]
   readonly torrent: { readonly name: string; readonly infohash: string }
   /** Of the hub, by the number that it keeps when it is renamed, and by the name that it had then. */
@@ -42,9 +54,11 @@ function verdict({ arrivals, decision }: Known): May {
 export class Oracle {
   readonly artifacts = new Map<string, Known>()
   /** The artifact that each name has now: `ns/name` to quant to manifest. */
-  readonly names = new Map<string, Map<string, string>>()
+  names: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map()
   /** Tags of what each repository of the hub gave to this machine while everybody might have it. */
   readonly givenByHub = new Map<number, Set<string>>()
+  /** Digests, in hex, of the owner's own files beside models. */
+  readonly never = new Set<string>()
   readonly #byDigest = new Map<string, Known[]>()
   readonly #seedsRestricted: boolean
 
@@ -54,9 +68,21 @@ export class Oracle {
 
   learn(artifact: Known): void {
     this.artifacts.set(artifact.manifest, artifact)
-    for (const digest of [artifact.manifest, ...artifact.files.map((file) => file.digest)]) {
-      const hex = digest.slice('sha256:'.length)
-      this.#byDigest.set(hex, [...(this.#byDigest.get(hex) ?? []), artifact])
+    for (const digest of [artifact.manifest, ...artifact.files.map((file) => file.digest)])
+      this.#has(artifact, digest.slice('sha256:'.length))
+  }
+
+  #has(artifact: Known, hex: string): void {
+    const owners = this.#byDigest.get(hex) ?? []
+    if (!owners.includes(artifact)) this.#byDigest.set(hex, [...owners, artifact])
+  }
+
+  /** An import brought companions beside an artifact. */
+  laidBeside(artifact: Known, { tags, beside }: Beside): void {
+    for (const tag of tags) artifact.tags.add(tag)
+    for (const hex of beside) {
+      artifact.beside.add(hex)
+      if (!this.never.has(hex)) this.#has(artifact, hex)
     }
   }
 
@@ -84,6 +110,16 @@ export class Oracle {
   inSwarm(artifact: Known): May {
     const may = this.mayHave(artifact)
     return may === 'no' && this.#seedsRestricted && artifact.decision !== 'private' ? 'either' : may
+  }
+
+  /** Another torrent than an artifact's own may be here where others may have an artifact that it belongs to. */
+  ofTorrent(infohash: string): May {
+    const all = [...this.artifacts.values()]
+    // one commit has one document of companions, whichever artifact it lies beside
+    const companions = all.flatMap(({ pins, beside }) => (pins.has(infohash) ? [...beside] : []))
+    const isOf = ({ v1, pins, beside }: Known): boolean =>
+      v1 === infohash || pins.has(infohash) || companions.some((hex) => beside.has(hex))
+    return all.filter(isOf).every((each) => this.inSwarm(each) === 'no') ? 'no' : 'either'
   }
 
   /** Those of a name that others may have now. */
@@ -119,6 +155,7 @@ export class Oracle {
 
   /** Whether a digest is one that only artifacts have that nobody may have. */
   isHidden(hex: string): boolean {
+    if (this.never.has(hex)) return true
     const owners = this.#byDigest.get(hex)
     return owners?.every((artifact) => this.inSwarm(artifact) === 'no') === true
   }

@@ -8,14 +8,21 @@ export interface TaggedFile {
   readonly sha256: string
 }
 
-/** A model of two files of its own. */
+/** A model of files of its own. */
 export interface TaggedModel {
   readonly quant: string
+  /** Weights, configuration, and a companion that loaders read. */
   readonly files: readonly TaggedFile[]
+  /** What lies beside it on its owner's disk, and never leaves. */
+  readonly notes: TaggedFile
 }
 
+export const COMPANION = 'generation_config.json'
+/** Whether the hub keeps a file in large-file storage, so that a listing has its SHA-256. */
+export const isLfs = (name: string): boolean => name.endsWith('.gguf') || name === COMPANION
+
 const QUANTS = ['q8_0', 'q4_0'] as const
-const TAG = /<([wc]\d{6})>/g
+const TAG = /<([wcgn]\d{6})>/g
 
 const tagged = (name: string, tag: string, bytes: Buffer): TaggedFile => ({
   name,
@@ -33,7 +40,12 @@ export function taggedModel(number: number): TaggedModel {
   const config = JSON.stringify({ model_type: 'llama', note: `<c${digits}>` })
   return {
     quant,
-    files: [tagged(`m-${quant}.gguf`, `w${digits}`, weights), tagged('config.json', `c${digits}`, Buffer.from(config))]
+    files: [
+      tagged(`m-${quant}.gguf`, `w${digits}`, weights),
+      tagged('config.json', `c${digits}`, Buffer.from(config)),
+      tagged(COMPANION, `g${digits}`, Buffer.from(JSON.stringify({ note: `<g${digits}>` })))
+    ],
+    notes: tagged('notes.txt', `n${digits}`, Buffer.from(`<n${digits}>`))
   }
 }
 
@@ -61,3 +73,19 @@ export const pick = <T>(random: Random, from: readonly T[]): T => from[random(fr
 /** Git's name of a file's content. */
 export const gitSha1 = (bytes: Buffer): string =>
   createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
+
+/** A torrent of BitTorrent v1 with one file. */
+export function torrentOf({ name, bytes }: TaggedFile): { readonly infohash: string; readonly info: Buffer } {
+  const pieceBytes = 16_384
+  const pieces: Buffer[] = []
+  for (let at = 0; at < bytes.length; at += pieceBytes)
+    pieces.push(
+      createHash('sha1')
+        .update(bytes.subarray(at, at + pieceBytes))
+        .digest()
+    )
+  const sums = Buffer.concat(pieces)
+  const head = `d6:lengthi${bytes.length}e4:name${name.length}:${name}12:piece lengthi${pieceBytes}e6:pieces${sums.length}:`
+  const info = Buffer.concat([Buffer.from(head), sums, Buffer.from('e')])
+  return { infohash: createHash('sha1').update(info).digest('hex'), info }
+}

@@ -1,9 +1,21 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
+import { V1Swarm } from '@svc/swarm-v1'
 import { type FakeBucket, startFakeBucket } from '@svc/testkit/fake-bucket'
+import { type FakeCatalog, startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { type FakeRegistry, startFakeRegistry } from '@svc/testkit/fake-registry'
-import { gitSha1, pick, type Random, type TaggedFile, type TaggedModel, taggedModel } from './tagged.ts'
+import type { Beside } from './oracle.ts'
+import {
+  gitSha1,
+  isLfs,
+  pick,
+  type Random,
+  type TaggedFile,
+  type TaggedModel,
+  taggedModel,
+  torrentOf
+} from './tagged.ts'
 
 export const TOKEN = 'token-of-the-owner'
 
@@ -24,7 +36,7 @@ export interface Repo {
 }
 
 /** What was written for others to import. */
-export interface Parcel {
+export interface Parcel extends Beside {
   readonly manifest: string
   readonly infohash: string
   /** `held`: whoever packed it might not pass it on, and said so; `given`: others may have it; else undecided. */
@@ -42,16 +54,27 @@ export interface Publication extends Parcel {
   readonly part: 'open' | 'keyed'
 }
 
+interface Services {
+  readonly hub: FakeHub
+  readonly registry: FakeRegistry
+  readonly bucket: FakeBucket
+  readonly catalog: FakeCatalog
+  readonly seed: V1Swarm
+}
+
 const OWNERS = ['acme', 'evil'] as const
 /** What machines may bring in on demand. */
 export const ALLOWED = 'acme/*'
 
-/** Everything outside the machines: a hub, a registry, a bucket, and folders of other tools. */
+/** Everything outside the machines: a hub, a registry, a bucket, a catalog with a seed, and folders of other tools. */
 export class World {
   readonly folder: string
   readonly hub: FakeHub
   readonly registry: FakeRegistry
   readonly bucket: FakeBucket
+  readonly catalog: FakeCatalog
+  readonly #seed: V1Swarm
+  readonly #seeded = new Set<string>()
   readonly repos: Repo[] = []
   readonly layouts: Layout[] = []
   readonly images: Image[] = []
@@ -62,11 +85,13 @@ export class World {
   #models = 0
   #onGiven: (repo: number, tag: string) => void = () => undefined
 
-  private constructor(folder: string, hub: FakeHub, registry: FakeRegistry, bucket: FakeBucket) {
+  private constructor(folder: string, { hub, registry, bucket, catalog, seed }: Services) {
     this.folder = folder
     this.hub = hub
     this.registry = registry
     this.bucket = bucket
+    this.catalog = catalog
+    this.#seed = seed
     this.own = Array.from({ length: 5 }, () => this.newModel())
   }
 
@@ -77,7 +102,18 @@ export class World {
       tokens: [TOKEN],
       onGiven: ({ repoId, sha256, isPublic }) => isPublic && world?.gave(repoId, sha256)
     })
-    world = new World(folder, hub, await startFakeRegistry(), await startFakeBucket(join(folder, 'bucket')))
+    world = new World(folder, {
+      hub,
+      registry: await startFakeRegistry(),
+      bucket: await startFakeBucket(join(folder, 'bucket')),
+      catalog: await startFakeCatalog(),
+      seed: await V1Swarm.start({
+        peerAddress: { host: '127.0.0.1', port: 0 },
+        dht: false,
+        allowPrivateAddresses: true,
+        uploadLimitBytesPerSecond: 0
+      })
+    })
     for (let number = 0; number < 4; number++) world.addRepo(number)
     return world
   }
@@ -117,7 +153,7 @@ export class World {
     const of = (file: TaggedFile, isNeverGiven: boolean) => ({
       path: file.name,
       content: file.bytes,
-      lfs: file.name.endsWith('.gguf'),
+      lfs: isLfs(file.name),
       isNeverGiven
     })
     const all = [...files.filter(({ name }) => !foreign.some((each) => each.name === name)), ...foreign]
@@ -150,10 +186,10 @@ export class World {
   }
 
   /** A folder with a model as its owner has it. */
-  folderOf({ files }: TaggedModel): string {
+  folderOf({ files, notes }: TaggedModel): string {
     const folder = join(this.folder, `own-${files[0]!.tag}`)
     mkdirSync(folder, { recursive: true })
-    for (const { name, bytes } of files) writeFileSync(join(folder, name), bytes)
+    for (const { name, bytes } of [...files, notes]) writeFileSync(join(folder, name), bytes)
     return folder
   }
 
@@ -168,7 +204,7 @@ export class World {
     }
     put(join(folder, 'refs/main'), sha)
     for (const { name, bytes, sha256 } of files) {
-      const blob = join(folder, 'blobs', name.endsWith('.gguf') ? sha256 : gitSha1(bytes))
+      const blob = join(folder, 'blobs', isLfs(name) ? sha256 : gitSha1(bytes))
       put(blob, bytes)
       const link = join(folder, 'snapshots', sha, name)
       mkdirSync(dirname(link), { recursive: true })
@@ -181,7 +217,30 @@ export class World {
     return root
   }
 
+  /** Lists weights of a commit as a torrent of BitTorrent v1, which somebody seeds. @returns its infohash, and the seed */
+  list(repo: string, commit: string, weights: TaggedFile): { readonly infohash: string; readonly peer: string } {
+    const { infohash, info } = torrentOf(weights)
+    const webseed = encodeURIComponent(`${this.hub.endpoint}/${repo}/resolve/${commit}`)
+    this.catalog.list([{ repo, magnet: `magnet:?xt=urn:btih:${infohash}&dn=${weights.name}&ws=${webseed}` }])
+    if (!this.#seeded.has(infohash))
+      this.#seed.join({
+        infohash,
+        info,
+        trackers: [],
+        peers: [],
+        metadataTimeoutMs: 60_000,
+        complete: true,
+        open: async () => ({
+          has: () => true,
+          read: async (_file, offset, target) => void weights.bytes.copy(target, 0, offset),
+          write: async () => undefined
+        })
+      })
+    this.#seeded.add(infohash)
+    return { infohash, peer: `127.0.0.1:${this.#seed.address.port}` }
+  }
+
   async close(): Promise<void> {
-    await Promise.all([this.hub.close(), this.registry.close(), this.bucket.close()])
+    await Promise.all([this.hub, this.registry, this.bucket, this.catalog, this.#seed].map((each) => each.close()))
   }
 }
