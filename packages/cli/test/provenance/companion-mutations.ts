@@ -1,6 +1,7 @@
 import { of } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 
+const PINNED_TEST = { file: 'packages/daemon/test/swarm/pinned-companions.test.ts' }
 const OWN_TEST = { file: 'packages/daemon/test/import/own-companions.test.ts' }
 
 /** What of a folder's small files leaves with its model. */
@@ -99,6 +100,30 @@ export const COMPANIONS: readonly Mutation[] = [
       find: `provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),`,
       replace: `provenance: before.provenance,`,
       caughtBy: { file: 'packages/daemon/test/sources/hub/companions-alone.test.ts', name: 'what a token brought' }
+    }
+  ]),
+  ...of('daemon/src/swarm/artifact-torrents.ts', [
+    {
+      what: 'companions: their torrent has none of the owner’s own',
+      find: `document && givenCompanions(document, state)`,
+      replace: `document && givenCompanions({ ...document, files: document.files.map((f) => ({ ...f, own: false })) }, state)`,
+      caughtBy: PINNED_TEST
+    }
+  ]),
+  ...of('daemon/src/swarm/companions-swarm.ts', [
+    {
+      what: 'companions: what may be given is announced',
+      find: `await torrents.givenCompanions(digest, state)`,
+      replace: `undefined`,
+      caughtBy: PINNED_TEST
+    }
+  ]),
+  ...of('daemon/src/swarm/pinned-companions.ts', [
+    {
+      what: 'companions: those of what is withheld are asked for quietly',
+      find: `state === undefined || isWithheld(state)`,
+      replace: `state === undefined`,
+      caughtBy: PINNED_TEST
     }
   ]),
   ...of('daemon/src/library/views.ts', [

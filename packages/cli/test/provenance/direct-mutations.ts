@@ -8,7 +8,7 @@ export const of = (file: string, changes: readonly Change[]): Mutation[] =>
   changes.map((change) => ({ file: `packages/${file}`, ...change }))
 
 const TESTS = 'packages/daemon/test'
-const RULE_TEST = { file: `${TESTS}/library/provenance.test.ts` }
+export const RULE_TEST = { file: `${TESTS}/library/provenance.test.ts` }
 const PROOF_TEST = { file: `${TESTS}/sources/hub/proof.test.ts` }
 const ADOPT_TEST = { file: `${TESTS}/sources/hub/adopt.test.ts` }
 const STRANGERS_TEST = { file: `${TESTS}/mirror/strangers.test.ts` }

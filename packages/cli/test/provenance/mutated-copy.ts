@@ -26,8 +26,8 @@ export interface Mutation {
   readonly replace: string
   /** The test that fails without it, where random histories meet it too seldom, or never: it takes something else to happen meanwhile. */
   readonly caughtBy?: DirectTest
-  /** The random history that leaks without it. */
-  readonly seed?: number
+  /** The random history that leaks without it, and after which step. */
+  readonly dies?: readonly [seed: number, step: number]
 }
 
 /** A test file from the root of the repository, and perhaps a part of a test's name. */

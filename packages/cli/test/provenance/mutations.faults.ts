@@ -1,61 +1,66 @@
-// Whichever check is taken away, something that runs finds it: the random histories, or the test that the mutation names. Each
-// mutation is applied to a copy of the sources.
+// Whichever check is taken away, something that runs finds it: the random history that the mutation names, or the test. Each mutation
+// is applied to a copy of the sources; two run at a time, and each has a line of its own.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { type DirectTest, failuresIn, mutatedCopy } from './mutated-copy.ts'
+import { Gate } from '@svc/internal-concurrency'
+import { describe, expect, test } from 'vitest'
+import { type DirectTest, failuresIn, type Mutation, mutatedCopy } from './mutated-copy.ts'
 import { MUTATIONS } from './mutations.ts'
-import { BASE, histories, type SeededOutcome } from './processes.ts'
+import { BASE, histories } from './processes.ts'
 
-/** One of these finds each mutation that no test of its own does. */
-const SEEDS = [43, 42, 51, 55, 52, 53, 17, 41]
-const STEPS = 330
+/** What happens at once may change the order of what a history finds by this many steps. */
+const MORE_STEPS = 100
+const timeout = 60 * 60_000
 
-/** The first leak that two processes find; both take every other seed. */
-async function firstLeak(main: string, seeds: readonly number[]): Promise<SeededOutcome | undefined> {
-  const halves = [0, 1].map((half) => seeds.filter((_, i) => i % 2 === half))
-  const outcomes = (await Promise.all(halves.map((half) => histories({ seeds: half, steps: STEPS, main })))).flat()
-  return outcomes.find(({ leak }) => leak !== undefined)
-}
-
-function folder(): string {
-  const made = mkdtempSync(join(BASE, 'mutations-'))
-  onTestFinished(() => rmSync(made, { recursive: true, force: true }))
-  return made
-}
-
-test('a copy without a mutation leaks nothing', { timeout: 30 * 60_000 }, async () => {
-  expect(await firstLeak(mutatedCopy(folder(), []), SEEDS)).toBeUndefined()
-})
-
+const two = new Gate(2)
+/** Runs something on a copy of the sources with mutations. */
+const onCopy = <T>(mutations: readonly Mutation[], run: (main: string) => Promise<T>): Promise<T> =>
+  two.run(undefined, async () => {
+    const folder = mkdtempSync(join(BASE, 'mutations-'))
+    try {
+      return await run(mutatedCopy(folder, mutations))
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 const copyOf = (main: string): string => main.slice(0, main.indexOf('/packages/cli/'))
+const tell = (line: string): void => void process.stdout.write(`${line}\n`)
 
-test('in a copy without a mutation all tests pass that mutations name', { timeout: 30 * 60_000 }, async () => {
-  const copy = copyOf(mutatedCopy(folder(), []))
-  const files = new Set(MUTATIONS.flatMap(({ caughtBy }) => (caughtBy === undefined ? [] : [caughtBy.file])))
-  const failures: DirectTest[] = []
-  for (const file of files) for (const name of await failuresIn(copy, { file })) failures.push({ file, name })
-  expect(failures).toEqual([])
+const BY_HISTORY = MUTATIONS.flatMap(({ dies, ...rest }) => (dies === undefined ? [] : [{ dies, ...rest }]))
+const BY_TEST = MUTATIONS.flatMap(({ caughtBy, ...rest }) => (caughtBy === undefined ? [] : [{ caughtBy, ...rest }]))
+
+/** The histories that mutations name, as long as the longest of each. */
+const LONGEST = new Map<number, number>()
+for (const [seed, step] of BY_HISTORY.map(({ dies }) => dies)) LONGEST.set(seed, Math.max(step, LONGEST.get(seed) ?? 0))
+
+describe.concurrent('with all checks', () => {
+  test.for([...LONGEST])('history %i leaks nothing', { timeout }, async ([seed, step]) => {
+    const outcomes = await onCopy([], (main) => histories({ seeds: [seed], steps: step + MORE_STEPS, main }))
+    expect(outcomes.map(({ leak }) => leak)).toEqual([undefined])
+  })
+
+  test('all tests pass that mutations name', { timeout }, async () => {
+    const failures: DirectTest[] = []
+    for (const file of new Set(BY_TEST.map(({ caughtBy }) => caughtBy.file)))
+      await onCopy([], async (main) => {
+        for (const name of await failuresIn(copyOf(main), { file })) failures.push({ file, name })
+      })
+    expect(failures).toEqual([])
+  })
 })
 
-test.each(
-  MUTATIONS.flatMap(({ caughtBy, ...mutation }) => (caughtBy === undefined ? [] : [{ caughtBy, ...mutation }]))
-)('without this a test of its own fails: $what', { timeout: 30 * 60_000 }, async ({ caughtBy, ...mutation }) => {
-  const failures = await failuresIn(copyOf(mutatedCopy(folder(), [mutation])), caughtBy)
-  expect(failures).not.toEqual([])
-  process.stdout.write(`${mutation.what}: ${caughtBy.file}, ${failures.join('; ')}\n`)
-})
+describe.concurrent('without a check', () => {
+  // where it does not die any more, search.ts finds the history in which it does
+  test.for(BY_HISTORY)('a history leaks: $what', { timeout }, async ({ dies: [seed, step], ...mutation }) => {
+    const [outcome] = await onCopy([mutation], (main) => histories({ seeds: [seed], steps: step + MORE_STEPS, main }))
+    expect(outcome?.leak).toBeDefined()
+    const { door, step: after, at } = outcome!.leak!
+    tell(`${mutation.what}: seed ${seed}, step ${at}, ${door} after ${after}`)
+  })
 
-test.each(MUTATIONS.filter(({ caughtBy }) => caughtBy === undefined))(
-  'without this it leaks: $what',
-  { timeout: 30 * 60_000 },
-  async (mutation) => {
-    const { seed } = mutation
-    const main = mutatedCopy(folder(), [mutation])
-    // the one that found it, and the others only where histories have changed since
-    const found = (seed && (await firstLeak(main, [seed]))) || (await firstLeak(main, SEEDS))
-    expect(found?.leak).toBeDefined()
-    const { door, step, at } = found!.leak!
-    process.stdout.write(`${mutation.what}: ${door}, after ${step}, seed ${found!.seed}, step ${at}\n`)
-  }
-)
+  test.for(BY_TEST)('a test of its own fails: $what', { timeout }, async ({ caughtBy, ...mutation }) => {
+    const failures = await onCopy([mutation], (main) => failuresIn(copyOf(main), caughtBy))
+    expect(failures).not.toEqual([])
+    tell(`${mutation.what}: ${caughtBy.file}, ${failures.join('; ')}`)
+  })
+})

@@ -1,5 +1,5 @@
 import { COMPANIONS } from './companion-mutations.ts'
-import { DIRECT, of } from './direct-mutations.ts'
+import { DIRECT, of, RULE_TEST } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 import { USES } from './use-mutations.ts'
 
@@ -7,32 +7,32 @@ import { USES } from './use-mutations.ts'
 const RULE = of('daemon/src/library/provenance.ts', [
   {
     what: 'what the owner keeps private is withheld',
-    seed: 43,
+    dies: [1, 58],
     find: `if (decision?.is === 'private') return`,
     replace: `if (Date.now() < 0) return`
   },
   {
     what: 'what needed a credential is withheld',
-    seed: 43,
+    dies: [2, 140],
     find: `if (access === 'restricted' && !(`,
     replace: `if (Date.now() < 0 && !(`
   },
   {
     what: 'seed_restricted opens the swarm and its webseed, and no other door',
-    seed: 53,
+    caughtBy: RULE_TEST,
     find: `!(seedRestricted && (door === 'swarm' || door === 'webseed'))`,
     replace: `!seedRestricted`
   },
   {
     what: 'what its packer marked is withheld',
-    seed: 42,
+    dies: [1, 162],
     find: `if (marked === true) return`,
     replace: `if (Date.now() < 0) return`
   },
 
   {
     what: 'what nobody can tell is withheld',
-    seed: 42,
+    dies: [2, 48],
     find: `if (access === 'unknown')
     return`,
     replace: `if (Date.now() < 0)
@@ -40,13 +40,13 @@ const RULE = of('daemon/src/library/provenance.ts', [
   },
   {
     what: 'the owner’s word outlives the next import',
-    seed: 43,
+    dies: [1, 68],
     find: `const decision = now.decision ?? before.decision`,
     replace: `const decision = now.decision`
   },
   {
     what: 'an import marks what it brings as private',
-    seed: 43,
+    dies: [1, 82],
     find: `isMarkedPrivate ? { ...provenance, decision: decided('private') } : provenance`,
     replace: `isMarkedPrivate && Date.now() < 0 ? { ...provenance, decision: decided('private') } : provenance`
   }
@@ -57,7 +57,7 @@ const DOORS = [
   ...of('daemon/src/swarm/seeding.ts', [
     {
       what: 'what is given no longer leaves the swarm',
-      seed: 43,
+      dies: [1, 60],
       find: `if (reason === undefined) return
       this.#heldBack`,
       replace: `if (reason === undefined || Date.now() > 0) return
@@ -67,13 +67,13 @@ const DOORS = [
   ...of('daemon/src/swarm/swarm-client.ts', [
     {
       what: 'a pinned import of a seed may take it out of the swarm',
-      seed: 51,
+      dies: [1, 82],
       find: `seeding === true) return this.#seeding.withdraw(manifestDigest)`,
       replace: `seeding === true) return`
     },
     {
       what: 'any other import of a seed may take it out of the swarm',
-      seed: 43,
+      dies: [1, 159],
       find: `      .withdraw(manifestDigest)
       .then(`,
       replace: `      .awaitsVerification(manifestDigest)
@@ -83,7 +83,7 @@ const DOORS = [
   ...of('daemon/src/api/routes/models.ts', [
     {
       what: 'the swarm hears of what is made private',
-      seed: 43,
+      dies: [1, 58],
       find: `await onWithheld(manifestDigest)`,
       replace: `await undefined`
     }
@@ -91,13 +91,13 @@ const DOORS = [
   ...of('daemon/src/mirror/published.ts', [
     {
       what: 'the hub’s mirror shows only what is given',
-      seed: 43,
+      dies: [1, 285],
       find: `if (!isShown(state, 'hub-mirror')) continue`,
       replace: `if (state.incomplete === true) continue`
     },
     {
       what: 'the hub’s mirror does not know of a repository of which something is withheld',
-      seed: 43,
+      dies: [20, 34],
       find: `if (!verdictOf(state, 'hub-mirror').given) withheld.add(key)`,
       replace: `if (Date.now() < 0) withheld.add(key)`
     }
@@ -109,7 +109,7 @@ const SOURCES = [
   ...of('daemon/src/sources/hub/provenance.ts', [
     {
       what: 'what the hub closes is restricted',
-      seed: 43,
+      dies: [2, 140],
       find: `if (!restricted) return`,
       replace: `if (Date.now() > 0) return`
     }
@@ -117,7 +117,7 @@ const SOURCES = [
   ...of('daemon/src/sources/oci/listing.ts', [
     {
       what: 'what a registry gave to a login is restricted',
-      seed: 52,
+      dies: [5, 240],
       find: `repository.usedCredentials ?`,
       replace: `repository.usedCredentials && Date.now() < 0 ?`
     }
@@ -125,7 +125,7 @@ const SOURCES = [
   ...of('daemon/src/sources/local/adopted.ts', [
     {
       what: 'the hub is asked who may have what is in a cache',
-      seed: 42,
+      dies: [1, 317],
       find: `if (said === 'public') return`,
       replace: `if (said !== undefined) return`
     }
@@ -133,7 +133,7 @@ const SOURCES = [
   ...of('daemon/src/sources/local/local-imports.ts', [
     {
       what: 'with seed_local off, own files are private',
-      seed: 55,
+      dies: [5, 240],
       find: `const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({ kind: 'import-local', ref: as,`,
       replace: `const wishes = wishesOf(more, false)
@@ -143,7 +143,7 @@ const SOURCES = [
   ...of('daemon/src/sources/oci/oci-imports.ts', [
     {
       what: 'with seed_local off, layouts are private',
-      seed: 53,
+      dies: [33, 119],
       find: `path !== undefined && this.#seedLocal() === false`,
       replace: `path !== undefined && Date.now() < 0`
     }
@@ -155,7 +155,7 @@ const PASSING_ON = [
   ...of('cli/src/oci/packing.ts', [
     {
       what: 'export, push and publish ask the rule',
-      seed: 43,
+      dies: [1, 153],
       find: `if (isWithheld && withheld !== true) {`,
       replace: `if (isWithheld && Date.now() < 0) {`
     }
@@ -163,7 +163,7 @@ const PASSING_ON = [
   ...of('oci/src/pack.ts', [
     {
       what: 'what is withheld says so where it is packed',
-      seed: 42,
+      dies: [1, 162],
       find: `...(isWithheld === true ? [`,
       replace: `...(isWithheld === true && Date.now() < 0 ? [`
     }
@@ -171,7 +171,7 @@ const PASSING_ON = [
   ...of('oci/src/unpack.ts', [
     {
       what: 'what is packed as withheld is read as such',
-      seed: 42,
+      dies: [1, 162],
       find: `isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined`,
       replace: `isWithheld: Date.now() < 0`
     }
@@ -179,7 +179,7 @@ const PASSING_ON = [
   ...of('daemon/src/sources/oci/source.ts', [
     {
       what: 'imports of OCI artifacts honour the mark',
-      seed: 42,
+      dies: [1, 162],
       find: `...(model.isWithheld && { marked: true })`,
       replace: `...(model.isWithheld && Date.now() < 0 && { marked: true })`
     }

@@ -74,8 +74,14 @@ const LIBRARY = [
     [
       ARTIFACTS,
       'what was known of an artifact counts at its next import',
-      'mergedProvenance(known, state.provenance, { isPinned, wasComplete })',
-      'state.provenance'
+      'mergedProvenance(standing.provenance, now, { isPinned, wasComplete: standing.incomplete !== true })',
+      'now'
+    ],
+    [
+      testOf(`${DAEMON}/api/damaged-state.test.ts`, 'stays private'),
+      'what a damaged record could have said counts at the next import',
+      'mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })',
+      'now'
     ],
     [
       MEANWHILE('nothing is laid out'),
@@ -310,8 +316,8 @@ const SWARM = [
     [
       SEEDING('when its fetch is over'),
       'a fetch that is over goes on as a seed where that is still permitted',
-      'isSeed = (await this.#isShared(manifestDigest)) && swarm.seed(',
-      'isSeed = swarm.seed('
+      'isSeed = (await this.#isShared(manifestDigest)) && (await swarm.seed(',
+      'isSeed = (await swarm.seed('
     ],
     [
       PRIVATE('what is seeded leaves'),
