@@ -1,4 +1,5 @@
 // `svc login hf`, and where the daemon finds a token of the hub.
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,6 +7,7 @@ import { PassThrough, Readable } from 'node:stream'
 import { type DaemonConfig, mergeConfig } from '@svc/daemon'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf } from '@svc/testkit/models'
+import { missingModules, PYTHON } from '@svc/testkit/python-loaders'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type TestDaemon, testDaemon } from './support.ts'
 
@@ -111,3 +113,43 @@ test('a file that holds no token fails the import with its path, and says nothin
   expect(message).toContain(join(home, '.cache/huggingface/token'))
   expect(message).not.toContain('secret')
 })
+
+/** What the hub's own client finds with each of these environments. */
+function clientFinds(environments: readonly Record<string, string>[]): { path: string; token: string | null }[] {
+  const script = `
+import importlib, json, os, sys
+from huggingface_hub import constants, get_token
+said = []
+for env in json.load(sys.stdin):
+    os.environ.clear()
+    os.environ.update(env)
+    importlib.reload(constants)
+    said.append({"path": constants.HF_TOKEN_PATH, "token": get_token()})
+print(json.dumps(said))`
+  const ran = spawnSync(PYTHON, ['-c', script], { input: JSON.stringify(environments), encoding: 'utf8' })
+  expect(ran.stderr).toBe('')
+  return JSON.parse(ran.stdout)
+}
+
+test.skipIf(missingModules.includes('huggingface_hub'))(
+  'login writes, and logout removes, what the own client of the hub reads, wherever it looks',
+  async () => {
+    const daemon = await running()
+    const environments: Record<string, string>[] = [
+      {},
+      { HF_HOME: join(home, 'a') },
+      { HF_HOME: '~/b' },
+      { HF_HOME: '$HOME/c/${USER}', USER: 'me' },
+      { HF_TOKEN_PATH: '~/d/my-token', HF_HOME: join(home, 'a') },
+      { XDG_CACHE_HOME: '~/e' }
+    ].map((env) => ({ HOME: home, ...env }))
+    for (const env of environments) {
+      const login = await daemon.svcWith(['login', 'hf', '--json'], { ...typed('good\n'), env })
+      const [found] = clientFinds([env])
+      expect(found).toEqual({ path: JSON.parse(login.stdout).file, token: 'good' })
+      expect(configured(env).hub.tokenFile).toBe(found!.path)
+      expect((await daemon.svcWith(['logout', 'hf'], { env })).code).toBe(0)
+      expect(clientFinds([env])).toEqual([{ path: found!.path, token: null }])
+    }
+  }
+)
