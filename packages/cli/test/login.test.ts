@@ -139,7 +139,7 @@ test.skipIf(missingModules.includes('huggingface_hub'))(
       {},
       { HF_HOME: join(home, 'a') },
       { HF_HOME: '~/b' },
-      { HF_HOME: '$HOME/c/${USER}', USER: 'me' },
+      { HF_HOME: ['$HOME/c/$', '{USER}'].join(''), USER: 'me' },
       { HF_TOKEN_PATH: '~/d/my-token', HF_HOME: join(home, 'a') },
       { XDG_CACHE_HOME: '~/e' }
     ].map((env) => ({ HOME: home, ...env }))
