@@ -15,6 +15,8 @@ export type Ask = (question: string) => Promise<string | undefined>
  */
 export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) => Promise<T>): Promise<T> {
   const { createInterface } = await import('node:readline')
+  // an input that has ended tells nobody so again
+  const isOver = terminal.stdin!.readableEnded
   const lines = createInterface({ input: terminal.stdin!, terminal: false })
   const answers = lines[Symbol.asyncIterator]()
   let stop = (): void => {}
@@ -30,8 +32,8 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
   try {
     return await work(async (question) => {
       terminal.stderr.write(question)
-      const answer = await Promise.race([answers.next(), interrupted])
-      if (answer.done !== true) return answer.value.trim()
+      const answer = isOver ? undefined : await Promise.race([answers.next(), interrupted])
+      if (answer !== undefined && answer.done !== true) return answer.value.trim()
       terminal.stderr.write('\n')
       return undefined
     })

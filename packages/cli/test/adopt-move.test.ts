@@ -1,11 +1,21 @@
 // `svc adopt --move` takes nothing away that is not here, whatever the models over there are called.
-import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { createClient } from '@svc/client'
 import { makeGguf } from '@svc/testkit/models'
 import fc from 'fast-check'
 import { expect, it, vi } from 'vitest'
-import { type TestDaemon, testDaemon } from './support.ts'
+import { run } from '../src/run.ts'
+import { Captured, type TestDaemon, testDaemon } from './support.ts'
 import { put, putDocker, putHub, putOllama, putRamaLama, sha256 } from './tool-caches.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -66,6 +76,8 @@ it('what has the name here already stays, and so do the originals, until --repla
   await daemon.svc('import', 'local', 'mine-q8_0.gguf', '--as', 'ollama/tiny')
   putOllama(root, 'tiny', 'latest', theirs)
   const blob = join(root, `blobs/sha256-${sha256(theirs)}`)
+  const dry = await daemon.svc('adopt', root, '--dry-run', '--json')
+  expect(JSON.parse(dry.stdout).models).toMatchObject([{ as: 'ollama/tiny', taken: ['ollama/tiny:q8_0'] }])
   expect((await daemon.svc('adopt', root, '--move', '--yes')).code).not.toBe(0)
   expect(isThere(blob, theirs)).toBe(true)
   expect([...(await named(daemon)).keys()]).toContain(`sha256:${sha256(mine)}`)
@@ -104,6 +116,95 @@ it('an older snapshot keeps what it shares with the one that comes in', async ()
   const snapshot = join(root, 'models--Acme--Tiny/snapshots', before)
   expect(readdirSync(snapshot).sort()).toEqual(['tiny-q4_0.gguf', 'tiny-q8_0.gguf'])
   expect(isThere(join(snapshot, 'tiny-q8_0.gguf'), shared)).toBe(true)
+})
+
+it('a dry run names what would come in as the run does, in caches that meet', async () => {
+  const daemon = await testDaemon()
+  const home = join(daemon.folder, 'home')
+  const env = { HOME: home }
+  const ollama = join(home, '.ollama/models')
+  const [one, two, three] = [weights(31), weights(32), weights(33)]
+  // two quants of one tag's model share its name; the same tag of another registry does not, nor does another tool's
+  putOllama(ollama, 'tiny', '4b-q8_0', one)
+  putOllama(ollama, 'tiny', '4b-q4_K_M', two, 'Q4_K_M')
+  putOllama(ollama, 'tiny', '4b', three)
+  putHub(join(home, '.cache/huggingface/hub'), 'Acme/Twice', { 'twice-q8_0.gguf': one })
+  put(join(home, '.lmstudio/models/acme/twice/twice-q8_0.gguf'), one)
+  put(join(home, '.lmstudio/models/acme/same/same-q8_0.gguf'), two)
+  put(join(home, '.lmstudio/models/Acme/same/same-q8_0.gguf'), two)
+  const shown = JSON.parse((await daemon.svcWith(['adopt', '--dry-run', '--json'], { env })).stdout).models
+  const named = shown.flatMap(({ as, quants }: { readonly as: string; readonly quants: readonly string[] }) =>
+    quants.map((quant) => `${as}:${quant}`)
+  )
+  expect((await daemon.svc('ls')).stdout).toBe('')
+  const done = JSON.parse((await daemon.svcWith(['adopt', '--json'], { env })).stdout).models
+  expect(done.flatMap(({ refs }: { readonly refs: readonly string[] }) => refs)).toEqual(named)
+  const once = ['acme/same:q8_0', 'acme/twice-2:q8_0', 'acme/twice:q8_0', 'ollama/tiny-4b-2:q8_0']
+  expect([...new Set(named)].sort()).toEqual([...once, 'ollama/tiny-4b:q4_k_m', 'ollama/tiny-4b:q8_0'])
+  // the same once more gives the same names
+  const again = JSON.parse((await daemon.svcWith(['adopt', '--json'], { env })).stdout).models
+  expect(again.flatMap(({ refs }: { readonly refs: readonly string[] }) => refs)).toEqual(named)
+})
+
+it('two names of one file: it is removed under each, once what is here was read back', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'models')
+  const bytes = weights(41)
+  const [first, second] = [join(root, 'a/x/x-q8_0.gguf'), join(root, 'b/x/x-q8_0.gguf')]
+  put(first, bytes)
+  mkdirSync(dirname(second), { recursive: true })
+  linkSync(first, second)
+  const kept = join(daemon.folder, 'kept')
+  linkSync(first, kept)
+  expect((await daemon.svc('adopt', root, '--move', '--yes')).code).toBe(0)
+  expect([existsSync(first), existsSync(second), isThere(kept, bytes)]).toEqual([false, false, true])
+  expect((await named(daemon)).has(`sha256:${sha256(bytes)}`)).toBe(true)
+})
+
+it.each([
+  ['other bytes of the same size', (path: string, bytes: Buffer) => writeFileSync(path, Buffer.alloc(bytes.length, 1))],
+  [
+    'another file in its place',
+    (path: string) => {
+      writeFileSync(`${path}.new`, weights(52))
+      renameSync(`${path}.new`, path)
+    }
+  ]
+])('an original that changed after its import stays: %s', async (_, change) => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'models')
+  const bytes = weights(51)
+  const [path, other] = [join(root, 'a/x/x-q8_0.gguf'), join(root, 'b/y/y-q8_0.gguf')]
+  put(path, bytes)
+  put(other, weights(53))
+  const stderr = new Captured('utf8')
+  const stdout = new Captured('utf8')
+  // the reference is printed when the import is over, and before anything is removed
+  stdout.when(':q8_0', () => change(path, bytes))
+  const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
+  expect(await run(['adopt', root, '--move', '--yes'], '1.2.3', terminal, new AbortController().signal)).toBe(0)
+  expect([existsSync(path), existsSync(other)]).toEqual([true, false])
+  expect(isThere(path, bytes)).toBe(false)
+  expect((await named(daemon)).has(`sha256:${sha256(bytes)}`)).toBe(true)
+})
+
+it('a reference that leads elsewhere at the end: the original stays', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'ollama')
+  const [theirs, mine] = [weights(61), weights(62)]
+  putOllama(root, 'tiny', 'latest', theirs)
+  writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
+  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
+  let replaced: Promise<unknown> | undefined
+  const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
+  stdout.when('ollama/tiny:q8_0', () => {
+    replaced = daemon.svc('import', 'local', 'mine-q8_0.gguf', '--as', 'ollama/tiny', '--replace')
+  })
+  await run(['adopt', root, '--move', '--yes'], '1.2.3', terminal, new AbortController().signal)
+  await replaced
+  expect((await daemon.svc('gc')).code).toBe(0)
+  const isHere = (await named(daemon)).has(`sha256:${sha256(theirs)}`)
+  expect(isHere || isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
 })
 
 /** Where each kind of cache would keep a model, with names that meet once they are references. */

@@ -101,7 +101,13 @@ it.skipIf(!haveLibtorrent)('pulls from the listed swarm', { timeout: 90_000 }, a
   const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content, lfs: true }] })
   catalog.list([line(REPO, seed.infohash, commit)])
   const options = ['--quant', 'q8_0', '--peer', seed.address, '--as', 'me/pulled']
-  const ran = await daemon.svc('import', 'catalog', REPO, ...options)
+  // a name that another model has is not taken unasked
+  writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), makeGguf({ seed: 99 }))
+  expect((await daemon.svc('import', 'local', 'own-q8_0.gguf', '--as', 'me/pulled')).code).toBe(0)
+  const refused = await daemon.svc('import', 'catalog', REPO, ...options, '--json')
+  expect(refused.code).toBe(2)
+  expect(JSON.parse(refused.stderr).error).toMatchObject({ code: 'E_NAME_TAKEN', candidates: ['me/pulled:q8_0'] })
+  const ran = await daemon.svc('import', 'catalog', REPO, ...options, '--replace')
   expect(ran).toMatchObject({ code: 0, stdout: 'me/pulled:q8_0\n' })
   const { stdout } = await daemon.svc('cat', 'me/pulled:q8_0')
   expect(stdout === content.toString('latin1')).toBe(true)

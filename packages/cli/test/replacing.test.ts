@@ -1,5 +1,5 @@
 // An import takes no name from another model unless it is told to.
-import { writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { startFakeHub } from '@svc/testkit/fake-hub'
@@ -82,4 +82,34 @@ it('import bt --as: refused, then done with --replace', async () => {
   expect(await manifestOf(to)).toBe(mine)
   expect(await to.svc(...words, '--replace')).toMatchObject({ code: 0 })
   expect(await manifestOf(to)).toBe(await manifestOf(from))
+})
+
+it('import oci and adopt: refused, asked on a terminal, then done with --replace', async () => {
+  const [from, to] = [await testDaemon(), await testDaemon()]
+  await withFiles(from)
+  const layout = join(from.folder, 'layout')
+  expect(await from.svc('export', 'oci', REF, layout)).toMatchObject({ code: 0 })
+  mkdirSync(join(to.folder, 'm'))
+  writeFileSync(join(to.folder, 'm/own-q8_0.gguf'), weights(9))
+  const adopted = (await to.svc('adopt', 'm', '--dry-run', '--quiet')).stdout.trim()
+  for (const [words, as] of [
+    [['import', 'oci', layout], 'me/m'],
+    [['adopt', 'm'], adopted]
+  ] as const) {
+    const ref = `${as}:q8_0`
+    writeFileSync(join(to.folder, 'mine-q8_0.gguf'), weights(8))
+    expect(await to.svc('import', 'local', 'mine-q8_0.gguf', '--as', as)).toMatchObject({ code: 0 })
+    const mine = await manifestOf(to, ref)
+    const refused = await to.svc(...words)
+    expect([refused.code === 0, await manifestOf(to, ref)]).toEqual([false, mine])
+    expect(refused.stderr).toContain(as)
+    // adopt asks first whether to go on at all, and then finds no answer
+    const stdin = typing(words[0] === 'adopt' ? 'y' : 'n')
+    const asked = await to.svcWith(words, { columns: 100, stdin })
+    expect([asked.code === 0, await manifestOf(to, ref)]).toEqual([false, mine])
+    expect(asked.stderr).toContain(`${ref} is another artifact here`)
+    const done = await to.svc(...words, '--replace')
+    expect(done).toMatchObject({ code: 0, stderr: expect.stringContaining(mine!) })
+    expect(await manifestOf(to, ref)).not.toBe(mine)
+  }
 })

@@ -18,7 +18,7 @@ import type {
 import type { Inventory } from './protocol/inventory.ts'
 import type { Job, JobList } from './protocol/job.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
-import type { CatalogSearch, ImportPlan } from './protocol/plan.ts'
+import type { AdoptPlan, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
@@ -108,6 +108,8 @@ export interface Client {
   joinShare(ref: string, options?: CallOptions): Promise<ShareResult>
   /** Imports files that are stored under other names, such as in the caches of other tools. */
   adopt(body: AdoptBody, options?: CallOptions): Promise<Job>
+  /** The quants that it would make; nothing is stored. */
+  planAdopt(body: AdoptBody, options?: CallOptions): Promise<AdoptPlan>
   /**
    * Mode `copy` takes as long as the copy, so there is no time-out. After an abort the daemon continues; {@link removeView}
    * cancels it.
@@ -203,6 +205,7 @@ export function createClient(options: ClientOptions = {}): Client {
     why: (ref, call) => get('why', call, query('ref', canonical(ref))),
     joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),
     adopt: (body, call) => post('adopt', body, call, true),
+    planAdopt: (body, call) => post('adoptPlan', body, call, true),
     makeView: ({ ref, ...body }, call) =>
       transport.json<View>({ ...exchange('makeView', call), body: { ref: canonical(ref), ...body }, timeoutMs: 0 }),
     views: async (call) => (await get<ViewList>('views', call)).views,

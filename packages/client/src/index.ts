@@ -20,7 +20,7 @@ export type { ErrorCode } from './protocol/error-codes.ts'
 export type { DamagedRecord, Inventory, ModelMember } from './protocol/inventory.ts'
 export type { Job, JobKind, JobList, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
-export type { CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
+export type { AdoptPlan, CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 export type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 export type {
   CompanionFile,

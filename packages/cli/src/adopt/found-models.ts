@@ -12,8 +12,10 @@ import {
   type TransferCost,
   transferCost
 } from '@svc/view'
-import { usage } from '../errors.ts'
+import { CliError, usage } from '../errors.ts'
 import type { Session } from '../session.ts'
+import { Names } from './names.ts'
+import { adoptBody, type TakeOverOptions } from './take-over.ts'
 
 /** A model of another tool, and the cost of importing it. */
 export interface AdoptableModel {
@@ -22,6 +24,10 @@ export interface AdoptableModel {
   readonly root: string
   /** The name to import it under, `ns/name`. */
   readonly as: string
+  /** Empty where the daemon cannot say. */
+  readonly quants: readonly string[]
+  /** References of these that certainly are other models here, by the digests in the cache. */
+  readonly taken: readonly string[]
   /** Bytes that the store already has, judged by the digests in the cache. */
   readonly hereBytes: number
   /** Bytes that an earlier model of the list brings in. */
@@ -44,11 +50,14 @@ export interface FoundModels {
  */
 export async function foundModels(
   session: Session,
-  named: readonly (Tool | { readonly path: string })[]
+  named: readonly (Tool | { readonly path: string })[],
+  options: Pick<TakeOverOptions, 'keepNames'>
 ): Promise<FoundModels> {
   const { root: store } = await session.client.status()
   const models: AdoptableModel[] = []
   const brought = new Set<string>()
+  const names = new Names()
+  const here = await refsOf(session)
   const warnings: FoundWarning[] = []
   const usedElsewhere: string[] = []
   for (const root of await rootsOf(session, named)) {
@@ -62,12 +71,44 @@ export async function foundModels(
     usedElsewhere.push(...others.flatMap(({ files }) => files.map(({ path }) => path)))
     for (const found of chosen) {
       const { hereBytes, sharedBytes } = await bytesSpared(session, found, brought)
-      const as = `${found.suggested.ns}/${found.suggested.name}`
+      const quants = await quantsOf(session, found, options)
+      const as = await names.of({ found, quants })
+      const refs = quants.map((quant) => `${as}:${quant}`).filter((ref) => here.has(ref))
+      const taken: string[] = []
+      for (const ref of refs) if (await isAnother(session, ref, found)) taken.push(ref)
       const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes - sharedBytes)
-      models.push({ found, root: cache.root.path, as, hereBytes, sharedBytes, takesBytes, by: cost })
+      models.push({ found, root: cache.root.path, as, quants, taken, hereBytes, sharedBytes, takesBytes, by: cost })
     }
   }
   return { models, usedElsewhere, warnings }
+}
+
+async function refsOf({ client }: Session): Promise<ReadonlySet<string>> {
+  const { namespaces } = await client.models()
+  return new Set(namespaces.flatMap(({ ns, name, quants }) => quants.map((quant) => `${ns}/${name}:${quant}`)))
+}
+
+/** Whether a model here has none of the files of a found one. */
+async function isAnother({ client }: Session, ref: string, { files }: FoundModel): Promise<boolean> {
+  const known = files.flatMap(({ expectedSha256 }) => expectedSha256 ?? [])
+  if (known.length === 0) return false
+  const held = new Set((await client.open(`svc:///${ref}`)).files.map(({ digest }) => digest))
+  return !known.some((digest) => held.has(digest))
+}
+
+/** What an import of it makes. One that cannot be imported has no quants: the import says why. */
+async function quantsOf(
+  { client }: Session,
+  found: FoundModel,
+  options: Pick<TakeOverOptions, 'keepNames'>
+): Promise<readonly string[]> {
+  const { ns, name } = found.suggested
+  try {
+    return (await client.planAdopt(adoptBody(found, `${ns}/${name}`, found.files, options))).quants
+  } catch (error) {
+    if (error instanceof CliError || (error instanceof ClientError && error.status !== undefined)) return []
+    throw error
+  }
 }
 
 async function rootsOf(session: Session, named: readonly (Tool | { readonly path: string })[]): Promise<CacheRoot[]> {

@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto'
-import { createReadStream, type Stats } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { lstat, readdir, readlink, realpath, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { FoundFile } from '@svc/view'
 import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import type { FoundModels } from './found-models.ts'
+import { sha256Of } from './names.ts'
 import type { Outcome, TakenMember } from './take-over.ts'
 
 /**
@@ -91,13 +90,8 @@ export class MovedFiles {
 async function isAmong(stored: ReadonlySet<string>, file: FoundFile, before: Stats): Promise<boolean> {
   if (file.expectedSha256 !== undefined) return stored.has(file.expectedSha256)
   if (before.size !== file.sizeBytes || !(await isAsBefore(file.path, before))) return false
-  const hash = createHash('sha256')
-  try {
-    await pipeline(createReadStream(file.path), hash)
-  } catch {
-    return false
-  }
-  return stored.has(`sha256:${hash.digest('hex')}`)
+  const digest = await sha256Of(file.path).catch(() => undefined)
+  return digest !== undefined && stored.has(digest)
 }
 
 async function isAsBefore(path: string, before: Stats): Promise<boolean> {

@@ -2,12 +2,12 @@ import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import type { Job } from '@svc/client'
 import { type AdoptBody, MAX_ADOPT_BODY_BYTES } from '@svc/client/protocol'
-import type { FoundFile } from '@svc/view'
+import type { FoundFile, FoundModel } from '@svc/view'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { canAsk } from '../question.ts'
-import { requireConsent, takenRefs } from '../replacing.ts'
+import { requireConsent, takenRefs, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import type { AdoptableModel } from './found-models.ts'
 
@@ -44,13 +44,9 @@ interface Attempt extends Outcome {
   readonly taken?: readonly string[]
 }
 
-/** Names tried for models that would get the same one. */
-const MAX_NAMES = 100
-const MAX_NAME_CHARS = 128
-
 /**
- * Imports models of other tools. No two get one name and quant: the second gets a number. What was here before keeps its
- * name, unless the user says otherwise.
+ * Imports models of other tools. No two get one name and quant. What was here before keeps its name, unless the user says
+ * otherwise.
  */
 export class TakeOver {
   readonly #session: Session
@@ -70,18 +66,14 @@ export class TakeOver {
       const stats = await lstat(path).catch(() => undefined)
       if (stats !== undefined) before.set(path, stats)
     }
-    let outcome: Attempt | undefined
-    for (let number = 1; number <= MAX_NAMES; number++) {
-      const as = numbered(model.as, number)
-      outcome = await this.#as(as, { ...model, as }, before)
-      const taken = outcome.taken ?? []
-      if (taken.some((ref) => this.#made.has(ref))) continue
-      if (taken.length > 0 && (await this.#mayReplace(taken, as)))
-        outcome = await this.#as(as, { ...model, as }, before, true)
-      for (const { ref } of outcome.members) this.#made.add(ref)
-      return outcome
-    }
-    return outcome!
+    let outcome = await this.#attempt(model, before)
+    const taken = outcome.taken ?? []
+    // damage over there may tell two models apart that have one name
+    const isOfThisRun = taken.some((ref) => this.#made.has(ref))
+    if (taken.length > 0 && !isOfThisRun && (await this.#mayReplace(taken, model.as)))
+      outcome = await this.#attempt(model, before, true)
+    for (const { ref } of outcome.members) this.#made.add(ref)
+    return outcome
   }
 
   async #mayReplace(taken: readonly string[], as: string): Promise<boolean> {
@@ -98,8 +90,9 @@ export class TakeOver {
   }
 
   /** One import. Damaged files are left out one by one, as long as a model remains. */
-  async #as(as: string, model: AdoptableModel, before: Outcome['before'], replace = false): Promise<Attempt> {
+  async #attempt(model: AdoptableModel, before: Outcome['before'], replace = false): Promise<Attempt> {
     const session = this.#session
+    const { as } = model
     const damaged: FoundFile[] = []
     // with --json the whole result is one document
     const quiet = session.json ? { ...session, json: false, quiet: true } : session
@@ -107,8 +100,9 @@ export class TakeOver {
       const files = model.found.files.filter((file) => !damaged.includes(file))
       const failed = { model, members: [], damaged, before }
       try {
-        const body = { ...bodyOf(model, files, this.#options), ...(!replace && { replace: false }) }
+        const body = { ...adoptBody(model.found, as, files, this.#options), ...(!replace && { replace: false }) }
         const job = await follow(quiet, await session.client.adopt(body))
+        tellReplaced(session, job)
         return { model, members: membersOf(as, job), damaged, before }
       } catch (error) {
         if (!(error instanceof CliError) || error.exitCode === EXIT.interrupted) throw error
@@ -124,18 +118,13 @@ export class TakeOver {
   }
 }
 
-function numbered(as: string, number: number): string {
-  if (number === 1) return as
-  const [ns, name = ''] = as.split('/')
-  const suffix = `-${number}`
-  return `${ns}/${name.slice(0, MAX_NAME_CHARS - suffix.length)}${suffix}`
-}
-
 const membersOf = (as: string, { result }: Job): TakenMember[] =>
   (result?.quants ?? []).map((quant, i) => ({ ref: `${as}:${quant}`, manifest: result!.manifests[i]! }))
 
-function bodyOf(
-  { found, as }: AdoptableModel,
+/** @throws CliError for a model of too many files */
+export function adoptBody(
+  found: FoundModel,
+  as: string,
   files: readonly FoundFile[],
   options: Pick<TakeOverOptions, 'keepNames' | 'private'>
 ): AdoptBody {

@@ -27,7 +27,7 @@ export async function adopt(session: Session, sources: readonly string[], option
   const named = sources.map((source): Tool | { readonly path: string } =>
     isTool(source) ? source : { path: resolve(terminal.cwd, source) }
   )
-  const found = await foundModels(session, named)
+  const found = await foundModels(session, named, options)
   const { models, warnings } = found
   for (const { path, message } of warnings) session.note(`warning: ${path}: ${message}`)
   if (models.length === 0) {
@@ -91,10 +91,12 @@ async function document(
 
 const isTool = (word: string): word is Tool => (TOOLS as readonly string[]).includes(word)
 
-const rowOf = ({ found, as, hereBytes, sharedBytes, takesBytes, by }: AdoptableModel) => ({
+const rowOf = ({ found, as, quants, taken, hereBytes, sharedBytes, takesBytes, by }: AdoptableModel) => ({
   tool: found.tool,
   source: found.source,
   as,
+  quants,
+  taken,
   files: found.files.length,
   sizeBytes: found.sizeBytes,
   hereBytes,
@@ -119,8 +121,9 @@ async function show(session: Session, models: readonly AdoptableModel[]): Promis
     by === 'reflink' ? 'nothing: blocks are shared' : formatBytes(takesBytes)
   ])
   for (const line of formatTable([['FROM', 'AS', 'FILES', 'SIZE', 'SAVED', 'TAKES'], ...rows])) session.print(line)
-  for (const { found } of models) {
+  for (const { found, taken } of models) {
     for (const { path, message } of found.warnings) session.note(`warning: ${path}: ${message}`)
+    for (const ref of taken) session.note(`${ref} is another model here, and keeps the name without --replace`)
   }
   session.note(
     [

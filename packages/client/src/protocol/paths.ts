@@ -39,6 +39,7 @@ export const PATHS = {
   why: { method: 'GET', path: '/v1/why' },
   joinShare: { method: 'POST', path: '/v1/share' },
   adopt: { method: 'POST', path: '/v1/adopt' },
+  adoptPlan: { method: 'POST', path: '/v1/adopt/plan' },
   makeView: { method: 'POST', path: '/v1/views' },
   views: { method: 'GET', path: '/v1/views' },
   removeView: { method: 'DELETE', path: '/v1/views' }

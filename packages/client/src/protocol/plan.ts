@@ -70,6 +70,11 @@ export const ImportPlanSchema = Type.Object(
 /** A value of {@link ImportPlanSchema}. */
 export type ImportPlan = Type.Static<typeof ImportPlanSchema>
 
+/** `POST /v1/adopt/plan` (additive): what the same body would make. */
+export const AdoptPlanSchema = Type.Object({ quants: Type.Array(Type.String()) }, { title: 'AdoptPlan' })
+/** A value of {@link AdoptPlanSchema}. */
+export type AdoptPlan = Type.Static<typeof AdoptPlanSchema>
+
 /** A model listed in the community catalog. Everything here comes from the provider, unverified. */
 export const CatalogEntrySchema = Type.Object(
   {

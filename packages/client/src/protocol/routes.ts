@@ -21,7 +21,7 @@ import { RefSchema } from './fields.ts'
 import { InventorySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
 import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
-import { CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
+import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { SNAPSHOT_ROUTES } from './snapshot.ts'
@@ -381,6 +381,16 @@ export const ROUTES = {
     response: JobSchema,
     errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400 },
     jobErrors: ['E_NOT_IMPORTABLE', 'E_INVALID_INDEX', 'E_SOURCE_NOT_REGULAR', 'E_NO_SPACE', 'E_ABORTED', 'E_INTERNAL']
+  },
+  adoptPlan: {
+    ...PATHS.adoptPlan,
+    summary: 'The quants that such an import would make',
+    additive: true,
+    body: AdoptBodySchema,
+    maxBodyBytes: MAX_ADOPT_BODY_BYTES,
+    status: 200,
+    response: AdoptPlanSchema,
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_NOT_REGULAR: 400, E_NOT_IMPORTABLE: 502 }
   },
   makeView: {
     ...PATHS.makeView,

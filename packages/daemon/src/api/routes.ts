@@ -2,6 +2,7 @@ import type { RouteId } from '@svc/client/protocol'
 import type { ApiRoute } from './route.ts'
 import { blobRoutes, unpinRoute } from './routes/blobs.ts'
 import {
+  adoptPlanRoute,
   adoptRoute,
   catalogSearchRoute,
   companionsRoute,
@@ -68,6 +69,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   cancelJob: cancelJobRoute(deps),
   importLocal: importLocalRoute(deps),
   adopt: adoptRoute(deps),
+  adoptPlan: adoptPlanRoute(deps),
   importHf: importHfRoute(deps),
   importHfPlan: importHfPlanRoute(deps),
   importBt: importBtRoute(deps),

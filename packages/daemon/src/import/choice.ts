@@ -6,6 +6,7 @@ import {
   needsSafetensorsQuant,
   normalisedNames,
   notChosen,
+  quantsOf,
   type ReadAt,
   readConfig,
   readHeader,
@@ -66,6 +67,18 @@ async function leftOut(whole: PlannedImport, wishes: ImportWishes, signal: Abort
     if (!(cause instanceof ClassifyError) || cause.code !== 'E_NO_MEMBER') throw cause
     throw new DaemonError('E_NO_MEMBER', cause.message, { candidates: cause.details.candidates, cause })
   }
+}
+
+/** The quants that an import of everything makes, under the names that the wishes say. @throws as {@link planWished} */
+export async function quantsWished(
+  source: ImportSource,
+  { normalizedNames }: Pick<ImportWishes, 'normalizedNames'>,
+  offload: Offload,
+  signal: AbortSignal
+): Promise<string[]> {
+  const whole = await planListing(normalizedNames ? withNormalizedNames(source) : source, offload)
+  const needsQuant = needsSafetensorsQuant(whole.recognition, { quants: [] })
+  return quantsOf(whole.recognition, needsQuant ? await quantOf(whole, signal) : undefined)
 }
 
 /** The quant of a listing's safetensors, by the rule that the import will apply to the whole files. */

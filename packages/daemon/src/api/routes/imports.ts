@@ -1,5 +1,6 @@
 import {
   type AdoptBody,
+  type AdoptPlan,
   type CatalogSearch,
   type ImportBtBody,
   type ImportCatalogBody,
@@ -23,6 +24,7 @@ import { defineRoute } from '../route.ts'
 export interface LocalImports {
   importLocal(body: ImportLocalBody): Promise<Job>
   adopt(body: AdoptBody): Promise<Job>
+  planAdopt(body: AdoptBody): Promise<AdoptPlan>
 }
 
 export const importLocalRoute = ({ local }: { readonly local: LocalImports }) =>
@@ -30,6 +32,9 @@ export const importLocalRoute = ({ local }: { readonly local: LocalImports }) =>
 
 export const adoptRoute = ({ local }: { readonly local: LocalImports }) =>
   defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body))
+
+export const adoptPlanRoute = ({ local }: { readonly local: LocalImports }) =>
+  defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body))
 
 /** Imports from the model hub. */
 export interface HubImports {

@@ -1,10 +1,12 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { AdoptBody, ImportLocalBody, Job } from '@svc/client/protocol'
+import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/protocol'
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
+import { quantsWished } from '../../import/choice.ts'
 import type { Importer } from '../../import/importer.ts'
 import { importTarget } from '../../import/target.ts'
 import { wishesOf } from '../../import/wishes.ts'
+import type { Offload } from '../../offload/pool.ts'
 import type { HubConfirmation } from '../hub/confirm.ts'
 import { adoptedSource } from './adopted.ts'
 import { localSource } from './source.ts'
@@ -12,6 +14,7 @@ import { localSource } from './source.ts'
 /** The daemon's objects that imports from disk use. */
 export interface LocalDeps {
   readonly importer: Importer
+  readonly offload: Offload
   readonly store: Pick<DiskBlobStore, 'stat'>
   /** Absent without a hub: then nobody can be asked. */
   readonly confirmation?: HubConfirmation | undefined
@@ -70,5 +73,20 @@ export class LocalImports {
       // a commit in somebody's cache may be older than the one that is here
       wishes: { ...wishes, mayReplace: more.replace !== false }
     })
+  }
+
+  /**
+   * Reads no more than the headers of safetensors, and asks nobody.
+   * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`; ClassifyError `E_NOT_IMPORTABLE`
+   */
+  async planAdopt({ files, as, hub, ...more }: AdoptBody): Promise<AdoptPlan> {
+    const { offload, store } = this.#deps
+    importTarget(as, 'as')
+    const source = await adoptedSource(files, hub, store, undefined)
+    try {
+      return { quants: await quantsWished(source, wishesOf(more), offload, new AbortController().signal) }
+    } finally {
+      await source.close()
+    }
   }
 }

@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import type { FoundFile, FoundModel } from '@svc/view'
+
+const MAX_NAME_CHARS = 128
+
+/** A found model with the quants that it has here. */
+interface Quants {
+  readonly found: FoundModel
+  readonly quants: readonly string[]
+}
+
+/**
+ * The names of found models: the tool's, with a number where another model of this run has that name and a quant in common.
+ * Those that are the same to the byte have one name.
+ */
+export class Names {
+  /** By `ns/name:quant`. */
+  readonly #made = new Map<string, FoundModel>()
+
+  /** The name of a model, which is taken from now on. */
+  async of({ found, quants }: Quants): Promise<string> {
+    for (let number = 1; ; number++) {
+      const as = numbered(found.suggested, number)
+      if (!(await this.#isFree(as, { found, quants }))) continue
+      for (const quant of quants) this.#made.set(`${as}:${quant}`, found)
+      return as
+    }
+  }
+
+  async #isFree(as: string, { found, quants }: Quants): Promise<boolean> {
+    for (const quant of quants) {
+      const other = this.#made.get(`${as}:${quant}`)
+      if (other !== undefined && !(await isSame(other, found))) return false
+    }
+    return true
+  }
+}
+
+function numbered({ ns, name }: FoundModel['suggested'], number: number): string {
+  if (number === 1) return `${ns}/${name}`
+  const suffix = `-${number}`
+  return `${ns}/${name.slice(0, MAX_NAME_CHARS - suffix.length)}${suffix}`
+}
+
+/** Whether two models become the same artifacts: the same files, from the same commit where that is known. */
+async function isSame(a: FoundModel, b: FoundModel): Promise<boolean> {
+  if (a.hub?.repo !== b.hub?.repo || a.hub?.revision !== b.hub?.revision || a.files.length !== b.files.length)
+    return false
+  const alike = a.files.every(
+    ({ name, sizeBytes }, i) => name === b.files[i]!.name && sizeBytes === b.files[i]!.sizeBytes
+  )
+  if (!alike) return false
+  for (const [i, file] of a.files.entries()) if (!(await haveSameBytes(file, b.files[i]!))) return false
+  return true
+}
+
+/** Reads only what the caches have no digests of. */
+async function haveSameBytes(a: FoundFile, b: FoundFile): Promise<boolean> {
+  if (a.path === b.path) return true
+  if (a.expectedGitSha1 !== undefined && b.expectedGitSha1 !== undefined) return a.expectedGitSha1 === b.expectedGitSha1
+  const [one, other] = [await digestOf(a), await digestOf(b)]
+  return one !== undefined && one === other
+}
+
+const digestOf = async (file: FoundFile): Promise<string | undefined> =>
+  file.expectedSha256 ?? (await sha256Of(file.path).catch(() => undefined))
+
+/** @throws the error of a file that cannot be read */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return `sha256:${hash.digest('hex')}`
+}
