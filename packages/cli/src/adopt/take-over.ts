@@ -1,14 +1,14 @@
 import type { Stats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import type { Job } from '@svc/client'
-import { type AdoptBody, MAX_ADOPT_BODY_BYTES } from '@svc/client/protocol'
-import type { FoundFile, FoundModel } from '@svc/view'
+import type { FoundFile } from '@svc/view'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { canAsk } from '../question.ts'
 import { requireConsent, takenRefs, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
+import { type AdoptWishes, adoptBody } from './body.ts'
 import type { AdoptableModel } from './found-models.ts'
 
 /** A quant of a model that came in. */
@@ -19,9 +19,7 @@ export interface TakenMember {
   readonly manifest: string
 }
 
-export interface TakeOverOptions {
-  readonly keepNames?: boolean
-  readonly private?: boolean
+export interface TakeOverOptions extends AdoptWishes {
   /** Names may be taken from models that were here before. */
   readonly replace?: boolean
   readonly yes?: boolean
@@ -120,28 +118,3 @@ export class TakeOver {
 
 const membersOf = (as: string, { result }: Job): TakenMember[] =>
   (result?.quants ?? []).map((quant, i) => ({ ref: `${as}:${quant}`, manifest: result!.manifests[i]! }))
-
-/** @throws CliError for a model of too many files */
-export function adoptBody(
-  found: FoundModel,
-  as: string,
-  files: readonly FoundFile[],
-  options: Pick<TakeOverOptions, 'keepNames' | 'private'>
-): AdoptBody {
-  const { repo, revision } = found.hub ?? {}
-  const body: AdoptBody = {
-    as,
-    files: files.map(({ name, path, expectedSha256, expectedGitSha1 }) => ({
-      name,
-      path,
-      ...(expectedSha256 !== undefined && { sha256: expectedSha256 }),
-      ...(expectedGitSha1 !== undefined && { gitSha1: expectedGitSha1 })
-    })),
-    ...(repo !== undefined && revision !== undefined && { hub: { repo, revision } }),
-    ...(options.keepNames !== true && { names: 'normalized' as const }),
-    ...(options.private === true && { private: true })
-  }
-  if (Buffer.byteLength(JSON.stringify(body)) > MAX_ADOPT_BODY_BYTES)
-    throw new CliError(EXIT.failed, `it has ${files.length} files, too many for one request; use svc import local`)
-  return body
-}

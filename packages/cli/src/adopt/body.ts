@@ -1,0 +1,29 @@
+import { type AdoptBody, MAX_ADOPT_BODY_BYTES } from '@svc/client/protocol'
+import type { FoundFile, FoundModel } from '@svc/view'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+
+export interface AdoptWishes {
+  readonly keepNames?: boolean
+  readonly private?: boolean
+}
+
+/** @throws CliError for a model of too many files */
+export function adoptBody(found: FoundModel, as: string, files: readonly FoundFile[], options: AdoptWishes): AdoptBody {
+  const { repo, revision } = found.hub ?? {}
+  const body: AdoptBody = {
+    as,
+    files: files.map(({ name, path, expectedSha256, expectedGitSha1 }) => ({
+      name,
+      path,
+      ...(expectedSha256 !== undefined && { sha256: expectedSha256 }),
+      ...(expectedGitSha1 !== undefined && { gitSha1: expectedGitSha1 })
+    })),
+    ...(repo !== undefined && revision !== undefined && { hub: { repo, revision } }),
+    ...(options.keepNames !== true && { names: 'normalized' as const }),
+    ...(options.private === true && { private: true })
+  }
+  if (Buffer.byteLength(JSON.stringify(body)) > MAX_ADOPT_BODY_BYTES)
+    throw new CliError(EXIT.failed, `it has ${files.length} files, too many for one request; use svc import local`)
+  return body
+}
