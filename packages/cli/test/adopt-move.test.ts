@@ -13,8 +13,12 @@ import { dirname, join } from 'node:path'
 import { createClient } from '@svc/client'
 import { makeGguf } from '@svc/testkit/models'
 import fc from 'fast-check'
-import { expect, it, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { foundModels } from '../src/adopt/found-models.ts'
+import { MovedFiles } from '../src/adopt/moved.ts'
+import { TakeOver } from '../src/adopt/take-over.ts'
 import { run } from '../src/run.ts'
+import { openSession } from '../src/session.ts'
 import { Captured, type TestDaemon, testDaemon } from './support.ts'
 import { put, putDocker, putHub, putOllama, putRamaLama, sha256 } from './tool-caches.ts'
 
@@ -195,16 +199,18 @@ it('a reference that leads elsewhere at the end: the original stays', async () =
   putOllama(root, 'tiny', 'latest', theirs)
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
-  let replaced: Promise<unknown> | undefined
   const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
-  stdout.when('ollama/tiny:q8_0', () => {
-    replaced = daemon.svc('import', 'local', 'mine-q8_0.gguf', '--as', 'ollama/tiny', '--replace')
-  })
-  await run(['adopt', root, '--move', '--yes'], '1.2.3', terminal, new AbortController().signal)
-  await replaced
-  expect((await daemon.svc('gc')).code).toBe(0)
-  const isHere = (await named(daemon)).has(`sha256:${sha256(theirs)}`)
-  expect(isHere || isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
+  const session = openSession({ quiet: true }, terminal, new AbortController().signal)
+  onTestFinished(() => session.client.close())
+  const found = await foundModels(session, [{ path: root }], {})
+  const moved = new MovedFiles(session, found)
+  const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)
+  expect(outcome.members).toMatchObject([{ ref: 'ollama/tiny:q8_0' }])
+  const replaced = await daemon.svc('import', 'local', 'mine-q8_0.gguf', '--as', 'ollama/tiny', '--replace')
+  expect(replaced.code).toBe(0)
+  await moved.tried(outcome)
+  expect(moved.removedBytes).toBe(0)
+  expect(isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
 })
 
 /** Where each kind of cache would keep a model, with names that meet once they are references. */
