@@ -28,7 +28,8 @@ function recordsOf(root: string): Record<string, string> {
 const FORMATS = [
   { name: 'before-imported-at', models: ['me/model', 'me/pinned', 'org/gated'], isPrivate: false, views: 0 },
   { name: 'before-future-name', models: ['me/model', 'org/gated'], isPrivate: true, views: 1 },
-  { name: 'before-checksums', models: ['me/model', 'org/gated'], isPrivate: true, views: 1 }
+  { name: 'before-checksums', models: ['me/model', 'org/gated'], isPrivate: true, views: 1 },
+  { name: 'before-companions', models: ['me/model', 'org/gated'], isPrivate: true, views: 1 }
 ]
 
 describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate, views }) => {
@@ -42,8 +43,10 @@ describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate
       models.map((model) => expect.objectContaining({ complete: true, private: isPrivate && model === 'me/model' }))
     )
     expect(body.tags.map(({ tag }: { tag: string }) => tag)).toEqual(['1', 'v1'])
-    for (const ref of ['me/model:1+q4_0', 'me/model:v1+q4_0', 'org/gated:q8_0'])
-      expect([ref, (await api.open(`svc:///${ref}`)).body.missing]).toEqual([ref, undefined])
+    for (const ref of ['me/model:1+q4_0', 'me/model:v1+q4_0', 'org/gated:q8_0']) {
+      const { missing, companions } = (await api.open(`svc:///${ref}`)).body
+      expect([ref, missing, companions]).toEqual([ref, undefined, undefined])
+    }
     expect((await api.get('/v1/views')).body.views).toHaveLength(views)
     expect((await api.verify('all')).verify).toEqual({})
   })
@@ -61,7 +64,7 @@ describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate
     for await (const state of artifacts.list()) states.push(state)
     expect(states).toHaveLength(3)
     expect(states.filter(({ pinned }) => pinned)).toHaveLength(models.length === 2 ? 1 : 0)
-    const awaited = name === 'before-checksums' ? 1 : 0
+    const awaited = ['before-checksums', 'before-companions'].includes(name) ? 1 : 0
     expect(await artifacts.toBeNamed('me/later')).toHaveLength(awaited)
     const job = await api.finished((await api.post('/v1/gc', { graceSeconds: 0 })).body)
     // the index of the name that was removed, and nothing else
@@ -75,7 +78,7 @@ describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate
     await api.get('/v1/models')
     expect(recordsOf(api.root)).toEqual(before)
     const ref = 'svc:///me/model:q4_0'
-    const { manifestDigest } = (await api.call('PUT', '/v1/private', { body: { ref, private: true } })).body
+    const { manifestDigest } = (await api.call('PUT', '/v1/private', { body: { ref, private: !isPrivate } })).body
     const body = { root: api.root, ns: 'me', name: 'model', tag: 'v2', index: 'current' }
     expect((await api.post('/svcd/tag', body)).status).toBe(200)
     const changed = [`artifacts/${manifestDigest.slice(7)}.json`, 'repos/me/model.json']
