@@ -96,9 +96,9 @@ views made, files hashed | {published#MADE_AT_ONCE}, {git-names#HASHED_AT_ONCE} 
 figures | once in {metrics-listener#FRESH_MS} | port | shared | metrics
 reads on demand (lookups, small files) | {demand#READS.atOnce} at a time, {demand#READS.maxWaiting} waiting | mirrors | 429; a host with fewer displaces one with the most | lookups host-queue small-on-demand.faults
 known of the hub | {lookups#MAX_KNOWN_BYTES} and {lookups#MAX_ABSENT} absent ones for {lookups#KNOWN_MS} | hub mirror | asked again | lookups
-listing on demand | {plan#MAX_TEXT_BYTES}, {stranger-listing#MAX_KEPT_FILES} model files; heap {stranger-listing#HEAP_MIB} | thread | absent; the thread restarts | long-listings long-listings.faults
+listing on demand | {plan#MAX_TEXT_BYTES}, {stranger-listing#MAX_KEPT_FILES} model files; heap {pool#STRANGERS_HEAP_MIB} | thread | absent; the thread restarts | long-listings long-listings.faults
 jobs for clients | {demand-jobs#MAX_JOBS} at a time, turns of {demand-jobs#TURN_MS}; {demand-jobs#GRACE_MS} without a client | mirrors | 429; ended, kept | demand-jobs mirror-on-demand
-bytes on demand | [mirror] on_demand_bytes, {config#DEFAULT_DAY_BYTES|bytes} | 24 hours | 507 | mirror-on-demand oci-arriving
+bytes on demand | [mirror] on_demand_bytes, {config#DEFAULT_DAY_BYTES|bytes} | 24 hours | 507 | mirror-on-demand oci-arriving strangers
 small files on demand | {hub-demand#MAX_SMALL_BYTES} each, and in memory | hub mirror | imported; read again | small-on-demand.faults
 head on demand | {hub-demand#ANSWER_MS} (manifests at the OCI mirror {swarm-demand#HOLD_MS}) | request | 429, for weights the head of an answer that waits | mirror-on-demand oci-arriving
 waiting clients | {demand#MAX_WAITING} | mirrors | 429; a host with fewer displaces one with the most | oci-arriving oci-clients.faults

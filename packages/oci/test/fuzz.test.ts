@@ -1,9 +1,9 @@
 import { describeFuzz } from '@svc/testkit/fuzz'
-import { parseChallenge } from '../src/challenge.ts'
 import { parseOciIndex, parseOciManifest } from '../src/document.ts'
 import { OciError } from '../src/errors.ts'
 import { MANIFEST_TYPE } from '../src/media-types.ts'
 import { tryParseRegistryReference } from '../src/reference.ts'
+import { parseChallenge } from '../src/registry-login.ts'
 import { readPaxRecords, readTarHeader, tarHeader } from '../src/tar-header.ts'
 import { chooseManifest, modelOf } from '../src/unpack.ts'
 

@@ -17,7 +17,6 @@ import { fetchedAnew, isFetched } from './companions.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
-import { groupSmall } from './small-files.ts'
 import type { HeldName, OpenedFile, SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
@@ -341,4 +340,34 @@ class FileIngest {
     }
     progress.finish(file.name)
   }
+}
+
+/** Small files that go to the store together: few messages for many files, and little work behind one failure. */
+const MAX_GROUP_FILES = 64
+const MAX_GROUP_BYTES = 8 << 20
+
+/**
+ * Puts small files into groups; each other file is one of its own. `smallBytesOf` gives the size of a small file, and
+ * undefined for another one. The order of the groups is that of their first files.
+ */
+function groupSmall<File>(
+  files: readonly File[],
+  smallBytesOf: (file: File) => number | undefined
+): readonly (readonly File[])[] {
+  const groups: File[][] = []
+  let open: File[] | undefined
+  let openBytes = 0
+  for (const file of files) {
+    const sizeBytes = smallBytesOf(file)
+    if (sizeBytes === undefined) groups.push([file])
+    else {
+      if (open === undefined || open.length === MAX_GROUP_FILES || openBytes + sizeBytes > MAX_GROUP_BYTES) {
+        groups.push((open = []))
+        openBytes = 0
+      }
+      open.push(file)
+      openBytes += sizeBytes
+    }
+  }
+  return groups
 }

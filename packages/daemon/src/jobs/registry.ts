@@ -3,7 +3,6 @@ import { type Clock, systemClock } from '@svc/internal-clock'
 import { DaemonError } from '../errors.ts'
 import type { JobOutcome, JobProgress, JobStart, JobWork } from './job-work.ts'
 import type { Lanes } from './lanes.ts'
-import { OpenIndex } from './open-index.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
 
@@ -251,5 +250,31 @@ export class JobRegistry {
     const newest = ({ id }: TrackedJob): boolean => this.#jobs.get(id)!.serial > this.#serial - KEPT_JOBS
     for (const dropped of this.#retention.keep(job, newest)) this.#jobs.delete(dropped.id)
     if (outcome.error === undefined) this.#onDone?.(job.snapshot)
+  }
+}
+
+/** Jobs that are not over, by the artifact that they are about. Many learn it late. */
+class OpenIndex {
+  readonly #jobs = new Map<string, Set<TrackedJob>>()
+
+  /** The first accepted, or the first that learned it, comes first. */
+  of(manifest: string): Job[] {
+    return [...(this.#jobs.get(manifest) ?? [])].map(({ snapshot }) => snapshot)
+  }
+
+  add(job: TrackedJob): void {
+    const { manifest } = job.snapshot
+    if (manifest === undefined) return
+    const jobs = this.#jobs.get(manifest)
+    if (jobs === undefined) this.#jobs.set(manifest, new Set([job]))
+    else jobs.add(job)
+  }
+
+  /** `manifest` is the one that it was added with. */
+  delete(job: TrackedJob, manifest: string | undefined): void {
+    if (manifest === undefined) return
+    const jobs = this.#jobs.get(manifest)
+    jobs?.delete(job)
+    if (jobs?.size === 0) this.#jobs.delete(manifest)
   }
 }

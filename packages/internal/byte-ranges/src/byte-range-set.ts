@@ -25,12 +25,6 @@ export class ByteRangeSet {
     return first !== undefined && first[0] === 0 ? first[1] : 0
   }
 
-  /** Everything from `position` up to here is in the set; `position` where it is not in the set itself. */
-  runEnd(position: number): number {
-    const range = this.#ranges[this.#firstEndingAt(position + 1)]
-    return range !== undefined && range[0] <= position ? range[1] : position
-  }
-
   add(start: number, end: number): void {
     if (start >= end) return
     const from = this.#firstEndingAt(start)
