@@ -3,13 +3,14 @@ import {
   existsSync,
   linkSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { expect, it, vi } from 'vitest'
@@ -31,6 +32,14 @@ interface Shown {
   readonly refs: string[]
   readonly damaged: { readonly name: string; readonly path: string }[]
 }
+const folderOf = (path: string): Record<string, string> =>
+  Object.fromEntries(
+    readdirSync(path, { recursive: true })
+      .map(String)
+      .filter((name) => name !== '.svc-view.json' && statSync(join(path, name)).isFile())
+      .sort()
+      .map((name) => [name, readFileSync(join(path, name)).toString('base64')])
+  )
 async function adopt(daemon: TestDaemon, ...args: string[]): Promise<{ code: number | null; models: Shown[] }> {
   const { code, stdout, stderr } = await daemon.svc('adopt', ...args, '--json')
   if (stdout === '') throw new Error(stderr)
@@ -56,6 +65,37 @@ it('a hub cache comes in under its names, as the repository at its commit', asyn
   const blob = join(root, 'models--Acme--Tiny-GGUF/blobs', sha256(gguf))
   expect([statSync(blob).nlink, statSync(path).ino === statSync(blob).ino]).toEqual([1, false])
   expect((await adopt(daemon, root, '--dry-run')).models[0]).toMatchObject({ hereBytes: gguf.length })
+})
+
+it('what lies beside the weights comes along: a view of an adopted cache is its snapshot, and an LM Studio folder is whole', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'hub')
+  const beside = {
+    'README.md': '# embed\n',
+    '1_Pooling/config.json': '{"pooling_mode_cls_token":true}',
+    'modules.json': '[]'
+  }
+  const files = { 'model.safetensors': makeSafetensors(), ...MODEL, ...beside, 'empty.txt': '' }
+  putHub(root, 'Acme/Embed', files)
+  const maker = join(daemon.folder, '.lmstudio/models/Maker/Model-GGUF')
+  put(join(maker, 'Model-Q8_0.gguf'), weights(31))
+  put(join(maker, 'README.md'), '# model\n')
+  put(join(maker, 'params.json'), '{"n":1}')
+  expect(await adopt(daemon, root)).toMatchObject({ code: 0, models: [{ refs: ['acme/embed:bf16'] }] })
+  const env = { HOME: daemon.folder }
+  const { code, stdout } = await daemon.svcWith(['adopt', 'lmstudio', '--json'], { env })
+  expect(code).toBe(0)
+  const { models } = JSON.parse(stdout) as { models: Shown[] }
+  const viewed = async (ref: string): Promise<Record<string, string>> => {
+    const view = join(daemon.folder, 'views', ref.replaceAll(/[/:]/g, '-'))
+    mkdirSync(dirname(view), { recursive: true })
+    expect(await daemon.svc('view', ref, view)).toMatchObject({ code: 0 })
+    return folderOf(view)
+  }
+  expect(await viewed('acme/embed:bf16')).toEqual(folderOf(join(root, 'models--Acme--Embed/snapshots', COMMIT)))
+  const gguf = await viewed(models[0]!.refs[0]!)
+  expect(gguf['README.md']).toBe(Buffer.from('# model\n').toString('base64'))
+  expect(gguf['params.json']).toBe(Buffer.from('{"n":1}').toString('base64'))
 })
 
 it('damage that happened over there long ago is named, and stays out', async () => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import { type Hub, HubError, type HubFile } from '@svc/hub'
-import type { Manifest } from '@svc/manifest'
+import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
@@ -68,7 +68,7 @@ export const isClaimed = (listed: HubFile | undefined, { sha256, gitSha1 }: Clai
 
 export interface ConfirmDeps {
   readonly artifacts: Artifacts
-  readonly documents: Pick<Documents, 'manifest'>
+  readonly documents: Pick<Documents, 'manifest' | 'companions'>
   readonly store: DiskBlobStore
   readonly log: Log
   /** An artifact may be given to others now. */
@@ -107,21 +107,28 @@ export async function confirmUnknown(
 
 async function askAbout(
   confirmation: HubConfirmation,
-  { manifestDigest, source: { repo, revision, names = {} } }: ArtifactState,
+  { manifestDigest, source: { repo, revision, names = {} }, companions = {} }: ArtifactState,
   { documents, store }: ConfirmDeps,
   signal: AbortSignal
 ): Promise<HubWord> {
   const manifest = await documents.manifest(manifestDigest).catch(() => undefined)
   if (repo === undefined || revision === undefined || manifest === undefined) return 'other-files'
-  const weights = new Map(weightsOf(manifest).map((file) => [names[file.name] ?? file.name, file]))
-  if (weights.size === 0) return 'other-files'
+  const files = new Map<string, Pick<ManifestFile, 'digest' | 'size'>>()
+  for (const file of weightsOf(manifest)) files.set(names[file.name] ?? file.name, file)
+  if (files.size === 0) return 'other-files'
+  // what lies beside them leaves with them: a cache may have files that somebody changed or added
+  for (const digest of Object.values(companions)) {
+    const document = await documents.companions(digest).catch(() => undefined)
+    if (document === undefined) return 'other-files'
+    for (const file of document.files) files.set(file.path, file)
+  }
   const isListed = async (listed: HubFile | undefined, name: string): Promise<boolean> => {
-    const { digest, size } = weights.get(name)!
+    const { digest, size } = files.get(name)!
     if (listed === undefined || listed.sizeBytes !== size) return false
     if (listed.sha256 !== undefined) return listed.sha256 === digest
     return listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
   }
-  return confirmation.ask(repo, revision, isListed, [...weights.keys()], signal)
+  return confirmation.ask(repo, revision, isListed, [...files.keys()], signal)
 }
 
 export const weightsOf = ({ files }: Pick<Manifest, 'files'>) => files.filter(({ kind }) => kind.startsWith('weights.'))

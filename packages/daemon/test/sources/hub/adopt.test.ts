@@ -101,6 +101,35 @@ test('without a connection it is withheld, and confirmed at the first start that
   expect(isGiven(await artifacts.read(gated.state.manifestDigest))).toBe(false)
 })
 
+test('a small file beside the weights that the hub does not list keeps a cache withheld, also at a later start', async () => {
+  const root = await tempFolder()
+  const fake = await fakeHub()
+  const readme = (text: string) => ({ path: 'README.md', content: Buffer.from(text) })
+  const filesOf = (seed: number, text: string) => [
+    { path: `m${seed}-q8_0.gguf`, content: { seed, sizeBytes: 50_000 } },
+    readme(text)
+  ]
+  const edited = repoOf('Acme/Edited', { files: filesOf(21, '# as it is there') })
+  const same = repoOf('Acme/Same', { files: filesOf(22, '# the same') })
+  const [editedAt, sameAt] = [fake.commit(edited), fake.commit(same)]
+  fake.setFaults(() => ({ kind: 'refuse' }))
+  const offline = await rigOf(fake, { root })
+  const own = await adopt(offline, { ...edited, files: filesOf(21, '# notes of my own') }, editedAt)
+  const other = await cached(same, sameAt)
+  const job = await finished(offline, await offline.client.adopt({ ...other, as: 'me/same' }))
+  await offline.daemon.close({ quick: true })
+
+  fake.setFaults(undefined)
+  const online = await rigOf(fake, { root })
+  const { artifacts } = online.daemon.context
+  const isGivenNow = async (digest: string) => isGiven(await artifacts.read(digest as never))
+  // questions are asked one after the other
+  await vi.waitUntil(() => isGivenNow(job.result!.manifests[0]!), { timeout: 20_000 })
+  await vi.waitUntil(() => fake.requests.filter(({ url }) => url.includes('Acme/Edited/tree')).length > 0)
+  await online.daemon.close()
+  expect(await isGivenNow(own.state.manifestDigest)).toBe(false)
+})
+
 test('a record of an earlier version is withheld until the hub confirms it', async () => {
   const root = await tempFolder()
   const fake = await fakeHub()
