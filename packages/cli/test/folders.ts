@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { type Client, createClient, type Job, type OmittedFile } from '@svc/client'
 import { startFakeBucket } from '@svc/testkit/fake-bucket'
 import { startFakeHub } from '@svc/testkit/fake-hub'
-import { type MadeRepository, madeRepositories } from '@svc/testkit/made-repositories'
+import type { MadeRepository } from '@svc/testkit/made-repositories'
 import { haveRegistry, startRegistry } from '@svc/testkit/registry'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
@@ -91,7 +91,7 @@ const importAll = (
  * Made repositories of the kinds that loaders know: the folder that leaves is the one that came in, byte for byte, on every road; what
  * is missing is what was said to be missing.
  */
-export function testFolders(count: number): void {
+export function testFolders(repositories: readonly MadeRepository[]): void {
   const undo = laterUndo()
   afterAll(undo.all)
   let from: TestDaemon
@@ -104,7 +104,7 @@ export function testFolders(count: number): void {
     const network = { swarm: QUIET_SWARM, hub: { endpoint: hub.endpoint } }
     from = await testDaemon({ fileConfig: { ...network, mirror: { hub_addr: '127.0.0.1:0' } } }, undo.later)
     mirror = `http://${JSON.parse(readFileSync(join(from.folder, 'runtime.json'), 'utf8')).hubMirrorAddress}`
-    for (const repo of madeRepositories(count)) {
+    for (const repo of repositories) {
       const commit = hub.commit(repo)
       await importAll(from, repo)
       imported.push(await importedAt(from, repo, commit))
@@ -113,7 +113,7 @@ export function testFolders(count: number): void {
 
   /** The folders that all quants of a repository have on a road, each looked at alone and then together. */
   async function expectRoad(road: (ref: string, repo: Imported) => Promise<Folder>, repos = imported): Promise<void> {
-    expect(repos).toHaveLength(count)
+    expect(repos).toHaveLength(repositories.length)
     for (const repo of repos) {
       const folders: Folder[] = []
       for (const ref of repo.refs) folders.push(await road(ref, repo))
@@ -210,7 +210,7 @@ export function testFolders(count: number): void {
   it('a folder on disk, imported; what is hidden there stays', async () => {
     const to = await testDaemon()
     const local: Imported[] = []
-    for (const repo of madeRepositories(count)) {
+    for (const repo of repositories) {
       const folder = join(to.folder, 'sources', repo.id)
       for (const { path, content } of repo.files) {
         mkdirSync(dirname(join(folder, path)), { recursive: true })
