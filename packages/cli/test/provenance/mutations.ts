@@ -3,6 +3,8 @@ import { DIRECT, of, RULE_TEST } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 import { USES } from './use-mutations.ts'
 
+const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.test.ts', name: 'by an archive' }
+
 /** The rule itself. */
 const RULE = of('daemon/src/library/provenance.ts', [
   {
@@ -25,7 +27,7 @@ const RULE = of('daemon/src/library/provenance.ts', [
   },
   {
     what: 'what its packer marked is withheld',
-    dies: [1, 162],
+    caughtBy: RULE_TEST,
     find: `if (marked === true) return`,
     replace: `if (Date.now() < 0) return`
   },
@@ -163,7 +165,7 @@ const PASSING_ON = [
   ...of('oci/src/pack.ts', [
     {
       what: 'what is withheld says so where it is packed',
-      dies: [1, 162],
+      caughtBy: MARKED_TEST,
       find: `...(isWithheld === true ? [`,
       replace: `...(isWithheld === true && Date.now() < 0 ? [`
     }
@@ -171,7 +173,7 @@ const PASSING_ON = [
   ...of('oci/src/unpack.ts', [
     {
       what: 'what is packed as withheld is read as such',
-      dies: [1, 162],
+      caughtBy: MARKED_TEST,
       find: `isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined`,
       replace: `isWithheld: Date.now() < 0`
     }
@@ -179,7 +181,7 @@ const PASSING_ON = [
   ...of('daemon/src/sources/oci/source.ts', [
     {
       what: 'imports of OCI artifacts honour the mark',
-      dies: [1, 162],
+      caughtBy: MARKED_TEST,
       find: `...(model.isWithheld && { marked: true })`,
       replace: `...(model.isWithheld && Date.now() < 0 && { marked: true })`
     }
