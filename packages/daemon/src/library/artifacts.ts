@@ -7,7 +7,7 @@ import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artif
 import { mergeHints } from './hints.ts'
 import { type ArtifactSource, mergedSource } from './origin.ts'
 import type { Present } from './present.ts'
-import { decided, mergedProvenance, type Provenance, sameStanding } from './provenance.ts'
+import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
 import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
@@ -261,7 +261,7 @@ export class Artifacts {
     const kept = isPinned ? before?.futureName : undefined
     const futureName = incomplete ? (asked ?? kept) : kept
     const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
-    const companions = { ...before?.companions, ...state.companions }
+    const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
     const next: ArtifactState = {
       ...state,
       ...(Object.keys(companions).length > 0 && { companions }),
@@ -376,6 +376,17 @@ export class Artifacts {
 }
 
 const recordOf = (manifestDigest: Sha256Digest): string => `${digestHex(manifestDigest)}.json`
+
+/**
+ * The companions of earlier imports. An import that opens an artifact to everybody says nothing of small files that came with a
+ * credential or a mark: those are forgotten that its source does not give itself, and their source gives them again.
+ */
+function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): ArtifactState['companions'] {
+  const isOpened = before !== undefined && !verdictOf(before, 'export').given && verdictOf(next, 'export').given
+  if (!isOpened) return before?.companions
+  const given = new Set(Object.values(next.companions ?? {}))
+  return Object.fromEntries(Object.entries(before.companions ?? {}).filter(([, digest]) => given.has(digest)))
+}
 
 /** What a damaged record could have said: only another import, and the owner's word, make more of it. */
 const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }

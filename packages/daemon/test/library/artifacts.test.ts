@@ -161,3 +161,23 @@ test('only what changes who may see an artifact counts as such a change', async 
   count()
   expect(counts).toEqual([1, 1, 2, 3, 3])
 })
+
+test('companions that were not for everybody stay with what they came with: an import that opens the artifact forgets them', async () => {
+  const [secret, open] = ['1', '2'].map((digit) => digestFromHex(digit.repeat(64))) as [typeof record, typeof record]
+  const of = (access: 'restricted' | 'own', name: string, digest: typeof record): ArtifactImport => ({
+    manifestDigest,
+    source: { kind: access === 'own' ? 'local' : 'oci' },
+    provenance: { access },
+    hints: none,
+    companions: { [name]: digest }
+  })
+  const companions = async () => (await artifacts.read(manifestDigest))?.companions
+  await artifacts.record(of('restricted', 'their/model', secret))
+  await artifacts.record(of('restricted', 'their/other', open))
+  expect(await companions()).toEqual({ 'their/model': secret, 'their/other': open })
+  await artifacts.record(of('own', 'my/model', open))
+  // what this source gives as well, it may give under every name
+  expect(await companions()).toEqual({ 'their/other': open, 'my/model': open })
+  await artifacts.record(of('own', 'my/second', secret))
+  expect(await companions()).toEqual({ 'their/other': open, 'my/model': open, 'my/second': secret })
+})

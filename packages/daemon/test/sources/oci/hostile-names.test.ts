@@ -104,3 +104,24 @@ test.each<[string, (file: string) => void]>([
   writeFileSync(file, config)
   expect((await importedFrom(folder, 'me/sound')).state).toBe('done')
 })
+
+test("titles of a stranger's artifact are companions by the same rules", async () => {
+  const { client } = await node()
+  const small = { 'generation_config.json': '{"temperature":0.6}', 'docs/README.md': '# x', NOTICE: '' }
+  const layers = Object.entries(small).map(([name, text]) => ({
+    name,
+    bytes: Buffer.from(text),
+    mediaType: 'application/vnd.cncf.model.doc.v1.raw'
+  }))
+  const weighty = [
+    { name: 'm-q8_0.gguf', bytes: weights(8_000, 31) },
+    { name: 'notes.bin', bytes: Buffer.alloc((1 << 20) + 1) }
+  ]
+  const job = await imported([...layers, ...weighty], 'me/titled')
+  const { companions } = await client.open('svc:///me/titled:q8_0')
+  expect(job.result).toMatchObject({ companions: companions!.digest, omitted: 1 })
+  expect(companions!.files.map(({ path }) => path)).toEqual(Object.keys(small).sort())
+  expect(companions!.omitted.filter(({ reason }) => reason !== 'artifact')).toEqual([
+    { path: 'notes.bin', size: (1 << 20) + 1, reason: 'large' }
+  ])
+})
