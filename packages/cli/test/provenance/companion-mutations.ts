@@ -3,7 +3,6 @@ import type { Mutation } from './mutated-copy.ts'
 
 const PINNED_TEST = { file: 'packages/daemon/test/swarm/pinned-companions.test.ts' }
 const OWN_TEST = { file: 'packages/daemon/test/import/own-companions.test.ts' }
-const SWARM_TEST = { file: 'packages/daemon/test/swarm/pinned-companions.test.ts' }
 
 /** What of a folder's small files leaves with its model. */
 export const COMPANIONS: readonly Mutation[] = [
@@ -73,29 +72,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: { file: 'packages/daemon/test/library/artifacts.test.ts' }
     }
   ]),
-  ...of('daemon/src/swarm/artifact-torrents.ts', [
-    {
-      what: 'companions: peers get none of the owner’s own',
-      find: `givenCompanions(document, state)`,
-      replace: `givenCompanions({ ...document, files: document.files.map(({ own: _, ...file }) => file) }, { source: { kind: 'hf' } })`,
-      caughtBy: SWARM_TEST
-    }
-  ]),
-  ...of('daemon/src/swarm/pinned-companions.ts', [
-    {
-      what: 'companions: what a key opens comes to an artifact that is withheld as well',
-      find: `const isQuiet = state === undefined || isWithheld(state)`,
-      replace: `const isQuiet = false as boolean`,
-      caughtBy: { file: 'packages/cli/test/publish.test.ts' }
-    }
-  ]),
   ...of('daemon/src/library/companions.ts', [
-    {
-      what: 'companions: what peers have of them outlives a collection',
-      find: `givenCompanions(document, state!)?.digest`,
-      replace: `(undefined as Sha256Digest | undefined)`,
-      caughtBy: SWARM_TEST
-    },
     {
       what: 'companions: views and openers hear which are the owner’s own',
       find: `new Set(ownCompanions(document, state).map(({ path }) => path))`,

@@ -41,7 +41,7 @@ export class ArtifactTorrents {
   }
 
   /** What others may have of an artifact's companions; undefined where their document is not here, or nothing may be given. */
-  async companionsFor(digest: Sha256Digest, state: ArtifactState): Promise<Sealed<Companions> | undefined> {
+  async givenCompanions(digest: Sha256Digest, state: ArtifactState): Promise<Sealed<Companions> | undefined> {
     const document = await this.#documents.companions(digest)
     return document && givenCompanions(document, state)
   }

@@ -8,7 +8,7 @@ import type { ArtifactTorrents } from './artifact-torrents.ts'
 
 export interface CompanionsSwarmDeps {
   readonly artifacts: Pick<Artifacts, 'standing' | 'listen'>
-  readonly torrents: Pick<ArtifactTorrents, 'companionsFor' | 'ofCompanions' | 'layersOf'>
+  readonly torrents: Pick<ArtifactTorrents, 'givenCompanions' | 'ofCompanions' | 'layersOf'>
   /** That of the artifacts. */
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
   /** That of the companions: one torrent for each document of them. */
@@ -85,7 +85,7 @@ export class CompanionsSwarm {
   async torrentOf(digest: Sha256Digest, state: ArtifactState): Promise<ArtifactTorrent | undefined> {
     const { torrents, beside, log } = this.#deps
     try {
-      const given = await torrents.companionsFor(digest, state)
+      const given = await torrents.givenCompanions(digest, state)
       return (
         given && (beside.joined.get(given.digest)?.torrent ?? (await torrents.ofCompanions(given, this.#stop.signal)))
       )
