@@ -135,7 +135,7 @@ const SOURCES = [
   ...of('daemon/src/sources/local/local-imports.ts', [
     {
       what: 'with seed_local off, own files are private',
-      dies: [5, 240],
+      caughtBy: { file: 'packages/daemon/test/swarm/private.test.ts', name: 'with seed_local off' },
       find: `const wishes = wishesOf(more, this.#seedLocal === false)
     return importer.start({ kind: 'import-local', ref: as,`,
       replace: `const wishes = wishesOf(more, false)
