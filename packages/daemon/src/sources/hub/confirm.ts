@@ -107,7 +107,7 @@ export async function confirmUnknown(
 
 async function askAbout(
   confirmation: HubConfirmation,
-  { manifestDigest, source: { repo, revision, names = {} }, companions = {} }: ArtifactState,
+  { manifestDigest, source: { repo, revision, names = {}, companions: own }, companions = {} }: ArtifactState,
   { documents, store }: ConfirmDeps,
   signal: AbortSignal
 ): Promise<HubWord> {
@@ -117,7 +117,7 @@ async function askAbout(
   for (const file of weightsOf(manifest)) files.set(names[file.name] ?? file.name, file)
   if (files.size === 0) return 'other-files'
   // what lies beside them leaves with them: a cache may have files that somebody changed or added
-  for (const digest of Object.values(companions)) {
+  for (const digest of [...(own === undefined ? [] : [own]), ...Object.values(companions)]) {
     const document = await documents.companions(digest).catch(() => undefined)
     if (document === undefined) return 'other-files'
     for (const file of document.files) files.set(file.path, file)

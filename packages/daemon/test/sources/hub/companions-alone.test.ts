@@ -27,7 +27,9 @@ const BESIDE = ['config.json', 'deep/notes.dat', 'generation_config.json']
 async function forgetCompanions({ daemon, client }: Rig, ref: string): Promise<Sha256Digest> {
   const { artifacts } = daemon.context
   const manifestDigest = (await client.open(ref)).manifestDigest as Sha256Digest
-  const { companions: _, ...state } = (await artifacts.read(manifestDigest))!
+  const { companions: _, source, ...rest } = (await artifacts.read(manifestDigest))!
+  const { companions: __, ...origin } = source
+  const state = { ...rest, source: origin }
   await artifacts.forget(manifestDigest)
   await artifacts.record(state)
   expect(await client.open(ref)).not.toHaveProperty('companions')
