@@ -65,7 +65,7 @@ test('the hub is named in the manifest when every byte was compared, and only th
   const state = JSON.parse(
     readFileSync(join(daemon.root, `state/artifacts/${known.manifestDigest.slice(7)}.json`), 'utf8')
   )
-  expect(state.source).toEqual({ kind: 'hf', ...hub })
+  expect(state.source).toEqual({ kind: 'hf', ...hub, companions: state.companions['me/known'] })
   await adopt(daemon, { files: files.map(({ name, path }) => ({ name, path })), hub, as: 'me/unknown' })
   expect((await manifestOf(daemon, 'svc:///me/unknown:q8_0')).annotations ?? {}).not.toHaveProperty('svc.hf.repo')
 })

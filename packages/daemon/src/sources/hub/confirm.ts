@@ -120,7 +120,11 @@ async function askAbout(
   for (const digest of [...(own === undefined ? [] : [own]), ...Object.values(companions)]) {
     const document = await documents.companions(digest).catch(() => undefined)
     if (document === undefined) return 'other-files'
-    for (const file of document.files) files.set(file.path, file)
+    for (const file of document.files) {
+      // of two contents under one name, one is not the hub's
+      if ((files.get(file.path)?.digest ?? file.digest) !== file.digest) return 'other-files'
+      files.set(file.path, file)
+    }
   }
   const isListed = async (listed: HubFile | undefined, name: string): Promise<boolean> => {
     const { digest, size } = files.get(name)!

@@ -1,12 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from '@svc/client/protocol'
+import { createHub } from '@svc/hub'
 import { digestHex } from '@svc/ref'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { contentChunks, nameContent } from '@svc/testkit/fake-hub-content'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ArtifactState } from '../../../src/library/artifacts.ts'
 import { verdictOf } from '../../../src/library/provenance.ts'
+import { confirmUnknown, createConfirmation } from '../../../src/sources/hub/confirm.ts'
 import { fakeHub, finished, type Rig, rigOf, tempFolder, undoAfterTests } from './fixtures.ts'
 
 // what a hub cache holds may be gated: nobody is given it before the hub says so to somebody without a token (spec add.27, add.37)
@@ -153,4 +155,23 @@ test('a record of an earlier version is withheld until the hub confirms it', asy
   const online = await rigOf(fake, { root })
   const { artifacts } = online.daemon.context
   await vi.waitUntil(async () => isGiven(await artifacts.read(manifestDigest)), { timeout: 20_000 })
+})
+
+test.each([
+  ['that is not there', 'notes.txt'],
+  ['that is another one there', 'README.md']
+])('a cache with a small file beside the weights %s stays withheld when the hub is asked again', async (_, name) => {
+  const fake = await fakeHub()
+  const weights = { path: 'model-q8_0.gguf', content: { seed: 3, sizeBytes: 60_000 } }
+  const readme = { path: 'README.md', content: Buffer.from('# as it is on the hub') }
+  const commit = fake.commit(repoOf('Acme/Open', { files: [weights, readme] }))
+  const rig = await rigOf(fake)
+  const own = repoOf('Acme/Open', { files: [weights, { path: name, content: Buffer.from('for me alone') }] })
+  const { state } = await adopt(rig, own, commit)
+  expect([isGiven(state), Object.keys(state.companions ?? {})]).toEqual([false, ['me/adopted']])
+  const hub = createHub({ endpoint: fake.endpoint })
+  onTestFinished(() => hub.close())
+  const deps = { ...rig.daemon.context, onConfirmed: async () => undefined }
+  await confirmUnknown(createConfirmation(hub), deps, new AbortController().signal)
+  expect(isGiven(await rig.daemon.context.artifacts.read(state.manifestDigest))).toBe(false)
 })
