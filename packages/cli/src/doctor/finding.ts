@@ -4,7 +4,7 @@ import type { DamagedRecord, Status } from '@svc/client'
 export type Level = 'ok' | 'note' | 'warn' | 'bad'
 
 export interface Finding {
-  /** The check that found it: a row of docs/guide/service.md. */
+  /** The name of the check that found it. */
   readonly check: string
   readonly level: Level
   readonly text: string
