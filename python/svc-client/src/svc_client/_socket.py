@@ -1,4 +1,4 @@
-"""Where the daemon listens, by the rule of the API (http.3)."""
+"""Where the daemon listens, by the rule of the API (spec http.3)."""
 
 from __future__ import annotations
 
