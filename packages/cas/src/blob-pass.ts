@@ -13,7 +13,7 @@ export interface FilePass extends BlobPass {
 }
 
 /**
- * Reads a blob's file to its end, whatever its size. @throws CasError `E_NOT_FOUND`, `E_CORRUPT` for what is no regular
+ * Reads a blob's file to its end, whatever its size. @throws CasError `E_NOT_FOUND`, `E_CORRUPT` for what is not a regular
  * file, `E_IO`, `E_ABORTED`
  */
 export async function blobPass(

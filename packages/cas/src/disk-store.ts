@@ -122,7 +122,7 @@ async function prepareFolder(port: FilePort, path: string): Promise<string> {
   }
 }
 
-/** @throws CasError `E_CORRUPT` for what is no regular file */
+/** @throws CasError `E_CORRUPT` for what is not a regular file */
 function regularSize(stat: FileStat, digest: Sha256Digest, path: string): number {
   if (!stat.isFile()) throw notRegular(digest, path)
   return stat.size

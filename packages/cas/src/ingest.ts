@@ -125,7 +125,7 @@ export class Ingestor {
     let sizeBytes: number
     try {
       const stat = this.#context.port.fstatSync(fd)
-      if (!stat.isFile()) throw new Error('the descriptor is no regular file')
+      if (!stat.isFile()) throw new Error('the descriptor is not a regular file')
       sizeBytes = stat.size
     } catch (error) {
       throw ioError(error, 'read source')

@@ -91,7 +91,7 @@ function makeFolder(port: FilePort, path: string): boolean {
 export function requireFolder(port: FilePort, path: string): void {
   const stat = port.tryLstatSync(path)
   if (stat?.isDirectory() === true) return
-  const what = stat === undefined ? 'is gone' : 'is no folder'
+  const what = stat === undefined ? 'is gone' : 'is not a folder'
   throw new CasError(
     'E_FORMAT',
     `${path} ${what}, and every store has it: bring it back, or restore the store from a backup`,
@@ -232,12 +232,12 @@ function readFormat(port: FilePort, layout: Layout): number | undefined {
   if (other === undefined) return undefined
   throw new CasError(
     'E_FORMAT',
-    `${layout.root} is no store: it has no "format" file, but holds "${other}"; choose an empty folder`,
+    `${layout.root} is not a store: it has no "format" file, but holds "${other}"; choose an empty folder`,
     { path: layout.root }
   )
 }
 
-/** The first `maxBytes` of a file that is no link; undefined if it is absent. @throws system errors */
+/** The first `maxBytes` of a file that is not a link; undefined if it is absent. @throws system errors */
 export function readSmallFile(port: FilePort, path: string, maxBytes: number): string | undefined {
   let fd: number
   try {

@@ -16,7 +16,7 @@ export interface Choice {
 
 /**
  * Which projectors and importance matrices come along. In a list, compared in lower case: the precisions of projectors
- * (`f16`), `imatrix`, and `one` for one projector a folder, by {@link PROJECTORS}.
+ * (`f16`), `imatrix`, and `one` for one projector a folder: f16 before bf16 before f32.
  */
 export type AuxChoice = 'all' | 'none' | readonly string[]
 

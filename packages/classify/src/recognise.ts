@@ -14,7 +14,7 @@ type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outc
  * which are skipped and why. Pure, and independent of the listing's order.
  *
  * Files that would lie below a name used by sealing (`manifest/…`, `tokenizer.tar/…`) are skipped with a warning.
- * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is no integer ≥ 0), `E_TAR_LIMIT` when a
+ * @throws ClassifyError `E_BAD_NAME` (see `checkNames`; also for a size that is not an integer ≥ 0), `E_TAR_LIMIT` when a
  *   tokenizer or adapter file does not fit in its tar.
  */
 export function recognise(listing: Iterable<ListedFile>): Recognition {

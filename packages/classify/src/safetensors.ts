@@ -120,7 +120,7 @@ class TensorEvents implements JsonEvents {
   number(text: string | undefined): void {
     if (this.#depth === 3 && !this.#isMetadata && (this.#field === 'shape' || this.#field === 'data_offsets')) {
       const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : Number.NaN
-      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.#field} holds a number that is no size`)
+      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.#field} holds a number that is not a size`)
       if (this.#field === 'shape') this.#elements = this.#elements! * value
       else if (this.#offsets!.push(value) > 2) throw new Malformed('data_offsets are not a pair')
       return

@@ -67,7 +67,7 @@ test.each([
   ['two words', 'two words\n'],
   ['what is not ASCII', 'ümlaut\n'],
   ['5,000 characters', `${'x'.repeat(5000)}\n`]
-])('%s is no token and is not stored', async (_, text) => {
+])('%s is not a token and is not stored', async (_, text) => {
   const daemon = await running()
   expect((await daemon.svcWith(['login', 'hf'], typed(text))).code).toBe(2)
   const ran = await daemon.svcWith(['logout', 'hf', '--json'], { env: { HOME: home } })

@@ -122,7 +122,7 @@ it('an old name that the hub redirects keeps the name that was typed', async () 
   expect((await daemon.svc('import', 'moved-small')).stdout).toBe('hf.co/moved-small:q8_0\n')
 })
 
-it('what is no name of the hub is not asked for there', async () => {
+it('what is not a name of the hub is not asked for there', async () => {
   const asked = hub.requests.length
   for (const typed of ['https://example.com/Qwen/X', './none.gguf', '../none', '/none/there', 'none-q8_0.gguf']) {
     for (const command of [['import'], ['import', 'hf']])

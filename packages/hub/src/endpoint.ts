@@ -24,7 +24,7 @@ export function parseEndpoint(text: string): Endpoint {
     throw new HubError(
       'E_INTERNAL',
       'bad-request',
-      'the hub endpoint is no plain http or https URL; expected e.g. https://hub.example'
+      'the hub endpoint is not a plain http or https URL; expected e.g. https://hub.example'
     )
   }
   return { origin: url.origin, base: url.origin + url.pathname.replace(/\/+$/, '') }

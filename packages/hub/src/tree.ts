@@ -50,7 +50,7 @@ export class ListingCheck {
 
   /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws MaskedHashes */
   add(page: unknown): void {
-    if (!Array.isArray(page)) throw this.#refuse('a page of it is no list')
+    if (!Array.isArray(page)) throw this.#refuse('a page of it is not a list')
     this.#entries += page.length
     if (this.#entries > this.#maxEntries) throw this.#refuse(`it has more than ${this.#maxEntries} entries`)
     for (const entry of page as unknown[]) this.#entry(entry)
@@ -75,7 +75,7 @@ export class ListingCheck {
   }
 
   #entry(entry: unknown): void {
-    if (!isObject(entry)) throw this.#refuse('an entry is no object')
+    if (!isObject(entry)) throw this.#refuse('an entry is not an object')
     const path = own(entry, 'path')
     const flaw = pathFlaw(path)
     if (flaw !== undefined) throw this.#refuse(`the path ${shown(path)} ${flaw}`)
@@ -90,13 +90,13 @@ export class ListingCheck {
 
   #file(path: string, entry: Readonly<Record<string, unknown>>): HubFile {
     const sizeBytes = own(entry, 'size')
-    if (!isSize(sizeBytes)) throw this.#refuse(`the size of ${shown(path)} is no whole number of bytes`)
+    if (!isSize(sizeBytes)) throw this.#refuse(`the size of ${shown(path)} is not a whole number of bytes`)
     this.#totalBytes += sizeBytes
     if (!Number.isSafeInteger(this.#totalBytes)) throw this.#refuse('its sizes add up to more than can be counted')
     const lfs = own(entry, 'lfs') ?? undefined
     const base = { repoId: this.#repoId, commit: this.#commit, path, sizeBytes }
     if (lfs === undefined) return { ...base, gitBlobSha1: this.#oid(path, entry) }
-    if (!isObject(lfs)) throw this.#refuse(`the lfs part of ${shown(path)} is no object`)
+    if (!isObject(lfs)) throw this.#refuse(`the lfs part of ${shown(path)} is not an object`)
     const lfsOid = own(lfs, 'oid')
     if (typeof lfsOid === 'string' && MASKED.test(lfsOid)) throw new MaskedHashes(path)
     const oid = this.#oid(path, entry)
@@ -106,7 +106,7 @@ export class ListingCheck {
     if (own(lfs, 'size') !== sizeBytes) throw this.#refuse(`${shown(path)} has two different sizes`)
     const pointerSize = own(lfs, 'pointerSize')
     if (pointerSize !== undefined && !isSize(pointerSize)) {
-      throw this.#refuse(`the pointer size of ${shown(path)} is no whole number of bytes`)
+      throw this.#refuse(`the pointer size of ${shown(path)} is not a whole number of bytes`)
     }
     // Pointers with extension lines are longer, and cannot be reconstructed from the listing.
     const pointer = Buffer.from(lfsPointerText(lfsOid, sizeBytes))
@@ -138,7 +138,7 @@ const shown = (value: unknown): string =>
 
 /** What is wrong with a path of a listing (spec rec.22), or undefined. */
 function pathFlaw(path: unknown): string | undefined {
-  if (typeof path !== 'string') return 'is no text'
+  if (typeof path !== 'string') return 'is not text'
   if (!path.isWellFormed()) return 'is no well-formed text'
   if (path.length > 1024 || Buffer.byteLength(path) > 1024) return 'is longer than 1,024 bytes'
   if (/[\0-\x1f\x7f\\]/.test(path)) return 'holds a control character or a backslash'

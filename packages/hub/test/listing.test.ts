@@ -109,7 +109,7 @@ test.each<[string, FakeHubFault]>([
     'x'.repeat(1025),
     '\ud800'
   ].map((path): [string, FakeHubFault] => [`path ${JSON.stringify(path).slice(0, 40)}`, add(file(path))]),
-  ['a path that is no text', add(file(7))],
+  ['a path that is not text', add(file(7))],
   ['a duplicate path', add(file('model.gguf'))],
   ['two names equal after NFC', { kind: 'tree', edit: (all) => [...all, file('e\u0301.txt'), file('\u00e9.txt')] }],
   ['a file that is also a folder', add(file('model.gguf/x'))],
@@ -121,15 +121,15 @@ test.each<[string, FakeHubFault]>([
     'sizes that overflow together',
     { kind: 'tree', edit: (all) => [...all, { ...file('p'), size: 2 ** 53 - 1 }, { ...file('q'), size: 2 ** 53 - 1 }] }
   ],
-  ['an oid that is no hex', change((entry) => (entry.oid = 'z'.repeat(40)))],
+  ['an oid that is not hex', change((entry) => (entry.oid = 'z'.repeat(40)))],
   ['an oid in upper case', change((entry) => (entry.oid = 'A'.repeat(40)))],
-  ['an lfs oid that is no hex', change((entry) => ((entry.lfs as { oid: string }).oid = 'z'.repeat(64)))],
+  ['an lfs oid that is not hex', change((entry) => ((entry.lfs as { oid: string }).oid = 'z'.repeat(64)))],
   ['an lfs size that differs', change((entry) => (entry.lfs as { size: number }).size++)],
   ["an lfs oid that is not the pointer's", change((entry) => ((entry.lfs as { oid: string }).oid = '0'.repeat(64)))],
-  ['an lfs part that is no object', change((entry) => (entry.lfs = 'x'))],
+  ['an lfs part that is not an object', change((entry) => (entry.lfs = 'x'))],
   ['an unknown type', change((entry) => (entry.type = 'symlink'))],
-  ['an entry that is no object', add(null)],
-  ['a page that is no list', { kind: 'tree', edit: () => ({}) }],
+  ['an entry that is not an object', add(null)],
+  ['a page that is not a list', { kind: 'tree', edit: () => ({}) }],
   ['a next page at another host', { kind: 'link', href: 'http://127.0.0.3:9/x' }],
   ['a next page that is this page', { kind: 'link', href: '?recursive=true&expand=false' }]
 ])('refused whole: %s', async (_name, fault) => {
@@ -277,12 +277,15 @@ test('rate limits are waited for, reported, and bounded', async () => {
   expect(waits).toEqual([100_000, 100_000, 100_000])
 })
 
-test.each(['', '.', '..', 'a/', '/a', 'a/b/c', '../x', 'a/..', 'a b/c', 'ä/b'])('%j is no repository', async (name) => {
-  const fake = await fakeHub()
-  await expect(hubOf(fake).listing(name)).rejects.toMatchObject({ code: 'E_UNKNOWN_REF', reason: 'bad-request' })
-  expect(fake.requests).toHaveLength(0)
-})
-test.each(['', '.', '..', 'a b', 'a\n', 'x'.repeat(256)])('%j is no revision', async (revision) => {
+test.each(['', '.', '..', 'a/', '/a', 'a/b/c', '../x', 'a/..', 'a b/c', 'ä/b'])(
+  '%j is not a repository',
+  async (name) => {
+    const fake = await fakeHub()
+    await expect(hubOf(fake).listing(name)).rejects.toMatchObject({ code: 'E_UNKNOWN_REF', reason: 'bad-request' })
+    expect(fake.requests).toHaveLength(0)
+  }
+)
+test.each(['', '.', '..', 'a b', 'a\n', 'x'.repeat(256)])('%j is not a revision', async (revision) => {
   const fake = await fakeHub()
   await expect(hubOf(fake).listing(repo.id, revision)).rejects.toMatchObject({ reason: 'bad-request' })
   expect(fake.requests).toHaveLength(0)

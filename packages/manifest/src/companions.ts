@@ -9,7 +9,7 @@ import type { Sealed } from './types.ts'
 export const COMPANION_BOUNDS = { fileBytes: 1 << 20, files: 1_000, totalBytes: 64 << 20, omitted: 1_000 } as const
 
 /**
- * Why a file of the source is no companion. `artifact`: manifests have it. `large`: over 1 MiB. `many`: over the bounds of all
+ * Why a file of the source is not a companion. `artifact`: manifests have it. `large`: over 1 MiB. `many`: over the bounds of all
  * together. `name`: no document may have that path. `hidden`: a hidden file on its owner's disk; `secret`: one with a secret's name;
  * `unreadable`: its disk did not give it.
  */
@@ -28,7 +28,7 @@ export interface CompanionFile {
   readonly own?: boolean
 }
 
-/** A file of the source that is no companion. */
+/** A file of the source that is not a companion. */
 export interface OmittedFile {
   readonly path: string
   readonly size: number

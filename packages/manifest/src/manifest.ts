@@ -15,7 +15,7 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   const file = read.object(value, field)
   const name = read.text(file.name, `${field}.name`)
   const defect = defectOfName(name)
-  if (defect !== undefined) read.fail('path', `${JSON.stringify(name)} is no usable file name: ${defect}`, { name })
+  if (defect !== undefined) read.fail('path', `${JSON.stringify(name)} is not a usable file name: ${defect}`, { name })
   const kind = file.kind
   if (!isFileKind(kind)) read.fail('kind', `${name}: unknown kind ${JSON.stringify(kind)}`, { name })
   const size = read.count(file.size, `${field}.size`)

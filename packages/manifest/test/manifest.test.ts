@@ -155,7 +155,7 @@ describe('reading', () => {
     expect(read(change)).toBe('E_CORRUPTION field')
   })
 
-  test('a document that is no object', () => {
+  test('a document that is not an object', () => {
     for (const text of ['[]', '1', '"x"', 'true'])
       expect(errorOf(() => parseManifest(toBytes(text)))).toBe('E_CORRUPTION field')
   })

@@ -72,8 +72,8 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
   if (length < 1 || length > MAX_REQUEST_HASHES) return `a request is for 1 to ${MAX_REQUEST_HASHES} hashes`
   const levels = rangeLevels(request)
   const real = Math.ceil(blockCount(shape.sizeBytes) / 2 ** baseLayer)
-  if (2 ** levels !== length && index + length !== real) return 'the length is no power of two'
-  if (index % 2 ** levels !== 0) return 'the index is no multiple of the length'
+  if (2 ** levels !== length && index + length !== real) return 'the length is not a power of two'
+  if (index % 2 ** levels !== 0) return 'the index is not a multiple of the length'
   if (index >= real || index + length > 2 ** (height - baseLayer)) return 'the range lies outside the layer'
   const maxBlocks = Math.max(MAX_REQUEST_HASHES, shape.pieceLengthBytes / BLOCK_BYTES)
   if (needsLeaves(request, shape) && length * 2 ** baseLayer > maxBlocks) return 'the range covers too many blocks'

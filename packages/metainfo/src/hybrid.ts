@@ -50,11 +50,11 @@ function singleFileBytes(info: BencodeDictionary, name: string, files: readonly 
 
 function listedBytes(info: BencodeDictionary, pieceLength: number, files: readonly TorrentFile[]): number {
   const list = info.get('files')
-  if (!Array.isArray(list)) throw mismatch('"files" is no list')
+  if (!Array.isArray(list)) throw mismatch('"files" is not a list')
   let totalBytes = 0
   let next = 0
   for (const entry of list as readonly BencodeValue[]) {
-    if (!(entry instanceof BencodeDictionary)) throw mismatch('an entry of "files" is no dictionary')
+    if (!(entry instanceof BencodeDictionary)) throw mismatch('an entry of "files" is not a dictionary')
     const length = entry.get('length')
     if (!isV1Length(length)) throw mismatch('an entry of "files" has no length')
     const attributes = entry.get('attr')

@@ -132,7 +132,7 @@ describe('requests that are rejected', () => {
     ['the root', { baseLayer: 10, length: 1 }],
     ['no hashes', { length: 0 }],
     ['too many hashes', { length: 16_384 }],
-    ['a length that is no power of two inside the layer', { length: 3 }],
+    ['a length that is not a power of two inside the layer', { length: 3 }],
     ['an index between multiples', { index: 1 }],
     ['an index past the end', { index: 1_024 }],
     ['a range beyond the layer', { baseLayer: 8, index: 0, length: 8 }],

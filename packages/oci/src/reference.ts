@@ -22,7 +22,7 @@ const MAX_REPOSITORY_CHARACTERS = 255
  */
 export function parseRegistryReference(text: string): RegistryReference {
   const bad = (why: string): OciError =>
-    new OciError('E_BAD_REFERENCE', `${JSON.stringify(text.slice(0, 300))} is no registry/name:tag: ${why}`)
+    new OciError('E_BAD_REFERENCE', `${JSON.stringify(text.slice(0, 300))} is not a registry/name:tag: ${why}`)
   const at = text.indexOf('@')
   const digest = at < 0 ? undefined : text.slice(at + 1)
   if (digest !== undefined && !isDigest(digest)) throw bad('behind the @ stands no SHA-256 digest')

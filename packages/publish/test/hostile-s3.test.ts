@@ -247,7 +247,7 @@ describe('an answer without end', () => {
   test.each([
     ['whose marker stays', () => 1],
     ['whose marker goes back', (n: number) => 100 - n],
-    ['whose marker is no number', () => 'x'],
+    ['whose marker is not a number', () => 'x'],
     ['whose marker goes on, a part at a time', (n: number) => n + 1],
     ['whose marker is beyond all parts', (n: number) => 1e15 + n]
   ] as const)('a list of parts %s is not asked for for ever', async (_, marker) => {

@@ -91,7 +91,7 @@ function refuseBareSelector(text: string, repo: RepoId, canonical: string): RefE
   if (isTag(text)) {
     return new RefError(
       'bare-tag',
-      `${quote(text)} is no quant, and a tag alone is no selector; write ${canonical}:${
+      `${quote(text)} is not a quant, and a tag alone is not a selector; write ${canonical}:${
         text
       }+<quant> (in a query string send "+" as %2B)`,
       { repo, suggestion: `${canonical}:${text}+<quant>` }

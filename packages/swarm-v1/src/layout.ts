@@ -48,7 +48,7 @@ export function parseV1Torrent(bytes: Uint8Array, infohash: string): V1Layout {
   if (info === undefined) throw refuse('it has no info dictionary')
   if (Buffer.from(sha1(info)).toString('hex') !== infohash) throw refuse('it does not hash to the infohash')
   const dictionary = root.has('pieces') ? root : root.get('info')
-  if (!(dictionary instanceof BencodeDictionary)) throw refuse('info is no dictionary')
+  if (!(dictionary instanceof BencodeDictionary)) throw refuse('info is not a dictionary')
 
   const name = segment(dictionary.get('name'), 'name')
   const pieceLength = integer(dictionary.get('piece length'), 'piece length')
@@ -92,7 +92,7 @@ function decode(bytes: Uint8Array): BencodeDictionary {
       }
     )
   }
-  throw refuse('it is no dictionary')
+  throw refuse('it is not a dictionary')
 }
 
 function single(dictionary: BencodeDictionary, name: string): V1File {
@@ -100,14 +100,14 @@ function single(dictionary: BencodeDictionary, name: string): V1File {
 }
 
 function readFiles(value: BencodeValue | undefined): V1File[] {
-  if (!Array.isArray(value) || value.length === 0) throw refuse('files is no list')
+  if (!Array.isArray(value) || value.length === 0) throw refuse('files is not a list')
   if (value.length > MAX_FILES) throw refuse(`${value.length} files, at most ${MAX_FILES} are accepted`)
   const files: V1File[] = []
   const names = new Set<string>()
   const folders = new Set<string>()
   let offset = 0
   for (const entry of value as readonly BencodeValue[]) {
-    if (!(entry instanceof BencodeDictionary)) throw refuse('a file is no dictionary')
+    if (!(entry instanceof BencodeDictionary)) throw refuse('a file is not a dictionary')
     const sizeBytes = integer(entry.get('length'), 'length')
     const attributes = entry.get('attr')
     const pad = attributes instanceof Uint8Array && attributes.includes(0x70)
@@ -130,13 +130,13 @@ function readFiles(value: BencodeValue | undefined): V1File[] {
 
 function segmentsOf(parts: BencodeValue | undefined): string[] {
   if (!Array.isArray(parts) || parts.length === 0 || parts.length > MAX_PATH_DEPTH)
-    throw refuse('a path is no list of names')
+    throw refuse('a path is not a list of names')
   return (parts as readonly BencodeValue[]).map((part) => segment(part, 'path'))
 }
 
 function integer(value: BencodeValue | undefined, key: string): number {
   if (typeof value === 'number' && value >= 0) return value
-  throw refuse(`${key} is no integer of zero or more`)
+  throw refuse(`${key} is not an integer of zero or more`)
 }
 
 function segment(value: BencodeValue | undefined, key: string): string {
@@ -150,6 +150,6 @@ function segment(value: BencodeValue | undefined, key: string): string {
     throw refuse(`a ${key} is not UTF-8`)
   }
   if (text === '.' || text === '..' || /[/\\\u0000-\u001f\u007f]/.test(text))
-    throw refuse(`${JSON.stringify(text)} is no safe name`)
+    throw refuse(`${JSON.stringify(text)} is not a safe name`)
   return text
 }

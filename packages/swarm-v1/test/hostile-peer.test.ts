@@ -127,7 +127,7 @@ test.each([
   ['a request that is too long', message(6, Buffer.alloc(13))],
   ['a block without bytes', message(7, Buffer.alloc(8))],
   ['an empty extension message', message(20)],
-  ['an extension handshake that is no dictionary', extended(0, [1])],
+  ['an extension handshake that is not a dictionary', extended(0, [1])],
   ['extension numbers that are lists', extended(0, { m: { ut_metadata: [1] } })],
   ['an extension handshake with a huge size', extended(0, { m: { ut_metadata: 1 }, metadata_size: 2 ** 40 })],
   ['a key that is there twice', message(20, Buffer.from('\0d1:v1:a1:mde1:v1:be', 'latin1'))]

@@ -366,12 +366,12 @@ function rangesOf(texts: readonly string[]): AddressRanges {
     texts.map((text) => {
       const range = tryParseRange(text)
       if (range !== undefined) return range
-      throw new SwarmError('E_OPTION', 'trusted', `${JSON.stringify(text)} is no address range`)
+      throw new SwarmError('E_OPTION', 'trusted', `${JSON.stringify(text)} is not an address range`)
     })
   )
 }
 
 function zoneOf(zone: string | undefined): string | undefined {
   if (zone === undefined || isZone(zone)) return zone
-  throw new SwarmError('E_OPTION', 'zone', `${JSON.stringify(zone)} is no label of a zone`)
+  throw new SwarmError('E_OPTION', 'zone', `${JSON.stringify(zone)} is not a label of a zone`)
 }

@@ -69,7 +69,7 @@ test.each([
   ['an integer as the sender', encodeBencode({ t: 'aa', y: 'q', q: 'ping', a: { id: 5 } })],
   ['a prototype', encodeBencode({ t: 'aa', y: 'q', q: 'find_node', a: { id: ID, __proto__x: 1 } })],
   ['a response with an integer id', encodeBencode({ t: '\0\x01', y: 'r', r: { id: 5, nodes: 5, values: 5 } })],
-  ['an error that is no list', encodeBencode({ t: '\0\x01', y: 'e', e: 5 })],
+  ['an error that is not a list', encodeBencode({ t: '\0\x01', y: 'e', e: 5 })],
   ['deep nesting', Buffer.from('l'.repeat(60_000))]
 ])('a DHT message does not end anything: %s', async (_, message) => {
   const port = await node()

@@ -68,7 +68,8 @@ export const formatMarker = (marker: Marker): string => `${JSON.stringify(marker
 export async function readMarker(path: string): Promise<Marker | undefined> {
   return steadily(path, async (stats) => {
     if (stats === undefined) return undefined
-    if (!stats.isDirectory()) throw notAView(path, stats.isSymbolicLink() ? 'it is a symbolic link' : 'it is no folder')
+    if (!stats.isDirectory())
+      throw notAView(path, stats.isSymbolicLink() ? 'it is a symbolic link' : 'it is not a folder')
     const marker = await readMarkerIn(path)
     if (marker === undefined) throw notAView(path, `it has no ${MARKER}`)
     return marker
@@ -147,7 +148,9 @@ async function readSmall(path: string): Promise<string | undefined> {
 }
 
 const notAView = (path: string, why: string): ViewError =>
-  new ViewError('E_NOT_A_VIEW', `${path} is there and is no view of ours (${why}); nothing in it was touched`, { path })
+  new ViewError('E_NOT_A_VIEW', `${path} is there and is not a view of ours (${why}); nothing in it was touched`, {
+    path
+  })
 
 function tryParseMarker(text: string): Marker | undefined {
   let value: unknown

@@ -9,7 +9,7 @@ import { isWorkName } from './owner.ts'
  */
 export async function checkedTarget(path: string): Promise<string | undefined> {
   const bad = (why: string): ViewError => new ViewError('E_BAD_TARGET', `${JSON.stringify(path)} ${why}`, { path })
-  if (!isAbsolute(path)) throw bad('is no absolute path')
+  if (!isAbsolute(path)) throw bad('is not an absolute path')
   if (path.includes('\0')) throw bad('holds a zero character')
   const target = resolve(path)
   if (dirname(target) === target) throw bad('is the root folder')

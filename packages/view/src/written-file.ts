@@ -49,7 +49,7 @@ export async function openRegular(path: string): Promise<{ readonly handle: File
   const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const stats = await handle.stat()
-    if (!stats.isFile()) throw Object.assign(new Error(`${path} is no regular file`), { code: 'EINVAL' })
+    if (!stats.isFile()) throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EINVAL' })
     return { handle, stats }
   } catch (error) {
     await handle.close()

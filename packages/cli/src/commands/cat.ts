@@ -67,7 +67,7 @@ async function sliceOf(sizeOf: () => Promise<number>, range: string | undefined)
   if (range === undefined) return {}
   const match = RANGE.exec(range)
   const [first, last] = [match?.[1] ?? '', match?.[2] ?? '']
-  if (first === '' && last === '') throw usage(`"${range}" is no range`, 'write --range 0-99, 100- or -16')
+  if (first === '' && last === '') throw usage(`"${range}" is not a range`, 'write --range 0-99, 100- or -16')
   if (first === '') return { start: Math.max(0, (await sizeOf()) - Number(last)) }
   return { start: Number(first), ...(last !== '' && { end: Number(last) + 1 }) }
 }

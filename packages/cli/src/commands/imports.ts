@@ -109,7 +109,7 @@ export async function importHf(session: Session, text: string, options: HfOption
   if (source === undefined)
     throw new CliError(
       EXIT.usage,
-      `"${text}" is no repository of the hub: its name is org/name, as the hub spells it`,
+      `"${text}" is not a repository of the hub: its name is org/name, as the hub spells it`,
       {
         code: 'E_BAD_REQUEST',
         hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; files of your own come in with svc import local'

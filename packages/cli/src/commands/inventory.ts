@@ -119,7 +119,7 @@ function formatOf(session: Session, format: string | undefined): string {
   if (session.json) return 'json'
   if (format === undefined) return session.quiet ? 'ids' : 'table'
   if (['table', 'json', 'csv', 'ids'].includes(format)) return format
-  throw usage(`"${format}" is no format`, '--format table, json, csv or ids')
+  throw usage(`"${format}" is not a format`, '--format table, json, csv or ids')
 }
 
 const stateOf = ({ complete, damaged, missingBytes = 0 }: ModelMember): string =>
@@ -187,7 +187,7 @@ function filterOf(text: string): (line: Line) => boolean {
   const [, field, sign, number, unit] = (match ?? []) as unknown as [string, string, string, string, string]
   const scale = match === null ? undefined : (field.toLowerCase() === 'size' ? SIZES : SPANS)[unit.toLowerCase()]
   if (scale === undefined)
-    throw usage(`"${text}" is no filter`, "--filter 'size>1GB', 'used>30d', 'imported<7d' or damaged")
+    throw usage(`"${text}" is not a filter`, "--filter 'size>1GB', 'used>30d', 'imported<7d' or damaged")
   const bound = Number(number) * scale
   return (line) => {
     const at = field.toLowerCase() === 'used' ? line.lastUsedAt : line.importedAt

@@ -155,7 +155,7 @@ async function look(session: Session, source: string, { tag, plainHttp }: Import
     })
     if (!isPath) {
       if (oci.tryParseRegistryReference(source) === undefined) {
-        throw new CliError(EXIT.notFound, `${source} is no file or folder here, and no registry/name:tag`)
+        throw new CliError(EXIT.notFound, `${source} is not a file or folder here, and no registry/name:tag`)
       }
       const reference = oci.parseRegistryReference(source)
       const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { type Check, type Finding, findingsOf } from './finding.ts'
 
-/** As the daemon has it: what others may read or modify is no secret. */
+/** As the daemon has it: what others may read or modify is not a secret. */
 const TOO_OPEN = 0o037
 /** Object stores refuse signatures that are older, or from the future. */
 const REFUSED_MS = 15 * 60_000

@@ -35,7 +35,7 @@ export const socket: Check = (subject) => {
     if (found.length === 0 && status === undefined)
       found.push(say.note(`there is no socket at ${socketPath} yet`, 'the daemon makes it when it starts'))
   } else if (!own.isSocket()) {
-    found.push(say.bad(`${socketPath} is no socket`, 'move it away, or set SVC_SOCKET to another path'))
+    found.push(say.bad(`${socketPath} is not a socket`, 'move it away, or set SVC_SOCKET to another path'))
   } else {
     found.push(...ownership(subject, socketPath, own, 0o077))
     if (status === undefined)

@@ -12,7 +12,7 @@ export const proxies: Check = ({ env }) => {
     if (value === undefined || value === '') continue
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (url === undefined || !/^https?:$/.test(url.protocol))
-      found.push(say.bad(`${name} is no http:// address`, `export ${name}=http://host:port, or unset it`))
+      found.push(say.bad(`${name} is not an http:// address`, `export ${name}=http://host:port, or unset it`))
     // Printed without the password.
     else
       found.push(say.note(`${name} is ${url.protocol}//${url.host}`, 'a service does not see what your shell exports'))

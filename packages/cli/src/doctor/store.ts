@@ -17,7 +17,7 @@ export const store: Check = (subject) => {
   try {
     const stat = statSync(root)
     const mode = stat.mode & 0o777
-    if (!stat.isDirectory()) return [say.bad(`${root} is no folder`, 'set [store] root to a folder')]
+    if (!stat.isDirectory()) return [say.bad(`${root} is not a folder`, 'set [store] root to a folder')]
     if (stat.uid !== subject.uid)
       return [say.note(`${root} belongs to user ${stat.uid}: its files can be loaded as far as their modes allow`)]
     if ((mode & 0o077) !== 0)

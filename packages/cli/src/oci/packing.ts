@@ -94,7 +94,7 @@ async function digestOfFile(path: string, signal: AbortSignal): Promise<Sha256Di
 /** A JSON document in the store, which was validated when it was stored. */
 async function jsonBlob(session: Session, digest: string): Promise<Readonly<Record<string, unknown>>> {
   const { body, sizeBytes } = await session.client.readBlob(digest)
-  if (sizeBytes > MAX_DOCUMENT_BYTES) throw new CliError(EXIT.failed, `${digest} is no document of a model`)
+  if (sizeBytes > MAX_DOCUMENT_BYTES) throw new CliError(EXIT.failed, `${digest} is not a document of a model`)
   const chunks: Uint8Array[] = []
   for await (const chunk of body) chunks.push(chunk)
   return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>

@@ -35,7 +35,7 @@ function allowed(path: string, mode: number): boolean {
 export function daemonCommand(given: string | undefined, env: Readonly<Record<string, string | undefined>>): string[] {
   if (given !== undefined) {
     const path = resolve(given)
-    if (!isExecutable(path)) throw usage(`${path} is no program that can be run`, 'give --svcd the path of svcd')
+    if (!isExecutable(path)) throw usage(`${path} is not a program that can be run`, 'give --svcd the path of svcd')
     return [path]
   }
   const inPath = (env.PATH ?? '')

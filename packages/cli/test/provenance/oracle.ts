@@ -86,7 +86,7 @@ export class Oracle {
     }
   }
 
-  /** What the hub gave to this machine, all of it, while everybody might have it, is no secret whatever came later. */
+  /** What the hub gave to this machine, all of it, while everybody might have it, is not a secret whatever came later. */
   mayHave(artifact: Known): May {
     const may = verdict(artifact)
     if (may !== 'no' || artifact.decision === 'private' || artifact.repo === undefined) return may

@@ -34,7 +34,7 @@ export const ERROR_CODES = {
   E_UNKNOWN_REF: {
     status: 404,
     description:
-      'No local index of that name, no such tag, a digest whose blob is no manifest, or a repository that the hub or the catalog does not have.'
+      'No local index of that name, no such tag, a digest whose blob is not a manifest, or a repository that the hub or the catalog does not have.'
   },
   E_AMBIGUOUS_SELECTOR: { status: 400, description: 'The prefix matches several quants; `candidates` lists them.' },
   E_NO_MEMBER: { status: 400, description: 'No quant matches the selector; `candidates` lists all.' },

@@ -15,7 +15,7 @@ export interface SocketFolderFacts {
  * link), the user's own, and inaccessible to others (spec http.3). The daemon and its clients apply the same rule.
  */
 export function socketFolderProblem({ isFolder, uid, mode }: SocketFolderFacts, user: number): string | undefined {
-  if (!isFolder) return 'is no plain folder'
+  if (!isFolder) return 'is not a plain folder'
   if (uid !== user) return `belongs to user ${uid}, not to ${user}`
   if ((mode & 0o077) !== 0) return `is open to others (mode ${(mode & 0o777).toString(8)})`
   return undefined

@@ -54,7 +54,7 @@ const CAS = {
   E_UNSAFE_ROOT: DEFECT,
   E_OTHER_STORE: DEFECT,
   E_STORE_GONE: 'E_INTERNAL',
-  E_CORRUPT: { code: 'E_CORRUPTION', message: ({ details }) => `${details.digest ?? 'a blob'} is no regular file` },
+  E_CORRUPT: { code: 'E_CORRUPTION', message: ({ details }) => `${details.digest ?? 'a blob'} is not a regular file` },
   E_ATTACHMENT: DEFECT,
   E_THREAD: DEFECT
 } as const satisfies Record<CasErrorCode, Rule<CasError>>

@@ -25,7 +25,7 @@ export async function checkPlaces(fromPath: string, toPath: string): Promise<Mov
   if (to.startsWith(from + sep)) throw new StartError(`${to} lies inside the store ${from}; choose a folder outside`)
   const found = await kind(to)
   if (found === 'absent') return { from, to }
-  if (found !== 'folder') throw new StartError(`${to} is no folder`)
+  if (found !== 'folder') throw new StartError(`${to} is not a folder`)
   const marker = await readMoveMarker(to)
   if (marker?.from === from) return { from, to }
   if (marker !== undefined) throw new StartError(`a move of ${marker.from} to ${to} was begun; choose another folder`)

@@ -32,7 +32,7 @@ export interface CopyProgress {
   readonly bytesTotal: number
 }
 
-/** A blob that is read where it is; `fd` is absent where that is no file of this machine. */
+/** A blob that is read where it is; `fd` is absent where that is not a file of this machine. */
 export type CopyReader = Pick<BlobReader, 'digest' | 'sizeBytes' | 'read' | 'close'> & {
   readonly fd?: number | undefined
 }

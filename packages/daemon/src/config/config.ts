@@ -143,14 +143,14 @@ function fileRoot(text: string | undefined): string | undefined {
   throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
 }
 
-/** `[store] expect`. @throws ConfigError for what is no store's id */
+/** `[store] expect`. @throws ConfigError for what is not a store's id */
 function expectedId(text: string | undefined): string | undefined {
   const id = set(text)?.toLowerCase()
   if (id === undefined || /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
   throw new ConfigError(`[store] expect is ${JSON.stringify(text)}; write the id of a store, as "svc status" shows it`)
 }
 
-/** @throws ConfigError for what is no host name or address */
+/** @throws ConfigError for what is not a host name or address */
 function namesOf(names: readonly string[]): readonly string[] {
   for (const name of names) {
     if (/^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])$/i.test(name)) continue

@@ -132,7 +132,7 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
       throw new DocumentError(
         'no-document',
         digest,
-        `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is no document`
+        `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is not a document`
       )
     }
     const bytes = await readWhole(reader)
@@ -223,7 +223,7 @@ export class Documents {
       if (!(cause instanceof DocumentError)) throw cause
       if (cause.problem === 'absent') return undefined
       if (cause.problem === 'no-document') {
-        const what = `${digest} is in the store, but it is no manifest; a reference by digest names a model's manifest`
+        const what = `${digest} is in the store, but it is not a manifest; a reference by digest names a model's manifest`
         throw new DaemonError('E_UNKNOWN_REF', what, { cause })
       }
       throw new DaemonError('E_CORRUPTION', `the manifest is not valid: ${cause.message}`, { cause })

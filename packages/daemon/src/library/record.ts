@@ -59,7 +59,7 @@ function checkEnvelope(bytes: Uint8Array, { version, readers }: Fields, file: st
   if (Buffer.compare(bytes.subarray(covered.length), Buffer.from(lastLine(crc32(covered)))) !== 0)
     throw new CorruptStateError(file, 'its checksum does not match')
   if (!isVersion(version) || !isVersion(readers))
-    throw new CorruptStateError(file, '"version" or "readers" is no number')
+    throw new CorruptStateError(file, '"version" or "readers" is not a number')
   if (readers > RECORD_VERSION)
     throw new NewerStateError(
       file,

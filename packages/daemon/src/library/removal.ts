@@ -88,7 +88,7 @@ export class Removals {
     if (!(await this.#deps.artifacts.unpin(manifestDigest)))
       throw new DaemonError(
         'E_UNKNOWN_REF',
-        `${manifestDigest} is no pinned import; a model with a name is removed by its name`
+        `${manifestDigest} is not a pinned import; a model with a name is removed by its name`
       )
     return { ref: manifestDigest, tags: [], ...(await this.#after(new Map([[manifestDigest, RAW]]))) }
   }

@@ -216,7 +216,7 @@ function repoStateOf(fields: Fields, file: string): RepoState {
   return { index, tags }
 }
 
-/** What is no plain file where one is to be is found when it is read. */
+/** What is not a plain file where one is to be is found when it is read. */
 const namesIn = async (folder: string): Promise<readonly string[]> =>
   (await listFolderIfPresent(folder))
     .filter(({ name }) => name.endsWith('.json'))

@@ -89,14 +89,15 @@ const VIEW_RECORD: RecordKind<ViewRecord> = {
 
 function parseViewRecord(fields: Fields, file: string): ViewRecord {
   const { path, layout, mode, device, others = [] } = fields
-  if (typeof path !== 'string' || !path.startsWith('/')) throw new CorruptStateError(file, '"path" is no absolute path')
+  if (typeof path !== 'string' || !path.startsWith('/'))
+    throw new CorruptStateError(file, '"path" is not an absolute path')
   if (!file.endsWith(`/${nameOf(path)}`)) throw new CorruptStateError(file, '"path" is not the one of this file')
   if (layout !== 'files' && layout !== 'hf') throw new CorruptStateError(file, '"layout" is unknown')
   if (mode !== 'symlink' && mode !== 'copy' && mode !== 'hardlink') {
     throw new CorruptStateError(file, '"mode" is unknown')
   }
   if (typeof device !== 'string') throw new CorruptStateError(file, '"device" is not a string')
-  if (!Array.isArray(others)) throw new CorruptStateError(file, '"others" is no list')
+  if (!Array.isArray(others)) throw new CorruptStateError(file, '"others" is not a list')
   const manifest = digestField(fields.manifest, file, '"manifest"')
   return { path, manifest, others: others.map((each) => digestField(each, file, '"others"')), layout, mode, device }
 }

@@ -186,7 +186,7 @@ async function removeOrphan(path: string): Promise<void> {
   })
   if (before === undefined) return
   if (!before.isSocket())
-    throw new StartError(`${path} exists and is no socket; it is left alone. Remove it, or set SVC_SOCKET`)
+    throw new StartError(`${path} exists and is not a socket; it is left alone. Remove it, or set SVC_SOCKET`)
   switch (await probe(path)) {
     case 'answers':
       throw new StartError(`already running: something answers on ${path}`)

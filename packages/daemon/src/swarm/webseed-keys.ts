@@ -100,7 +100,7 @@ export class WebseedKeys {
     })
     try {
       const stats = await handle.stat()
-      if (!stats.isFile()) throw wrong('is no file')
+      if (!stats.isFile()) throw wrong('is not a file')
       if ((stats.mode & TOO_OPEN) !== 0) throw wrong(`is open to others: chmod 600 ${path}`)
       const uid = process.geteuid?.()
       if (![0, uid].includes(stats.uid)) throw wrong(`belongs to user ${stats.uid}, and svcd runs as user ${uid}`)

@@ -11,7 +11,7 @@ test('bodies of 32 levels are read, deeper ones are refused before they are pars
   expect(parseJsonBody(Buffer.from(JSON.stringify({ a: '[{'.repeat(100) })))).toHaveProperty('a')
 })
 
-test('what is no object, no JSON or no UTF-8 is refused; a key that names a prototype is a key', () => {
+test('what is not an object, no JSON or no UTF-8 is refused; a key that names a prototype is a key', () => {
   for (const text of ['[]', '1', 'null', '"a"', '{', '', '{"a":1}x'])
     expect(() => parseJsonBody(Buffer.from(text)), text).toThrowError(
       expect.objectContaining({ code: 'E_BAD_REQUEST' })

@@ -369,7 +369,7 @@ describe('files that change between listing and reading', () => {
   })
 })
 
-describe('a config.json that is no text', () => {
+describe('a config.json that is not text', () => {
   it('is kept out with a warning', async () => {
     const api = await shared()
     const job = await api.import(

@@ -62,7 +62,7 @@ export function spawnFor(folder: string, rig: KillRig, options: Partial<SpawnOpt
  */
 type KillPoint = { readonly call: string; readonly when: number } | { readonly call?: undefined; readonly when: number }
 
-/** Starts a daemon to be killed at a point; for a scenario that is no start, the count begins when this resolves. */
+/** Starts a daemon to be killed at a point; for a scenario that is not a start, the count begins when this resolves. */
 async function doomed(
   folder: string,
   { starting }: KillScenario,

@@ -205,7 +205,7 @@ export class LibraryModel {
     )
     const code = status === 200 ? undefined : (body.error.code as string)
     const members = tag === undefined ? this.#repos.get(repo) : this.#tags.get(`${repo}:${tag}`)?.members
-    if (code === 'E_PARSE') return expect(selector).toBe('iq') // a prefix that is no quant by its grammar
+    if (code === 'E_PARSE') return expect(selector).toBe('iq') // a prefix that is not a quant by its grammar
     if (members === undefined) return expect(code).toBe('E_UNKNOWN_REF')
     const matching = members.has(selector)
       ? [selector]

@@ -28,7 +28,7 @@ test.each([
   ['more nodes than anybody names', response({ nodes: Buffer.alloc(33 * 26, 1) })],
   ['a string as values', response({ values: 'abcdef' })],
   ['more values than anybody names', response({ values: Array.from({ length: 201 }, () => Buffer.alloc(6, 1)) })],
-  ['an error that is no list', message({ y: 'e', e: 5 })],
+  ['an error that is not a list', message({ y: 'e', e: 5 })],
   ['an integer transaction', encodeBencode({ t: 5, y: 'q', q: 'ping', a: { id: ID } })],
   ['a transaction beyond all', encodeBencode({ t: Buffer.alloc(17), y: 'q', q: 'ping', a: { id: ID } })],
   ['no dictionary', encodeBencode([1])],

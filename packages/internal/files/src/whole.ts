@@ -59,7 +59,7 @@ let scratch: Uint8Array | undefined
 /**
  * Reads a small file at once, for lists of many thousands: without a promise and an array for each. The caller lets others have their turns.
  * @param options `follow`: whether the last part of the path may be a link, as for {@link readWhole}
- * @returns undefined where another way has to be taken, which also tells why: there is no such file, or it is no plain one, is larger than 32 KiB, was cut
+ * @returns undefined where another way has to be taken, which also tells why: there is no such file, or it is not a plain one, is larger than 32 KiB, was cut
  *   meanwhile, or cannot be read; or reads go through the thread pool for now
  */
 export function readNow(port: FilePort, path: string, { follow }: { readonly follow: boolean }): FileNow | undefined {

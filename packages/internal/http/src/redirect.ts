@@ -13,14 +13,14 @@ export class RedirectError extends Error {
 }
 
 /**
- * Where an answer sends its reader; undefined if it is no redirect. A redirect leads to http or https, never from https to http, and names
+ * Where an answer sends its reader; undefined if it is not a redirect. A redirect leads to http or https, never from https to http, and names
  * no credentials. @throws RedirectError
  */
 export function redirectTarget(from: URL, status: number, location: string | undefined): URL | undefined {
   if (!STATUSES.has(status) || location === undefined) return undefined
   const to = URL.parse(location, from.href)
   if (to === null || !['http:', 'https:'].includes(to.protocol) || to.username + to.password !== '')
-    throw new RedirectError(from, 'redirects to something that is no plain http or https URL')
+    throw new RedirectError(from, 'redirects to something that is not a plain http or https URL')
   if (from.protocol === 'https:' && to.protocol === 'http:')
     throw new RedirectError(to, 'redirects to an unencrypted address')
   to.hash = ''

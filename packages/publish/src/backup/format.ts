@@ -63,7 +63,7 @@ export function parseSnapshot(bytes: Uint8Array, name: string): Snapshot {
   const wrong = (what: string): PublishError => new PublishError('E_CHECK_FAILED', `${name}: ${what}`)
   const [first, ...lines] = linesOf(bytes, wrong)
   const { svcSnapshot, storeId, createdAt } = first ?? {}
-  if (svcSnapshot !== 1) throw wrong('is no snapshot of a version that this svc knows')
+  if (svcSnapshot !== 1) throw wrong('is not a snapshot of a version that this svc knows')
   if (typeof storeId !== 'string' || !UUID.test(storeId) || typeof createdAt !== 'string')
     throw wrong('does not say which store it is of, and from when')
   const end = lines.pop()?.end
@@ -90,7 +90,7 @@ function* linesOf(bytes: Uint8Array, wrong: (what: string) => PublishError): Gen
     try {
       value = JSON.parse(buffer.toString('utf8', at, end < 0 ? buffer.length : end))
     } catch {
-      throw wrong('is no sequence of JSON lines')
+      throw wrong('is not a sequence of JSON lines')
     }
     if (typeof value !== 'object' || value === null || end < 0) throw wrong('is not whole')
     yield value as Record<string, unknown>

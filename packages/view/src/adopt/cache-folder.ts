@@ -95,7 +95,7 @@ export class CacheFolder {
       }
       const stats = await lstat(path)
       if (stats.isFile()) return { path, stats }
-      this.warn('not-regular', at, 'it is no regular file; it was left out')
+      this.warn('not-regular', at, 'it is not a regular file; it was left out')
     } catch (error) {
       const errno = errnoOf(error)
       if (errno === 'ELOOP') this.warn('leads-outside', at, 'the link leads in circles')

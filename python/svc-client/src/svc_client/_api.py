@@ -15,6 +15,9 @@ __all__ = [
     "ActiveFile",
     "AdoptFile",
     "AdoptHub",
+    "AdoptPlan",
+    "AdoptPlanFile",
+    "AdoptPlanHub",
     "CatalogEntry",
     "CatalogSearch",
     "CatalogStatus",
@@ -23,6 +26,7 @@ __all__ = [
     "ErrorBody",
     "GcResult",
     "HeldBack",
+    "ImportBtCompanions",
     "ImportPlan",
     "ImportPlanTotals",
     "ImportResult",
@@ -49,7 +53,9 @@ __all__ = [
     "ResolveResult",
     "Routes",
     "SeedLocalResult",
+    "SeedResult",
     "ShareResult",
+    "ShareResultCompanions",
     "Snapshot",
     "Status",
     "StatusJobs",
@@ -149,6 +155,8 @@ class OmittedFile:
     """`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files
     or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`
     """
+    own: bool | None = None
+    """true: no road out tells the name (additive)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -392,6 +400,16 @@ class ImportPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ImportBtCompanions:
+    """the second pin of a share: what lies beside the artifact (additive)"""
+
+    digest: str
+    """the pin of the document, `sha256:<hex>`"""
+    infohash: str
+    """`btmh:1220<hex>`"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CatalogEntry:
     """`CatalogEntry` of the API."""
 
@@ -571,6 +589,15 @@ class PrivateResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeedResult:
+    """`SeedResult` of the API."""
+
+    seed: bool
+    file: str | None = None
+    """the configuration file that remembers it"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeedLocalResult:
     """`SeedLocalResult` of the API."""
 
@@ -683,6 +710,8 @@ class SwarmStatus:
     """`host:port` that is listened on"""
     dht_port: int | None = field(default=None, metadata={"json": "dhtPort"})
     """UDP port of the DHT node; absent when the DHT is off"""
+    seed_on_import: bool | None = field(default=None, metadata={"json": "seedOnImport"})
+    """true: imports are shared at once; absent: from the next start on"""
     signed_webseeds: list[SwarmStatusSignedWebseed] | None = field(default=None, metadata={"json": "signedWebseeds"})
     """absent where none is configured"""
 
@@ -722,6 +751,16 @@ class Status:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ShareResultCompanions:
+    """what lies beside it, where others may have that: announced with it (additive)"""
+
+    digest: str
+    """the pin of the document, `sha256:<hex>`"""
+    infohash: str
+    """`btmh:1220<hex>`"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShareResult:
     """`ShareResult` of the API."""
 
@@ -739,6 +778,8 @@ class ShareResult:
     trackers: list[str]
     announced: bool
     """whether the artifact is being served to the swarm now"""
+    companions: ShareResultCompanions | None = None
+    """what lies beside it, where others may have that: announced with it (additive)"""
     note: str | None = None
     """why not, or what limits who can reach it"""
     command: str
@@ -838,6 +879,37 @@ class AdoptHub:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AdoptPlan:
+    """`AdoptPlan` of the API."""
+
+    quants: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptPlanFile:
+    """`AdoptPlanFile` of the API."""
+
+    name: str
+    """in the artifact; a path with `/`"""
+    path: str
+    """absolute path of the regular file; no component is a link"""
+    sha256: str | None = None
+    """`sha256:<hex>` that the bytes must have"""
+    git_sha1: str | None = field(default=None, metadata={"json": "gitSha1"})
+    """40 hex characters, git's name of the blob"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdoptPlanHub:
+    """where the files came from; noted when each of them has a digest that was
+    checked
+    """
+
+    repo: str
+    revision: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class ViewFile:
     """`ViewFile` of the API."""
 
@@ -913,6 +985,8 @@ class ViewEntry:
     mode: ViewMode
     held_until: str | None = field(default=None, metadata={"json": "heldUntil"})
     """UTC, RFC 3339, with fractional seconds"""
+    others: list[str] | None = None
+    """in a hub cache: the artifacts of the other models in it (additive)"""
     present: bool
     """false where it cannot be found now: on a disk that is away, or not made yet"""
     needed: bool | None = None
@@ -1043,6 +1117,7 @@ class Routes:
         paths: list[str],
         as_: str,
         companions: Literal["loaders", "all"] | None = None,
+        aux: str | str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None,
         files: list[str] | None = None,
@@ -1062,6 +1137,7 @@ class Routes:
                 "paths": paths,
                 "as": as_,
                 "companions": companions,
+                "aux": aux,
                 "names": names,
                 "quants": quants,
                 "files": files,
@@ -1076,6 +1152,7 @@ class Routes:
         *,
         revision: str | None = None,
         as_: str | None = None,
+        aux: str | str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None,
         files: list[str] | None = None,
@@ -1095,6 +1172,7 @@ class Routes:
                 "repo": repo,
                 "revision": revision,
                 "as": as_,
+                "aux": aux,
                 "names": names,
                 "quants": quants,
                 "files": files,
@@ -1109,6 +1187,7 @@ class Routes:
         *,
         revision: str | None = None,
         as_: str | None = None,
+        aux: str | str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None,
         files: list[str] | None = None,
@@ -1125,6 +1204,7 @@ class Routes:
                 "repo": repo,
                 "revision": revision,
                 "as": as_,
+                "aux": aux,
                 "names": names,
                 "quants": quants,
                 "files": files,
@@ -1142,6 +1222,7 @@ class Routes:
         trackers: list[str] | None = None,
         webseeds: list[str] | None = None,
         peers: list[str] | None = None,
+        companions: ImportBtCompanions | None = None,
         manifest_from_peers: bool | None = None,
         as_: str | None = None,
         private: bool | None = None,
@@ -1163,6 +1244,7 @@ class Routes:
                 "trackers": trackers,
                 "webseeds": webseeds,
                 "peers": peers,
+                "companions": companions,
                 "manifestFromPeers": manifest_from_peers,
                 "as": as_,
                 "private": private,
@@ -1178,6 +1260,7 @@ class Routes:
         trust_catalog: bool | None = None,
         as_: str | None = None,
         peers: list[str] | None = None,
+        aux: str | str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None,
         quants: list[str] | None = None,
         files: list[str] | None = None,
@@ -1199,6 +1282,7 @@ class Routes:
                 "trustCatalog": trust_catalog,
                 "as": as_,
                 "peers": peers,
+                "aux": aux,
                 "names": names,
                 "quants": quants,
                 "files": files,
@@ -1434,6 +1518,21 @@ class Routes:
             },
         )
 
+    def seed(
+        self,
+        seed: bool,
+    ) -> SeedResult:
+        """Share what is here with others, or share nothing; takes effect at once."""
+        return self._call(
+            "seed",
+            "PUT",
+            "/v1/seed",
+            SeedResult,
+            body={
+                "seed": seed,
+            },
+        )
+
     def seed_local(
         self,
         seed_local: bool,
@@ -1526,6 +1625,32 @@ class Routes:
             "POST",
             "/v1/adopt",
             Job,
+            body={
+                "as": as_,
+                "files": files,
+                "hub": hub,
+                "names": names,
+                "private": private,
+                "replace": replace,
+            },
+        )
+
+    def adopt_plan(
+        self,
+        *,
+        as_: str,
+        files: list[AdoptPlanFile],
+        hub: AdoptPlanHub | None = None,
+        names: Literal["upstream", "normalized"] | None = None,
+        private: bool | None = None,
+        replace: bool | None = None,
+    ) -> AdoptPlan:
+        """The quants that such an import would make."""
+        return self._call(
+            "adoptPlan",
+            "POST",
+            "/v1/adopt/plan",
+            AdoptPlan,
             body={
                 "as": as_,
                 "files": files,

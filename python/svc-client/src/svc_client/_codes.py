@@ -49,8 +49,8 @@ class Length(SvcError):
 
 
 class UnknownRef(SvcError):
-    """No local index of that name, no such tag, a digest whose blob is no manifest,
-    or a repository that the hub or the catalog does not have.
+    """No local index of that name, no such tag, a digest whose blob is not a
+    manifest, or a repository that the hub or the catalog does not have.
     """
 
 

@@ -58,7 +58,7 @@ function repoOf({ ns, name }: RepoId): RepoId {
   const repo = tryParseRepoId(`${ns}/${name}`)
   if (repo !== undefined) return repo
   const shown = JSON.stringify(`${ns}/${name}`.slice(0, 200))
-  throw new DaemonError('E_BAD_REQUEST', `${shown} is no name of a model; write ns/name in lower case`)
+  throw new DaemonError('E_BAD_REQUEST', `${shown} is not a name of a model; write ns/name in lower case`)
 }
 
 export interface PrivateDeps {

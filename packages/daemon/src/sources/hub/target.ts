@@ -14,7 +14,7 @@ const OWNERLESS = 'hf.co'
  */
 export function hubTarget({ repo, revision, as }: ImportHfBody): RepoId {
   if (!isRepoId(repo)) {
-    throw refused('repo', `${shown(repo)} is no repository as the hub spells it, e.g. some-org/some-model`)
+    throw refused('repo', `${shown(repo)} is not a repository as the hub spells it, e.g. some-org/some-model`)
   }
   if (revision !== undefined && !isRevision(revision)) {
     throw refused('revision', `${shown(revision)} is no branch, tag or commit`)

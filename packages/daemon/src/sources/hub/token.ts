@@ -22,7 +22,7 @@ export async function tokenNow({ token, tokenFile }: HubConfig): Promise<string 
 async function contentOf(path: string): Promise<string | undefined> {
   try {
     await using file = await open(path, READ)
-    if (!(await file.stat()).isFile()) throw unusable(path, 'it is no file')
+    if (!(await file.stat()).isFile()) throw unusable(path, 'it is not a file')
     const { bytesRead, buffer } = await file.read(Buffer.alloc(MAX_TOKEN_BYTES))
     return bytesRead < MAX_TOKEN_BYTES ? buffer.toString('latin1', 0, bytesRead).trim() : 'too long for a token'
   } catch (error) {

@@ -42,7 +42,7 @@ export async function adoptedSource(
     names.add(file.name)
   }
   if (hub !== undefined && !(REPO.test(hub.repo) && hub.repo.length <= 200 && GIT_SHA1.test(hub.revision)))
-    throw bad('the field "hub" is no repository of the hub at a commit')
+    throw bad('the field "hub" is not a repository of the hub at a commit')
   // an origin is recorded only if all bytes are compared with its hashes
   const known = hub !== undefined && files.every(({ sha256, gitSha1 }) => (sha256 ?? gitSha1) !== undefined)
   const parents = new HeldParents()

@@ -83,7 +83,7 @@ async function addFolder(
   const listed = await folder.list()
   if (listed.length > MAX_FILES) throw bad(`${JSON.stringify(folder.path)} holds more than ${MAX_FILES} files`)
   const names = listed.map(({ name, isFile }) => ({ name: decodeName(name, folder.path), isFile }))
-  // what is no file may be where another file system begins
+  // what is not a file may be where another file system begins
   const lookAtFile = await folder.looks()
   for (let i = 0; i < names.length; i += STATS_AT_ONCE) {
     const batch = names.slice(i, i + STATS_AT_ONCE)
@@ -137,7 +137,7 @@ export function explained(error: unknown, path: string): unknown {
     case 'ENOENT':
       return bad(`there is nothing at ${JSON.stringify(path)}, or it changed while it was listed`, error)
     case 'ENOTDIR':
-      return bad(`a part of ${JSON.stringify(path)} is no folder`, error)
+      return bad(`a part of ${JSON.stringify(path)} is not a folder`, error)
     case 'EACCES':
     case 'EPERM':
       return bad(`the daemon may not read ${JSON.stringify(path)}, or a folder below it`, error)
