@@ -98,7 +98,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   exec: {
-    text: 'In the arguments, {} stands for the path of the weights and {dir} for the folder. svc exits with the exit code of the command.',
+    text: 'In the arguments, {} stands for the path of the weights, {mmproj} for that of the projector, and {dir} for the folder. svc exits with the exit code of the command.',
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
   cat: {
@@ -222,7 +222,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Use them:': ['path', 'view', 'exec'],
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],
-  'Share:': ['share', 'private', 'why', 'swarm', 'export', 'push', 'publish'],
+  'Share:': ['share', 'seed', 'private', 'why', 'swarm', 'export', 'push', 'publish'],
   'Maintain:': [
     'status',
     'jobs',

@@ -26,6 +26,10 @@ it('docs/cli.md has the exit codes and names every command', () => {
   for (const name of all) expect(page).toContain(`\`${name}`)
 })
 
+it('the first page of help puts every command into a group', () => {
+  expect(buildProgram('0.0.0', terminal, unused, false).helpInformation()).not.toMatch(/^Commands:/m)
+})
+
 it('the README example runs', { timeout: 60_000 }, async () => {
   const daemon = await testDaemon()
   makeModelFolder(join(daemon.folder, 'tiny'))
