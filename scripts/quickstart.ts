@@ -94,8 +94,8 @@ async function tour(client: Client, path: string, as: string): Promise<string> {
   for (const warning of result?.warnings ?? []) say(`  warning: ${warning}`)
   const quants = result?.quants ?? []
   say(`  quants: ${quants.join(', ')}`)
-  const skipped = result?.skipped ?? 0
-  if (skipped > 0) say(`  left out, as no part of a model (README and the like): ${skipped}`)
+  const beside = (result?.skipped ?? 0) - (result?.omitted ?? 0)
+  if (beside > 0) say(`  kept beside the model (README and the like): ${beside}`)
   if (quants[0] === undefined) throw new QuickstartError('the import gave no quant')
 
   const ref = `svc:///${as}:${quants[0]}`

@@ -83,7 +83,9 @@ describe('svcd move', () => {
     expect(ran.out).toContain(at.to)
     expect(tree(at.old)).toEqual(before)
     expect(blobsBelow(at.to)).toEqual(blobsBelow(at.old))
-    expect(readFileSync(at.config, 'utf8')).toBe(`# mine\n[store]\nroot = "${at.to}" # the small disk\n\n[swarm]\nenabled = false\n`)
+    expect(readFileSync(at.config, 'utf8')).toBe(
+      `# mine\n[store]\nroot = "${at.to}" # the small disk\n\n[swarm]\nenabled = false\n`
+    )
     expect(statSync(at.config).mode & 0o777).toBe(0o640)
     expect(existsSync(join(at.to, 'views'))).toBe(false)
 
