@@ -103,7 +103,7 @@ class Transport:
             connection.close()
             raise Unreachable(
                 f"no daemon answers at {self.socket_path} ({error.strerror or error}); "
-                "start it with: svc daemon start"
+                "start it with: svcd"
             ) from error
         except http.client.HTTPException as error:
             connection.close()
