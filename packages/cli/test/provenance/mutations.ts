@@ -127,7 +127,7 @@ const SOURCES = [
   ...of('daemon/src/sources/local/adopted.ts', [
     {
       what: 'the hub is asked who may have what is in a cache',
-      dies: [1, 317],
+      caughtBy: { file: 'packages/daemon/test/sources/hub/adopt.test.ts', name: 'an adopted' },
       find: `if (said === 'public') return`,
       replace: `if (said !== undefined) return`
     }
