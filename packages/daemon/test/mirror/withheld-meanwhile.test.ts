@@ -145,8 +145,8 @@ test('a small blob is not given when its model is private by the time that the o
 test('a verdict that is read while its record is written is read again', async () => {
   const it = await mirrors()
   expect((await it.ask('oci', manifest)).status).toBe(200)
-  // two say which artifacts the name has, the third is the last question
-  const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 3)
+  // three look at the artifacts of the name and what lies beside them, the fourth is the last question
+  const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 4)
   const asked = it.ask('oci', manifest)
   await isReached
   await makePrivate(it, 'q4_0')
