@@ -53,17 +53,25 @@ export class Frame {
 export class Spares<T> {
   readonly #spare: T[] = []
   readonly #make: () => T
+  #taken = 0
 
   constructor(make: () => T) {
     this.#make = make
   }
 
+  /** How many somebody uses now. */
+  get taken(): number {
+    return this.#taken
+  }
+
   /** The one used last: the CPU's cache may still have it. */
   take(): T {
+    this.#taken += 1
     return this.#spare.pop() ?? this.#make()
   }
 
   give(used: T): void {
+    this.#taken -= 1
     if (this.#spare.length < MAX_SPARE) this.#spare.push(used)
   }
 

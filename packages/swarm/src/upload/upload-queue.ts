@@ -41,6 +41,9 @@ export interface UploadContext {
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
+/** Runs in use from which on none is kept for a peer whose socket takes nothing: 16 MiB, whoever stalls. */
+const MANY_RUNS = 64
+
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
@@ -51,7 +54,8 @@ const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
  * What memory has is read straight into the frame that is sent. A thread reads what a disk has, one run of blocks ahead
  * of the socket; the system's own cache and read-ahead are behind that.
  *
- * Invariants: at most one run is held or being read, and one frame is in flight; nothing is sent while the peer is choked.
+ * Invariants: at most one run is held or being read, and one frame is in flight, so that a peer that reads nothing costs at most two of
+ * {@link FRAME_BLOCK_BYTES}; nothing is sent while the peer is choked.
  */
 export class UploadQueue implements LimitedSender {
   readonly buckets: readonly TokenBucket[]
@@ -181,7 +185,7 @@ export class UploadQueue implements LimitedSender {
     try {
       if (!UploadLimiter.limited(this)) while (this.#mayGoOn() && this.#sendSome());
       else if (this.#run !== undefined) this.#context.limiter.wait(this)
-      else this.#readRun()
+      else this.#readAhead()
     } finally {
       this.#pumping = false
     }
@@ -189,16 +193,16 @@ export class UploadQueue implements LimitedSender {
 
   /** Called by the limiter: sends one block. */
   sendOne(): boolean {
-    if (this.#closed || this.#peer.closed || this.#inFlight >= FRAME_BLOCK_BYTES) return false
+    if (this.#closed || this.#peer.closed || this.#inFlight > 0) return false
     this.#sendRun(1)
-    if (this.#run === undefined) this.#readRun()
-    return this.#run !== undefined && this.#inFlight < FRAME_BLOCK_BYTES
+    if (this.#run === undefined) this.#readAhead()
+    return this.#run !== undefined && this.#inFlight === 0
   }
 
   /** True when more could be sent at once. */
   #sendSome(): boolean {
     if (this.#inFlight > 0) {
-      if (this.#isSlow && this.#run === undefined) this.#readRun()
+      if (this.#isSlow && this.#run === undefined) this.#readAhead()
       return false
     }
     if (this.#run !== undefined) return this.#sendRun(FRAME_BLOCK_BYTES)
@@ -212,6 +216,11 @@ export class UploadQueue implements LimitedSender {
     if (!loopBudget.isOver('peer-requests')) return true
     this.#later()
     return false
+  }
+
+  /** While the socket takes nothing, only where memory is plenty. */
+  #readAhead(): void {
+    if (this.#inFlight === 0 || this.#context.runs.taken < MANY_RUNS) this.#readRun()
   }
 
   /** Lets a thread read what the next requests ask for. */
@@ -361,6 +370,7 @@ export class UploadQueue implements LimitedSender {
       if (!this.#closed) this.pump()
     })
     if (atOnce) taken()
+    else if (this.#context.runs.taken >= MANY_RUNS) this.#dropRun()
   }
 
   /** The entry's bytes are in a frame that is sent now. */

@@ -1,0 +1,92 @@
+// Peers that request much and read nothing: what they cost in memory.
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createFileStorage, type TorrentStorage } from '../../src/index.ts'
+import { Frame, Spares } from '../../src/upload/frame.ts'
+import { formatBlockRef, formatSimple, MESSAGE } from '../../src/wire/messages.ts'
+import { Engines } from '../engines.ts'
+import { dialRaw, type RawPeer } from '../raw-peer.ts'
+import { type Fixture, makeTorrent } from '../torrent-fixture.ts'
+
+const MIB = 1_048_576
+const BLOCK = 16_384
+
+let engines: Engines
+let fixture: Fixture
+const readers: RawPeer[] = []
+beforeEach(async () => {
+  engines = new Engines()
+  fixture = await makeTorrent({ a: 16 * MIB }, MIB)
+})
+afterEach(async () => {
+  for (const { socket } of readers.splice(0)) socket.destroy()
+  await engines.close()
+  await fixture.remove()
+})
+
+/** What was taken and not given back, by what it is: frames that are sent, and runs that threads read. */
+function outstanding(): { readonly frames: number; readonly runs: number } {
+  const count = (method: 'take' | 'give', isFrame: boolean): number => {
+    const { calls, results } = vi.mocked(Spares.prototype[method]).mock
+    const what =
+      method === 'take' ? results.map(({ value }) => value as unknown) : calls.map(([used]) => used as unknown)
+    return what.filter((one) => one instanceof Frame === isFrame).length
+  }
+  return { frames: count('take', true) - count('give', true), runs: count('take', false) - count('give', false) }
+}
+
+/** A disk: nothing can be read at once. */
+function slowStorage(): TorrentStorage {
+  const files = createFileStorage(fixture.folder, { trusted: true })
+  return {
+    open: (layout) => files.open(layout),
+    state: (file) => files.state(file),
+    read: (fileIndex, offset, target) => files.read(fileIndex, offset, target),
+    writer: (fileIndex) => files.writer(fileIndex),
+    fileComplete: (fileIndex) => files.fileComplete(fileIndex),
+    close: () => files.close()
+  }
+}
+
+/** Peers that request the whole file, and read nothing from then on. */
+async function stalled(count: number, uploadLimit: number): Promise<void> {
+  const swarm = await engines.open({ uploadLimit })
+  const torrent = engines.watch(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage: slowStorage() }))
+  await torrent.completed()
+  vi.spyOn(Spares.prototype, 'take')
+  vi.spyOn(Spares.prototype, 'give')
+  for (let i = 0; i < count; i += 1) {
+    const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
+    readers.push(peer)
+    await peer.next(MESSAGE.unchoke)
+    peer.socket.pause()
+    for (let at = 0; at < 16 * MIB; at += BLOCK)
+      peer.send(formatBlockRef(MESSAGE.request, Math.floor(at / MIB), at % MIB, BLOCK))
+  }
+  // until nothing is sent any more: the kernel has what it takes
+  let sent = -1
+  await vi.waitFor(
+    () => {
+      const before = sent
+      sent = torrent.progress().uploadedBytes
+      expect(sent).toBeGreaterThan(0)
+      expect(sent).toBe(before)
+    },
+    { interval: 300, timeout: 60_000 }
+  )
+}
+
+test.each([0, 1_000_000_000])('a peer that reads nothing holds one frame and one run (limit %i)', async (limit) => {
+  await stalled(2, limit)
+  const { frames, runs } = outstanding()
+  expect(frames).toBeLessThanOrEqual(2)
+  expect(runs).toBeLessThanOrEqual(2)
+})
+
+test.each([0, 1_000_000_000])(
+  'where many read nothing, threads read nothing ahead for them (limit %i)',
+  async (limit) => {
+    vi.spyOn(Spares.prototype, 'taken', 'get').mockReturnValue(1_000)
+    await stalled(2, limit)
+    expect(outstanding().runs).toBe(0)
+  }
+)
