@@ -1,9 +1,10 @@
-import { access, chmod, constants, readFile, realpath, stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { access, constants, readlink, realpath, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { makeFolders, nodeFilePort, replaceFile } from '@svc/internal-files'
 import { ConfigError } from '../errors.ts'
-import { parseConfigText } from './file.ts'
+import { parseConfigText, readConfigText } from './file.ts'
 import type { FileConfig } from './keys.ts'
 
 /** The keys that our own commands write. */
@@ -51,39 +52,49 @@ export function withKey(text: string, change: Change, file: string): string {
 }
 
 function* edits(text: string, { section, key, text: line }: Line): Generator<string> {
+  // of lines that end as on Windows, each keeps its carriage return
   const lines = text.split('\n')
+  const replaced = (at: number, by: string): string => {
+    const [, comment = '', end = ''] = BEHIND.exec(lines[at]!) ?? []
+    return lines.toSpliced(at, 1, by + comment + end).join('\n')
+  }
   const header = lines.findIndex((each) => new RegExp(`^\\s*\\[\\s*${section}\\s*\\]\\s*(#.*)?\\r?$`).test(each))
   if (header >= 0) {
     const end = lines.findIndex((each, at) => at > header && /^\s*\[/.test(each))
     const inside = lines.slice(0, end < 0 ? lines.length : end)
     const at = inside.findIndex((each, i) => i > header && new RegExp(`^\\s*${key}\\s*=`).test(each))
-    yield (at < 0 ? lines.toSpliced(header + 1, 0, line) : lines.toSpliced(at, 1, line + commentOf(lines[at]!))).join(
-      '\n'
-    )
+    const added = line + (lines[header]!.endsWith('\r') ? '\r' : '')
+    yield at < 0 ? lines.toSpliced(header + 1, 0, added).join('\n') : replaced(at, line)
   }
   const dotted = lines.findIndex((each) => new RegExp(`^\\s*${section}\\s*\\.\\s*${key}\\s*=`).test(each))
-  if (dotted >= 0) yield lines.toSpliced(dotted, 1, `${section}.${line}${commentOf(lines[dotted]!)}`).join('\n')
-  const gap = text === '' || text.endsWith('\n\n') ? '' : text.endsWith('\n') ? '\n' : '\n\n'
-  yield `${text}${gap}[${section}]\n${line}\n`
+  if (dotted >= 0) yield replaced(dotted, `${section}.${line}`)
+  const eol = text.includes('\r\n') ? '\r\n' : '\n'
+  const gap = text === '' || text.endsWith(eol + eol) ? '' : text.endsWith('\n') ? eol : eol + eol
+  yield `${text}${gap}[${section}]${eol}${line}${eol}`
 }
 
-/** The comment behind a value of one line, with the blanks before it. */
-const commentOf = (line: string): string =>
-  /^[^=]*=\s*(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"']+)(\s*#.*)$/.exec(line)?.[1] ?? ''
+/** The comment behind a value of one line with the blanks before it, and what ends the line. */
+const BEHIND = /^(?:[^=]*=\s*(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"']+)(\s*#[^\r]*))?.*?(\r?)$/
 
 const absent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-async function readText(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    if (absent(error)) return ''
-    throw new ConfigError(`${file}: cannot read the configuration (${(error as NodeJS.ErrnoException).code})`)
-  })
+/** The file that a configuration is or is to be, behind all links. */
+async function realFile(file: string): Promise<string> {
+  for (let [at, links] = [file, 0]; ; links++) {
+    try {
+      return await realpath(at)
+    } catch (error) {
+      const target = absent(error) && links < 40 ? await readlink(at).catch(() => undefined) : undefined
+      if (target === undefined) return at
+      at = resolve(dirname(at), target)
+    }
+  }
 }
 
 /** Reports in advance whatever would prevent {@link writeKey}. @throws ConfigError */
 export async function checkKeyWritable(file: string, change: Change): Promise<void> {
-  withKey(await readText(file), change, file)
-  for (let folder = dirname(await realpath(file).catch(() => file)); ; folder = dirname(folder)) {
+  withKey(await readConfigText(file, false), change, file)
+  for (let folder = dirname(await realFile(file)); ; folder = dirname(folder)) {
     try {
       return await access(folder, constants.W_OK)
     } catch (cause) {
@@ -93,24 +104,27 @@ export async function checkKeyWritable(file: string, change: Change): Promise<vo
   }
 }
 
+/** One change at a time: none loses another that is made at the same time. */
+const turns = new KeyedLock()
+
 /**
  * Writes a key into a configuration file, atomically and durably; the file is made where it is absent, and keeps its
- * mode and the link to it. @throws ConfigError
+ * mode, its owner and the link to it. @throws ConfigError
  */
 export async function writeKey(file: string, change: Change): Promise<void> {
-  const text = withKey(await readText(file), change, file)
-  try {
-    const real = await realpath(file).catch(() => file)
-    await makeFolders(dirname(real), 0o700)
-    const mode = await stat(real).then(
-      (found) => found.mode & 0o777,
-      () => undefined
-    )
-    await replaceFile(nodeFilePort, real, Buffer.from(text))
-    if (mode !== undefined) await chmod(real, mode)
-  } catch (cause) {
-    const { code = 'unknown error' } = cause as NodeJS.ErrnoException
-    const { section, text: line } = lineOf(change)
-    throw new ConfigError(`${file}: cannot be written (${code}); write ${line} below [${section}] yourself`, { cause })
-  }
+  const real = await realFile(file)
+  await turns.run(real, undefined, async () => {
+    const text = withKey(await readConfigText(file, false), change, file)
+    try {
+      await makeFolders(dirname(real), 0o700)
+      const like = await stat(real).catch(() => undefined)
+      await replaceFile(nodeFilePort, real, Buffer.from(text), { like })
+    } catch (cause) {
+      const { code = 'unknown error' } = cause as NodeJS.ErrnoException
+      const { section, text: line } = lineOf(change)
+      throw new ConfigError(`${file}: cannot be written (${code}); write ${line} below [${section}] yourself`, {
+        cause
+      })
+    }
+  })
 }

@@ -94,22 +94,25 @@ function valuesOf(content: unknown, name: string, keys: Keys, file: string): Rea
  * @throws ConfigError also when the file cannot be read, is larger than 1 MiB or is not UTF-8.
  */
 export async function readConfigFile(file: string, required: boolean): Promise<FileConfig> {
+  return parseConfigText(await readConfigText(file, required), file)
+}
+
+/** The text that {@link readConfigFile} parses. */
+export async function readConfigText(file: string, required: boolean): Promise<string> {
   let bytes: Buffer
   try {
     bytes = await readFile(file)
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
-    if (!required && (code === 'ENOENT' || code === 'ENOTDIR')) return {}
+    if (!required && (code === 'ENOENT' || code === 'ENOTDIR')) return ''
     throw new ConfigError(`${file}: cannot read the configuration (${code ?? 'unknown error'})`, { cause })
   }
   if (bytes.length > MAX_BYTES) throw new ConfigError(`${file}: a configuration is at most ${MAX_BYTES} bytes`)
-  let text: string
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch (cause) {
     throw new ConfigError(`${file}: not valid UTF-8`, { cause })
   }
-  return parseConfigText(text, file)
 }
 
 const list = (keys: object): string => Object.keys(keys).join(', ')

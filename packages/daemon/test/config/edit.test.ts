@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chownSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { withKey, writeKey } from '../../src/config/edit.ts'
@@ -16,12 +16,19 @@ describe('a string', () => {
     ['[ store ] # here\n  root = "~/x"\n', '[ store ] # here\nroot = X\n'],
     ['[store]\nroot = "~/#1" # the "big" disk\n', '[store]\nroot = X # the "big" disk\n'],
     ["[store]\nroot = '~/#1'# mine\n", '[store]\nroot = X# mine\n'],
+    ['[store]\r\nroot = "~/#1" # mine\r\n', '[store]\r\nroot = X # mine\r\n'],
+    ['[store] # here\r\nroot = "/old"', '[store] # here\r\nroot = X'],
+    ['# mine\r\n[store]', '# mine\r\n[store]\nroot = X'],
+    ['# theirs\n[store]\r\nroot = "/old"\n', '# theirs\n[store]\r\nroot = X\n'],
+    ['store.root = "/old" # old\r\n', 'store.root = X # old\r\n'],
+    ['[swarm]\r\nseed = false\r\n', '[swarm]\r\nseed = false\r\n\r\n[store]\r\nroot = X\r\n'],
+    ['[store]\r\nexpect = "i"\r\n', '[store]\r\nroot = X\r\nexpect = "i"\r\n'],
     ['store.root = "/old" # old\n[swarm]\ndht = false\n', 'store.root = X # old\n[swarm]\ndht = false\n'],
     ['[hub]\nendpoint = "[store]"\n[store]\nroot = "/old"\n', '[hub]\nendpoint = "[store]"\n[store]\nroot = X\n']
   ])('is changed in %j', (text, expected) => {
     const edited = withKey(text, { store: { root: ROOT } }, 'c.toml')
     expect(edited).toBe(expected.replace('X', () => JSON.stringify(ROOT)))
-    expect(parseConfigText(edited, 'c.toml').store).toEqual({ root: ROOT })
+    expect(parseConfigText(edited, 'c.toml').store).toMatchObject({ root: ROOT })
   })
 
   it.each(['store = { root = "/old" }\n', '[store]\nroot = """\n/old"""\n'])('leaves %j to its owner', (text) => {
@@ -77,4 +84,53 @@ it('makes the file for its owner alone, keeps the mode of one that is there, and
   expect(statSync(real).mode & 0o777).toBe(0o644)
   mkdirSync(join(folder, 'taken'))
   await expect(writeKey(join(folder, 'taken'), { swarm: { seed: false } })).rejects.toThrow(ConfigError)
+})
+
+it('changes keys one after the other, whoever asks at the same time', async () => {
+  const file = join(temporaryFolder(), 'config.toml')
+  writeFileSync(file, '[hub]\nendpoint = "http://127.0.0.1:9"\n')
+  await Promise.all([
+    writeKey(file, { swarm: { seed: false } }),
+    writeKey(file, { swarm: { seed_local: false } }),
+    writeKey(file, { store: { root: '/mnt/models' } })
+  ])
+  expect(parseConfigText(readFileSync(file, 'utf8'), file)).toEqual({
+    hub: { endpoint: 'http://127.0.0.1:9' },
+    swarm: { seed: false, seed_local: false },
+    store: { root: '/mnt/models' }
+  })
+})
+
+it('leaves a file alone that it cannot read as what it is', async () => {
+  const file = join(temporaryFolder(), 'config.toml')
+  const latin1 = Buffer.from('[swarm] # f\xfcr alle\nseed = true\n', 'latin1')
+  writeFileSync(file, latin1)
+  await expect(writeKey(file, { swarm: { seed: false } })).rejects.toThrow(ConfigError)
+  expect(readFileSync(file)).toEqual(latin1)
+})
+
+it('keeps the mark that some editors put first', async () => {
+  const file = join(temporaryFolder(), 'config.toml')
+  writeFileSync(file, '\ufeff[swarm]\nseed = true\n')
+  await writeKey(file, { swarm: { seed: false } })
+  expect(readFileSync(file, 'utf8')).toBe('\ufeff[swarm]\nseed = false\n')
+})
+
+it('follows a link whose file is not there yet', async () => {
+  const folder = temporaryFolder()
+  const real = join(folder, 'dotfiles', 'svc.toml')
+  const linked = join(folder, 'config.toml')
+  symlinkSync('dotfiles/svc.toml', linked)
+  await writeKey(linked, { swarm: { seed: false } })
+  expect(readlinkSync(linked)).toBe('dotfiles/svc.toml')
+  expect(readFileSync(real, 'utf8')).toBe('[swarm]\nseed = false\n')
+})
+
+it.runIf(process.getuid?.() === 0)('keeps the owner of a file that an administrator changes', async () => {
+  const file = join(temporaryFolder(), 'config.toml')
+  writeFileSync(file, '[swarm]\n', { mode: 0o640 })
+  chownSync(file, 4_711, 4_712)
+  await writeKey(file, { swarm: { seed: false } })
+  const { uid, gid, mode } = statSync(file)
+  expect([uid, gid, mode & 0o777]).toEqual([4_711, 4_712, 0o640])
 })

@@ -38,6 +38,7 @@ export interface FilePort {
   fsync(fd: number): Promise<void>
   fdatasync(fd: number): Promise<void>
   fchmod(fd: number, mode: number): Promise<void>
+  fchown(fd: number, uid: number, gid: number): Promise<void>
   rename(from: string, to: string): Promise<void>
   unlink(path: string): Promise<void>
   mkdir(path: string, mode: number): Promise<void>
@@ -95,6 +96,7 @@ export const nodeFilePort: FilePort = {
   fsync: (fd) => promised((done) => fs.fsync(fd, done)),
   fdatasync: (fd) => promised((done) => fs.fdatasync(fd, done)),
   fchmod: (fd, mode) => promised((done) => fs.fchmod(fd, mode, done)),
+  fchown: (fd, uid, gid) => promised((done) => fs.fchown(fd, uid, gid, done)),
   rename: (from, to) => promised((done) => fs.rename(from, to, done)),
   unlink: (path) => promised((done) => fs.unlink(path, done)),
   clone: (fd, path) =>

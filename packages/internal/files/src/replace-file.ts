@@ -16,11 +16,13 @@ export interface ReplaceOptions {
   readonly temporaryFolder?: string
   /** False for a cache: readers never see a partial file, but a power loss may lose the new one. Default true. */
   readonly durable?: boolean
+  /** Its mode and, as far as we may, its owner; default: 0600, ours. */
+  readonly like?: { readonly mode: number; readonly uid: number; readonly gid: number } | undefined
 }
 
 /**
  * Replaces a small file atomically and durably: temporary file → fsync → rename → fsync of the folder, which must
- * exist. The file has mode 0600 (spec disk.6). After a crash it has either the old or the new content; once this has
+ * exist. The file has mode 0600 (spec disk.6), unless it is to be like another. After a crash it has either the old or the new content; once this has
  * resolved, the new.
  *
  * An error, even of fsync, is final and leaves no temporary file. The old content is then unchanged, unless only the
@@ -31,7 +33,7 @@ export async function replaceFile(
   port: FilePort,
   path: string,
   bytes: Uint8Array,
-  { temporaryFolder, durable = true }: ReplaceOptions = {}
+  { temporaryFolder, durable = true, like }: ReplaceOptions = {}
 ): Promise<void> {
   const unique = `${randomBytes(8).toString('hex')}.tmp`
   const temporary = temporaryFolder === undefined ? `${path}.${unique}` : join(temporaryFolder, unique)
@@ -42,7 +44,8 @@ export async function replaceFile(
     created = true
     await writeFully(port, fd, bytes, 0)
     if (durable) await port.fsync(fd)
-    await port.fchmod(fd, 0o600)
+    if (like !== undefined) await port.fchown(fd, like.uid, like.gid).catch(unlessForbidden)
+    await port.fchmod(fd, like === undefined ? 0o600 : like.mode & 0o777)
     const open = fd
     fd = undefined
     await port.close(open)
@@ -54,4 +57,8 @@ export async function replaceFile(
     if (created) await port.unlink(temporary).catch(() => undefined)
     throw error
   }
+}
+
+function unlessForbidden(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPERM') throw error
 }
