@@ -1,7 +1,9 @@
 import { KeyedLock } from '@svc/internal-concurrency'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
+import type { SwarmConfig } from '../config/config.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import { heldBackReason } from '../library/provenance.ts'
 import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
@@ -13,6 +15,9 @@ export interface CompanionsSwarmDeps {
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
   /** That of the companions: one torrent for each document of them. */
   readonly beside: ArtifactSwarm
+  /** They are being fetched: {@link CompanionsSwarm.fetched} follows. */
+  readonly isFetching: (digest: Sha256Digest) => boolean
+  readonly config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
   readonly log: Log
 }
 
@@ -45,16 +50,19 @@ export class CompanionsSwarm {
     }
   }
 
+  /** A fetch of companions is over: what could not be seeded meanwhile is. */
+  fetched(digest: Sha256Digest): void {
+    for (const [manifestDigest, given] of this.#given) if (given.has(digest)) void this.follow(manifestDigest)
+  }
+
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#deps.beside.close()
   }
 
   async #follow(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, swarm } = this.#deps
-    const standing = await artifacts.standing(manifestDigest)
-    const isSeeded = swarm.joined.get(manifestDigest)?.seeding === true
-    const state = isSeeded && standing !== 'damaged' ? standing : undefined
+    const isSeeded = this.#deps.swarm.joined.get(manifestDigest)?.seeding === true
+    const state = await this.#seeded(manifestDigest)
     const torrents = new Map<Sha256Digest, ArtifactTorrent>()
     for (const digest of new Set(Object.values(state?.companions ?? {}))) {
       const torrent = await this.torrentOf(digest, state!)
@@ -64,16 +72,26 @@ export class CompanionsSwarm {
     if (isSeeded) this.#given.set(manifestDigest, new Set(torrents.keys()))
     else this.#given.delete(manifestDigest)
     for (const digest of new Set([...before, ...torrents.keys()]))
-      await this.#turns.run(digest, this.#stop.signal, () => this.#settle(digest, torrents.get(digest), state))
+      await this.#turns.run(digest, this.#stop.signal, () => this.#settle(digest, torrents.get(digest), manifestDigest))
   }
 
-  async #settle(digest: Sha256Digest, torrent: ArtifactTorrent | undefined, state: ArtifactState | undefined) {
-    const { beside, torrents } = this.#deps
+  /** Undefined for an artifact that is not seeded, or has to leave: whoever withheld it may be slower. */
+  async #seeded(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+    const { artifacts, swarm, config } = this.#deps
+    const standing = await artifacts.standing(manifestDigest)
+    if (swarm.joined.get(manifestDigest)?.seeding !== true || heldBackReason(standing, config) !== undefined)
+      return undefined
+    return standing === 'damaged' ? undefined : standing
+  }
+
+  async #settle(digest: Sha256Digest, torrent: ArtifactTorrent | undefined, manifestDigest: Sha256Digest) {
+    const { beside, torrents, isFetching } = this.#deps
     if (!this.#isGiven(digest)) return beside.leave(digest)
-    if (torrent === undefined || state === undefined || beside.joined.has(digest)) return
+    if (torrent === undefined || beside.joined.has(digest) || isFetching(digest)) return
     const layers = await torrents.layersOf(torrent, undefined, this.#stop.signal)
+    const state = await this.#seeded(manifestDigest)
     this.#stop.signal.throwIfAborted()
-    await beside.join(torrent, { layers, hints: state.hints, seedOnly: true, upload: true })
+    if (state !== undefined) await beside.join(torrent, { layers, hints: state.hints, seedOnly: true, upload: true })
   }
 
   #isGiven(digest: Sha256Digest): boolean {

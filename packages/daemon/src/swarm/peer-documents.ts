@@ -83,12 +83,15 @@ export interface FetchedCompanions {
  * until every byte is proven. What their document, the torrent and the bytes say of one another must be the same.
  * @throws DaemonError as {@link manifestFromPeers}
  */
-export function companionsFromPeers(
+export async function companionsFromPeers(
   engine: Swarm,
   request: PeerDocumentRequest,
   context: PeerDocumentContext
 ): Promise<FetchedCompanions> {
   const { pin, infohashText } = request
+  const refuse = (): DaemonError => notBound(pin, 'it does not hold the companions')
+  // a joined torrent is an artifact's, or that of companions with another pin
+  if (engine.get(parseInfohash(infohashText)) !== undefined) throw refuse()
   const storage = new MemoryStorage(
     (layout) => {
       const own = documentIn(layout, pin)
@@ -100,7 +103,7 @@ export function companionsFromPeers(
       return own && isBounded ? [own, ...others] : undefined
     },
     (files) => checkedCompanions(files, pin, infohashText),
-    () => notBound(pin, 'it does not hold the companions')
+    refuse
   )
   return fetchInto(storage, 'the companions', engine, request, context)
 }

@@ -11,6 +11,7 @@ import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
+import type { Provenance } from '../library/provenance.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
@@ -55,12 +56,19 @@ export interface CompanionsDeps {
   readonly reading: WebseedReading
   /** They are here, and given to everybody. */
   readonly hasCompanions: (digest: Sha256Digest) => boolean
+  /** Undefined if they came here meanwhile, as {@link hasCompanions} says. */
   readonly companionsFromPeers: (
     request: FromPeers,
     context: FromPeersContext
-  ) => Promise<FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }>
+  ) => Promise<(FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }) | undefined>
   /** True if only the sources in the request may learn of it. */
   readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean
+}
+
+interface Brought {
+  readonly document: Companions
+  /** What their source said of who may have them. */
+  readonly facts: Provenance
 }
 
 /** What became of the companions: for the result of the job, and for people. */
@@ -92,11 +100,16 @@ export async function bringCompanions(
       warnings: [`the files that lie beside the model are not here: ${why}; later, this fetches them alone: ${again}`]
     }
   }
-  const fetched = async (): Promise<Companions | undefined> => {
+  // what everybody has from here already proves nothing anew
+  const known = async (): Promise<Brought | undefined> => {
+    const document = await documents.companions(wanted.digest)
+    return document && { document, facts: { access: 'public' } }
+  }
+  const fetched = async (): Promise<Brought | undefined> => {
     const found = await webseeds.info(wanted.infohashText, signal)
     const state = await artifacts.standing(pin)
     const isQuiet = state === undefined || isWithheld(state)
-    const { companions, bytes, isSigned } = await companionsFromPeers(
+    const answer = await companionsFromPeers(
       {
         pin: wanted.digest,
         infohashText: wanted.infohashText,
@@ -106,22 +119,26 @@ export async function bringCompanions(
       },
       { signal, onProgress: update, onLie: (lie) => complaints.push(lie) }
     )
+    if (answer === undefined) return known()
+    const { companions, bytes } = answer
+    const isSigned = answer.isSigned || webseeds.isSigned
+    const isMarked = webseeds.markedBy !== undefined
     // the artifact gives its companions to everybody whom it is given to
-    if (!isQuiet && (isSigned || webseeds.isSigned || webseeds.markedBy !== undefined)) return undefined
+    if (!isQuiet && (isSigned || isMarked)) return undefined
     for (const { digest, size: sizeBytes } of companions.document.files) {
       const chunks = oneChunk(bytes.get(digest)!)
       await leafLayers.keep(await store.ingest(chunks, { digest, sizeBytes, attachments: [LEAVES], signal }))
     }
     await writeDocument(store, companions, signal)
-    return companions.document
+    const access = isSigned ? ({ access: 'restricted', by: 'webseed-key' } as const) : ({ access: 'public' } as const)
+    return { document: companions.document, facts: { ...access, ...(isMarked && { marked: true }) } }
   }
   try {
-    // what everybody has from here already proves nothing anew
-    const known = hasCompanions(wanted.digest) ? await documents.companions(wanted.digest) : undefined
-    const document = known ?? (await fetched())
-    if (document === undefined)
+    const brought = (hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
+    if (brought === undefined)
       return without('their source does not give them to everybody, and the model is shared with everybody')
-    await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts: { access: 'public' } })
+    const { document, facts } = brought
+    await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts })
     const names = new Set(torrent.manifest.document.files.map(({ name }) => name))
     return {
       result: { companions: wanted.digest, omitted: leftOut({ document }).length },

@@ -28,7 +28,7 @@ import { CompanionsSwarm } from './companions-swarm.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, type PinnedImport, parseImportBt, startImportBt } from './import-bt.ts'
 import { companionsFromPeers, manifestFromPeers } from './peer-documents.ts'
-import { importBtCommand } from './pinned-companions.ts'
+import { type CompanionsDeps, type FromPeers, type FromPeersContext, importBtCommand } from './pinned-companions.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
 import { Seeding } from './seeding.ts'
@@ -112,6 +112,8 @@ export class SwarmClient {
       torrents: this.#torrents,
       swarm: this.#artifacts,
       beside: this.#beside,
+      isFetching: (digest) => !this.#fetches.turns.isFree(digest),
+      config: config.swarm,
       log
     })
     const onRestricted = (digest: Sha256Digest): Promise<void> => this.#fetches.changed(digest)
@@ -219,23 +221,33 @@ export class SwarmClient {
           )
         }),
       hasCompanions: (digest) => this.#beside.joined.has(digest),
-      companionsFromPeers: (request, { signal, onProgress, onLie }) =>
-        this.#fetches.turns.run(request.pin, signal, () =>
-          this.#signed.watching(parseInfohash(request.infohashText), () => {
-            const { clock, config } = this.#context
-            const { trackers } = config.swarm
-            const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, this.#companionsTimeoutMs)
-            const lonelyMs = lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
-            return companionsFromPeers(
-              this.#engine,
-              { ...request, trackers },
-              { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyMs }
-            )
-          })
-        ),
+      companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch),
       fetch: (request, fetching) => this.#fetches.run(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
+  }
+
+  async #companionsFromPeers(
+    request: FromPeers,
+    { signal, onProgress, onLie }: FromPeersContext
+  ): ReturnType<CompanionsDeps['companionsFromPeers']> {
+    const { pin, infohashText } = request
+    const { clock, config } = this.#context
+    const { trackers } = config.swarm
+    const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, this.#companionsTimeoutMs)
+    const lonelyMs = lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
+    const context = { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyMs }
+    try {
+      return await this.#fetches.turns.run(pin, signal, async () =>
+        this.#beside.joined.has(pin)
+          ? undefined
+          : this.#signed.watching(parseInfohash(infohashText), () =>
+              companionsFromPeers(this.#engine, { ...request, trackers }, context)
+            )
+      )
+    } finally {
+      this.#companions.fetched(pin)
+    }
   }
 
   /** What another node needs. With `join` the artifact is announced first, if nothing prevents that. */

@@ -137,6 +137,16 @@ test('the torrent that the document implies is taken, from the same peers', asyn
   expect(job.result).not.toHaveProperty('warnings')
 })
 
+test('a second pin that names the torrent of a model that is shared here: the model stays', async () => {
+  const { node, share } = await victim()
+  await node.announced(share.manifestDigest)
+  const companions = { digest: digestOf(GOOD), infohash: share.infohash }
+  const job = await node.importBt({ ...pinned(share, { as: 'a/b' }), companions })
+  expect(job).toMatchObject({ state: 'done', result: { manifests: [share.manifestDigest] } })
+  expect(job.result!.warnings).toHaveLength(1)
+  expect((await node.share(share.manifestDigest)).announced).toBe(true)
+})
+
 test.each([
   [{ digest: 'sha256:00', infohash: `btmh:1220${'0'.repeat(64)}` }],
   [{ digest: `sha256:${'0'.repeat(64)}`, infohash: '00' }],

@@ -149,6 +149,18 @@ test('a daemon that starts again announces them', async () => {
   })
 })
 
+test('two imports at once both have them, and they are passed on', async () => {
+  const { share } = await served()
+  const other = await Node.start()
+  const bodies = ['a/b', 'c/d'].map((as) => pinned(share, { as }))
+  for (const job of await Promise.all(bodies.map((body) => other.importBt(body)))) {
+    expect(job).toMatchObject({ state: 'done', result: { companions: share.companions!.digest } })
+    expect(job.result).not.toHaveProperty('warnings')
+  }
+  const { webseeds } = await shareOf(other, 'svc:///a/b:q8_0')
+  await eventually(async () => ((await fetch(torrentAt({ ...share, webseeds }))).status === 200 ? true : undefined))
+})
+
 test('a private import keeps them to itself', async () => {
   const { share } = await served()
   const { announces, trackers } = await listeningTracker()
