@@ -1,5 +1,4 @@
 export { type DaemonOptions, type RunningDaemon, startDaemon } from './app/daemon.ts'
-export type { NetworkFactories } from './app/networks.ts'
 export { type DaemonConfig, loadConfig, mergeConfig } from './config/config.ts'
 export type { FileConfig } from './config/keys.ts'
 export { ConfigError, DaemonError, type DaemonErrorDetails, StartError } from './errors.ts'

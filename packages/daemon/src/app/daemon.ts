@@ -34,6 +34,10 @@ export interface DaemonOptions {
   readonly socketPath?: string
   readonly socketDescriptor?: number
   readonly log?: Log
+}
+
+/** What tests replace besides. */
+export interface InspectedOptions extends DaemonOptions {
   /** Makers of everything that contacts other machines; default: this build's. */
   readonly networks?: NetworkFactories
   readonly http?: ServerOptions
@@ -73,7 +77,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
 }
 
 /** {@link startDaemon} for tests: the package does not export it. */
-export async function startInspected(options: DaemonOptions): Promise<InspectedDaemon> {
+export async function startInspected(options: InspectedOptions): Promise<InspectedDaemon> {
   const log = options.log ?? createLog('silent')
   const given = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
   // a part of it changes: the caller's stays as it is

@@ -1,6 +1,6 @@
 import type { ShareResult } from '@svc/client/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import type { DaemonOptions } from '../../src/index.ts'
+import type { InspectedOptions } from '../../src/app/daemon.ts'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { LibraryModel, modelFiles, seededRandom } from '../support/library-model.ts'
@@ -13,7 +13,7 @@ const STEPS = 60
 vi.setConfig({ testTimeout: IS_LONG ? 30 * 60_000 : 90_000 })
 
 /** The swarm on loopback; what it seeds is not the subject here. */
-const WITH_SWARM: Partial<DaemonOptions> = {
+const WITH_SWARM: Partial<InspectedOptions> = {
   fileConfig: { swarm: { dht: false, peer_addr: '127.0.0.1:0', webseed_addr: '127.0.0.1:0', seed: false } },
   networks: { swarm: (deps) => SwarmClient.open(deps) }
 }

@@ -9,7 +9,7 @@ import { BlockLog } from '@svc/testkit/block-log'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { type FileSystem, makeFileSystem, type PowerCut, TestDisk, whyNoPowerCuts } from '@svc/testkit/power-cut'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { startDaemon } from '../../src/index.ts'
+import { startInspected } from '../../src/app/daemon.ts'
 import { ApiClient } from '../support/daemon.ts'
 import { checkAll, type PowerWork, type Promised, Shares, WORKERS, work } from '../support/power-work.ts'
 import { type SpawnedDaemon, spawnDaemon } from '../support/process.ts'
@@ -99,7 +99,7 @@ class Bench {
 
   /** Looks at what is left, with a daemon of this process. */
   async check(disk: TestDisk, promised: readonly Promised[]): Promise<void> {
-    const running = await startDaemon({
+    const running = await startInspected({
       root: join(disk.mountPoint, 'root'),
       socketPath: join(this.folder, 'check.sock'),
       fileConfig: { swarm: { enabled: false } },

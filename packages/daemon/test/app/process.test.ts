@@ -17,7 +17,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { tagCommand } from '../../src/commands/tag.ts'
 import { StartError } from '../../src/errors.ts'
 import { parseFlags } from '../../src/flags.ts'
-import { type DaemonOptions, startDaemon } from '../../src/index.ts'
+import { type InspectedOptions, startInspected } from '../../src/app/daemon.ts'
 import { temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, seededBytes, writeFiles } from '../support/models.ts'
 import { runSvcd, spawnDaemon } from '../support/process.ts'
@@ -30,8 +30,8 @@ const mode = (path: string): number => statSync(path).mode & 0o777
 vi.setConfig({ testTimeout: 120_000 })
 afterEach(() => void vi.unstubAllEnvs())
 
-const refusal = (options: DaemonOptions): Promise<unknown> =>
-  startDaemon({ fileConfig: { swarm: { enabled: false } }, networks: {}, ...options }).then(
+const refusal = (options: InspectedOptions): Promise<unknown> =>
+  startInspected({ fileConfig: { swarm: { enabled: false } }, networks: {}, ...options }).then(
     (daemon) => daemon.close({ quick: true }),
     (error: unknown) => error
   )
@@ -124,7 +124,7 @@ describe('starting', () => {
     chmodSync(own, 0o777)
     vi.stubEnv('SVC_SOCKET', '')
     vi.stubEnv('XDG_RUNTIME_DIR', folder)
-    const daemon = await startDaemon({
+    const daemon = await startInspected({
       root: join(folder, 'root'),
       fileConfig: { swarm: { enabled: false } },
       networks: {}
@@ -139,7 +139,7 @@ describe('starting', () => {
     vi.stubEnv('SVC_SOCKET', join(folder, 'new/my.sock'))
     const umask = process.umask(0)
     try {
-      const daemon = await startDaemon({
+      const daemon = await startInspected({
         root: join(folder, 'root'),
         fileConfig: { swarm: { enabled: false } },
         networks: {}
@@ -159,7 +159,7 @@ describe('starting', () => {
     for (let round = 0; round < 20; round++) {
       const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, networks: {} }
       const both = await Promise.allSettled(
-        [1, 2].map((i) => startDaemon({ ...options, socketPath: join(folder, `${i}.sock`) }))
+        [1, 2].map((i) => startInspected({ ...options, socketPath: join(folder, `${i}.sock`) }))
       )
       for (const each of both) if (each.status === 'fulfilled') await each.value.close({ quick: true })
       expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])

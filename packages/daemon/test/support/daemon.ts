@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isTerminal, type Job } from '@svc/client/protocol'
 import { afterAll, onTestFinished } from 'vitest'
-import { type InspectedDaemon, startInspected } from '../../src/app/daemon.ts'
-import type { DaemonOptions } from '../../src/index.ts'
+import { type InspectedDaemon, type InspectedOptions, startInspected } from '../../src/app/daemon.ts'
 
 /** In memory where that is possible: these tests sync hundreds of files, and none of them cuts the power. */
 const BASE = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -114,7 +113,7 @@ export interface TestDaemon extends ApiClient {
 
 /** A daemon in this process with a store of its own, without swarm, hub and catalog; stopped when the test ends. */
 export async function testDaemon(
-  options: Partial<DaemonOptions> & { folder?: string } = {},
+  options: Partial<InspectedOptions> & { folder?: string } = {},
   cleanUp: CleanUp = onTestFinished
 ): Promise<TestDaemon> {
   const { folder = temporaryFolder(cleanUp), ...more } = options

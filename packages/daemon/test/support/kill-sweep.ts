@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { DaemonOptions } from '../../src/index.ts'
+import type { InspectedOptions } from '../../src/app/daemon.ts'
 import { type ApiClient, type TestDaemon, temporaryFolder, testDaemon } from './daemon.ts'
 import { type SpawnedDaemon, type SpawnOptions, spawnDaemon } from './process.ts'
 import { HAS_STRACE, inject } from './strace.ts'
@@ -25,7 +25,7 @@ export interface KillRig {
   readonly config?: string
   readonly env?: Readonly<Record<string, string>>
   /** The daemon that looks at what is left. */
-  readonly after?: Partial<DaemonOptions>
+  readonly after?: Partial<InspectedOptions>
   /** Works, and resolves once the daemon said that it is done. */
   readonly act: (daemon: ApiClient, root: string) => Promise<void>
   /** What must hold in the daemon after the next start, over `verify`; then finishes the work. */

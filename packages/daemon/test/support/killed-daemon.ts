@@ -4,7 +4,7 @@
 import { Faults } from '@svc/testkit/file-faults'
 import { loadConfig } from '../../src/config/config.ts'
 import { parseFlags } from '../../src/flags.ts'
-import { startDaemon } from '../../src/index.ts'
+import { startInspected } from '../../src/app/daemon.ts'
 import { createLog } from '../../src/log.ts'
 
 const faults = new Faults({
@@ -19,7 +19,7 @@ process.on('message', (n: number) => {
 })
 const flags = parseFlags(process.argv.slice(2))
 if (process.env.KILL_AT !== undefined) faults.arm(Number(process.env.KILL_AT))
-await startDaemon({
+await startInspected({
   config: await loadConfig(flags),
   log: createLog(),
   filePort: faults.filePort,

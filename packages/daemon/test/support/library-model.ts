@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Job, ShareResult } from '@svc/client/protocol'
 import { expect } from 'vitest'
 import { startInspected } from '../../src/app/daemon.ts'
-import type { DaemonOptions } from '../../src/index.ts'
+import type { InspectedOptions } from '../../src/app/daemon.ts'
 import { pinned } from '../swarm/nodes.ts'
 import { ApiClient, type TestDaemon } from './daemon.ts'
 import { gguf, writeFiles } from './models.ts'
@@ -35,7 +35,7 @@ type Members = ReadonlyMap<string, string>
 /** What the model knows of beside its daemon. */
 export interface ModelOptions {
   /** With which the daemon was started, for restarts. */
-  readonly daemonOptions?: Partial<DaemonOptions>
+  readonly daemonOptions?: Partial<InspectedOptions>
   /** Models that another daemon gives away; without any there are no fills. */
   readonly shares?: readonly ShareResult[]
   /** Imports beside a collection are up to this many. */

@@ -7,7 +7,7 @@ import { seededBytes } from '@svc/testkit/models'
 import { expect, onTestFinished, vi } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../src/app/daemon.ts'
 import type { FileConfig } from '../../src/config/keys.ts'
-import type { DaemonOptions } from '../../src/index.ts'
+import type { InspectedOptions } from '../../src/app/daemon.ts'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { type CleanUp, temporaryFolder } from '../support/daemon.ts'
 import { type Files, writeFiles } from '../support/models.ts'
@@ -36,7 +36,7 @@ export interface NodeOptions {
   readonly folder?: string
   readonly swarm?: FileConfig['swarm']
   readonly mirror?: FileConfig['mirror']
-  readonly more?: Partial<DaemonOptions>
+  readonly more?: Partial<InspectedOptions>
 }
 
 /** A daemon of this process with the swarm client on 127.0.0.1, without DHT, hub and catalog; imports are seeded at once. */

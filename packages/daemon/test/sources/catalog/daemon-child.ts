@@ -1,9 +1,9 @@
 // A daemon in a process of its own, to be killed: argv holds root, socket, hub and catalog.
-import { startDaemon } from '@svc/daemon'
+import { startInspected } from '../../../src/app/daemon.ts'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 
 const [root, socketPath, hub, catalog] = process.argv.slice(2) as [string, string, string, string]
-await startDaemon({
+await startInspected({
   root,
   socketPath,
   fileConfig: {

@@ -10,7 +10,7 @@ import { type AddressInfo, connect, createServer as createTcpServer } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from '@svc/client'
-import { startDaemon } from '@svc/daemon'
+import { startInspected } from '../../../src/app/daemon.ts'
 import { startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
@@ -44,7 +44,7 @@ await once(inner, 'listening')
 const innerPort = (inner.address() as AddressInfo).port
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-inner-'))
-const daemon = await startDaemon({
+const daemon = await startInspected({
   root: join(folder, 'root'),
   socketPath: join(folder, 's.sock'),
   fileConfig: {
