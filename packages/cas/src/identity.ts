@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import type { FilePort } from '@svc/internal-files'
+import { type FilePort, nodeFilePort } from '@svc/internal-files'
 import { CasError, errnoOf, ioError } from './errors.ts'
 import { type Layout, makeFolders, readSmallFile, requireFolder, writeSmallFile } from './layout.ts'
 
@@ -10,7 +10,9 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const MAX_BYTES = 64
 
 /** The id in a root's `id` file; undefined if there is no such file. @throws CasError `E_FORMAT`, `E_IO` */
-export function readStoreId(port: FilePort, root: string): string | undefined {
+export const readStoreId = (root: string): string | undefined => storeIdIn(nodeFilePort, root)
+
+function storeIdIn(port: FilePort, root: string): string | undefined {
   const path = join(root, FILE)
   try {
     const text = readSmallFile(port, path, MAX_BYTES)
@@ -28,7 +30,7 @@ export function readStoreId(port: FilePort, root: string): string | undefined {
  * store. @throws CasError `E_OTHER_STORE`
  */
 export function requireStoreId(port: FilePort, root: string, expectedId: string): void {
-  const foundId = readStoreId(port, root)
+  const foundId = storeIdIn(port, root)
   if (foundId === expectedId) return
   const found = foundId === undefined ? 'no store with an id' : `the store ${foundId}`
   throw new CasError('E_OTHER_STORE', `${root} holds ${found}, and ${expectedId} is expected: is its disk mounted?`, {
@@ -47,7 +49,7 @@ export function prepareIdentity(
   layout: Layout,
   { folders, newId = randomUUID() }: { readonly folders: readonly string[]; readonly newId?: string | undefined }
 ): string {
-  const known = readStoreId(port, layout.root)
+  const known = storeIdIn(port, layout.root)
   try {
     if (known === undefined) {
       makeFolders(port, layout.root, folders)

@@ -2,9 +2,9 @@ import { ClassifyError } from './errors.ts'
 import { GlobAutomaton, GlobSyntaxError } from './glob-automaton.ts'
 
 /** Limit of patterns in one choice. */
-export const MAX_GLOBS = 256
+const MAX_GLOBS = 256
 /** Limit of a pattern's length, in characters. */
-export const MAX_GLOB_CHARS = 512
+const MAX_GLOB_CHARS = 512
 /** Limit of the length of all patterns that are not plain names. */
 const MAX_WILD_CHARS = 4_096
 

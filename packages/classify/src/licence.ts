@@ -7,9 +7,9 @@ import { MAX_LICENCE_BYTES } from './reads.ts'
 import type { LicenceFact, Recognition, Warning } from './types.ts'
 
 /** A text is identified when it is at least this similar to a known one (spec rec.20) … */
-export const MIN_SIMILARITY = 0.98
+const MIN_SIMILARITY = 0.98
 /** … and its similarity exceeds that to any other licence by this much. */
-export const MIN_LEAD = 0.015
+const MIN_LEAD = 0.015
 /** Limit of all licence texts of one manifest together, as JSON strings: a manifest has at most 4 MiB. */
 export const MAX_TEXTS_BYTES = 1024 * 1024
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { MAX_CONFIG_BYTES, MAX_CONFIG_DEPTH, readConfig } from '../src/index.ts'
+import { MAX_CONFIG_DEPTH } from '../src/config.ts'
+import { MAX_CONFIG_BYTES, readConfig } from '../src/index.ts'
 
 const read = (text: string) => readConfig(new TextEncoder().encode(text))
 const codes = (text: string): string[] => read(text).warnings.map(({ code }) => code)

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { looksLike, parseGgufHead, readGgufHead } from '../src/index.ts'
+import { parseGgufHead } from '../src/gguf.ts'
+import { readGgufHead } from '../src/index.ts'
+import { looksLike } from '../src/looks.ts'
 import { readVectors } from './vectors.ts'
 
 interface Case {

@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ClassifyError, checkNames, compareNames, isReservedName, MAX_NAME_BYTES, nameProblem } from '../src/index.ts'
+import { ClassifyError, checkNames, nameProblem } from '../src/index.ts'
+import { isReservedName, MAX_NAME_BYTES } from '../src/names.ts'
+import { compareNames } from '../src/order.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 30 })
 

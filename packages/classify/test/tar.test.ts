@@ -7,7 +7,9 @@ import { Readable } from 'node:stream'
 import fc from 'fast-check'
 import { extract } from 'tar-stream'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ClassifyError, compareNames, planTar, type TarSource, tarSizeBytes, writeTar } from '../src/index.ts'
+import { ClassifyError, planTar, type TarSource, writeTar } from '../src/index.ts'
+import { compareNames } from '../src/order.ts'
+import { tarSizeBytes } from '../src/tar.ts'
 import { readVectors } from './vectors.ts'
 
 type Tree = ReadonlyMap<string, Uint8Array>

@@ -22,9 +22,9 @@ export const CODE_ROLES: readonly string[] = ['model', 'tokenization', 'configur
 /** Name of the one `config` entry. */
 export const CONFIG_NAME = 'modelconfig.json'
 /** Name of the `tokenizer` entry. */
-export const TOKENIZER_NAME = 'tokenizer.tar'
+const TOKENIZER_NAME = 'tokenizer.tar'
 /** Last segment of an `adapter` entry's name. */
-export const ADAPTER_NAME = 'adapter.tar'
+const ADAPTER_NAME = 'adapter.tar'
 
 const MAX_PATH_BYTES = 1_024
 const MAX_SEGMENT_BYTES = 255

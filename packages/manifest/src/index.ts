@@ -10,15 +10,13 @@ export {
 } from './companions.ts'
 export { ManifestError, type ManifestErrorCode, type ManifestErrorReason } from './errors.ts'
 export {
-  ADAPTER_NAME,
   AUX_ROLES,
   CODE_ROLES,
   CONFIG_NAME,
   compareFiles,
   defectOfName,
   FILE_KINDS,
-  isFileKind,
-  TOKENIZER_NAME
+  isFileKind
 } from './file-rules.ts'
 export { parseManifest, parseSealedManifest, sealManifest } from './manifest.ts'
 export { MAX_MODEL_CONFIG_BYTES, type ModelConfig, parseModelConfig, sealModelConfig } from './model-config.ts'

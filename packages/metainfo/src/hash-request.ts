@@ -50,7 +50,7 @@ const rangeLevels = (request: HashRequest): number => heightOf(request.length)
  * Uncle hashes in the reply to `request` (BEP 52). None without a proof, even for a single hash, whose first uncle is
  * its own sibling.
  */
-export const uncleCount = (request: HashRequest): number =>
+const uncleCount = (request: HashRequest): number =>
   request.proofLayers === 0 ? 0 : Math.max(0, request.proofLayers - rangeLevels(request) + 1)
 
 /** Exact number of hash bytes in a reply to `request`, without the message's header. */

@@ -3,7 +3,6 @@ export {
   type BencodeList,
   type BencodeReason,
   type BencodeValue,
-  compareBytes,
   type DecodeOptions,
   decodeBencode,
   decodeBencodePrefix,
@@ -16,16 +15,13 @@ export {
   defectOfHashRequest,
   type HashRequest,
   leavesForRequest,
-  nodeOfReply,
   PieceTree,
-  type ProvenNode,
   replyLength,
   type TreeShape,
   treeHeight,
-  uncleCount,
   verifyReply
 } from './hash-request.ts'
-export { buildInfo, comparePaths, type InfoSpec, parseInfo } from './info-dictionary.ts'
+export { buildInfo, type InfoSpec, parseInfo } from './info-dictionary.ts'
 export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryFromHex, tryParseInfohash } from './infohash.ts'
 export { type LayoutFile, rootKey, TorrentLayout } from './layout.ts'
 export { leafHasherUrl } from './leaf-hasher-url.ts'
@@ -41,7 +37,6 @@ export * from './merkle.ts'
 export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'
 export {
   type CheckedPieceLayers,
-  checkPieceLayers,
   encodePieceLayers,
   filesWithLayers,
   type PieceLayers,

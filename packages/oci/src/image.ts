@@ -16,7 +16,7 @@ import {
 import { TAR_END, tarHeader } from './tar-header.ts'
 
 /** The folder of the files within the image. */
-export const IMAGE_FOLDER = 'models'
+const IMAGE_FOLDER = 'models'
 
 /** The platform that the image declares; its content is data and the same for all. */
 export interface ImagePlatform {

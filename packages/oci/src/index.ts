@@ -12,16 +12,24 @@ export {
 } from './document.ts'
 export { OciError, type OciErrorCode, type OciErrorDetails } from './errors.ts'
 export { type BlobSink, type FetchOptions, fetchBlob } from './fetch-blob.ts'
-export { IMAGE_FOLDER, type ImagePlatform, packImage } from './image.ts'
+export { type ImagePlatform, packImage } from './image.ts'
 export { writeLayout } from './layout.ts'
-export * from './media-types.ts'
+export {
+  INDEX_TYPE,
+  type LayerUse,
+  MANIFEST_TYPE,
+  MODEL_ARTIFACT_TYPE,
+  MODEL_CONFIG_TYPE,
+  PIN_ANNOTATION,
+  REF_ANNOTATION,
+  WITHHELD_ANNOTATION
+} from './media-types.ts'
 export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
 export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'
 export { type Pushed, type PushOptions, pushImage } from './push.ts'
 export { readPlace } from './read-place.ts'
 export {
   formatRegistryReference,
-  isLoopbackRegistry,
   parseRegistryReference,
   type RegistryReference,
   tryParseRegistryReference

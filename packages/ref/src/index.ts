@@ -36,7 +36,6 @@ export {
   isNamespace,
   isReservedNamespace,
   parseRepoId,
-  RESERVED_NAMESPACES,
   tryParseRepoId
 } from './repo-id.ts'
 export {

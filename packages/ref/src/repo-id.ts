@@ -13,7 +13,7 @@ export const isNamespace = (text: string): boolean => NAMESPACE.test(text)
 export const isName = (text: string): boolean => NAME.test(text)
 
 /** Namespaces that parse, but that nothing may be imported into (spec ref.12). */
-export const RESERVED_NAMESPACES: readonly string[] = ['library', 'svc']
+const RESERVED_NAMESPACES: readonly string[] = ['library', 'svc']
 
 /** True when `ns`, in any case, is reserved. */
 export const isReservedNamespace = (ns: string): boolean => RESERVED_NAMESPACES.includes(foldAscii(ns))

@@ -1,5 +1,4 @@
 import { CasError, openDiskStore, readStoreId } from '@svc/cas'
-import { nodeFilePort } from '@svc/internal-files'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { writeKey } from '../config/edit.ts'
 import { StartError } from '../errors.ts'
@@ -29,7 +28,7 @@ async function identified(
   mayMake: boolean
 ): Promise<{ readonly id: string | undefined; readonly isNew: boolean }> {
   try {
-    const known = readStoreId(nodeFilePort, root)
+    const known = readStoreId(root)
     if (known !== undefined || !mayMake) return { id: known, isNew: false }
     const store = await openDiskStore({ root, folders: STATE_FOLDERS, hashThreads: 1 })
     await store.close()

@@ -2,9 +2,9 @@
 // N comes in the variable `KILL_AT`, and counts from the start on, or as a message, and counts from then.
 
 import { Faults } from '@svc/testkit/file-faults'
+import { startInspected } from '../../src/app/daemon.ts'
 import { loadConfig } from '../../src/config/config.ts'
 import { parseFlags } from '../../src/flags.ts'
-import { startInspected } from '../../src/app/daemon.ts'
 import { createLog } from '../../src/log.ts'
 
 const faults = new Faults({

@@ -10,9 +10,9 @@ import { type AddressInfo, connect, createServer as createTcpServer } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createClient } from '@svc/client'
-import { startInspected } from '../../../src/app/daemon.ts'
 import { startFakeCatalog } from '@svc/testkit/fake-catalog'
 import { startFakeHub } from '@svc/testkit/fake-hub'
+import { startInspected } from '../../../src/app/daemon.ts'
 import { Catalog } from '../../../src/sources/catalog/catalog.ts'
 import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
