@@ -213,6 +213,36 @@ it('a reference that leads elsewhere at the end: the original stays', async () =
   expect(isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
 })
 
+it('what is replaced and collected while the originals are read: they stay', async () => {
+  const daemon = await testDaemon()
+  const root = join(daemon.folder, 'models')
+  const [theirs, mine] = [weights(63), weights(64)]
+  const path = join(root, 'acme/tiny/tiny-q8_0.gguf')
+  put(path, theirs)
+  writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
+  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
+  const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
+  const session = openSession({ quiet: true }, terminal, new AbortController().signal)
+  onTestFinished(() => session.client.close())
+  const found = await foundModels(session, [{ path: root }], {})
+  const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)
+  const { client } = session
+  let looks = 0
+  const open: typeof client.open = async (...wanted) => {
+    const opened = await client.open(...wanted)
+    if (looks++ > 0) return opened
+    const as = outcome.model.as
+    expect((await daemon.svc('import', 'local', 'mine-q8_0.gguf', '--as', as, '--replace')).code).toBe(0)
+    expect((await daemon.svc('gc')).code).toBe(0)
+    expect(existsSync(opened.files[0]!.blobPath!)).toBe(false)
+    return opened
+  }
+  const watched = new Proxy(client, { get: (of, key) => (key === 'open' ? open : Reflect.get(of, key)) })
+  await new MovedFiles({ ...session, client: watched }, found).tried(outcome)
+  expect(looks).toBeGreaterThan(0)
+  expect(isThere(path, theirs)).toBe(true)
+})
+
 /** Where each kind of cache would keep a model, with names that meet once they are references. */
 const KINDS = {
   ollama: (root: string, at: string, tag: string, bytes: Buffer) => {

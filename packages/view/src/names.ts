@@ -6,6 +6,9 @@ const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]/
 
+/** Also as file systems read it that ignore case or invisible characters. A repository without that folder has a file `HEAD`. */
+const GIT = /^\p{Cf}*\.\p{Cf}*g\p{Cf}*i\p{Cf}*t\p{Cf}*$|^git~1$/iu
+
 /** Why a name cannot be a path below a folder, or undefined if it can. */
 export function defectOfPath(name: string): string | undefined {
   if (name === '') return 'it is empty'
@@ -54,6 +57,8 @@ export class ClaimedNames {
     const folded = name.normalize('NFC')
     const segments = folded.split('/')
     if (this.#reserved.has(segments[0]!)) return 'the view needs that name for itself'
+    if (segments.some((segment) => GIT.test(segment)) || /^head$/i.test(segments.at(-1)!))
+      return 'git would take the folder for a repository, and run what its configuration names'
     const twin = this.#files.get(folded) ?? this.#folders.get(folded)
     if (twin !== undefined) return `${JSON.stringify(shorten(twin))} lies at the same path`
     const folders = segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))

@@ -429,7 +429,12 @@ describe('what leaves nothing behind', () => {
       ['x/y', 'x'],
       ['\u00e9', 'e\u0301'],
       [MARKER],
-      [`${MARKER}/x`]
+      [`${MARKER}/x`],
+      ['.git'],
+      ['a/.GIT/config'],
+      ['.g\u200cit/config'],
+      ['GIT~1/config'],
+      ['HEAD']
     ]
     for (const names of lists) {
       const files = names.map((name) => ({ name, kind: 'code' as const, digest, size: 1 }))
@@ -438,6 +443,29 @@ describe('what leaves nothing behind', () => {
     }
     expect(namesIn(folder)).toEqual(['store'])
   })
+})
+
+test('what would make the folder a repository of git is left out of what lies beside a model', async () => {
+  const folder = temporaryFolder()
+  const artifact = await everything(join(folder, 'store'))
+  const { digest, size } = artifact.manifest.files.find(({ kind }) => kind === 'code')!
+  const paths = [
+    '.git/config',
+    '.git/HEAD',
+    '.git/objects/x',
+    '.git/refs/x',
+    'HEAD',
+    'sub/.git',
+    '.gitattributes',
+    'head.py'
+  ]
+  const companions = { digest, files: paths.map((path) => ({ path, size, digest })) }
+  const view = await createView({ ...artifact, companions }, { path: join(folder, 'view') })
+  expect(view.files.filter(({ kind }) => kind === 'companion').map(({ name }) => name)).toEqual([
+    '.gitattributes',
+    'head.py'
+  ])
+  expect(existsSync(join(folder, 'view', '.git'))).toBe(false)
 })
 
 function flip(path: string, at = 100): void {

@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs'
 import { lstat, readdir, readlink, realpath, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import type { OpenResult } from '@svc/client'
 import type { FoundFile } from '@svc/view'
 import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -8,11 +9,13 @@ import type { FoundModels } from './found-models.ts'
 import { sha256Of } from './names.ts'
 import type { Outcome, TakenMember } from './take-over.ts'
 
+const UNLIKE = 'it is not what was imported'
+
 /**
  * Deletes from other tools' caches the files that were imported, model by model, so that the disk never has to hold all
- * of them twice. A file is deleted only when every model of the cache that uses it came in whole, when the references of
- * these models still lead to what was imported, when the store's bytes were read once more and are right, and when the
- * file is unchanged and its digest is among them. Small files that became part of a tar, and files that were not
+ * of them twice. A file is deleted only when every model of the cache that uses it came in whole, when the store's bytes were
+ * read once more and are right, when the file is unchanged and its digest is among them, and when the references of these
+ * models, asked last, still lead to what was imported. Small files that became part of a tar, and files that were not
  * imported, stay. Dangling links and folders that become empty are deleted, too.
  */
 export class MovedFiles {
@@ -39,7 +42,10 @@ export class MovedFiles {
       if (stats === undefined || !(await isAmong(stored, file, stats))) continue
       const needed = this.#needed.get(file.path)! - model.found.files.filter(({ path }) => path === file.path).length
       this.#needed.set(file.path, needed)
-      if (needed === 0) await this.#remove(file.path, model.root, stats)
+      if (needed > 0) continue
+      // reading it took a while perhaps, in which another command may have replaced and collected what came in
+      if (!(await this.#areHere(members))) return
+      await this.#remove(file.path, model.root, stats)
     }
   }
 
@@ -47,21 +53,42 @@ export class MovedFiles {
   async #soundBlobs(members: readonly TakenMember[]): Promise<ReadonlySet<string>> {
     const { client } = this.#session
     const digests = new Set<string>()
-    for (const { ref, manifest } of members) {
+    for (const member of members) {
       try {
-        const canonical = await canonicalRef(this.#session, ref)
-        const job = await client.waitJob(await client.verify({ target: canonical }), { signal: this.#session.signal })
-        const opened = await client.open(canonical)
-        const isSound = job.state === 'done' && opened.missing === undefined && opened.manifestDigest === manifest
-        if (!isSound) throw new Error(job.error?.message ?? 'it is not what was imported')
-        for (const { digest } of opened.files) digests.add(digest)
+        const target = await canonicalRef(this.#session, member.ref)
+        const job = await client.waitJob(await client.verify({ target }), { signal: this.#session.signal })
+        if (job.state !== 'done') throw new Error(job.error?.message ?? UNLIKE)
+        for (const { digest } of (await this.#opened(member)).files) digests.add(digest)
       } catch (error) {
-        this.#session.signal.throwIfAborted()
-        this.#session.note(`warning: the originals of ${ref} stay: ${(error as Error).message}`)
+        this.#keep(member, error)
         return new Set()
       }
     }
     return digests
+  }
+
+  /** Whether the references of a model still lead to what was imported, and all of it. */
+  async #areHere(members: readonly TakenMember[]): Promise<boolean> {
+    for (const member of members) {
+      try {
+        await this.#opened(member)
+      } catch (error) {
+        this.#keep(member, error)
+        return false
+      }
+    }
+    return true
+  }
+
+  async #opened({ ref, manifest }: TakenMember): Promise<OpenResult> {
+    const opened = await this.#session.client.open(await canonicalRef(this.#session, ref))
+    if (opened.missing !== undefined || opened.manifestDigest !== manifest) throw new Error(UNLIKE)
+    return opened
+  }
+
+  #keep({ ref }: TakenMember, error: unknown): void {
+    this.#session.signal.throwIfAborted()
+    this.#session.note(`warning: the originals of ${ref} stay: ${(error as Error).message}`)
   }
 
   async #remove(path: string, root: string, before: Stats): Promise<void> {
