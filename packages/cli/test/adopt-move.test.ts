@@ -234,7 +234,7 @@ it('what is replaced and collected while the originals are read: they stay', asy
     const as = outcome.model.as
     expect((await daemon.svc('import', 'local', 'mine-q8_0.gguf', '--as', as, '--replace')).code).toBe(0)
     expect((await daemon.svc('gc')).code).toBe(0)
-    expect(existsSync(opened.files[0]!.blobPath!)).toBe(false)
+    expect(existsSync(opened.files[0]!.path)).toBe(false)
     return opened
   }
   const watched = new Proxy(client, { get: (of, key) => (key === 'open' ? open : Reflect.get(of, key)) })
