@@ -1,4 +1,4 @@
-interface Queued<Item, Outcome> {
+interface QueuedItem<Item, Outcome> {
   readonly item: Item
   resolve(outcome: Outcome): void
   reject(error: unknown): void
@@ -8,7 +8,7 @@ interface Queued<Item, Outcome> {
 export class Batch<Item, Outcome> {
   readonly #maxItems: number
   readonly #send: (items: Item[]) => Promise<readonly Outcome[]>
-  readonly #queue: Queued<Item, Outcome>[] = []
+  readonly #queue: QueuedItem<Item, Outcome>[] = []
   #isScheduled = false
 
   constructor(maxItems: number, send: (items: Item[]) => Promise<readonly Outcome[]>) {

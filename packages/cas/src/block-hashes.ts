@@ -8,7 +8,7 @@ import type { BlockShape, HashAttachment } from './store.ts'
 const STEP_BYTES = 2 << 20
 const MAX_STEP_BYTES = 64 << 20
 
-interface Reading {
+interface BlockRead {
   readonly start: number
   readonly end: number
   /**
@@ -40,7 +40,7 @@ export class BlockHashes {
   readonly #sizeBytes: number
   readonly #hashes: Uint8Array
   readonly #lacking = new ByteRangeSet()
-  #reading: Reading | undefined
+  #reading: BlockRead | undefined
   #error: unknown
   #stopped = false
 

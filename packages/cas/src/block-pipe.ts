@@ -1,6 +1,6 @@
 import type { MessagePort } from 'node:worker_threads'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
-import type { WireError } from '@svc/internal-errors'
+import type { SerializedError } from '@svc/internal-errors'
 import { abortError, decodeError, encodeError } from './errors.ts'
 
 /**
@@ -28,7 +28,7 @@ export interface BlockPipe {
   readonly blocks: readonly SharedArrayBuffer[]
 }
 
-type Message = 'wake' | { readonly error: WireError }
+type Message = 'wake' | { readonly error: SerializedError }
 
 /** The shared memory of a pipe; the two ports are those of one MessageChannel. */
 export function newPipeMemory(): Omit<BlockPipe, 'port'> {
@@ -42,7 +42,7 @@ export class PipeSender {
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #blocks: readonly Uint8Array[]
-  #error: WireError | undefined
+  #error: SerializedError | undefined
   #wake: (() => void) | undefined
 
   constructor(pipe: BlockPipe) {

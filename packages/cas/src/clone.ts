@@ -20,7 +20,7 @@ const NO_CLONE = new Set([
 ])
 
 /**
- * `f_type` of statfs(2) on Linux for file systems of this machine that share blocks and that keep what a `Snapshot` relies on: XFS and Btrfs.
+ * `f_type` of statfs(2) on Linux for file systems of this machine that share blocks and that keep what an `UnchangedSource` relies on: XFS and Btrfs.
  * Not those of a server, whose times may be old when they are seen here.
  */
 const SNAPSHOT_TYPES = new Set([0x58465342, 0x9123683e])
@@ -31,7 +31,7 @@ const SETTLED_NS = 2_000_000_000n
 export interface Clone {
   readonly partFd: number
   /** Present where the source may be read in place of the part. */
-  readonly snapshot: Snapshot | undefined
+  readonly snapshot: UnchangedSource | undefined
 }
 
 /**
@@ -39,7 +39,7 @@ export interface Clone {
  * reading them from the disk again takes longer than hashing them. As long as the times of the source are what they were before the clone, no
  * write came in between: what is read from the source is what the clone holds.
  */
-export class Snapshot {
+export class UnchangedSource {
   readonly fd: number
   readonly #before: FileIdentity
 
@@ -49,10 +49,10 @@ export class Snapshot {
   }
 
   /** To be called before the source is cloned; undefined where a later write might go unnoticed. */
-  static before(fd: number): Snapshot | undefined {
+  static before(fd: number): UnchangedSource | undefined {
     const stat = identityOf(fd)
     const settledNs = BigInt(Date.now()) * 1_000_000n - SETTLED_NS
-    return stat.mtimeNs <= settledNs && stat.ctimeNs <= settledNs ? new Snapshot(fd, stat) : undefined
+    return stat.mtimeNs <= settledNs && stat.ctimeNs <= settledNs ? new UnchangedSource(fd, stat) : undefined
   }
 
   /** Whether all that was read from the source since {@link before} is what its clone holds. */
@@ -83,11 +83,11 @@ export class Cloner {
    */
   async clone(fd: number, part: string): Promise<Clone | undefined> {
     const { port } = this.#context
-    let snapshot: Snapshot | undefined
+    let snapshot: UnchangedSource | undefined
     try {
       const { dev } = await port.fstat(fd)
       if (this.#refused.has(dev)) return undefined
-      if (await this.#keepsTimes()) snapshot = Snapshot.before(fd)
+      if (await this.#keepsTimes()) snapshot = UnchangedSource.before(fd)
       try {
         await port.clone(fd, part)
       } catch (error) {

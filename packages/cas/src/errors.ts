@@ -1,4 +1,4 @@
-import { CodedError, decodeError as decode, encodeError as encode, type WireError } from '@svc/internal-errors'
+import { CodedError, decodeError as decode, encodeError as encode, type SerializedError } from '@svc/internal-errors'
 import { isNoSpace } from '@svc/internal-files'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'
@@ -103,8 +103,8 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 export const closedError = (what: string): CasError => new CasError('E_CLOSED', `${what} is closed`)
 
 /** What a thread throws, as plain data: always a CasError. */
-export const encodeError = (error: unknown): WireError => encode(ioError(error, 'work in a hashing thread'))
-export const decodeError = (wire: WireError): Error => decode(wire, { CasError })
+export const encodeError = (error: unknown): SerializedError => encode(ioError(error, 'work in a hashing thread'))
+export const decodeError = (wire: SerializedError): Error => decode(wire, { CasError })
 
 /** Encodes the store's errors for their way out of its threads. */
 export const threadErrors = {

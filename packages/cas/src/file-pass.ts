@@ -11,7 +11,7 @@ import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 /** Files from this size on may use two threads. */
 const PAIR_BYTES = 8 << 20
 
-interface OpenFile {
+interface PassSource {
   /** Stays open until the pass is over; the caller closes it. */
   readonly fd: number
   readonly sizeBytes: number
@@ -32,7 +32,7 @@ export interface FilePassResult extends HashResult {
 export async function filePass(
   context: StoreContext,
   cloner: Cloner,
-  file: OpenFile,
+  file: PassSource,
   options: IngestOptions,
   signal: AbortSignal
 ): Promise<FilePassResult> {
@@ -78,7 +78,7 @@ async function ofSnapshot<T>(read: () => Promise<T>): Promise<T | undefined> {
 async function pass(
   context: StoreContext,
   first: HashThread,
-  { fd, part, sizeBytes, isWritten }: OpenFile & { readonly isWritten: boolean },
+  { fd, part, sizeBytes, isWritten }: PassSource & { readonly isWritten: boolean },
   options: IngestOptions,
   signal: AbortSignal
 ): Promise<FilePassResult> {

@@ -8,9 +8,9 @@ import type { HashThread } from './hash-thread.ts'
 import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
 import { publish, requireRoom } from './publish.ts'
-import { Pull } from './pull.ts'
 import type { ByteSource, IngestNamedOptions, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
 import type { StoreContext } from './store-context.ts'
+import { StreamReader } from './stream-reader.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Streams up to this size are hashed in place, without a thread, in at most 0.15 ms. */
@@ -159,7 +159,7 @@ export class Ingestor {
 
   async #stream(source: AsyncIterable<Uint8Array>, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
     await requireRoom(this.#context, options.sizeBytes)
-    const pull = new Pull(source, options.sizeBytes, signal)
+    const pull = new StreamReader(source, options.sizeBytes, signal)
     try {
       const head = await pull.upTo(INLINE_BYTES)
       return pull.ended ? await this.#small(head, options, signal) : await this.#large(head, pull, options, signal)
@@ -183,7 +183,12 @@ export class Ingestor {
     return publish(this.#context, { digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
   }
 
-  async #large(head: Uint8Array, pull: Pull, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+  async #large(
+    head: Uint8Array,
+    pull: StreamReader,
+    options: IngestOptions,
+    signal: AbortSignal
+  ): Promise<IngestResult> {
     const leave = await this.#streams.enter(signal)
     const { thread, release } = this.#context.threads.take()
     const session = this.#context.threads.nextSession()
@@ -204,7 +209,7 @@ export class Ingestor {
     thread: HashThread,
     session: number,
     head: Uint8Array,
-    pull: Pull,
+    pull: StreamReader,
     spec: SessionSpec & { readonly part: string },
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<SessionResult> {

@@ -7,7 +7,7 @@ import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 const STEP_BYTES = 2 << 20
 const MAX_STEP_BYTES = 64 << 20
 
-interface Session {
+interface PrefixSession {
   readonly id: number
   readonly thread: HashThread
   readonly begun: Promise<void>
@@ -26,7 +26,7 @@ export class PrefixHash {
   #prefixEnd = 0
   #position = 0
   #target = 0
-  #session: Session | undefined
+  #session: PrefixSession | undefined
   #running: Promise<void> | undefined
   #error: unknown
   /** Dropped sessions whose threads may still use the descriptor. */
@@ -101,7 +101,7 @@ export class PrefixHash {
     await Promise.all(this.#dropping)
   }
 
-  #begin(): Session {
+  #begin(): PrefixSession {
     if (this.#session !== undefined) return this.#session
     const { thread, release } = this.#threads.takeFollower()
     const id = this.#threads.nextSession()
@@ -131,7 +131,7 @@ export class PrefixHash {
     })
   }
 
-  async #run(session: Session, least: number): Promise<void> {
+  async #run(session: PrefixSession, least: number): Promise<void> {
     session.thread.passes++
     try {
       await session.begun

@@ -1,4 +1,4 @@
-import type { WireError } from '@svc/internal-errors'
+import type { SerializedError } from '@svc/internal-errors'
 import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
@@ -54,7 +54,7 @@ export type CommitOutcome =
    */
   | { readonly state: 'exists'; readonly same: boolean; readonly bytes?: Uint8Array | undefined }
   /** `nameStays`: the name could not be removed again, although its folder may not be durable. */
-  | { readonly state: 'failed'; readonly error: WireError; readonly nameStays: boolean }
+  | { readonly state: 'failed'; readonly error: SerializedError; readonly nameStays: boolean }
 
 /** Passes over small files that the thread opens, in one message. */
 export interface NamedRun {
@@ -63,7 +63,7 @@ export interface NamedRun {
   /** See `early-write.ts`. */
   readonly writeEarly: boolean
 }
-export type NamedOutcome = { readonly result: SessionResult } | { readonly error: WireError }
+export type NamedOutcome = { readonly result: SessionResult } | { readonly error: SerializedError }
 
 /** The requests and responses of a thread's operations. */
 export interface ThreadOperations {

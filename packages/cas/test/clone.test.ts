@@ -17,7 +17,7 @@ import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Snapshot } from '../src/clone.ts'
+import { UnchangedSource } from '../src/clone.ts'
 
 const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
 
@@ -69,8 +69,8 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
 
   test('a source that was written to lately is not read in place of its clone, and an older one is while nobody writes', async () => {
     // times of files cannot be set back: wait until this one's are old enough
-    await expect.poll(() => Snapshot.before(fd) !== undefined, { timeout: 60_000, interval: 200 }).toBe(true)
-    const snapshot = Snapshot.before(fd)!
+    await expect.poll(() => UnchangedSource.before(fd) !== undefined, { timeout: 60_000, interval: 200 }).toBe(true)
+    const snapshot = UnchangedSource.before(fd)!
     expect(snapshot.holds()).toBe(true)
     const { digest, attachments } = await store.ingest({ fd }, { attachments: [blockAttachment] })
     expect(digest).toBe(digestOf(bytes))
@@ -95,9 +95,9 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     expect(snapshot.holds()).toBe(false)
     const { mtimeMs } = fstatSync(fd)
     const now = vi.spyOn(Date, 'now').mockReturnValue(Math.floor(mtimeMs) + 1_900)
-    expect(Snapshot.before(fd)).toBe(undefined)
+    expect(UnchangedSource.before(fd)).toBe(undefined)
     now.mockReturnValue(Math.ceil(mtimeMs) + 2_001)
-    expect(Snapshot.before(fd)).toBeDefined()
+    expect(UnchangedSource.before(fd)).toBeDefined()
     now.mockRestore()
     expect(readdirSync(join(mount, 'store', 'incoming'))).toEqual([])
   })

@@ -1,4 +1,3 @@
-export { type AuxChoice, type Choice, needsSafetensorsQuant, notChosen, quantsOf } from './choose.ts'
 export { readConfig } from './config.ts'
 export { ClassifyError, type ClassifyErrorCode, type ClassifyErrorDetails } from './errors.ts'
 export { readGgufHead } from './gguf.ts'
@@ -12,6 +11,7 @@ export { configQuant, dtypeQuant, ggufQuant, RAW } from './quant.ts'
 export { MAX_CONFIG_BYTES, MAX_LICENCE_BYTES, requiredReads } from './reads.ts'
 export { isImportable, recognise, requireImportable } from './recognise.ts'
 export { readSafetensorsHeader } from './safetensors.ts'
+export { type AuxSelection, type FileSelection, needsSafetensorsQuant, notChosen, quantsOf } from './selection.ts'
 export {
   type AuxRole,
   type CodeRole,
@@ -26,7 +26,6 @@ export { type PlannedTarFile, planTar, type TarFile, type TarPlan, type TarSourc
 export type {
   ArtifactPlan,
   ConfigFacts,
-  Entry,
   EntryContent,
   EntryKind,
   Facts,
@@ -34,10 +33,11 @@ export type {
   GgufSummary,
   HeaderProblem,
   HeaderSummary,
-  ImportPlan,
   LicenceFact,
   ListedFile,
+  ManifestEntry,
   ModelConfigFacts,
+  PlannedArtifacts,
   ReadAt,
   ReadKind,
   Recognition,

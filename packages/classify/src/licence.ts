@@ -13,14 +13,14 @@ const MIN_LEAD = 0.015
 /** Limit of all licence texts of one manifest together, as JSON strings: a manifest has at most 4 MiB. */
 export const MAX_TEXTS_BYTES = 1024 * 1024
 
-interface Known extends Bigrams {
+interface KnownText extends Bigrams {
   readonly id: string
 }
 
-let known: readonly Known[] | undefined
+let known: readonly KnownText[] | undefined
 
 /** Unpacked at the first use: about 90,000 words. */
-function knownTexts(): readonly Known[] {
+function knownTexts(): readonly KnownText[] {
   if (known) return known
   const dictionary = DICTIONARY.split(' ')
   known = TEXTS.map(([id, packed]) => {

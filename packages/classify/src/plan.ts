@@ -10,16 +10,16 @@ import { SPEC_VERSION } from './table.ts'
 import type {
   ArtifactPlan,
   ConfigFacts,
-  Entry,
   Facts,
   HeaderSummary,
-  ImportPlan,
+  ManifestEntry,
   ModelConfigFacts,
+  PlannedArtifacts,
   Recognition,
   Warning
 } from './types.ts'
 
-const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
+const isWeights = ({ kind }: ManifestEntry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /**
  * Derives the quants and plans the artifacts (spec rec.13, rec.19): one per quant, each with all weights of that quant
@@ -28,7 +28,7 @@ const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind 
  * @throws ClassifyError `E_NOT_IMPORTABLE` without weights and adapters; `E_MISSING_FACT` when a fact listed by
  *   `requiredReads` was not supplied.
  */
-export function planArtifacts(recognition: Recognition, facts: Facts): ImportPlan {
+export function planArtifacts(recognition: Recognition, facts: Facts): PlannedArtifacts {
   requireImportable(recognition)
   const config = recognition.config && (facts.config ?? raise(missing(recognition.config.name)))
   const weights = recognition.entries.filter(isWeights)
@@ -38,7 +38,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): ImportPla
   const annotations = { 'svc.specVersion': SPEC_VERSION, ...licences.annotations }
 
   const quantOfSafetensors = safetensorsQuant(config, headers.values())
-  const byQuant = new Map<string, Entry[]>()
+  const byQuant = new Map<string, ManifestEntry[]>()
   for (const entry of weights) {
     const quant = entry.quant ?? quantOfSafetensors
     const own = byQuant.get(quant)
@@ -110,8 +110,8 @@ function bytesByDtype(headers: Iterable<HeaderSummary>): Map<string, number> {
 /** From `config.json` first; missing facts come from the artifact's GGUF headers, in name order. */
 function modelConfig(
   quant: string,
-  own: readonly Entry[],
-  headers: ReadonlyMap<Entry, HeaderSummary>,
+  own: readonly ManifestEntry[],
+  headers: ReadonlyMap<ManifestEntry, HeaderSummary>,
   config: ConfigFacts | undefined
 ): ModelConfigFacts {
   const ggufs = own.map((entry) => headers.get(entry)).filter((header) => header?.format === 'gguf')
@@ -180,7 +180,7 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
 const some = (names: readonly string[]): string =>
   names.slice(0, 6).join(', ') + (names.length > 6 ? ` and ${names.length - 6} more` : '')
 
-function headerWarnings(entry: Entry, header: HeaderSummary): Warning[] {
+function headerWarnings(entry: ManifestEntry, header: HeaderSummary): Warning[] {
   const { name } = entry
   if (header.format === 'unreadable') {
     const looks =

@@ -5,7 +5,7 @@ import { ggufQuant, projectorVariant } from './quant.ts'
 import { brokenSets, parseShardName, type Shard, shardOf } from './shards.ts'
 import { type AuxRole, type Outcome, outcomeOf, type SkipReason } from './table.ts'
 import { planTar } from './tar.ts'
-import type { Entry, EntryKind, FileUse, ListedFile, Recognition, TarMember, Warning } from './types.ts'
+import type { EntryKind, FileUse, ListedFile, ManifestEntry, Recognition, TarMember, Warning } from './types.ts'
 
 type Match<K extends Outcome['is']> = { readonly file: ListedFile; readonly outcome: Extract<Outcome, { is: K }> }
 
@@ -35,7 +35,7 @@ export function recognise(listing: Iterable<ListedFile>): Recognition {
 
 class Recogniser {
   readonly #uses = new Map<string, FileUse>()
-  readonly #entries: Entry[] = []
+  readonly #entries: ManifestEntry[] = []
   readonly #warnings: Warning[] = []
   readonly #adapters = new Map<string, Match<'adapter'>[]>()
   readonly #templates: Match<'chat-template'>[] = []
@@ -111,7 +111,7 @@ class Recogniser {
     }
   }
 
-  #add(entry: Entry): void {
+  #add(entry: ManifestEntry): void {
     checkEntryName(entry.name)
     this.#entries.push(entry)
     if (entry.content.from === 'file') this.#uses.set(entry.content.name, { use: 'entry', entry: entry.name })
@@ -163,9 +163,10 @@ class Recogniser {
 
   /** Some repositories contain the same model in two layouts; both are weights. */
   #warnConsolidated(): void {
-    const stem = (entry: Entry): string => baseOf(entry.name).replace(/\.safetensors$/, '')
+    const stem = (entry: ManifestEntry): string => baseOf(entry.name).replace(/\.safetensors$/, '')
     const weights = this.#entries.filter((entry) => entry.kind === 'weights.safetensors')
-    const isNamed = (entry: Entry, base: string): boolean => (parseShardName(stem(entry))?.base ?? stem(entry)) === base
+    const isNamed = (entry: ManifestEntry, base: string): boolean =>
+      (parseShardName(stem(entry))?.base ?? stem(entry)) === base
     const models = new Set(weights.filter((entry) => isNamed(entry, 'model')).map((entry) => folderOf(entry.name)))
     const names = weights
       .filter((entry) => isNamed(entry, 'consolidated') && models.has(folderOf(entry.name)))
@@ -219,7 +220,7 @@ class Recogniser {
   }
 }
 
-const fileEntry = (kind: EntryKind, file: ListedFile): Entry => ({
+const fileEntry = (kind: EntryKind, file: ListedFile): ManifestEntry => ({
   kind,
   name: file.name,
   sizeBytes: file.sizeBytes,
@@ -231,7 +232,7 @@ function tarEntry(
   name: string,
   files: readonly ListedFile[],
   rename: (name: string) => string
-): Entry {
+): ManifestEntry {
   const plan = planTar(
     files.map((file): TarMember => ({ name: rename(file.name), from: file.name, sizeBytes: file.sizeBytes }))
   )
@@ -254,7 +255,8 @@ const RANK: Record<EntryKind, number> = {
   code: 5
 }
 
-const byManifestOrder = (a: Entry, b: Entry): number => RANK[a.kind] - RANK[b.kind] || compareNames(a.name, b.name)
+const byManifestOrder = (a: ManifestEntry, b: ManifestEntry): number =>
+  RANK[a.kind] - RANK[b.kind] || compareNames(a.name, b.name)
 
 /** True when an artifact can be made: there are weights, or adapters. */
 export const isImportable = (recognition: Recognition): boolean =>

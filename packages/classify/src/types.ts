@@ -36,7 +36,7 @@ export type EntryContent =
   | { readonly from: 'tar'; readonly members: readonly TarMember[] }
 
 /** A future manifest entry. */
-export interface Entry {
+export interface ManifestEntry {
   readonly kind: EntryKind
   /** Artifact-relative and unique; no first segment `manifest`. */
   readonly name: string
@@ -95,7 +95,7 @@ export type FileUse =
 /** The content of a listing, by its names alone. All lists have a fixed order, whatever the order of the listing. */
 export interface Recognition {
   /** In manifest order (spec doc.7), without the config entry. */
-  readonly entries: readonly Entry[]
+  readonly entries: readonly ManifestEntry[]
   /** By upstream path. */
   readonly uses: ReadonlyMap<string, FileUse>
   /** Its length is `result.skipped` of an import. */
@@ -208,14 +208,14 @@ export interface ModelConfigFacts {
 export interface ArtifactPlan {
   readonly quant: string
   /** In manifest order; the config entry precedes them and is made from `modelConfig`. */
-  readonly entries: readonly Entry[]
+  readonly entries: readonly ManifestEntry[]
   readonly modelConfig: ModelConfigFacts
   /** `svc.specVersion`, `svc.license`, `svc.license.file.<path>`; the caller adds those of the source. */
   readonly annotations: Readonly<Record<string, string>>
 }
 
 /** What an import stores: the artifacts, one per quant. Made by `planArtifacts`. */
-export interface ImportPlan {
+export interface PlannedArtifacts {
   /** Sorted by quant, at least one. */
   readonly artifacts: readonly ArtifactPlan[]
   /** Those of the recognition, then those of the facts. */

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   ClassifyError,
-  type Entry,
   isImportable,
+  type ManifestEntry,
   outcomeOf,
   type Recognition,
   recognise,
@@ -79,7 +79,7 @@ describe('one file by its name', () => {
   })
 })
 
-const spell = ({ kind, name, content }: Entry): string =>
+const spell = ({ kind, name, content }: ManifestEntry): string =>
   `${kind} ${name}${content.from === 'tar' ? ` = ${content.members.map((member) => member.name).join(' + ')}` : ''}`
 
 describe('a listing', () => {

@@ -5,7 +5,7 @@ import { asking, canAsk } from './question.ts'
 import type { Session } from './session.ts'
 
 /** An import with several possible meanings. */
-export interface Choice {
+export interface AmbiguousImport {
   /** The repository. */
   readonly what: string
   /** The command line without the repository, for examples. */
@@ -23,7 +23,7 @@ export interface Choice {
  */
 export async function chooseQuants(
   session: Session,
-  { what, command, names, table, all }: Choice
+  { what, command, names, table, all }: AmbiguousImport
 ): Promise<readonly string[] | undefined> {
   // the usual choice, and the default of runtimes that choose on their own
   const example = `${command} ${what}:${names.includes('q4_k_m') ? 'q4_k_m' : names[0]}`

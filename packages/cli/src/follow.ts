@@ -6,26 +6,26 @@ import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
 /** No byte arrived within the allowed time, and the job was cancelled. */
-export class PatienceOver extends Error {
-  override readonly name = 'PatienceOver'
+export class StalledError extends Error {
+  override readonly name = 'StalledError'
 }
 
 export interface FollowOptions {
-  /** When no byte arrives for this long, the job is cancelled and {@link PatienceOver} thrown. */
-  readonly patienceMs?: number
+  /** When no byte arrives for this long, the job is cancelled and {@link StalledError} thrown. */
+  readonly stallTimeoutMs?: number
   /** Warnings already shown; those of this job are added. */
   readonly warned?: Set<string>
 }
 
 /** How long a job has given no byte. */
 class Silence {
-  readonly #patienceMs: number
+  readonly #stallTimeoutMs: number
   #bytes = -1
   #since = performance.now()
   isOver = false
 
-  constructor(patienceMs: number) {
-    this.#patienceMs = patienceMs
+  constructor(stallTimeoutMs: number) {
+    this.#stallTimeoutMs = stallTimeoutMs
   }
 
   /** True once: when it has lasted too long. */
@@ -33,7 +33,7 @@ class Silence {
     if (bytesDone !== this.#bytes || state === 'waiting') {
       this.#bytes = bytesDone
       this.#since = performance.now()
-    } else if (!this.isOver && performance.now() - this.#since > this.#patienceMs) return (this.isOver = true)
+    } else if (!this.isOver && performance.now() - this.#since > this.#stallTimeoutMs) return (this.isOver = true)
     return false
   }
 }
@@ -45,9 +45,9 @@ class Silence {
 export async function follow(
   session: Session,
   job: Job,
-  { patienceMs = Number.POSITIVE_INFINITY, warned = new Set() }: FollowOptions = {}
+  { stallTimeoutMs = Number.POSITIVE_INFINITY, warned = new Set() }: FollowOptions = {}
 ): Promise<Job> {
-  const silence = new Silence(patienceMs)
+  const silence = new Silence(stallTimeoutMs)
   const progress = await progressFor(session)
   let last = job
   let lastText = ''
@@ -76,7 +76,7 @@ export async function follow(
     progress.end()
   }
   if (session.json && session.quiet) session.document(last)
-  if (silence.isOver && last.error?.code === 'E_ABORTED') throw new PatienceOver('nothing came')
+  if (silence.isOver && last.error?.code === 'E_ABORTED') throw new StalledError('nothing came')
   if (last.state === 'failed') throw jobFailure(last)
   return last
 }

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Session } from './session.ts'
 
 /** Longest wait for a start; then the command continues, and reports what it finds. */
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 /**
  * A starting daemon rewrites its file twice a second, so an older file is a leftover, even if its process id is in use
  * again.
@@ -26,7 +26,7 @@ export async function awaitStart({ client, signal, note }: Session): Promise<voi
   for (;;) {
     const text = await startingText(client.socketPath)
     const now = performance.now()
-    if (text === undefined || now - begun > PATIENCE_MS) return
+    if (text === undefined || now - begun > TIMEOUT_MS) return
     if (told === undefined || (text !== told.text && now - told.atMs > TELL_EVERY_MS)) {
       note(text)
       told = { text, atMs: now }
@@ -49,13 +49,13 @@ async function startingText(socketPath: string): Promise<string | undefined> {
   return isDaemonProcessStarting(socketPath) ? STARTING : undefined
 }
 
-interface RuntimeFacts {
+interface StartState {
   readonly state: 'starting' | 'running'
   readonly verifying?: { readonly artifactsDone?: number; readonly artifactsTotal?: number }
 }
 
 /** What a daemon says of itself beside its socket (spec add.30); undefined when it says nothing, or is gone. */
-function runtimeFacts(socketPath: string): RuntimeFacts | undefined {
+function runtimeFacts(socketPath: string): StartState | undefined {
   try {
     const path = join(dirname(socketPath), 'runtime.json')
     const facts = JSON.parse(readFileSync(path, 'utf8'))

@@ -11,7 +11,7 @@ export class VersionAsked extends Error {
   override readonly name = 'VersionAsked'
 }
 
-const PATIENCE_MS = 2000
+const TIMEOUT_MS = 2000
 
 /**
  * The version of the running daemon, from its `runtime.json` and its status; undefined if none is running. Never starts
@@ -25,7 +25,7 @@ export async function runningVersion(socketPath: string, signal: AbortSignal): P
   } catch {
     return undefined
   }
-  const client = createClient({ socketPath, signal, timeoutMs: PATIENCE_MS })
+  const client = createClient({ socketPath, signal, timeoutMs: TIMEOUT_MS })
   try {
     return (await client.status()).version
   } catch {

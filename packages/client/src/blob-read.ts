@@ -3,13 +3,13 @@ import { type Readable, Transform, type TransformCallback } from 'node:stream'
 import { ClientError } from './errors.ts'
 
 /** Facts from the head of a blob response. */
-export interface BlobInfo {
+export interface BlobHead {
   /** Size of the whole blob. */
   readonly sizeBytes: number
 }
 
 /** A blob, or `[start, end)` of it, that is being received. */
-export interface BlobRead extends BlobInfo {
+export interface BlobRead extends BlobHead {
   readonly start: number
   /** Exclusive; at most `sizeBytes`. */
   readonly end: number

@@ -1,4 +1,4 @@
-import { type BlobInfo, type BlobRead, type BlobSlice, openBlobRead, rangeHeader } from './blob-read.ts'
+import { type BlobHead, type BlobRead, type BlobSlice, openBlobRead, rangeHeader } from './blob-read.ts'
 import { ClientError } from './errors.ts'
 import type {
   AdoptBody,
@@ -26,7 +26,7 @@ import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/s
 import type { SeedLocalResult, SeedResult, ShareResult, Status } from './protocol/status.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 import type { WhyResult } from './protocol/why.ts'
-import { Transport } from './transport.ts'
+import { SocketTransport } from './transport.ts'
 import { type WatchOptions, watchJob } from './watch.ts'
 
 /** How a client finds its daemon, and how long it waits. All optional. */
@@ -132,7 +132,7 @@ export interface Client {
   /** The terminal snapshot. A failed job is returned, not thrown. */
   waitJob(job: Job | string, options?: WatchOptions): Promise<Job>
   /** `digest` is `sha256:<hex>` or bare hex. */
-  headBlob(digest: string, options?: CallOptions): Promise<BlobInfo>
+  headBlob(digest: string, options?: CallOptions): Promise<BlobHead>
   /**
    * Opens a blob or `[start, end)` of it; an `end` beyond the blob is clamped, a `start` beyond it is
    * `E_RANGE_INVALID`.
@@ -152,7 +152,7 @@ export function createClient(options: ClientOptions = {}): Client {
   const socketPath = options.socketPath ?? defaultSocketPath(env, user)
   const isDefault = options.socketPath === undefined && isDefaultSocket(env)
   const timeoutMs = options.timeoutMs ?? 60_000
-  const transport = new Transport(socketPath, isDefault ? user : undefined)
+  const transport = new SocketTransport(socketPath, isDefault ? user : undefined)
 
   const signalOf = (call: CallOptions | undefined): AbortSignal | undefined => {
     const signals = [options.signal, call?.signal].filter((signal) => signal !== undefined)

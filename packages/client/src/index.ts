@@ -1,4 +1,4 @@
-export type { BlobInfo, BlobRead, BlobSlice } from './blob-read.ts'
+export type { BlobHead, BlobRead, BlobSlice } from './blob-read.ts'
 export { type CallOptions, type Client, type ClientOptions, createClient, type ModelName } from './client.ts'
 export { ClientError, type ClientErrorCode, type ClientErrorDetails, type ClientOnlyCode } from './errors.ts'
 export type {

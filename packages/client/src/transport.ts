@@ -12,7 +12,7 @@ const { Agent, request: httpRequest } = process.getBuiltinModule('node:http')
 /** Limit of a JSON response; the longest one is the plan for a hub repository with 100,000 files. */
 const MAX_JSON_BYTES = 64 * 1024 * 1024
 
-export interface Exchange {
+export interface TransportRequest {
   readonly method: Method
   /** Path with query, already encoded. */
   readonly path: string
@@ -31,7 +31,7 @@ export interface Exchange {
  * @throws ClientError `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's
  *   envelope; the signal's reason on abort.
  */
-export class Transport {
+export class SocketTransport {
   readonly socketPath: string
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 32 })
 
@@ -51,7 +51,7 @@ export class Transport {
    * Sends a request, and returns the response when its head has arrived; a status of 400 or more is thrown as its
    * envelope's error.
    */
-  async send(exchange: Exchange): Promise<IncomingMessage> {
+  async send(exchange: TransportRequest): Promise<IncomingMessage> {
     const response = await this.#sendOnce(exchange, true)
     const status = response.statusCode ?? 0
     if (status >= 200 && status < 300) return response
@@ -59,12 +59,12 @@ export class Transport {
   }
 
   /** Sends a request, and parses the JSON object of a successful response. */
-  async json<T>(exchange: Exchange): Promise<T> {
+  async json<T>(exchange: TransportRequest): Promise<T> {
     const response = await this.send(exchange)
     return this.#guard(exchange, async () => parseObject(await readText(response), response.statusCode ?? 0) as T)
   }
 
-  #sendOnce(exchange: Exchange, mayRepeat: boolean): Promise<IncomingMessage> {
+  #sendOnce(exchange: TransportRequest, mayRepeat: boolean): Promise<IncomingMessage> {
     const { method, path, body, signal, timeoutMs } = exchange
     if (signal?.aborted === true) return Promise.reject(signal.reason)
     const unsafe = this.#folderOwner === undefined ? undefined : unsafeFolder(this.socketPath, this.#folderOwner)
@@ -106,7 +106,7 @@ export class Transport {
     })
   }
 
-  async #refusal(response: IncomingMessage, status: number, exchange: Exchange): Promise<Error> {
+  async #refusal(response: IncomingMessage, status: number, exchange: TransportRequest): Promise<Error> {
     if (exchange.method === 'HEAD') {
       response.resume()
       const code = status === 404 ? 'E_NOT_FOUND' : status === 400 ? 'E_BAD_REQUEST' : 'E_BAD_RESPONSE'
@@ -124,7 +124,7 @@ export class Transport {
   }
 
   /** Converts errors while a body is read: the abort's reason, our own errors, or a broken connection. */
-  async #guard<T>(exchange: Exchange, read: () => Promise<T>): Promise<T> {
+  async #guard<T>(exchange: TransportRequest, read: () => Promise<T>): Promise<T> {
     try {
       return await read()
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { Gate } from '@svc/internal-concurrency'
-import { download, ForgetfulSinkError, type Waiting } from '@svc/internal-http'
+import { download, ForgetfulSinkError, type RetryWait } from '@svc/internal-http'
 import { HubError } from './errors.ts'
 import { HubFileSource } from './file-source.ts'
 import type { Net } from './net.ts'
@@ -11,18 +11,18 @@ export interface DownloadOptions {
   readonly signal?: AbortSignal
   /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: (bytesDone: number) => void
-  readonly onWaiting?: (waiting: Waiting) => void
+  readonly onWaiting?: (waiting: RetryWait) => void
 }
 
 /** What the downloads of one hub object share: places for the requests of large files, and of small ones. */
-export interface Lanes {
+export interface RequestGates {
   readonly large: Gate
   readonly small: Gate
 }
 
 /** Fetches what `sink` lacks of `[start, end)`. Errors: see `Hub.download`. */
 export async function downloadRange(
-  { net, lanes }: { readonly net: Net; readonly lanes: Lanes },
+  { net, lanes }: { readonly net: Net; readonly lanes: RequestGates },
   file: HubFile,
   sink: HubSink,
   span: { readonly start: number; readonly end: number },

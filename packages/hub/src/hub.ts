@@ -1,6 +1,6 @@
 import { Gate } from '@svc/internal-concurrency'
 import type { HttpClientOptions } from '@svc/internal-http'
-import { type DownloadOptions, downloadRange, type Lanes } from './download.ts'
+import { type DownloadOptions, downloadRange, type RequestGates } from './download.ts'
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { DEFAULT_LIMITS, DEFAULT_TIMINGS, type HubLimits, type RetryTimings } from './limits.ts'
@@ -90,7 +90,7 @@ export function createHub(options: HubOptions = {}): Hub {
   const userAgent = options.userAgent ?? 'svc-hub'
   const { dispatcher, tokenName = 'a token', publicOnly = false, threadNice = 0 } = options
   const net = new Net({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, threadNice, limits, timings })
-  const lanes: Lanes = {
+  const lanes: RequestGates = {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles)
   }

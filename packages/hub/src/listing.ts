@@ -1,4 +1,4 @@
-import { Backoff, DownloadError, isIdentity, type Response, type Waiting } from '@svc/internal-http'
+import { Backoff, DownloadError, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { isObject, own, parseJson } from './json.ts'
@@ -27,7 +27,7 @@ export interface HubListing {
 /** Options of a listing. `onWaiting` is called before each wait for a rate limit or a retry. */
 export interface ListingOptions {
   readonly signal?: AbortSignal
-  readonly onWaiting?: (waiting: Waiting) => void
+  readonly onWaiting?: (waiting: RetryWait) => void
   /** Longest total wait for a rate limit; default: that of the hub object. */
   readonly maxRateWaitMs?: number
   /** Called with the bytes of each answer, also of one that is too large. */

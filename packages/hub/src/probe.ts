@@ -1,4 +1,4 @@
-import { Backoff, type DownloadError, type Waiting } from '@svc/internal-http'
+import { Backoff, type DownloadError, type RetryWait } from '@svc/internal-http'
 import { resolveUrl } from './endpoint.ts'
 import type { HubError } from './errors.ts'
 import type { Net } from './net.ts'
@@ -10,7 +10,7 @@ export interface ProbeOptions {
   readonly signal?: AbortSignal
   /** Longest total wait for a rate limit; default: that of the hub object. */
   readonly maxRateWaitMs?: number
-  readonly onWaiting?: (waiting: Waiting) => void
+  readonly onWaiting?: (waiting: RetryWait) => void
 }
 
 /** Whether a file may be read: requests one byte of it. Errors: see `Hub.probe`. */

@@ -25,16 +25,16 @@ export type Encodable =
 
 const notEncodable = (message: string): MetainfoError => new MetainfoError('E_BENCODE', 'not-encodable', message)
 
-type Entry = readonly [key: Uint8Array, value: Encodable]
+type DictionaryEntry = readonly [key: Uint8Array, value: Encodable]
 
 function checkedKey(key: string | Uint8Array): Uint8Array {
   if (typeof key === 'string' && !key.isWellFormed()) throw notEncodable('a key holds a lone surrogate')
   return toKey(key)
 }
 
-function entriesOf(value: object): Entry[] {
+function entriesOf(value: object): DictionaryEntry[] {
   if (value instanceof BencodeDictionary) return [...value.entries()]
-  const entries: Entry[] = []
+  const entries: DictionaryEntry[] = []
   if (value instanceof Map) {
     const map: ReadonlyMap<string | Uint8Array, Encodable> = value
     map.forEach((item, key) => {
@@ -50,7 +50,7 @@ function entriesOf(value: object): Entry[] {
 }
 
 /** How the first two neighbours stand that are not in ascending order: zero or positive; negative when there are none. */
-function firstDisorder(entries: readonly Entry[]): number {
+function firstDisorder(entries: readonly DictionaryEntry[]): number {
   for (let i = 1; i < entries.length; i++) {
     const order = compareBytes(entries[i - 1]![0], entries[i]![0])
     if (order >= 0) return order
@@ -58,7 +58,7 @@ function firstDisorder(entries: readonly Entry[]): number {
   return -1
 }
 
-function sortedEntries(value: object): readonly Entry[] {
+function sortedEntries(value: object): readonly DictionaryEntry[] {
   const entries = entriesOf(value)
   let disorder = firstDisorder(entries)
   // most are given in order, and a sort makes copies
@@ -74,7 +74,7 @@ function sortedEntries(value: object): readonly Entry[] {
 const FIRST_BYTES = 1024
 
 /** Bytes that grow at their end. */
-class Output {
+class ByteBuilder {
   #bytes = new Uint8Array(FIRST_BYTES)
   #length = 0
 
@@ -107,7 +107,7 @@ class Output {
  * @throws MetainfoError `E_BENCODE`, reason `not-encodable`: unsafe or fractional numbers, lone surrogates, equal keys.
  */
 export function encodeBencode(value: Encodable): Uint8Array {
-  const output = new Output()
+  const output = new ByteBuilder()
   const putBytes = (bytes: Uint8Array): void => {
     output.putAscii(`${bytes.length}:`)
     output.put(bytes)

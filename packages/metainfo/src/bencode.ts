@@ -57,7 +57,7 @@ const fail = (reason: BencodeReason, offset: number, message: string): MetainfoE
 
 const twice = (offset: number): MetainfoError => fail('key-duplicate', offset, 'a dictionary key occurs twice')
 
-interface Frame {
+interface OpenContainer {
   readonly container: BencodeValue[] | BencodeDictionary
   readonly start: number
   key: Uint8Array | undefined
@@ -91,7 +91,7 @@ class Decoder {
   }
 
   root(): BencodeValue {
-    const stack: Frame[] = []
+    const stack: OpenContainer[] = []
     for (;;) {
       const frame = stack.at(-1)
       const byte = this.#bytes[this.#at]
@@ -133,7 +133,7 @@ class Decoder {
     }
   }
 
-  #readKey(frame: Frame, byte: number): void {
+  #readKey(frame: OpenContainer, byte: number): void {
     const start = this.#at
     if (byte < DIGIT_0 || byte > DIGIT_9) throw fail('key-not-string', start, 'a dictionary key is a byte string')
     const key = this.#string()

@@ -43,5 +43,5 @@ export {
   parsePieceLayers
 } from './piece-layers.ts'
 export { sha1, sha256, sha256Into } from './sha256.ts'
-export { encodeTorrent, parseTorrent, type Torrent, type TorrentOptions } from './torrent-file.ts'
+export { encodeTorrent, type Metainfo, type MetainfoOptions, parseTorrent } from './torrent-file.ts'
 export { METAINFO_BOUNDS, type MetainfoReason, type TorrentFile, type TorrentInfo } from './torrent-info.ts'

@@ -21,7 +21,7 @@ const MAX_HINTS = 1_000
 const MAX_URL_BYTES = 2_048
 
 /** A `.torrent` file (BEP 3, 12, 19, 52). */
-export interface Torrent {
+export interface Metainfo {
   readonly info: TorrentInfo
   readonly pieceLayers: CheckedPieceLayers
   /** Tiers of tracker URLs (BEP 12); untrusted. */
@@ -74,7 +74,7 @@ function trackersOf(root: BencodeDictionary): string[][] {
  * 10,000,000 bytes; computes two hashes per piece. Byte arrays are views into `bytes`.
  * @throws MetainfoError `E_METAINFO` with a `MetainfoReason`, `E_BENCODE`.
  */
-export function parseTorrent(bytes: Uint8Array): Torrent {
+export function parseTorrent(bytes: Uint8Array): Metainfo {
   if (bytes.length > METAINFO_BOUNDS.torrentBytes) {
     throw metainfoError('too-large', `a .torrent has at most ${METAINFO_BOUNDS.torrentBytes} bytes`)
   }
@@ -94,7 +94,7 @@ export function parseTorrent(bytes: Uint8Array): Torrent {
 }
 
 /** The fields of a `.torrent` file beside its info dictionary and piece layers. */
-export interface TorrentOptions {
+export interface MetainfoOptions {
   /** Tiers of tracker URLs. */
   readonly trackers?: readonly (readonly string[])[]
   readonly webseeds?: readonly string[]
@@ -105,7 +105,7 @@ export interface TorrentOptions {
  * The bytes of a `.torrent` file: the given info dictionary unchanged, all its piece layers, and the given hints.
  * @throws MetainfoError `E_METAINFO` as `encodePieceLayers` does.
  */
-export function encodeTorrent(info: TorrentInfo, layers: PieceLayers, options: TorrentOptions = {}): Uint8Array {
+export function encodeTorrent(info: TorrentInfo, layers: PieceLayers, options: MetainfoOptions = {}): Uint8Array {
   const tiers = (options.trackers ?? []).filter((tier) => tier.length > 0)
   const webseeds = options.webseeds ?? []
   return encodeBencode({

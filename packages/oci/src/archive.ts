@@ -18,7 +18,7 @@ import {
 import type { PackedImage } from './pack.ts'
 import { TAR_END, tarHeader } from './tar-header.ts'
 
-interface Member {
+interface ArchiveMember {
   readonly head: Uint8Array
   readonly content: BlobContent
   readonly start: number
@@ -93,7 +93,7 @@ async function publish(partial: string, path: string): Promise<void> {
   await unlink(partial)
 }
 
-function planned(images: readonly PackedImage[]): { readonly members: Member[]; readonly end: number } {
+function planned(images: readonly PackedImage[]): { readonly members: ArchiveMember[]; readonly end: number } {
   const document = (bytes: Uint8Array): BlobContent => ({
     digest: digestOf(bytes),
     sizeBytes: bytes.length,
@@ -104,7 +104,7 @@ function planned(images: readonly PackedImage[]): { readonly members: Member[]; 
     ...blobsOf(images).map((blob) => [blobName(blob.digest), blob] as const),
     [INDEX_FILE, document(indexBytes(entriesOf(images)))] as const
   ]
-  const members: Member[] = []
+  const members: ArchiveMember[] = []
   let start = 0
   for (const [name, content] of named) {
     const head = tarHeader(name, content.sizeBytes)
@@ -114,7 +114,11 @@ function planned(images: readonly PackedImage[]): { readonly members: Member[]; 
   return { members, end: start }
 }
 
-async function writeMember(handle: FileHandle, { head, content, start }: Member, options: CopyOptions): Promise<void> {
+async function writeMember(
+  handle: FileHandle,
+  { head, content, start }: ArchiveMember,
+  options: CopyOptions
+): Promise<void> {
   options.signal?.throwIfAborted()
   const { size } = await handle.stat()
   const body = start + head.length

@@ -34,6 +34,6 @@ export {
   type RegistryReference,
   tryParseRegistryReference
 } from './reference.ts'
-export { type CallOptions, type RegistryOptions, Repository } from './registry.ts'
+export { type RegistryCallOptions, type RegistryOptions, Repository } from './registry.ts'
 export type { RetryOptions } from './retry.ts'
 export { chooseManifest, modelOf, type OciFile, type OciModel } from './unpack.ts'

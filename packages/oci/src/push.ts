@@ -125,7 +125,7 @@ async function isThere(repository: Repository, digest: string, signal: AbortSign
   return isPresent
 }
 
-interface Upload {
+interface BlobUpload {
   readonly location: URL
   /** Smallest chunk that the registry accepts, except for the last one. */
   readonly minChunkBytes: number
@@ -137,7 +137,7 @@ async function start(
   digest: string,
   mountFrom: string | undefined,
   signal: AbortSignal | undefined
-): Promise<Upload | undefined> {
+): Promise<BlobUpload | undefined> {
   const mount = mountFrom === undefined ? '' : `?${new URLSearchParams({ mount: digest, from: mountFrom })}`
   const answer = await repository.call({
     method: 'POST',
@@ -168,7 +168,7 @@ interface Tries {
 async function send(
   repository: Repository,
   content: BlobContent,
-  { location: first, minChunkBytes }: Upload,
+  { location: first, minChunkBytes }: BlobUpload,
   { backoff, reached }: Tries,
   { signal, onBytes }: PushOptions
 ): Promise<void> {

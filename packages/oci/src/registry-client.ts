@@ -7,7 +7,7 @@ const DOCUMENT_MS = 120_000
 const MAX_REDIRECTS = 5
 
 /** One request to a registry, or to a server that it names. */
-export interface Call {
+export interface RegistryRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
   readonly url: URL
   /** What is sent to each URL, also along redirects, which a GET follows. */
@@ -27,7 +27,7 @@ export class RegistryClient {
   }
 
   /** @throws OciError `E_UNAVAILABLE`; an error of our disk as it is; on abort the signal's reason */
-  async send({ method, url, headers, body, signal }: Call): Promise<Response> {
+  async send({ method, url, headers, body, signal }: RegistryRequest): Promise<Response> {
     let at = url
     try {
       const hop = async (next: URL) => {

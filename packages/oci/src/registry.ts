@@ -26,12 +26,12 @@ export interface RegistryOptions {
 }
 
 /** Options common to all requests. */
-export interface CallOptions {
+export interface RegistryCallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
 /** A request below `/v2/<repository>/`. */
-export interface RegistryCall extends CallOptions {
+export interface RegistryCall extends RegistryCallOptions {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
   /** A path below the repository, or a URL that the registry sent. */
   readonly target: string | URL
@@ -80,7 +80,7 @@ export class Repository {
    * @throws OciError `E_NOT_FOUND`, `E_DENIED`, `E_RATE_LIMITED`, `E_UNAVAILABLE`, `E_DIGEST_MISMATCH`, `E_UNSUPPORTED`
    *   for Docker's own manifests
    */
-  async manifest(tagOrDigest: string, { signal }: CallOptions = {}): Promise<OciDocument> {
+  async manifest(tagOrDigest: string, { signal }: RegistryCallOptions = {}): Promise<OciDocument> {
     // unless Docker's own types are accepted, registries convert such manifests, which changes their digests
     const headers = { accept: [MANIFEST_TYPE, INDEX_TYPE, ...DOCKER_TYPES].join(', ') }
     const answer = await this.call({
@@ -112,7 +112,7 @@ export class Repository {
    */
   async document(
     { digest, size }: { readonly digest: Sha256Digest; readonly size: number },
-    options: CallOptions = {}
+    options: RegistryCallOptions = {}
   ): Promise<Uint8Array> {
     if (size > MAX_DOCUMENT_BYTES) throw new OciError('E_FORMAT', `${digest} is too large for a document`, { digest })
     const answer = await this.blob(digest, undefined, options)
@@ -125,7 +125,7 @@ export class Repository {
    * A span of a blob, or all of it: 206, or 200 and the whole blob if the registry does not support ranges. The
    * caller must read or discard the body. @throws OciError as {@link manifest}
    */
-  async blob(digest: Sha256Digest, span?: ByteSpan, { signal }: CallOptions = {}): Promise<Response> {
+  async blob(digest: Sha256Digest, span?: ByteSpan, { signal }: RegistryCallOptions = {}): Promise<Response> {
     const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
     const answer = await this.call({ method: 'GET', target: `blobs/${digest}`, headers, scope: 'pull', signal })
     if (answer.status === 200 || answer.status === 206) return answer

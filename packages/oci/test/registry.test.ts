@@ -130,7 +130,7 @@ describe('logins', () => {
     expect(issued).toBeGreaterThan(1)
   })
 
-  it('a registry without TLS by wish may ask for the login on its own host, and on no other', async () => {
+  it('a registry without TLS, as configured, may ask for the login on its own host, and on no other', async () => {
     const seen: (string | undefined)[] = []
     const server = await serve(({ url, headers }, response) => {
       if (url?.startsWith('/token') === true) {

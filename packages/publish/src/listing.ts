@@ -20,18 +20,18 @@ export interface ListedModel {
   readonly magnet: string
   /** Key of the `.torrent`. */
   readonly torrent: string
-  readonly files: readonly ListedFile[]
+  readonly files: readonly ListingFile[]
   /** What lies beside it, with a torrent of its own. */
   readonly companions?: {
     readonly digest: Sha256Digest
     readonly infohash: string
     readonly name: string
     readonly torrent: string
-    readonly files: readonly ListedFile[]
+    readonly files: readonly ListingFile[]
   }
 }
 
-interface ListedFile {
+interface ListingFile {
   readonly name: string
   readonly sizeBytes: number
   readonly digest: Sha256Digest
@@ -81,7 +81,7 @@ function areCompanions(value: unknown): boolean {
 const areFiles = (value: unknown): boolean =>
   Array.isArray(value) &&
   value.every(
-    (file: Partial<ListedFile> | null) =>
+    (file: Partial<ListingFile> | null) =>
       typeof file?.name === 'string' && Number.isSafeInteger(file.sizeBytes) && typeof file.digest === 'string'
   )
 

@@ -54,8 +54,8 @@ test.each([
   [16 * MIB * 10_000 + 1, 16 * MIB, 17 * MIB, 4],
   [5 * 2 ** 40, 16 * MIB, 525 * MIB, 1],
   [1e6, 65_536, 65_536, 4]
-])('%d bytes in parts of %d: %d each, %d at once', (sizeBytes, wished, partBytes, atOnce) => {
-  expect(partBytesFor(sizeBytes, wished)).toBe(partBytes)
+])('%d bytes in parts of %d: %d each, %d at once', (sizeBytes, preferred, partBytes, atOnce) => {
+  expect(partBytesFor(sizeBytes, preferred)).toBe(partBytes)
   expect(partsAtOnce(partBytes)).toBe(atOnce)
   expect(Math.ceil(sizeBytes / partBytes)).toBeLessThanOrEqual(10_000)
 })

@@ -278,7 +278,7 @@ async function syncTree(folder: string): Promise<void> {
   await syncFolder(folder)
 }
 
-interface Wanted {
+interface ViewSpec {
   readonly layout: ViewLayout
   readonly mode: ViewMode
   readonly identity: HubIdentity
@@ -288,7 +288,7 @@ interface Wanted {
 function sameModel(
   models: readonly MarkedModel[],
   { manifestDigest, companions }: ViewSource,
-  { layout, mode, identity }: Wanted
+  { layout, mode, identity }: ViewSpec
 ): MarkedModel | undefined {
   const folder = layout === 'hf' ? hubFolder(identity) : ''
   const latest = models.find((each) => dirname(each.folder) === dirname(folder))

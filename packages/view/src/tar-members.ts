@@ -10,7 +10,7 @@ const BLOCK = 512
 /** Limit of members in one tar. Tokenizers have a dozen, adapters two. */
 const MAX_MEMBERS = 1_024
 
-export interface TarMember {
+export interface TarMemberReader {
   readonly name: string
   readonly sizeBytes: number
   /** Must be read to its end before the next member is requested. */
@@ -23,7 +23,7 @@ export interface TarMember {
  * @throws ViewError `E_BAD_TAR` for anything but plain files (links, devices, extension headers) and for more than
  *   1,024 of them, `E_CORRUPT_BLOB`; errors of the file system as they are.
  */
-export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMember, void, void> {
+export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMemberReader, void, void> {
   const { handle } = await openRegular(blob.path)
   const hash = createHash('sha256')
   const unpack = extract()

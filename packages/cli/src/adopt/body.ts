@@ -3,13 +3,13 @@ import type { FoundFile, FoundModel } from '@svc/view'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 
-export interface AdoptWishes {
+export interface AdoptFlags {
   readonly keepNames?: boolean
   readonly private?: boolean
 }
 
 /** @throws CliError for a model of too many files */
-export function adoptBody(found: FoundModel, as: string, files: readonly FoundFile[], options: AdoptWishes): AdoptBody {
+export function adoptBody(found: FoundModel, as: string, files: readonly FoundFile[], options: AdoptFlags): AdoptBody {
   const { repo, revision } = found.hub ?? {}
   const body: AdoptBody = {
     as,

@@ -14,7 +14,7 @@ import {
 } from '@svc/view'
 import { CliError, usage } from '../errors.ts'
 import type { Session } from '../session.ts'
-import { type AdoptWishes, adoptBody } from './body.ts'
+import { type AdoptFlags, adoptBody } from './body.ts'
 import { Names } from './names.ts'
 
 /** A model of another tool, and the cost of importing it. */
@@ -51,7 +51,7 @@ export interface FoundModels {
 export async function foundModels(
   session: Session,
   named: readonly (Tool | { readonly path: string })[],
-  options: AdoptWishes
+  options: AdoptFlags
 ): Promise<FoundModels> {
   const { root: store } = await session.client.status()
   const models: AdoptableModel[] = []
@@ -97,7 +97,7 @@ async function isAnother({ client }: Session, ref: string, { files }: FoundModel
 }
 
 /** What an import of it makes. One that cannot be imported has no quants: the import says why. */
-async function quantsOf({ client }: Session, found: FoundModel, options: AdoptWishes): Promise<readonly string[]> {
+async function quantsOf({ client }: Session, found: FoundModel, options: AdoptFlags): Promise<readonly string[]> {
   const { ns, name } = found.suggested
   try {
     return (await client.planAdopt(adoptBody(found, `${ns}/${name}`, found.files, options))).quants

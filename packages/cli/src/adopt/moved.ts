@@ -7,7 +7,7 @@ import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import type { FoundModels } from './found-models.ts'
 import { sha256Of } from './names.ts'
-import type { Outcome, TakenMember } from './take-over.ts'
+import type { AdoptOutcome, TakenMember } from './take-over.ts'
 
 const UNLIKE = 'it is not what was imported'
 
@@ -32,7 +32,7 @@ export class MovedFiles {
   }
 
   /** Call once per model, after its import was attempted. */
-  async tried({ model, members, damaged, error, before }: Outcome): Promise<void> {
+  async tried({ model, members, damaged, error, before }: AdoptOutcome): Promise<void> {
     const isWhole = error === undefined && damaged.length === 0 && members.length > 0
     const stored = isWhole ? await this.#soundBlobs(members) : new Set<string>()
     if (stored.size === 0) return

@@ -8,7 +8,7 @@ import { follow } from '../follow.ts'
 import { canAsk } from '../question.ts'
 import { requireConsent, takenRefs, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
-import { type AdoptWishes, adoptBody } from './body.ts'
+import { type AdoptFlags, adoptBody } from './body.ts'
 import type { AdoptableModel } from './found-models.ts'
 
 /** A quant of a model that came in. */
@@ -19,14 +19,14 @@ export interface TakenMember {
   readonly manifest: string
 }
 
-export interface TakeOverOptions extends AdoptWishes {
+export interface TakeOverOptions extends AdoptFlags {
   /** Names may be taken from models that were here before. */
   readonly replace?: boolean
   readonly yes?: boolean
 }
 
 /** The result of importing a model. */
-export interface Outcome {
+export interface AdoptOutcome {
   readonly model: AdoptableModel
   /** The imported members. */
   readonly members: readonly TakenMember[]
@@ -37,7 +37,7 @@ export interface Outcome {
   readonly error?: CliError
 }
 
-interface Attempt extends Outcome {
+interface AdoptAttempt extends AdoptOutcome {
   /** References that it was not to take from others. */
   readonly taken?: readonly string[]
 }
@@ -58,7 +58,7 @@ export class TakeOver {
   }
 
   /** @throws CliError on Ctrl-C, ClientError when the daemon is unreachable */
-  async run(model: AdoptableModel): Promise<Outcome> {
+  async run(model: AdoptableModel): Promise<AdoptOutcome> {
     const before = new Map<string, Stats>()
     for (const { path } of model.found.files) {
       const stats = await lstat(path).catch(() => undefined)
@@ -88,7 +88,7 @@ export class TakeOver {
   }
 
   /** One import. Damaged files are left out one by one, as long as a model remains. */
-  async #attempt(model: AdoptableModel, before: Outcome['before'], replace = false): Promise<Attempt> {
+  async #attempt(model: AdoptableModel, before: AdoptOutcome['before'], replace = false): Promise<AdoptAttempt> {
     const session = this.#session
     const { as } = model
     const damaged: FoundFile[] = []

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { TOOLS, type Tool } from '@svc/view'
 import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
-import { type Outcome, TakeOver } from '../adopt/take-over.ts'
+import { type AdoptOutcome, TakeOver } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
@@ -39,7 +39,7 @@ export async function adopt(session: Session, sources: readonly string[], option
     await show(session, models)
     if (options.yes !== true && canAsk(session)) await askFirst(session, models, options)
   }
-  const outcomes: Outcome[] = []
+  const outcomes: AdoptOutcome[] = []
   const moved = options.move === true ? new MovedFiles(session, found) : undefined
   const takeOver = new TakeOver(session, options)
   try {
@@ -59,7 +59,7 @@ export async function adopt(session: Session, sources: readonly string[], option
 }
 
 /** @throws CliError where something was damaged, or failed */
-function refuse(outcomes: readonly Outcome[]): void {
+function refuse(outcomes: readonly AdoptOutcome[]): void {
   const damaged = outcomes.reduce((sum, each) => sum + each.damaged.length, 0)
   if (damaged > 0)
     throw new CliError(EXIT.verification, `${count(damaged, 'file')} over there are damaged, and stayed out`, {
@@ -72,7 +72,7 @@ function refuse(outcomes: readonly Outcome[]): void {
 
 async function document(
   session: Session,
-  outcomes: readonly Outcome[],
+  outcomes: readonly AdoptOutcome[],
   removedBytes: number | undefined
 ): Promise<void> {
   const withheld: (readonly Withheld[])[] = []
@@ -163,7 +163,7 @@ interface Withheld {
 }
 
 /** Which of the members that came in are not given to others, and why. */
-async function withheldOf({ client }: Session, { members }: Outcome): Promise<readonly Withheld[]> {
+async function withheldOf({ client }: Session, { members }: AdoptOutcome): Promise<readonly Withheld[]> {
   const found: Withheld[] = []
   for (const { ref } of members) {
     const { doors } = await client.why(`svc:///${ref}`)
@@ -173,7 +173,7 @@ async function withheldOf({ client }: Session, { members }: Outcome): Promise<re
   return found
 }
 
-async function tell(session: Session, outcome: Outcome): Promise<void> {
+async function tell(session: Session, outcome: AdoptOutcome): Promise<void> {
   const { model, members, damaged, error } = outcome
   for (const { ref } of members) session.print(ref)
   for (const { ref, reason } of await withheldOf(session, outcome)) session.note(`withheld: ${ref}: ${reason}`)

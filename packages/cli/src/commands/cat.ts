@@ -30,11 +30,11 @@ export async function cat(session: Session, target: string, options: { readonly 
 }
 
 /** A blob, or a file that the view of a model unpacks. */
-type Found =
+type FoundBytes =
   | { readonly digest: string; readonly isBinary: boolean; readonly path?: undefined }
   | { readonly path: string; readonly sizeBytes: number; readonly isBinary: boolean }
 
-async function bytesOf(session: Session, target: string): Promise<Found> {
+async function bytesOf(session: Session, target: string): Promise<FoundBytes> {
   const digest = asDigest(target)
   if (digest !== undefined) return { digest, isBinary: false }
   const { ref: asked, file: wanted } = splitTarget(target)

@@ -18,7 +18,7 @@ export async function catalogSearch(session: Session, terms: readonly string[]):
   session.note('import one with: svc import catalog MODEL:QUANT')
 }
 
-export interface CatalogOptions extends ChoiceOptions {
+export interface CatalogImportOptions extends ChoiceOptions {
   readonly trustCatalog?: boolean
   readonly peer?: readonly string[]
   readonly all?: boolean
@@ -28,7 +28,7 @@ export interface CatalogOptions extends ChoiceOptions {
  * `svc import catalog owner/name[:QUANT[,QUANT]]`: each torrent of the catalog has one quant, so several quants are
  * imported one after the other.
  */
-export async function importCatalog(session: Session, text: string, options: CatalogOptions): Promise<void> {
+export async function importCatalog(session: Session, text: string, options: CatalogImportOptions): Promise<void> {
   const { repo, quant = options.quant } = tryParseHubSource(text) ?? { repo: text }
   const { quant: _, ...choice } = options
   const named = quant?.split(',').filter((each) => each !== '')
@@ -56,7 +56,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
 async function listedQuants(
   session: Session,
   repo: string,
-  { all, keepNames }: CatalogOptions
+  { all, keepNames }: CatalogImportOptions
 ): Promise<readonly (string | undefined)[]> {
   const search = session.client.searchCatalog(repo, keepNames === true ? {} : { names: 'normalized' })
   const { entries } = await sayingWhatWaits(session, `asking the catalog what it has of ${repo}`, search)

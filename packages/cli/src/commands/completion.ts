@@ -1,12 +1,12 @@
 import { type Client, createClient } from '@svc/client'
 import type { Command } from 'commander'
+import { type Candidate, completionsAt, type Source } from '../completion/completions.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
-import { type Candidate, type Source, wantedAt } from '../completion/wanted.ts'
 import { printable } from '../printable.ts'
 import type { Session } from '../session.ts'
 
 /** A person is waiting at the prompt: if there is no answer within this time, nothing is offered. */
-const PATIENCE_MS = 1500
+const TIMEOUT_MS = 1500
 
 /** `svc completion bash|zsh|fish` */
 export function completion(session: Session, shell: Shell): void {
@@ -15,10 +15,10 @@ export function completion(session: Session, shell: Shell): void {
 
 /** `svc __complete -- WORD…`, called by the scripts. Failures are silent: the prompt is no place for messages. */
 export async function complete(session: Session, program: Command, words: readonly string[]): Promise<void> {
-  const { candidates, sources, before, typed } = wantedAt(program, words)
+  const { candidates, sources, before, typed } = completionsAt(program, words)
   const at = words.indexOf('--socket')
   const socketPath = at < 0 ? session.client.socketPath : (words[at + 1] ?? session.client.socketPath)
-  const signal = AbortSignal.any([session.signal, AbortSignal.timeout(PATIENCE_MS)])
+  const signal = AbortSignal.any([session.signal, AbortSignal.timeout(TIMEOUT_MS)])
   const client = createClient({ socketPath, signal })
   try {
     const found = await Promise.all(

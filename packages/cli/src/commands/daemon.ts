@@ -25,11 +25,11 @@ export async function status(session: Session): Promise<void> {
   for (const { file, what } of all.damaged ?? []) session.note(`${file}: ${what}`)
 }
 
-interface Member extends ModelMember {
+interface NamedMember extends ModelMember {
   readonly ref: string
 }
 
-export async function membersOf(session: Session): Promise<Member[]> {
+export async function membersOf(session: Session): Promise<NamedMember[]> {
   const { namespaces } = await session.client.models()
   return namespaces.flatMap(({ ns, name, members }) =>
     members.map((member) => ({ ...member, ref: `${ns}/${name}:${member.quant}` }))
@@ -37,7 +37,7 @@ export async function membersOf(session: Session): Promise<Member[]> {
 }
 
 /** What is shared with others, in a line. */
-export function swarmLine(swarm: SwarmStatus, members: readonly Member[]): string {
+export function swarmLine(swarm: SwarmStatus, members: readonly NamedMember[]): string {
   if (!swarm.enabled) return 'off ([swarm] enabled = false)'
   const parts = [swarm.seed ? `sharing ${count(swarm.seeding, 'model')}` : 'fetching only ([swarm] seed = false)']
   parts.push(count(swarm.peers, 'peer'))

@@ -1,7 +1,7 @@
 import type { DamagedRecord, Status } from '@svc/client'
 import { buckets } from '../doctor/buckets.ts'
 import { daemon, fileLimit, node, socket } from '../doctor/daemon.ts'
-import { type Check, codeOf, type Finding, type Level, type Subject } from '../doctor/finding.ts'
+import { type Check, codeOf, type DoctorInput, type Finding, type Level } from '../doctor/finding.ts'
 import { clock, dht, listeners, proxies, sharing } from '../doctor/network.ts'
 import { fileSystem, records, space, store } from '../doctor/store.ts'
 import { CliError } from '../errors.ts'
@@ -57,7 +57,7 @@ export async function doctor(session: Session, version: string): Promise<void> {
   )
 }
 
-async function subjectOf(session: Session, version: string): Promise<Subject> {
+async function subjectOf(session: Session, version: string): Promise<DoctorInput> {
   const { client, terminal, signal } = session
   const subject = {
     env: terminal.env,

@@ -64,7 +64,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
 }
 
-interface Blob {
+interface ListedBlob {
   readonly digest: string
   readonly size: number
 }
@@ -73,8 +73,8 @@ interface Blob {
 async function readContents(
   { client, signal }: Session,
   documents: ReadonlySet<string>
-): Promise<ReadonlyMap<string, readonly Blob[]>> {
-  const contents = new Map<string, readonly Blob[]>()
+): Promise<ReadonlyMap<string, readonly ListedBlob[]>> {
+  const contents = new Map<string, readonly ListedBlob[]>()
   await forEachLimited([...documents], READS, signal, async (document) => {
     const { files = [], sizeBytes } = await readManifestBlob(client, document)
     contents.set(document, [

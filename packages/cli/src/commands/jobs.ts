@@ -1,7 +1,7 @@
 import { ClientError, isTerminal, type Job } from '@svc/client'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { follow, PatienceOver } from '../follow.ts'
+import { follow, StalledError } from '../follow.ts'
 import { count, formatBytes, formatSince, formatTable, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
@@ -130,14 +130,14 @@ const PEERS_SECONDS = '15s'
 export async function pull(session: Session, text: string, options: { readonly wait?: string }): Promise<void> {
   if (await isOnlyOnHub(session, text)) return importByName(session, text, {})
   const wait = options.wait ?? PEERS_SECONDS
-  const patienceMs = secondsOf(wait) * 1000
+  const stallTimeoutMs = secondsOf(wait) * 1000
   const ref = await canonicalRef(session, text)
   const started = await session.client.ensure({ ref })
   const complete = started.state === 'done'
   const origin = complete ? undefined : await hubOrigin(session, ref)
   if (!isTerminal(started))
     session.note(`asking peers for the missing parts of ${shortRef(ref)}${nextSource(origin, wait)}`)
-  await follow(session, started, origin?.as === undefined ? {} : { patienceMs }).catch((error: unknown) =>
+  await follow(session, started, origin?.as === undefined ? {} : { stallTimeoutMs }).catch((error: unknown) =>
     followHub(session, error, { started, origin, ref, wait })
   )
   if (session.json) return
@@ -151,7 +151,7 @@ async function followHub(
   error: unknown,
   { started, origin, ref, wait }: { started: Job; origin: HubOrigin | undefined; ref: string; wait: string }
 ): Promise<void> {
-  const isSilence = error instanceof PatienceOver
+  const isSilence = error instanceof StalledError
   const isRefusal = error instanceof CliError && error.code === 'E_SOURCE_UNAVAILABLE'
   if (isRefusal && (await isUnknown(session, started))) throw unknownDigest(shortRef(ref), error)
   if (origin === undefined || !(isSilence || isRefusal)) throw error

@@ -8,7 +8,7 @@ import { count, formatBytes } from '../format.ts'
 import { withHeldView } from '../held-view.ts'
 import { withOci } from '../oci/failure.ts'
 import { meter } from '../oci/meter.ts'
-import { type PackOptions, packView, type Subject, subjectOf } from '../oci/packing.ts'
+import { type ModelToPack, type PackOptions, packView, subjectOf } from '../oci/packing.ts'
 import { importName } from '../reference.ts'
 import { requireConsent } from '../replacing.ts'
 import type { Session } from '../session.ts'
@@ -37,13 +37,13 @@ export async function exportOci(session: Session, words: readonly string[], opti
   session.note(`bring it in elsewhere with: svc import oci ${target}`)
 }
 
-export interface PushOptions extends PackOptions {
+export interface PushCommandOptions extends PackOptions {
   readonly plainHttp?: boolean
   readonly mountFrom?: string
 }
 
 /** `svc push REF registry/name[:tag]`; the default tag is the quant. */
-export async function push(session: Session, text: string, image: string, options: PushOptions): Promise<void> {
+export async function push(session: Session, text: string, image: string, options: PushCommandOptions): Promise<void> {
   await withOci(session, async (oci) => {
     const { digest, ...reference } = oci.parseRegistryReference(image)
     if (digest !== undefined) throw usage('a model is pushed under a tag, not under a digest')
@@ -78,7 +78,7 @@ async function packed(
   options: PackOptions,
   work: (images: readonly PackedImage[]) => Promise<void>
 ): Promise<readonly PackedImage[]> {
-  const subjects: Subject[] = []
+  const subjects: ModelToPack[] = []
   for (const ref of refs) subjects.push(await subjectOf(session, ref, door, options))
   const images: PackedImage[] = []
   const hold = async (at: number): Promise<void> => {
@@ -119,7 +119,11 @@ export async function importOci(session: Session, source: string, options: Impor
  * Asks, before anything is fetched, where a model would take its name from another one. What the artifact says of itself
  * may be wrong: the daemon decides when it has the files. @throws CliError `E_NAME_TAKEN`
  */
-async function mayTakeTheNames(session: Session, found: readonly Found[], as: string | undefined): Promise<boolean> {
+async function mayTakeTheNames(
+  session: Session,
+  found: readonly FoundArtifact[],
+  as: string | undefined
+): Promise<boolean> {
   const { namespaces } = await session.client.models()
   const refs: string[] = []
   for (const { ref, pin } of found) {
@@ -134,7 +138,7 @@ async function mayTakeTheNames(session: Session, found: readonly Found[], as: st
   return true
 }
 
-interface Found {
+interface FoundArtifact {
   readonly ref: string | undefined
   /** The manifest that it says it was packed from. */
   readonly pin: string | undefined
@@ -142,14 +146,18 @@ interface Found {
 }
 
 /** The images at a source: an existing path, or else a reference to a registry. */
-async function look(session: Session, source: string, { tag, plainHttp }: ImportOciOptions): Promise<readonly Found[]> {
+async function look(
+  session: Session,
+  source: string,
+  { tag, plainHttp }: ImportOciOptions
+): Promise<readonly FoundArtifact[]> {
   const path = resolve(session.terminal.cwd, source)
   const isPath = await stat(path).then(
     () => true,
     () => false
   )
   return withOci(session, async (oci) => {
-    const namesOf = ({ annotations }: OciManifest): Pick<Found, 'ref' | 'pin'> => ({
+    const namesOf = ({ annotations }: OciManifest): Pick<FoundArtifact, 'ref' | 'pin'> => ({
       ref: annotations[oci.REF_ANNOTATION],
       pin: annotations[oci.PIN_ANNOTATION]
     })
@@ -170,7 +178,7 @@ async function look(session: Session, source: string, { tag, plainHttp }: Import
     }
     const layout = await oci.openLayout(path)
     const chosen = tag === undefined ? layout.index.manifests : [oci.chooseManifest(layout.index, tag)]
-    const found: Found[] = []
+    const found: FoundArtifact[] = []
     for (const descriptor of chosen) {
       if (descriptor.mediaType !== oci.MANIFEST_TYPE) continue
       const own = namesOf(oci.parseOciManifest(await layout.document(descriptor)))

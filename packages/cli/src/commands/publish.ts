@@ -3,7 +3,7 @@ import { usage } from '../errors.ts'
 import { progressFor } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldViews } from '../held-view.ts'
-import { type Subject, subjectOf } from '../oci/packing.ts'
+import { type ModelToPack, subjectOf } from '../oci/packing.ts'
 import { withPublish } from '../publish/failure.ts'
 import { storedModel } from '../publish/stored-model.ts'
 import type { Session } from '../session.ts'
@@ -31,7 +31,7 @@ export async function publish(
   const givenUrl = options.url === undefined ? undefined : baseUrl(options.url)
   await withPublish(session, async (lib) => {
     const where = lib.parsePlace(place, session.terminal.cwd)
-    const subjects: Subject[] = []
+    const subjects: ModelToPack[] = []
     for (const ref of operands.slice(0, -1)) subjects.push(await subjectOf(session, ref, 'publish', options))
     const refs = subjects.map(({ canonical }) => canonical)
     await withHeldViews(session, refs, async () => {

@@ -4,7 +4,7 @@ import { EXIT } from '../exit-codes.ts'
 import { formatTable } from '../format.ts'
 import { daemonCommand } from '../service/daemon-command.ts'
 import { launchd } from '../service/launchd.ts'
-import { describeStep, type Manager, type ManagerName, type Step, takeStep } from '../service/manager.ts'
+import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '../service/manager.ts'
 import { systemd } from '../service/systemd.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
@@ -34,7 +34,7 @@ export async function install(session: Session, options: ServiceOptions): Promis
  * Has the store's id written into the configuration, before the service starts: it never makes a new store where this
  * one is not mounted. In the service's environment, which is not that of this shell.
  */
-const remember = (command: readonly string[]): Step => ({
+const remember = (command: readonly string[]): ServiceStep => ({
   run: ['env', '-u', 'SVC_ROOT', '-u', 'SVC_CONFIG', ...command, 'expect'],
   mayFail: true,
   otherwise: 'the service takes whichever store it finds; to have it insist on this one: svcd expect'
@@ -83,7 +83,12 @@ export async function serviceStatus(session: Session, options: ServiceOptions): 
     throw new CliError(EXIT.failed, 'the service is installed, but it does not run', { hint: 'svc doctor' })
 }
 
-function carryOut(session: Session, manager: Manager, steps: readonly Step[], { dryRun }: ServiceOptions): void {
+function carryOut(
+  session: Session,
+  manager: ServiceManager,
+  steps: readonly ServiceStep[],
+  { dryRun }: ServiceOptions
+): void {
   const done: string[] = []
   const tell = (line: string): void => {
     done.push(line)
@@ -102,7 +107,7 @@ function carryOut(session: Session, manager: Manager, steps: readonly Step[], { 
   if (session.json) session.document({ manager: manager.name, dryRun: dryRun === true, steps: done })
 }
 
-function managerOf(session: Session, { manager }: ServiceOptions, command: readonly string[]): Manager {
+function managerOf(session: Session, { manager }: ServiceOptions, command: readonly string[]): ServiceManager {
   const env = session.terminal.env as NodeJS.ProcessEnv
   const home = env.HOME?.startsWith('/') === true ? env.HOME : homedir()
   const uid = process.getuid?.()

@@ -10,7 +10,7 @@ import { canonicalRef } from '../reference.ts'
 import { viewOf } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
-export interface ViewOptions {
+export interface ViewCommandOptions {
   readonly layout: 'files' | 'hf'
   readonly copy?: boolean
   readonly hardlink?: boolean
@@ -23,7 +23,7 @@ export async function view(
   session: Session,
   ref: string | undefined,
   dir: string | undefined,
-  options: ViewOptions
+  options: ViewCommandOptions
 ): Promise<void> {
   if (options.rm !== undefined) {
     if (ref !== undefined) throw usage('--rm takes the folder of a view, and no reference')

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { formatTime } from '../format.ts'
 import { DIFFER } from '../versions.ts'
-import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
+import { type Check, codeOf, type DoctorInput, type Finding, findingsOf } from './finding.ts'
 
 /** Whether the daemon answers, and has the same version. */
 export const daemon: Check = ({ status, silence, socketPath, version }) => {
@@ -47,7 +47,7 @@ export const socket: Check = (subject) => {
 }
 
 /** `forbidden` are the mode bits that grant too much to others. */
-function ownership({ uid }: Subject, path: string, stat: Stats, forbidden: number): Finding[] {
+function ownership({ uid }: DoctorInput, path: string, stat: Stats, forbidden: number): Finding[] {
   const say = findingsOf('socket')
   const mode = stat.mode & 0o7777
   if (stat.uid !== uid && uid !== 0)

@@ -15,7 +15,7 @@ export interface Finding {
 }
 
 /** The input of the checks. */
-export interface Subject {
+export interface DoctorInput {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: NodeJS.Platform
   readonly uid: number
@@ -30,7 +30,7 @@ export interface Subject {
   readonly silence: string | undefined
 }
 
-export type Check = (subject: Subject) => Promise<readonly Finding[]> | readonly Finding[]
+export type Check = (subject: DoctorInput) => Promise<readonly Finding[]> | readonly Finding[]
 
 /** Shorthands for the findings of one check. */
 export function findingsOf(check: string) {

@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
 import { formatBytes } from '../format.ts'
-import { type Check, codeOf, type Finding, findingsOf, type Subject } from './finding.ts'
+import { type Check, codeOf, type DoctorInput, type Finding, findingsOf } from './finding.ts'
 
 /** The store's folder, from the daemon or else the environment. */
-function storeRoot({ status, env }: Subject): string | undefined {
+function storeRoot({ status, env }: DoctorInput): string | undefined {
   if (status !== undefined) return status.root
   return env.SVC_ROOT !== undefined && env.SVC_ROOT !== '' ? env.SVC_ROOT : undefined
 }

@@ -20,7 +20,7 @@ export interface PackOptions {
 }
 
 /** A model that is to be packed. */
-export interface Subject {
+export interface ModelToPack {
   readonly canonical: string
   /** `ns/name:quant`; absent if it has no name here. */
   readonly ref: string | undefined
@@ -38,7 +38,7 @@ export async function subjectOf(
   text: string,
   door: 'export' | 'push' | 'publish',
   { withheld }: PackOptions
-): Promise<Subject> {
+): Promise<ModelToPack> {
   const canonical = await canonicalRef(session, text)
   const { ns, name, quant } = await session.client.resolve(canonical)
   const { doors } = await session.client.why(canonical)
@@ -61,7 +61,7 @@ export async function subjectOf(
 export async function packView(
   session: Session,
   view: View,
-  subject: Subject,
+  subject: ModelToPack,
   { image }: PackOptions
 ): Promise<PackedImage> {
   const oci = await import('@svc/oci')

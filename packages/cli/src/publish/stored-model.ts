@@ -4,7 +4,7 @@ import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
-import type { Subject } from '../oci/packing.ts'
+import type { ModelToPack } from '../oci/packing.ts'
 import { shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -15,7 +15,7 @@ const MAX_LAYERS_BYTES = 80 << 20
 /** Collects what a publication needs of a stored model. The caller must hold the model, so that nothing removes its files. @throws CliError, ClientError */
 export async function storedModel(
   session: Session,
-  { canonical, ref, isWithheld }: Subject
+  { canonical, ref, isWithheld }: ModelToPack
 ): Promise<PublicationInput> {
   const { client } = session
   const opened = await client.open(canonical)

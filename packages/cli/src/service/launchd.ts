@@ -3,10 +3,10 @@ import { makeFoldersSync } from '@svc/internal-files'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { AGENT_LABEL, agentLogPath, agentPath, agentPlist, agentSocketPath, MAX_MAC_SOCKET_BYTES } from './agent.ts'
-import { contentOf, type Manager, runProgram } from './manager.ts'
+import { contentOf, runProgram, type ServiceManager } from './manager.ts'
 
 /** A launchd agent of the user. `svc` finds its socket by itself; other clients need `SVC_SOCKET`. */
-export function launchd(command: readonly string[], home: string, uid: number, env: NodeJS.ProcessEnv): Manager {
+export function launchd(command: readonly string[], home: string, uid: number, env: NodeJS.ProcessEnv): ServiceManager {
   const domain = `gui/${uid}`
   const target = `${domain}/${AGENT_LABEL}`
   const socket = agentSocketPath(home)

@@ -17,7 +17,7 @@ interface ServiceState {
 }
 
 /** One step of an installation: a file to write or remove, or a command to run. */
-export type Step =
+export type ServiceStep =
   | { readonly write: string; readonly content: string }
   | { readonly remove: string }
   | {
@@ -27,12 +27,12 @@ export type Step =
       readonly otherwise?: string
     }
 
-export interface Manager {
+export interface ServiceManager {
   readonly name: ManagerName
   /** Checks that the manager is available to this user. @throws CliError with an alternative */
   check(): void
-  readonly install: readonly Step[]
-  readonly remove: readonly Step[]
+  readonly install: readonly ServiceStep[]
+  readonly remove: readonly ServiceStep[]
   state(): ServiceState
   /** Remarks for the user once it runs. */
   readonly remarks: readonly string[]
@@ -53,7 +53,7 @@ export function runProgram([program, ...args]: readonly string[], env: NodeJS.Pr
 }
 
 /** Returns `wrote …`, `removed …` or `ran …`. A file with the same content is left alone. @throws CliError */
-export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
+export function takeStep(step: ServiceStep, env: NodeJS.ProcessEnv): string {
   if ('write' in step) {
     if (contentOf(step.write) === step.content) return `unchanged ${step.write}`
     makeFoldersSync(dirname(step.write))
@@ -76,7 +76,7 @@ export function takeStep(step: Step, env: NodeJS.ProcessEnv): string {
 }
 
 /** Describes what {@link takeStep} would do. */
-export function describeStep(step: Step): string {
+export function describeStep(step: ServiceStep): string {
   if ('write' in step) return `would write ${step.write}`
   return 'remove' in step ? `would remove ${step.remove}` : `would run ${step.run.join(' ')}`
 }

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { contentOf, type Manager, runProgram } from './manager.ts'
+import { contentOf, runProgram, type ServiceManager } from './manager.ts'
 import { systemdUnits } from './units.ts'
 
 const UNITS = ['svcd.socket', 'svcd.service'] as const
 
 /** The user's systemd. The socket unit listens at the default path, so clients need no setting. */
-export function systemd(command: readonly string[], home: string, env: NodeJS.ProcessEnv): Manager {
+export function systemd(command: readonly string[], home: string, env: NodeJS.ProcessEnv): ServiceManager {
   const config = env.XDG_CONFIG_HOME?.startsWith('/') === true ? env.XDG_CONFIG_HOME : join(home, '.config')
   const folder = join(config, 'systemd/user')
   const texts = systemdUnits(command)

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { makeModelFolder } from '@svc/testkit/models'
 import { SVC } from '@svc/testkit/programs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { wantedAt } from '../../src/completion/wanted.ts'
+import { completionsAt } from '../../src/completion/completions.ts'
 import { buildProgram } from '../../src/program.ts'
 import { Captured, laterUndo, type TestDaemon, testDaemon } from '../support.ts'
 
@@ -94,7 +94,7 @@ describe('what is offered', () => {
       for (const inner of command.commands) walk(inner, [...words, inner.name()])
       const [first] = command.registeredArguments
       if (command.commands.length > 0 || first === undefined || words[0] === '__complete') return
-      const { candidates, sources } = wantedAt(program, [...words, ''])
+      const { candidates, sources } = completionsAt(program, [...words, ''])
       if (candidates.length + sources.length === 0) open.push(`${words.join(' ')} <${first.name()}>`)
     }
     walk(program, [])

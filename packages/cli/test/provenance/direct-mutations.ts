@@ -171,7 +171,7 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: MEANWHILE_TEST
     }
   ]),
-  ...of('daemon/src/mirror/published.ts', [
+  ...of('daemon/src/mirror/served-models.ts', [
     {
       what: 'the OCI mirror makes nothing of what is withheld',
       find: `isShown(state, 'oci-mirror')`,

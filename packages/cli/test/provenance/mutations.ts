@@ -90,7 +90,7 @@ const DOORS = [
       replace: `await undefined`
     }
   ]),
-  ...of('daemon/src/mirror/published.ts', [
+  ...of('daemon/src/mirror/served-models.ts', [
     {
       what: 'the hub’s mirror shows only what is given',
       dies: [1, 285],
@@ -136,10 +136,18 @@ const SOURCES = [
     {
       what: 'with seed_local off, own files are private',
       caughtBy: { file: 'packages/daemon/test/swarm/private.test.ts', name: 'with seed_local off' },
-      find: `const wishes = wishesOf(more, this.#seedLocal === false)
-    return importer.start({ kind: 'import-local', ref: as,`,
-      replace: `const wishes = wishesOf(more, false)
-    return importer.start({ kind: 'import-local', ref: as,`
+      find: `const selection = importSelectionOf(more, this.#seedLocal === false)
+    return importer.start({
+      kind: 'import-local',
+      ref: as,
+      repo,
+      source: await localSource(paths, companions)`,
+      replace: `const selection = importSelectionOf(more, false)
+    return importer.start({
+      kind: 'import-local',
+      ref: as,
+      repo,
+      source: await localSource(paths, companions)`
     }
   ]),
   ...of('daemon/src/sources/oci/oci-imports.ts', [

@@ -32,7 +32,7 @@ const LIBRARY = [
     [
       PRIVATE('a private import is announced neither'),
       'an import is marked before its artifacts are recorded',
-      'withMark(await source.provenance(), wishes.private)',
+      'withMark(await source.provenance(), selection.private)',
       'await source.provenance()'
     ],
     [
@@ -106,8 +106,8 @@ const LIBRARY = [
     [
       PROOF('a listing that names the digest of a private file'),
       'only what is given vouches for bytes',
-      "const isGiven = (state: Holder): boolean => verdictOf(state, 'export').given",
-      'const isGiven = (state: Holder): boolean => state !== undefined'
+      "const isGiven = (state: HoldingArtifact): boolean => verdictOf(state, 'export').given",
+      'const isGiven = (state: HoldingArtifact): boolean => state !== undefined'
     ]
   ]),
   ...of('library/members.ts', [
@@ -201,7 +201,7 @@ const MIRRORS = [
       'if ((await this'
     ]
   ]),
-  ...of('mirror/published.ts', [
+  ...of('mirror/served-models.ts', [
     [
       UNPROVEN,
       'what is to come is asked about at each request',
@@ -362,7 +362,7 @@ const V1 = [
     [
       CATALOG('imported as private'),
       'a private pull is known as such from the start',
-      'const provenance = withMark(anchor.provenance, wishes.private)',
+      'const provenance = withMark(anchor.provenance, selection.private)',
       'const { provenance } = anchor'
     ],
     [

@@ -30,7 +30,7 @@ const ASKED = [
     '#isShared',
     'isWithheld',
     'mayRead',
-    'published\\.given'
+    '#served\\.given'
   ],
   ...['givenCompanions', 'ownCompanions', 'isForLoaders', 'isSecretByName', 'markedOwn'],
   ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone']

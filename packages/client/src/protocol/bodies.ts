@@ -14,7 +14,7 @@ const ReplaceSchema = Type.Boolean({
 })
 
 /** Fields that imports from disk, hub, catalog and OCI have in common (spec add.1, add.6, add.10, add.45). */
-const wishes = {
+const selectionFields = {
   names: Type.Optional(
     Type.Union([Type.Literal('upstream'), Type.Literal('normalized')], {
       description: 'how names of `*.gguf` are taken; `upstream` when absent'
@@ -56,7 +56,7 @@ export const ImportLocalBodySchema = Type.Object(
       })
     ),
     aux: Type.Optional(AuxSchema),
-    ...wishes
+    ...selectionFields
   },
   { title: 'ImportLocalBody' }
 )
@@ -82,9 +82,9 @@ export const AdoptBodySchema = Type.Object(
         { description: 'where the files came from; noted when each of them has a digest that was checked' }
       )
     ),
-    names: wishes.names,
-    private: wishes.private,
-    replace: wishes.replace
+    names: selectionFields.names,
+    private: selectionFields.private,
+    replace: selectionFields.replace
   },
   { title: 'AdoptBody' }
 )
@@ -98,7 +98,7 @@ export const ImportHfBodySchema = Type.Object(
     revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' })),
     as: Type.Optional(AsSchema),
     aux: Type.Optional(AuxSchema),
-    ...wishes
+    ...selectionFields
   },
   { title: 'ImportHfBody' }
 )
@@ -141,7 +141,7 @@ export const ImportCatalogBodySchema = Type.Object(
     as: Type.Optional(AsSchema),
     peers: Type.Optional(PeerListSchema),
     aux: Type.Optional(AuxSchema),
-    ...wishes
+    ...selectionFields
   },
   { title: 'ImportCatalogBody' }
 )
@@ -164,7 +164,7 @@ export const ImportOciBodySchema = Type.Object(
       Type.Boolean({ description: 'without TLS; as it is done with registries on this machine' })
     ),
     as: AsSchema,
-    ...wishes
+    ...selectionFields
   },
   { title: 'ImportOciBody' }
 )

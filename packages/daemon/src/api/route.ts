@@ -14,14 +14,16 @@ type Declared<R extends Route, K extends 'params' | 'query' | 'body'> = R extend
   : Readonly<Record<never, never>>
 
 /** A request of this route, validated by the route's schemas. */
-export interface Call<R extends Route> {
+export interface RouteRequest<R extends Route> {
   readonly params: Declared<R, 'params'>
   readonly query: Declared<R, 'query'>
   readonly body: Declared<R, 'body'>
 }
 
 /** The response type of the route in the contract. */
-export type Answer<R extends Route> = R extends { readonly response: infer S extends TSchema } ? Static<S> : never
+export type RouteResponse<R extends Route> = R extends { readonly response: infer S extends TSchema }
+  ? Static<S>
+  : never
 
 /** The HTTP objects of a call, for responses that are not JSON. */
 export interface Exchange {
@@ -52,7 +54,7 @@ export interface ApiRoute {
  */
 export function defineRoute<const R extends Route>(
   route: R,
-  handler: (call: Call<R>, exchange: Exchange) => Answer<R> | Promise<Answer<R>>
+  handler: (call: RouteRequest<R>, exchange: Exchange) => RouteResponse<R> | Promise<RouteResponse<R>>
 ): ApiRoute {
   return {
     route,
@@ -67,7 +69,7 @@ export function defineRoute<const R extends Route>(
 /** A route of the contract that responds with bytes, or with JSON that was made in pieces, which `handler` writes itself. */
 export function defineByteRoute<const R extends Route>(
   route: R,
-  handler: (call: Call<R>) => Promise<(exchange: Exchange) => Promise<void>>
+  handler: (call: RouteRequest<R>) => Promise<(exchange: Exchange) => Promise<void>>
 ): ApiRoute {
   return {
     route,
@@ -110,13 +112,13 @@ export function sendJson(response: ServerResponse, status: number, document: unk
   response.end(body, sizeBytes === body.length ? 'latin1' : 'utf8')
 }
 
-function readCall<R extends Route>(route: R, request: ApiRequest, body: object = {}): Call<R> {
+function readCall<R extends Route>(route: R, request: ApiRequest, body: object = {}): RouteRequest<R> {
   const { query } = route as Route
   return {
     params: request.params,
     query: query === undefined ? {} : readQuery(query, request.message.url ?? ''),
     body
-  } as Call<R>
+  } as RouteRequest<R>
 }
 
 async function knownFields(schema: TObject, request: ApiRequest, log: Log): Promise<object> {

@@ -42,7 +42,7 @@ export interface CopySource {
   open(digest: Sha256Digest): Promise<CopyReader>
 }
 
-export interface CopyOptions {
+export interface StoreCopyOptions {
   readonly signal: AbortSignal
   readonly onProgress: (progress: CopyProgress) => void
   /**
@@ -115,7 +115,7 @@ export async function copyBlobs(
   source: CopySource,
   target: BlobStore,
   blobs: readonly BlobInfo[],
-  { signal, onProgress, resumableBytes = RESUMABLE_BYTES }: CopyOptions
+  { signal, onProgress, resumableBytes = RESUMABLE_BYTES }: StoreCopyOptions
 ): Promise<readonly Sha256Digest[]> {
   const bytesTotal = blobs.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
   const corrupt: Sha256Digest[] = []

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DurableFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/internal-files'
-import type { Backup, Snapshot } from '@svc/publish'
+import type { Backup, StoreSnapshot } from '@svc/publish'
 import type { Sha256Digest } from '@svc/ref'
 import { StartError } from '../errors.ts'
 import { endMarker, readMoveMarker, writeMoveMarker } from '../library/move-marker.ts'
@@ -119,7 +119,7 @@ function readerOf(backup: Backup, digest: Sha256Digest, signal: AbortSignal): Co
 
 function damageError(
   damaged: readonly string[],
-  { blobs }: Snapshot,
+  { blobs }: StoreSnapshot,
   { from, root }: Pick<RestoreOptions, 'from' | 'root'>
 ): CopyError {
   const whole = blobs.size - damaged.length

@@ -6,7 +6,7 @@ import { HostShares } from './host-shares.ts'
 /** Accepted beyond the limit, and closed again in the same turn of the event loop: who comes must be compared with who is there. */
 const NEWCOMERS = 64
 
-interface Held {
+interface OpenConnection {
   readonly socket: Socket
   readonly sinceMs: number
 }
@@ -18,8 +18,8 @@ interface Held {
  * first, but never for a host that has as many.
  */
 export function shareConnections(server: Server, connections: Connections, maxConnections: number): void {
-  const leastOf = (held: ReadonlySet<Held>): Held => {
-    let least: Held | undefined
+  const leastOf = (held: ReadonlySet<OpenConnection>): OpenConnection => {
+    let least: OpenConnection | undefined
     let leastRate = Number.POSITIVE_INFINITY
     const nowMs = performance.now()
     for (const each of held) {
@@ -32,7 +32,10 @@ export function shareConnections(server: Server, connections: Connections, maxCo
     }
     return least!
   }
-  const shares = new HostShares<Held>(maxConnections, { hasLeft: ({ socket }) => socket.readableEnded, leastOf })
+  const shares = new HostShares<OpenConnection>(maxConnections, {
+    hasLeft: ({ socket }) => socket.readableEnded,
+    leastOf
+  })
   server.maxConnections = maxConnections + NEWCOMERS
   server.on('connection', (socket: Socket) => {
     const held = { socket, sinceMs: performance.now() }

@@ -7,7 +7,7 @@ import { type Refusal, refuseRaw } from './raw-refusal.ts'
 const MAX_WAITING_REQUESTS = 8_192
 /** This many may wait on one connection even if the listener's limit is reached. */
 const FAIR_WAITING_REQUESTS = 8
-interface Exchange {
+interface PendingExchange {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly begin: () => void
@@ -54,8 +54,8 @@ export class Connections {
 export class Connection {
   readonly #socket: Duplex
   readonly #all: Connections
-  readonly #waiting: Exchange[] = []
-  #active: Exchange | undefined
+  readonly #waiting: PendingExchange[] = []
+  #active: PendingExchange | undefined
   /** The next of `#waiting` starts in a later turn of the event loop. */
   #isDue = false
   #last: Refusal | undefined
@@ -78,7 +78,7 @@ export class Connection {
   }
 
   /** Starts the exchange when its turn comes; never, if the connection is gone by then. */
-  accept(exchange: Exchange): void {
+  accept(exchange: PendingExchange): void {
     if (this.#last !== undefined || this.#isOver || this.#socket.destroyed) return
     this.#notLate()
     if (this.#active === undefined && !this.#isDue) return this.#begin(exchange)
@@ -119,7 +119,7 @@ export class Connection {
     this.#late = { refusal, graceMs }
   }
 
-  #begin(exchange: Exchange): void {
+  #begin(exchange: PendingExchange): void {
     const { response, begin } = exchange
     this.#active = exchange
     // before Node's own listener, which may end the socket after this response
@@ -136,7 +136,7 @@ export class Connection {
     if (this.#last !== undefined && this.#waiting.length === 0) refuseRaw(this.#socket, this.#last)
   }
 
-  #onClose(exchange: Exchange): void {
+  #onClose(exchange: PendingExchange): void {
     if (this.#active !== exchange) return
     this.#active = undefined
     // without a socket this response would never finish
@@ -156,7 +156,7 @@ export class Connection {
   }
 
   /** No request waits any more: reads the connection again, unless nothing more is accepted. */
-  #readOn(active: Exchange | undefined): void {
+  #readOn(active: PendingExchange | undefined): void {
     if (this.#last !== undefined || this.#isOver) return
     this.#socket.resume()
     const late = this.#late
@@ -164,7 +164,7 @@ export class Connection {
       late.timer ??= setTimeout(() => this.refuse(late.refusal), late.graceMs)
   }
 
-  #take(index: number): Exchange | undefined {
+  #take(index: number): PendingExchange | undefined {
     const [exchange] = this.#waiting.splice(index, 1)
     if (exchange !== undefined) this.#all.waiting--
     return exchange

@@ -1,7 +1,7 @@
 import { hostKey } from '@svc/internal-net'
 
 /** How it is chosen who gives a place up. */
-export interface Choice<T> {
+export interface EvictionPolicy<T> {
   /** Whether the one who holds a place has probably left: such a place goes first, for its own host and those that have fewer. */
   readonly hasLeft?: (holder: T) => boolean
   /** Chooses among the holders of one host, at least one, the oldest first; default: the oldest. */
@@ -22,7 +22,7 @@ export class HostShares<T> {
   readonly #byHost = new Map<string, Set<T>>()
   readonly #hostOf = new Map<T, string>()
 
-  constructor(limit: number, { hasLeft = () => false, leastOf = ([oldest]) => oldest! }: Choice<T> = {}) {
+  constructor(limit: number, { hasLeft = () => false, leastOf = ([oldest]) => oldest! }: EvictionPolicy<T> = {}) {
     this.limit = limit
     this.#hasLeft = hasLeft
     this.#leastOf = leastOf

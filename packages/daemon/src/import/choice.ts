@@ -17,30 +17,30 @@ import { forEachLimited } from '@svc/internal-concurrency'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 import { type PlannedImport, planListing } from './plan.ts'
+import type { ImportSelection } from './selection.ts'
 import type { ImportSource, SourceFile } from './source.ts'
-import type { ImportWishes } from './wishes.ts'
 
 /** Headers read concurrently, if they are needed for the quant. */
 const READS_AT_ONCE = 8
 const readFile = promisify(read)
 
 /**
- * Stage 1 with the caller's wishes: names are normalized, and only the chosen weights and aux files are kept. If there
+ * Stage 1 with the caller's selection: names are normalized, and only the chosen weights and aux files are kept. If there
  * is a choice, unrecognised files are not fetched either. Headers of safetensors and the root `config.json` are read
  * only if the quant of safetensors decides.
  * @throws as `planListing`; DaemonError `E_NO_MEMBER` (400) for a quant that the listing does not have; ClassifyError
  *   `E_NOT_IMPORTABLE` for two files with one name, or when no weights are left
  */
-export async function planWished(
+export async function planSelected(
   source: ImportSource,
-  wishes: ImportWishes,
+  selection: ImportSelection,
   offload: Offload,
   signal: AbortSignal
 ): Promise<PlannedImport> {
-  const named = wishes.normalizedNames ? withNormalizedNames(source) : source
+  const named = selection.normalizedNames ? withNormalizedNames(source) : source
   const whole = await planListing(named, offload)
-  if (wishes.quants === undefined && wishes.files === undefined && wishes.aux === undefined) return whole
-  const left = await leftOut(whole, wishes, signal)
+  if (selection.quants === undefined && selection.files === undefined && selection.aux === undefined) return whole
+  const left = await leftOut(whole, selection, signal)
   const files = named.files.filter(({ name }) => !left.has(name))
   const chosen = await planListing({ ...named, files, fetchUnrecognised: false }, offload)
   return { ...chosen, companions: whole.companions, notChosen: left.size }
@@ -59,20 +59,24 @@ function withNormalizedNames(source: ImportSource): ImportSource {
   }
 }
 
-async function leftOut(whole: PlannedImport, wishes: ImportWishes, signal: AbortSignal): Promise<ReadonlySet<string>> {
-  const quant = needsSafetensorsQuant(whole.recognition, wishes) ? await quantOf(whole, signal) : undefined
+async function leftOut(
+  whole: PlannedImport,
+  selection: ImportSelection,
+  signal: AbortSignal
+): Promise<ReadonlySet<string>> {
+  const quant = needsSafetensorsQuant(whole.recognition, selection) ? await quantOf(whole, signal) : undefined
   try {
-    return new Set(notChosen(whole.recognition, wishes, quant))
+    return new Set(notChosen(whole.recognition, selection, quant))
   } catch (cause) {
     if (!(cause instanceof ClassifyError) || cause.code !== 'E_NO_MEMBER') throw cause
     throw new DaemonError('E_NO_MEMBER', cause.message, { candidates: cause.details.candidates, cause })
   }
 }
 
-/** The quants that an import of everything makes, under the names that the wishes say. @throws as {@link planWished} */
-export async function quantsWished(
+/** The quants that an import of everything makes, under the names that the selection says. @throws as {@link planSelected} */
+export async function selectedQuants(
   source: ImportSource,
-  { normalizedNames }: Pick<ImportWishes, 'normalizedNames'>,
+  { normalizedNames }: Pick<ImportSelection, 'normalizedNames'>,
   offload: Offload,
   signal: AbortSignal
 ): Promise<string[]> {

@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type ImportPlan, requireImportable } from '@svc/classify'
+import { type PlannedArtifacts, requireImportable } from '@svc/classify'
 import type { Offload } from '../offload/pool.ts'
 import type { HeaderRead } from '../offload/task.ts'
 import type { Ingested } from './ingest.ts'
@@ -19,7 +19,7 @@ export function classifyFiles(
   ingested: Ingested,
   store: DiskBlobStore,
   offload: Offload
-): Promise<ImportPlan> {
+): Promise<PlannedArtifacts> {
   const { recognition } = plan
   const headers: HeaderRead[] = []
   for (const { name, kind } of recognition.entries) {

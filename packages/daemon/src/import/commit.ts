@@ -9,8 +9,8 @@ import type { Provenance } from '../library/provenance.ts'
 import type { RepoState, Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
+import type { MayReplace } from './selection.ts'
 import type { ImportSource } from './source.ts'
-import type { MayReplace } from './wishes.ts'
 
 /** A state of the repository's index. */
 export interface Committed {

@@ -13,7 +13,7 @@ import type { Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
 import type { Log } from '../log.ts'
 import type { Offload } from '../offload/pool.ts'
-import { planWished } from './choice.ts'
+import { planSelected } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut } from './companions.ts'
@@ -22,8 +22,8 @@ import { companionsAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
 import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
+import { EVERYTHING, type ImportSelection } from './selection.ts'
 import type { ImportSource } from './source.ts'
-import { EVERYTHING, type ImportWishes } from './wishes.ts'
 
 export interface ImporterDeps {
   readonly store: DiskBlobStore
@@ -48,7 +48,7 @@ export interface ImportRequest {
   readonly repo: RepoId
   readonly source: ImportSource
   /** Default: everything, under its own names. */
-  readonly wishes?: ImportWishes | undefined
+  readonly selection?: ImportSelection | undefined
   /** As in {@link JobStart}. */
   readonly lane?: JobStart['lane']
 }
@@ -89,15 +89,15 @@ export class Importer {
    * @throws DaemonError as `planImport`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
-    const { kind, ref, repo, source, wishes = EVERYTHING, lane } = request
+    const { kind, ref, repo, source, selection = EVERYTHING, lane } = request
     const { jobs, offload: owners, strangersOffload } = this.#deps
     const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
-      const plan = await planWished(source, wishes, offload, UNSTOPPED)
+      const plan = await planSelected(source, selection, offload, UNSTOPPED)
       return jobs.start(
         { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
-        (context) => this.#run(plan, wishes, repo, { ...context, offload }),
+        (context) => this.#run(plan, selection, repo, { ...context, offload }),
         () => source.close()
       )
     } catch (error) {
@@ -113,13 +113,13 @@ export class Importer {
    * @throws DaemonError as `planImport` and the stages
    */
   async run(
-    { repo, source, wishes = EVERYTHING }: Pick<ImportRequest, 'repo' | 'source' | 'wishes'>,
+    { repo, source, selection = EVERYTHING }: Pick<ImportRequest, 'repo' | 'source' | 'selection'>,
     context: JobContext
   ): Promise<JobOutcome> {
     const { offload } = this.#deps
     try {
-      const plan = await planWished(source, wishes, offload, context.signal)
-      return await this.#run(plan, wishes, repo, { ...context, offload })
+      const plan = await planSelected(source, selection, offload, context.signal)
+      return await this.#run(plan, selection, repo, { ...context, offload })
     } finally {
       await source.close()
     }
@@ -193,7 +193,7 @@ export class Importer {
 
   async #run(
     plan: PlannedImport,
-    wishes: ImportWishes,
+    selection: ImportSelection,
     repo: RepoId,
     { signal, update, offload }: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
@@ -202,7 +202,7 @@ export class Importer {
     requireWeights(plan)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) update({ warnings: early })
-    const { mayReplace = true } = wishes
+    const { mayReplace = true } = selection
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
@@ -214,7 +214,7 @@ export class Importer {
     if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
     const { origin, hints } = source
-    const facts = withMark(await source.provenance(), wishes.private)
+    const facts = withMark(await source.provenance(), selection.private)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
     const marks = { origin, hints, provenanceOf, mayReplace, companions: companions?.digest }
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)

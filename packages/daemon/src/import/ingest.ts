@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { type BlobInfo, CasError, type DiskBlobStore, type IngestResult } from '@svc/cas'
 import {
-  type Entry,
   type FileUse,
   type LicenceFact,
   MAX_CONFIG_BYTES,
   MAX_LICENCE_BYTES,
+  type ManifestEntry,
   writeTar
 } from '@svc/classify'
 import { forEachLimited, Gate } from '@svc/internal-concurrency'
@@ -201,7 +201,7 @@ class FileIngest {
   }
 
   /** Writes a tar from its members' bytes. */
-  async tar(entry: Entry, signal: AbortSignal): Promise<void> {
+  async tar(entry: ManifestEntry, signal: AbortSignal): Promise<void> {
     const { store, leafLayers } = this.#context
     if (entry.content.from !== 'tar') return
     const members = entry.content.members.map(({ name, from, sizeBytes }) => ({

@@ -5,7 +5,7 @@ import type { ArtifactSource } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import type { SourceFile } from './source.ts'
 
-type Named = Pick<SourceFile, 'name' | 'digest'>
+type NamedDigest = Pick<SourceFile, 'name' | 'digest'>
 
 /** Names in a record; a longer list says no more. */
 const MAX_NAMES = 100
@@ -29,14 +29,14 @@ export class Proof {
   }
 
   /** The store had it. */
-  took({ name, digest, stored }: Named & Pick<SourceFile, 'stored'>): void {
+  took({ name, digest, stored }: NamedDigest & Pick<SourceFile, 'stored'>): void {
     if (digest === undefined || this.#arrived.has(digest)) return
     if (stored?.isSeen === true) this.#arrived.add(digest)
     else this.#taken.set(name, digest)
   }
 
   /** Before bytes are fetched into the partial blob that has a file's digest as its key. */
-  async begin({ name, digest }: Named, { isEmpty }: { readonly isEmpty: boolean }): Promise<void> {
+  async begin({ name, digest }: NamedDigest, { isEmpty }: { readonly isEmpty: boolean }): Promise<void> {
     if (digest === undefined) return
     const { arrivals } = this.#holdings
     await arrivals.begin(digest, this.#key, { isEmpty })
@@ -55,7 +55,7 @@ export class Proof {
   }
 
   /** The partial blob has become a blob. */
-  async published({ digest }: Named): Promise<void> {
+  async published({ digest }: NamedDigest): Promise<void> {
     if (digest !== undefined) await this.#holdings.arrivals.published(digest)
   }
 

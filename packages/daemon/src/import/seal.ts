@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { ArtifactPlan, Entry, ImportPlan } from '@svc/classify'
+import type { ArtifactPlan, ManifestEntry, PlannedArtifacts } from '@svc/classify'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
 import {
   CONFIG_NAME,
@@ -37,7 +37,7 @@ export interface SealContext {
  * annotations give equal bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
  */
 export async function sealArtifacts(
-  plan: ImportPlan,
+  plan: PlannedArtifacts,
   ingested: Ingested,
   annotations: Readonly<Record<string, string>>,
   context: SealContext
@@ -91,7 +91,7 @@ async function sealArtifact(
   return { member: { quant: artifact.quant, manifest: manifest.digest, distribution: record.digest }, manifest }
 }
 
-const manifestFile = ({ kind, name, part, role, variant }: Entry, tree: BlobTree): ManifestFile => ({
+const manifestFile = ({ kind, name, part, role, variant }: ManifestEntry, tree: BlobTree): ManifestFile => ({
   kind,
   name,
   ...blobFields(tree),

@@ -32,7 +32,7 @@ function partialKeyOf(file: SourceFile): PartialKey {
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
 }
 
-export interface FetchOptions<T> {
+export interface StagedFetchOptions<T> {
   readonly store: DiskBlobStore
   readonly attachments: readonly HashAttachment[]
   readonly signal: AbortSignal
@@ -52,7 +52,7 @@ export interface FetchOptions<T> {
 export async function fetchRemote<T>(
   file: SourceFile,
   opened: OpenedRemoteFile,
-  { store, attachments, signal, onProgress, onWaiting, present, proof }: FetchOptions<T>,
+  { store, attachments, signal, onProgress, onWaiting, present, proof }: StagedFetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
@@ -116,7 +116,7 @@ export const acceptOf =
  */
 export async function* stagedBytes(
   file: SourceFile,
-  options: Pick<FetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'proof'>
+  options: Pick<StagedFetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'proof'>
 ): AsyncGenerator<Uint8Array> {
   const opened = await file.open(options.signal)
   if (opened.kind !== 'remote') throw new Error('only remote files are staged')

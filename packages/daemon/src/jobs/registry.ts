@@ -21,7 +21,7 @@ export class UnwantedError extends DaemonError {
 
 type CleanUp = (aborted: unknown) => Promise<void>
 
-export interface RegistryOptions {
+export interface JobRegistryOptions {
   readonly clock?: Clock
   readonly limits?: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   /** Called with the last snapshot of each successful job. */
@@ -47,7 +47,7 @@ export class JobRegistry {
   readonly #toError: JobErrors
   readonly #limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   readonly #onDone: ((job: Job) => void) | undefined
-  readonly #around: NonNullable<RegistryOptions['around']>
+  readonly #around: NonNullable<JobRegistryOptions['around']>
   #stopped: DaemonError | undefined
   #openFiles = 0
   #serial = 0
@@ -56,7 +56,7 @@ export class JobRegistry {
   constructor(
     lanes: Lanes,
     toError: JobErrors,
-    { clock = systemClock, limits = OPEN_LIMITS, onDone, around }: RegistryOptions = {}
+    { clock = systemClock, limits = OPEN_LIMITS, onDone, around }: JobRegistryOptions = {}
   ) {
     this.#lanes = lanes
     this.#clock = clock

@@ -5,7 +5,7 @@ import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { stringsField, UnreadableStateError } from './strict.ts'
 
-interface Arrival {
+interface ArrivalRecord {
   /** Sources whose bytes are in the partial blob, or were when it became a blob. */
   readonly from: readonly string[]
   /** It became a blob, through the last of them. */
@@ -21,7 +21,7 @@ const UNKNOWN = 'unknown'
  * add.37). A note that is lost or damaged makes its bytes unproven, never public.
  */
 export class Arrivals {
-  readonly #notes: StateRecords<Arrival>
+  readonly #notes: StateRecords<ArrivalRecord>
   readonly #folder: string
   #changes = 0
 
@@ -69,7 +69,7 @@ export class Arrivals {
     for (const digest of digests) await this.#notes.remove(nameOf(digest)).finally(() => this.#changes++)
   }
 
-  async #read(digest: Sha256Digest): Promise<Arrival | undefined> {
+  async #read(digest: Sha256Digest): Promise<ArrivalRecord | undefined> {
     try {
       return await this.#notes.read(nameOf(digest))
     } catch (error) {
@@ -78,14 +78,14 @@ export class Arrivals {
     }
   }
 
-  #write(digest: Sha256Digest, arrival: Arrival): Promise<void> {
+  #write(digest: Sha256Digest, arrival: ArrivalRecord): Promise<void> {
     return this.#notes.write(nameOf(digest), arrival).finally(() => this.#changes++)
   }
 }
 
 const nameOf = (digest: Sha256Digest): string => `${digestHex(digest)}.json`
 
-const ARRIVAL: RecordKind<Arrival> = {
+const ARRIVAL: RecordKind<ArrivalRecord> = {
   folder: 'arrivals',
   keys: [],
   readers: 2,

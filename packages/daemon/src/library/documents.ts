@@ -30,7 +30,7 @@ class DocumentError extends Error {
   }
 }
 
-interface Cached<T> {
+interface CachedDocument<T> {
   readonly path: string
   readonly stamp: FileStamp
   readonly document: T
@@ -48,7 +48,7 @@ class DocumentCache<T> {
   readonly #store: DiskBlobStore
   readonly #port: FilePort
   readonly #parse: (bytes: Uint8Array) => T
-  readonly #cache: LRUCache<Sha256Digest, Cached<T>>
+  readonly #cache: LRUCache<Sha256Digest, CachedDocument<T>>
 
   /** Keeps documents of `maxBytes` in total, measured on disk; parsed they take about three times that. */
   constructor(store: DiskBlobStore, port: FilePort, parse: (bytes: Uint8Array) => T, maxBytes: number) {
@@ -107,7 +107,7 @@ class DocumentCache<T> {
     return { bytes, document }
   }
 
-  #keep(digest: Sha256Digest, entry: Cached<T>, scan: boolean): void {
+  #keep(digest: Sha256Digest, entry: CachedDocument<T>, scan: boolean): void {
     const { calculatedSize, maxSize } = this.#cache
     if (!scan || calculatedSize + entry.sizeBytes <= maxSize) this.#cache.set(digest, entry)
   }

@@ -37,30 +37,33 @@ function isForLoaders(path: string): boolean {
   return FOR_LOADERS.some((pattern) => pattern.test(name)) && !isSecretByName(path)
 }
 
-type Origin = { readonly source: Pick<ArtifactState['source'], 'kind'> }
+type WithSource = { readonly source: Pick<ArtifactState['source'], 'kind'> }
 
 /**
  * The only place that decides which companions may leave with an artifact that may leave (spec add.37; `verdictOf` decides that).
  * What a hub or a registry listed was chosen to be published. A folder of the owner's was not: what no loader reads is the
  * owner's own, as are the names of files that were left there.
  */
-const isOwn = (file: { readonly path: string; readonly own?: boolean }, { source }: Origin): boolean =>
+const isOwn = (file: { readonly path: string; readonly own?: boolean }, { source }: WithSource): boolean =>
   // absent in documents of earlier versions, and in those of others' sources
   file.own ?? (source.kind === 'local' && !isForLoaders(file.path))
 
 /** Notes at an import what is the owner's own. @param givesAll the owner said that everything may leave */
-export const markedOwn = <T extends { readonly path: string }>(file: T, origin: Origin, givesAll: boolean): T =>
+export const markedOwn = <T extends { readonly path: string }>(file: T, origin: WithSource, givesAll: boolean): T =>
   isOwn(file, origin) ? { ...file, own: !givesAll } : file
 
 /** The companions that never leave: the owner's views alone have them. */
-export const ownCompanions = ({ files }: Pick<Companions, 'files'>, origin: Origin): Companions['files'] =>
+export const ownCompanions = ({ files }: Pick<Companions, 'files'>, origin: WithSource): Companions['files'] =>
   files.filter((file) => isOwn(file, origin))
 
 /**
  * What may leave of an artifact's companions: every road out asks this, after `verdictOf`. The document says nothing of what stays.
  * @returns undefined where nothing is left
  */
-export function givenCompanions({ files, omitted, more }: Companions, origin: Origin): Sealed<Companions> | undefined {
+export function givenCompanions(
+  { files, omitted, more }: Companions,
+  origin: WithSource
+): Sealed<Companions> | undefined {
   const given = files.filter((file) => !isOwn(file, origin)).map(({ path, size, digest }) => ({ path, size, digest }))
   const told = omitted.filter((file) => !isOwnOmission(file, origin))
   if (given.length === 0 && told.every(({ reason }) => reason === 'artifact')) return undefined
@@ -73,12 +76,12 @@ export function givenCompanions({ files, omitted, more }: Companions, origin: Or
 }
 
 /** What was left out, with the mark of names that never leave. */
-export const markedOmissions = ({ omitted }: Pick<Companions, 'omitted'>, origin: Origin): Companions['omitted'] =>
+export const markedOmissions = ({ omitted }: Pick<Companions, 'omitted'>, origin: WithSource): Companions['omitted'] =>
   omitted.map((file) => {
     const { path, size, reason } = file
     return { path, size, reason, ...(isOwnOmission(file, origin) && { own: true }) }
   })
 
 /** Names of hidden files and secrets are nobody's business, whatever the owner said of the folder. */
-const isOwnOmission = (file: OmittedFile, origin: Origin): boolean =>
+const isOwnOmission = (file: OmittedFile, origin: WithSource): boolean =>
   file.reason === 'hidden' || file.reason === 'secret' || (file.reason !== 'artifact' && isOwn(file, origin))

@@ -18,7 +18,7 @@ export interface HoldingsDeps {
 export const sourceKey = ({ kind, repo, revision }: ArtifactSource): string =>
   `${kind}:${repo?.toLowerCase() ?? revision ?? ''}`
 
-type Holder = Pick<ArtifactState, 'manifestDigest' | 'source' | 'provenance' | 'incomplete'>
+type HoldingArtifact = Pick<ArtifactState, 'manifestDigest' | 'source' | 'provenance' | 'incomplete'>
 
 /** Of blobs that are here: which artifacts have them, and what follows for another source that names them (spec add.37). */
 export class Holdings {
@@ -102,7 +102,7 @@ export class Holdings {
   async inherited(digests: readonly Sha256Digest[]): Promise<ReadonlyMap<Sha256Digest, Provenance>> {
     const inherited = new Map<Sha256Digest, Provenance>()
     for (const digest of new Set(digests)) {
-      let first: Holder | undefined
+      let first: HoldingArtifact | undefined
       let isOthers = false
       for await (const state of this.#holders(digest)) {
         first ??= state
@@ -119,7 +119,7 @@ export class Holdings {
   /** Those that one of their holders vouches for, or of which that is so without any. */
   async #provenAmong(
     digests: readonly Sha256Digest[],
-    vouches: (state: Holder) => boolean,
+    vouches: (state: HoldingArtifact) => boolean,
     withoutHolders: (digest: Sha256Digest) => Promise<boolean>
   ): Promise<ReadonlySet<Sha256Digest>> {
     const proven = new Set<Sha256Digest>()
@@ -140,7 +140,7 @@ export class Holdings {
    * Complete artifacts only: what another one names is perhaps not here through it. One whose record cannot be read counts, as from where
    * nobody could say.
    */
-  async *#holders(digest: Sha256Digest): AsyncGenerator<Holder> {
+  async *#holders(digest: Sha256Digest): AsyncGenerator<HoldingArtifact> {
     const { artifacts, documents } = this.#deps
     for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
       const standing = await artifacts.standing(manifestDigest)
@@ -152,9 +152,9 @@ export class Holdings {
   }
 }
 
-const isGiven = (state: Holder): boolean => verdictOf(state, 'export').given
+const isGiven = (state: HoldingArtifact): boolean => verdictOf(state, 'export').given
 
-const ofDamaged = (manifestDigest: Sha256Digest): Holder => ({
+const ofDamaged = (manifestDigest: Sha256Digest): HoldingArtifact => ({
   manifestDigest,
   source: { kind: 'local' },
   provenance: { access: 'unknown' }
@@ -165,7 +165,7 @@ const ofDamaged = (manifestDigest: Sha256Digest): Holder => ({
  * proves nothing: another commit, or whoever has the name now, can list digests of bytes that it never had. And what its owner keeps may be here by
  * another way that has gone since.
  */
-const gaveItself = ({ source, provenance }: Holder, now: ArtifactSource): boolean =>
+const gaveItself = ({ source, provenance }: HoldingArtifact, now: ArtifactSource): boolean =>
   source.repo !== undefined &&
   source.revision !== undefined &&
   source.revision === now.revision &&
@@ -174,5 +174,5 @@ const gaveItself = ({ source, provenance }: Holder, now: ArtifactSource): boolea
   !isPrivate({ provenance })
 
 /** The owner had it from somebody who does not give it to everybody. */
-const isForeign = ({ provenance: { access, marked } }: Holder): boolean =>
+const isForeign = ({ provenance: { access, marked } }: HoldingArtifact): boolean =>
   access === 'restricted' || access === 'unknown' || marked === true

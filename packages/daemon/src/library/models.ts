@@ -111,7 +111,7 @@ const entryOf = (
   ns: string,
   name: string,
   indexDigest: Sha256Digest,
-  { indexPresent, index }: Presence,
+  { indexPresent, index }: IndexPresence,
   members: NamespaceEntry['members']
 ): NamespaceEntry => ({
   ns,
@@ -132,17 +132,17 @@ const tagsOf = (ns: string, name: string, { tags }: RepoState, { store }: Invent
       blobPresent: stampOf(store.blobPath(digest)) !== undefined
     }))
 
-interface Presence {
+interface IndexPresence {
   readonly indexPresent: boolean
   readonly index: Pick<ModelIndex, 'members'>
 }
 
-function presenceNow(digest: Sha256Digest, { documents }: InventoryDeps): Presence | undefined {
+function presenceNow(digest: Sha256Digest, { documents }: InventoryDeps): IndexPresence | undefined {
   const index = documents.indexNow(digest)
   return index && { indexPresent: true, index }
 }
 
-async function presenceOf(digest: Sha256Digest, { documents, store }: InventoryDeps): Promise<Presence> {
+async function presenceOf(digest: Sha256Digest, { documents, store }: InventoryDeps): Promise<IndexPresence> {
   try {
     return { indexPresent: true, index: await documents.index(digest, { scan: true }) }
   } catch (error) {

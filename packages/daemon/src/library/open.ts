@@ -15,7 +15,7 @@ export interface OpenDeps {
 }
 
 /** The parts of an artifact that are present. */
-export interface Presence {
+export interface ArtifactPresence {
   readonly manifest: Manifest | undefined
   readonly present: readonly OpenFile[]
   /** Digests of absent blobs, without duplicates: index, manifest, then the manifest's files. */
@@ -28,7 +28,7 @@ export async function presenceOf(
   documents: Documents,
   manifestDigest: Sha256Digest,
   indexDigest?: Sha256Digest
-): Promise<Presence> {
+): Promise<ArtifactPresence> {
   const manifest = await documents.manifest(manifestDigest)
   const wanted: { readonly digest: Sha256Digest; readonly file?: ManifestFile }[] = []
   if (indexDigest !== undefined) wanted.push({ digest: indexDigest })

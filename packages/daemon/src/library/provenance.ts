@@ -51,14 +51,14 @@ export type Verdict =
   | { readonly given: true }
   | { readonly given: false; readonly fact: WithheldFact; readonly reason: string }
 
-type Kept = { readonly provenance: Provenance }
+type WithProvenance = { readonly provenance: Provenance }
 
 /**
  * The only place that decides whether an artifact may be given to others (spec add.37, swarm.4). Whatever is not known
  * is withheld: an artifact without a record, or `damaged` for one whose record cannot be read.
  */
 export function verdictOf(
-  state: Kept | 'damaged' | undefined,
+  state: WithProvenance | 'damaged' | undefined,
   door: Door,
   { seedRestricted }: Pick<SwarmConfig, 'seedRestricted'> = { seedRestricted: false }
 ): Verdict {
@@ -98,7 +98,7 @@ const restrictedReason = ({ by }: Provenance): string =>
 
 /** Why an artifact is not shared with the swarm now; undefined when it may be. */
 export function heldBackReason(
-  state: Kept | 'damaged' | undefined,
+  state: WithProvenance | 'damaged' | undefined,
   config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
 ): string | undefined {
   if (!config.seed) return 'sharing is off: [swarm] seed = false in the configuration'
@@ -110,17 +110,17 @@ export function heldBackReason(
  * What an import tells of an artifact that is withheld for what others did, with the command that gives it to others
  * (spec add.39); undefined where it is given, or withheld for what the owner said or used.
  */
-export function withheldNotice(ref: string, state: Kept | 'damaged' | undefined): string | undefined {
+export function withheldNotice(ref: string, state: WithProvenance | 'damaged' | undefined): string | undefined {
   const verdict = verdictOf(state, 'export')
   if (verdict.given || (verdict.fact !== 'marked' && verdict.fact !== 'unproven')) return undefined
   return `${ref} is withheld from others: ${verdict.reason.replace(RELEASE, releaseOf(ref))}`
 }
 
 /** Whether the owner marked an artifact (spec add.10). */
-export const isPrivate = ({ provenance }: Kept): boolean => provenance.decision?.is === 'private'
+export const isPrivate = ({ provenance }: WithProvenance): boolean => provenance.decision?.is === 'private'
 
 /** Whether access to an artifact's source was restricted (spec swarm.5). */
-export const isRestricted = ({ provenance }: Kept): boolean => provenance.access === 'restricted'
+export const isRestricted = ({ provenance }: WithProvenance): boolean => provenance.access === 'restricted'
 
 /** A source's provenance, with the owner's mark of this import. */
 export const withMark = (provenance: Provenance, isMarkedPrivate: boolean): Provenance =>
@@ -173,9 +173,13 @@ function latestFacts(before: Provenance, now: Provenance): Provenance {
 }
 
 /** Whether two states of an artifact are the same to whoever may have it. */
-export const sameStanding = (a: Kept, b: Kept): boolean => isDeepStrictEqual(standing(a), standing(b))
+export const sameStanding = (a: WithProvenance, b: WithProvenance): boolean =>
+  isDeepStrictEqual(standing(a), standing(b))
 
-const standing = ({ provenance: { confirmedPublicAt: _, decision, ...rest } }: Kept) => ({ ...rest, is: decision?.is })
+const standing = ({ provenance: { confirmedPublicAt: _, decision, ...rest } }: WithProvenance) => ({
+  ...rest,
+  is: decision?.is
+})
 
 const ACCESS: readonly unknown[] = ['own', 'public', 'restricted', 'unknown'] satisfies Provenance['access'][]
 const KEYS = ['access', 'by', 'confirmedPublicAt', 'unproven', 'marked', 'decision']

@@ -7,7 +7,7 @@ import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
  */
 const QUIET_MS = 2_000
 
-interface Kept<Names> {
+interface CachedListing<Names> {
   readonly stamp: FileStamp
   readonly names: Names
 }
@@ -17,7 +17,7 @@ interface Kept<Names> {
  * store's own disk, whose times this machine's clock makes. What a file holds may change without a trace in its folder.
  */
 export class QuietFolders<Names> {
-  readonly #kept = new Map<string, Kept<Names>>()
+  readonly #kept = new Map<string, CachedListing<Names>>()
   readonly #countOf: (names: Names) => number
   readonly #maxCount: number
   readonly #clock: Pick<Clock, 'now'>
@@ -48,7 +48,7 @@ export class QuietFolders<Names> {
     return names
   }
 
-  #keep(folder: string, kept: Kept<Names>): void {
+  #keep(folder: string, kept: CachedListing<Names>): void {
     const count = this.#countOf(kept.names)
     if (this.#count + count > this.#maxCount) return
     this.#kept.set(folder, kept)

@@ -70,13 +70,13 @@ function checkEnvelope(bytes: Uint8Array, { version, readers }: Fields, file: st
 const isVersion = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
 /** What a record keeps when an older version writes it again. */
-interface Kept {
+interface PreservedFields {
   readonly unknown: Fields
   readonly readers: number
 }
 
 /** The text of a record. */
-function formatRecord(body: Fields, kind: Pick<RecordKind<unknown>, 'readers'>, kept?: Kept): string {
+function formatRecord(body: Fields, kind: Pick<RecordKind<unknown>, 'readers'>, kept?: PreservedFields): string {
   const readers = Math.max(kind.readers, kept?.readers ?? 0)
   const text = JSON.stringify({ ...kept?.unknown, ...body, version: RECORD_VERSION, readers }, null, 2)
   const covered = `${text.slice(0, -'\n}'.length)},\n`
@@ -145,7 +145,7 @@ export class StateRecords<State> {
     }
   }
 
-  async #kept(name: string): Promise<Kept | undefined> {
+  async #kept(name: string): Promise<PreservedFields | undefined> {
     const bytes = await this.#bytes(name)
     if (bytes === undefined) return undefined
     const file = this.#fileOf(name)

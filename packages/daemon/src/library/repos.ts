@@ -22,7 +22,7 @@ export interface RepoEntry extends RepoId {
 
 const MAX_CACHED = 100_000
 
-interface Cached {
+interface CachedState {
   readonly path: string
   readonly stamp: FileStamp
   readonly state: RepoState
@@ -36,7 +36,7 @@ export class Repos {
   readonly #root: string
   readonly #records: StateRecords<RepoState>
   /** By namespace and name: a list of all asks with the same strings each time, whose hashes are known. */
-  readonly #cache = new Map<string, Map<string, Cached>>()
+  readonly #cache = new Map<string, Map<string, CachedState>>()
   #cached = 0
   readonly #names = new QuietFolders<readonly string[]>(({ length }) => length, MAX_CACHED)
   readonly #changing = new KeyedLock()
@@ -89,7 +89,7 @@ export class Repos {
       this.#cache.clear()
       this.#cached = 0
     }
-    const names = this.#cache.get(ns) ?? new Map<string, Cached>()
+    const names = this.#cache.get(ns) ?? new Map<string, CachedState>()
     this.#cache.set(ns, names.set(name, { path: this.#path(ns, name), stamp, state }))
     this.#cached += 1
     return state

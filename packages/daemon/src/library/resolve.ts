@@ -19,7 +19,7 @@ const PLAN = 'pending'
 const PLAN_REASON = 'the plan is not computed by this version; use open and ensure'
 
 /** A result, with the objects that it was derived from. */
-interface Answer {
+interface CachedResult {
   readonly repo: RepoId
   readonly state: RepoState
   readonly digest: Sha256Digest
@@ -37,7 +37,7 @@ export class Resolver {
   /**
    * By the reference as given. A result is valid while state and index are the same objects that it was derived from.
    */
-  readonly #answers = new Map<string, Answer>()
+  readonly #answers = new Map<string, CachedResult>()
 
   constructor(repos: Repos, documents: Documents) {
     this.#repos = repos

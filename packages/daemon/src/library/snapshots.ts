@@ -26,7 +26,7 @@ export interface SnapshotsDeps {
   readonly version: string
 }
 
-interface Kept {
+interface HeldSnapshot {
   readonly answer: Omit<Snapshot, 'heldUntil'>
   readonly letGo: () => Promise<void>
   timer: Timer
@@ -38,7 +38,7 @@ interface Kept {
  */
 export class Snapshots {
   readonly #deps: SnapshotsDeps
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, HeldSnapshot>()
 
   constructor(deps: SnapshotsDeps) {
     this.#deps = deps
@@ -96,11 +96,11 @@ export class Snapshots {
     return this.#deps.clock.after(HOLD_MS, () => void this.release(id))
   }
 
-  #answer({ answer }: Kept): Snapshot {
+  #answer({ answer }: HeldSnapshot): Snapshot {
     return { ...answer, heldUntil: timestampOf(this.#deps.clock, HOLD_MS) }
   }
 
-  #require(id: string): Kept {
+  #require(id: string): HeldSnapshot {
     const kept = this.#kept.get(id)
     if (kept !== undefined) return kept
     throw new DaemonError(

@@ -43,7 +43,7 @@ export interface ViewsDeps {
 const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
 const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.exec(name)![1]!)
 
-type Place = { readonly place: string; readonly device: string }
+type ViewPlace = { readonly place: string; readonly device: string }
 
 interface Making {
   readonly entry: Omit<ViewEntry, 'present' | 'making' | 'heldUntil'>
@@ -381,12 +381,12 @@ export class Views {
     return entries.map(({ name }) => name).filter((name) => MANAGED_NAME.test(name))
   }
 
-  async #managed(folder: string, manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<Place> {
+  async #managed(folder: string, manifestDigest: Sha256Digest, layout: ViewBody['layout']): Promise<ViewPlace> {
     await makeFolders(folder, 0o700)
     return { place: join(folder, digestHex(manifestDigest) + (layout === 'hf' ? '-hf' : '')), device: '' }
   }
 
-  async #named(path: string): Promise<Place> {
+  async #named(path: string): Promise<ViewPlace> {
     if (!isAbsolute(path)) throw bad(`the field "path": ${JSON.stringify(path)} is not absolute`)
     const place = await placeOf(path)
     const root = await realpath(this.#deps.store.root)

@@ -5,7 +5,7 @@ import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 
 /** What clients of the mirrors wait for, and had fetched. */
-interface DemandFigures {
+interface DemandGauges {
   readonly jobs: number
   readonly jobsLimit: number
   readonly jobsTotal: number
@@ -16,8 +16,8 @@ interface DemandFigures {
 }
 
 /** An absent part is off. */
-interface MirrorFigures {
-  readonly demand: DemandFigures | undefined
+interface MirrorGauges {
+  readonly demand: DemandGauges | undefined
   readonly lookupsTotal: number | undefined
 }
 
@@ -30,7 +30,7 @@ export interface MetricsDeps {
     readonly openLimit: number
   }
   readonly listeners: Pick<Listeners, 'figures'>
-  readonly mirrors?: { figures(): MirrorFigures } | undefined
+  readonly mirrors?: { figures(): MirrorGauges } | undefined
   readonly swarm?: { totals(): { readonly downloadedBytes: number; readonly uploadedBytes: number } } | undefined
 }
 
@@ -212,7 +212,7 @@ const counter = (name: string, help: string, value: number | readonly Sample[]):
   samples: samplesOf(value)
 })
 
-const demandMetrics = (figures: DemandFigures): Metric[] => [
+const demandMetrics = (figures: DemandGauges): Metric[] => [
   gauge('svc_mirror_imports', 'Jobs that clients of the mirrors caused and that are under way.', figures.jobs),
   gauge('svc_mirror_imports_limit', 'So many there may be.', figures.jobsLimit),
   counter('svc_mirror_imports_total', 'Jobs that clients of the mirrors caused.', figures.jobsTotal),

@@ -1,6 +1,6 @@
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { News } from './news.ts'
+import { Notifier } from './notifier.ts'
 
 /** Held back, so that there is something to send while nothing comes. */
 const RESERVE_BYTES = 64 << 10
@@ -45,7 +45,7 @@ export class ArrivingBlob implements BlobReader {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
   readonly #store: DiskBlobStore
-  readonly #news = new News()
+  readonly #news = new Notifier()
   readonly #proven: Proven | undefined
   readonly #options: ArrivingOptions
   #lastGivenMs = performance.now()

@@ -34,7 +34,7 @@ export interface WaitingClient {
   cut(): void
 }
 
-interface Waiting {
+interface Waiter {
   readonly client: WaitingClient
   /** Ends the wait, because another client is to have the place. */
   readonly end: () => void
@@ -66,7 +66,7 @@ export class Demand {
   readonly reads: HostQueue
   /** The bytes that clients may have fetched in a day. */
   readonly day: DayBudget
-  readonly #waiting = new HostShares<Waiting>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
+  readonly #waiting = new HostShares<Waiter>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
   constructor({ jobs, store, log, clock = systemClock }: DemandDeps, config: OnDemandConfig | undefined) {
     const { nowMs } = this
@@ -149,7 +149,7 @@ export class Demand {
 
   /** Takes a place. `end` is called when another client is to have it. @returns gives it back @throws NotNowError */
   #enter(client: WaitingClient, end: () => void): () => void {
-    const waiting: Waiting = { client, end }
+    const waiting: Waiter = { client, end }
     const going = this.#waiting.add(client.host, waiting)
     if (going === waiting) throw tooMany()
     going?.end()

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { hashFile } from './file-hash.ts'
-import type { PublishedFile } from './published.ts'
+import type { ServedFile } from './served-models.ts'
 
 /** The names are short: this many take some ten MB. */
 const MAX_NAMES = 100_000
@@ -15,7 +15,7 @@ export class GitNames {
   readonly #hashing = new Gate(HASHED_AT_ONCE)
 
   /** @throws errors of the file system; `ENOENT` if the file is gone */
-  of(file: PublishedFile): Promise<string> {
+  of(file: ServedFile): Promise<string> {
     const known = this.#known.get(file.digest)
     if (known !== undefined) return known
     const found = this.#hashing.run(undefined, () => nameOf(file))
@@ -28,7 +28,7 @@ export class GitNames {
   }
 }
 
-async function nameOf({ sizeBytes, bytes, path }: PublishedFile): Promise<string> {
+async function nameOf({ sizeBytes, bytes, path }: ServedFile): Promise<string> {
   const head = `blob ${sizeBytes}\0`
   const name =
     bytes === undefined ? await hashFile(path, 'sha1', head) : createHash('sha1').update(head).update(bytes).digest()

@@ -1,7 +1,7 @@
 import { HostShares } from '../http/host-shares.ts'
 import { HostUse } from './host-use.ts'
 
-interface Waiting {
+interface QueuedTurn {
   readonly host: string
   readonly begin: () => void
   readonly refuse: (error: Error) => void
@@ -19,8 +19,8 @@ export interface QueueLimits {
  */
 export class HostQueue {
   #free: number
-  readonly #waiting = new Set<Waiting>()
-  readonly #places: HostShares<Waiting>
+  readonly #waiting = new Set<QueuedTurn>()
+  readonly #places: HostShares<QueuedTurn>
   readonly #use: HostUse
   readonly #refusal: () => Error
 
@@ -47,7 +47,7 @@ export class HostQueue {
 
   #turn(host: string): Promise<void> {
     return new Promise((begin, refuse) => {
-      const waiting: Waiting = { host, begin, refuse }
+      const waiting: QueuedTurn = { host, begin, refuse }
       this.#waiting.add(waiting)
       const going = this.#places.add(host, waiting)
       if (going === undefined) return
@@ -57,7 +57,7 @@ export class HostQueue {
   }
 
   #next(): void {
-    let next: Waiting | undefined
+    let next: QueuedTurn | undefined
     let leastMs = Infinity
     for (const waiting of this.#waiting) {
       const usedMs = this.#use.of(waiting.host)

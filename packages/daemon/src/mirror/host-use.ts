@@ -6,7 +6,7 @@ const HALF_LIFE_MS = 600_000
 /** Hosts of which the use is known; the one that began longest ago is forgotten first. */
 const MAX_HOSTS = 1_000
 
-interface Known {
+interface HostTime {
   /** As of `atMs`, of what has ended. */
   usedMs: number
   atMs: number
@@ -20,7 +20,7 @@ interface Known {
  */
 export class HostUse {
   readonly #nowMs: () => number
-  readonly #known = new LRUCache<string, Known>({ max: MAX_HOSTS })
+  readonly #known = new LRUCache<string, HostTime>({ max: MAX_HOSTS })
 
   /** @param nowMs a monotonic clock */
   constructor(nowMs: () => number) {
@@ -54,4 +54,4 @@ export class HostUse {
   }
 }
 
-const decayed = ({ usedMs, atMs }: Known, nowMs: number): number => usedMs * 0.5 ** ((nowMs - atMs) / HALF_LIFE_MS)
+const decayed = ({ usedMs, atMs }: HostTime, nowMs: number): number => usedMs * 0.5 ** ((nowMs - atMs) / HALF_LIFE_MS)

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { OmissionReason } from '@svc/manifest'
 import { refuse, sendBytes } from '../http/guarded-listener.ts'
-import type { Snapshot } from './snapshots.ts'
+import type { HubRevision } from './hub-revisions.ts'
 
 /** A repository at a commit. */
 interface AtCommit {
@@ -51,7 +51,7 @@ export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: read
 export function sendJson(
   request: IncomingMessage,
   response: ServerResponse,
-  found: Pick<AtCommit, 'commit'> & Pick<Snapshot, 'leftOut'>,
+  found: Pick<AtCommit, 'commit'> & Pick<HubRevision, 'leftOut'>,
   bytes: Uint8Array
 ): void {
   const { leftOut } = found
@@ -74,7 +74,7 @@ const ABSENT = {
 const MAX_SHOWN = 500
 
 /** Why a file of a snapshot is refused, by its name. */
-export function absentFile(path: string, { leftOut }: Pick<Snapshot, 'leftOut'>): string {
+export function absentFile(path: string, { leftOut }: Pick<HubRevision, 'leftOut'>): string {
   const reason = leftOut?.reasons.get(path)
   const name = encodeURI(path).slice(0, MAX_SHOWN)
   if (reason === undefined) return `${ABSENT.EntryNotFound}: ${name}`

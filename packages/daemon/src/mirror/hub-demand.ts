@@ -18,7 +18,7 @@ const MAX_SMALL_BYTES = 64 << 20
 const HUB: Way = { source: 'the hub', isVerifiedLate: true }
 
 /** What a client of the mirror wants to see, from the IP address `host`. */
-export interface Wanted {
+export interface HubRequest {
   readonly repo: string
   /** Undefined: the default branch. */
   readonly revision: string | undefined
@@ -81,7 +81,7 @@ export class HubDemand {
    * response without it. `host` is the client's IP address.
    * @throws NotNowError
    */
-  async look({ repo, revision, commitHere, isBrief, host, branch }: Wanted): Promise<UpstreamRepo | undefined> {
+  async look({ repo, revision, commitHere, isBrief, host, branch }: HubRequest): Promise<UpstreamRepo | undefined> {
     if (!this.allows(repo)) return undefined
     const at = commitHere ?? revision
     const isNamedOnly = commitHere === undefined && this.#isToBeNamed(repo, revision)

@@ -11,10 +11,10 @@ import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsOf, sendJson, sha1 } from './hub-answers.ts'
 import type { HubDemand } from './hub-demand.ts'
-import { isOutOfRoom, type Published } from './published.ts'
+import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving, sendFile } from './send-file.ts'
-import { DEFAULT_BRANCH, isUpstream, type RepoFile, type Snapshot, Snapshots } from './snapshots.ts'
+import { isOutOfRoom, type ServedModels } from './served-models.ts'
 import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -35,7 +35,7 @@ class GoneError extends Error {
 /** The daemon's objects that the mirror of a hub uses. */
 export interface HubMirrorDeps {
   readonly store: DiskBlobStore
-  readonly published: Published
+  readonly served: ServedModels
   /** Counts the listener's traffic. */
   readonly listeners?: Listeners
   /** Absent: what is not here is not brought in. */
@@ -56,18 +56,18 @@ export interface MirrorOptions {
  */
 export class HubMirror {
   readonly #deps: HubMirrorDeps
-  readonly #published: Published
+  readonly #served: ServedModels
   readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #gitNames = new GitNames()
-  readonly #snapshots: Snapshots
+  readonly #snapshots: HubRevisions
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
   #listener!: GuardedListener
 
   private constructor(deps: HubMirrorDeps) {
     this.#deps = deps
-    this.#published = deps.published
-    this.#snapshots = new Snapshots(deps.published)
+    this.#served = deps.served
+    this.#snapshots = new HubRevisions(deps.served)
   }
 
   /** @throws the error of `listen` */
@@ -107,7 +107,7 @@ export class HubMirror {
       }
       if (!(error instanceof GoneError)) throw error
       // the cache was deleted: make the view again
-      this.#published.forget(error.manifest)
+      this.#served.forget(error.manifest)
       await answer().catch((again: unknown) => {
         if (!(again instanceof GoneError)) throw again
         absent(request, response, 'EntryNotFound')
@@ -183,7 +183,7 @@ export class HubMirror {
     request: IncomingMessage,
     response: ServerResponse,
     repo: string,
-    found: Snapshot,
+    found: HubRevision,
     bytes: Uint8Array
   ): Promise<void> {
     return this.#answerAbout(request, response, repo, found, () => sendJson(request, response, found, bytes))
@@ -193,7 +193,7 @@ export class HubMirror {
     request: IncomingMessage,
     response: ServerResponse,
     repo: string,
-    found: Snapshot,
+    found: HubRevision,
     answer: () => void
   ): Promise<void> {
     if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)
@@ -201,16 +201,16 @@ export class HubMirror {
   }
 
   /** Asked last: the owner may have changed their mind since the snapshot was made. */
-  async #mayGive(repo: string, { states, upstream }: Snapshot): Promise<boolean> {
+  async #mayGive(repo: string, { states, upstream }: HubRevision): Promise<boolean> {
     if (upstream !== undefined && ((await this.#withholds(repo)) || (await this.#withholds(upstream.repo))))
       return false
     const manifests = new Set(states.map(({ manifestDigest }) => manifestDigest))
-    return (await this.#published.given(manifests, 'hub-mirror')).size === manifests.size
+    return (await this.#served.given(manifests, 'hub-mirror')).size === manifests.size
   }
 
   /** Clients tell a revision that is not here from a repository that is not. */
   async #unknown(request: IncomingMessage, response: ServerResponse, repo: string | undefined): Promise<void> {
-    const isHere = repo !== undefined && (await this.#published.ofRepo(repo.toLowerCase())).length > 0
+    const isHere = repo !== undefined && (await this.#served.ofRepo(repo.toLowerCase())).length > 0
     absent(request, response, isHere ? 'RevisionNotFound' : 'RepoNotFound')
   }
 
@@ -234,7 +234,7 @@ export class HubMirror {
     return this.#send(request, response, repo, found, bytes)
   }
 
-  async #entriesBelow(folder: string, isRecursive: boolean, found: Snapshot): Promise<unknown[]> {
+  async #entriesBelow(folder: string, isRecursive: boolean, found: HubRevision): Promise<unknown[]> {
     const entries: unknown[] = []
     const folders = new Set<string>()
     for (const [name, file] of found.files) {
@@ -252,7 +252,7 @@ export class HubMirror {
     return entries
   }
 
-  #pathsInfo(found: Snapshot, paths: readonly string[]): Promise<Buffer> {
+  #pathsInfo(found: HubRevision, paths: readonly string[]): Promise<Buffer> {
     const list = async (): Promise<Buffer> => {
       const entries: unknown[] = []
       for (const path of paths) {
@@ -266,7 +266,7 @@ export class HubMirror {
   }
 
   /** With the files' sizes and names of content, if the client asks for these. */
-  async #info(found: Snapshot, withFiles: boolean): Promise<unknown> {
+  async #info(found: HubRevision, withFiles: boolean): Promise<unknown> {
     const siblings: unknown[] = []
     for (const [rfilename, file] of found.files) {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
@@ -282,7 +282,7 @@ export class HubMirror {
     return modelInfo(found, siblings)
   }
 
-  async #entry(path: string, file: RepoFile, { commit, importedAt }: Snapshot): Promise<unknown> {
+  async #entry(path: string, file: RepoFile, { commit, importedAt }: HubRevision): Promise<unknown> {
     const { sizeBytes: size } = file
     const oid = await this.#contentName(file, path)
     // clients use it as the name of their cache folder
@@ -304,7 +304,7 @@ export class HubMirror {
   }
 
   /** A repository with what is here of it and what could be brought in. @throws NotNowError */
-  async #repository({ socket }: IncomingMessage, repo: string, revision: string): Promise<Snapshot | undefined> {
+  async #repository({ socket }: IncomingMessage, repo: string, revision: string): Promise<HubRevision | undefined> {
     const here = await this.#snapshots.at(repo, revision)
     const demand = this.#deps.demand?.()
     if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here
@@ -325,7 +325,7 @@ export class HubMirror {
   }
 
   #withholds(repo: string): Promise<boolean> {
-    return this.#published.withholds(repo.toLowerCase())
+    return this.#served.withholds(repo.toLowerCase())
   }
 }
 

@@ -6,12 +6,12 @@ import { Demand, type DemandFigures } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
-import { Published, type PublishedDeps } from './published.ts'
+import { ServedModels, type ServedModelsDeps } from './served-models.ts'
 import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-demand.ts'
 import type { Upstream } from './upstream.ts'
 
 /** The daemon's objects that the mirrors use. */
-export interface MirrorsDeps extends Omit<OciMirrorDeps, 'published' | 'demand'>, PublishedDeps {
+export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, ServedModelsDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
   readonly clock: Clock
@@ -48,7 +48,7 @@ export class Mirrors {
   /** @throws ConfigError, StartError naming the key */
   static async listen(deps: MirrorsDeps): Promise<Mirrors> {
     const { hubAddr, ociAddr, token, names } = deps.config.mirror
-    const published = new Published(deps)
+    const served = new ServedModels(deps)
     const ways: Ways = {}
     const at = (text: string, key: string): MirrorOptions => ({
       address: configuredAddress(text, key),
@@ -57,11 +57,11 @@ export class Mirrors {
       log: deps.log
     })
     const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']
-    const hubDeps = { ...deps, published, demand: () => ways.hub }
+    const hubDeps = { ...deps, served, demand: () => ways.hub }
     const hub =
       hubAddr === undefined ? undefined : await named(hubKey, hubAddr, HubMirror.listen(hubDeps, at(hubAddr, hubKey)))
     try {
-      const ociDeps = { ...deps, published, demand: () => ways.swarm }
+      const ociDeps = { ...deps, served, demand: () => ways.swarm }
       const oci =
         ociAddr === undefined ? undefined : await named(ociKey, ociAddr, OciMirror.listen(ociDeps, at(ociAddr, ociKey)))
       return new Mirrors(hub, oci, deps, ways)

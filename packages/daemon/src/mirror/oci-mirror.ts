@@ -12,8 +12,8 @@ import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { WaitingClient } from './demand.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
-import { isOutOfRoom, type Published, type PublishedFile, type PublishedMember } from './published.ts'
 import { clientOf, sendArriving, sendFile } from './send-file.ts'
+import { isOutOfRoom, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
 import type { Presence, SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
@@ -25,7 +25,7 @@ const MAX_PACKED = 1_000
 export interface OciMirrorDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
-  readonly published: Published
+  readonly served: ServedModels
   /** Counts the listener's traffic. */
   readonly listeners?: Listeners
   /** Absent: of artifacts that are not complete nothing is shown. */
@@ -35,7 +35,7 @@ export interface OciMirrorDeps {
 interface Packed {
   readonly artifact: Sha256Digest
   readonly image: PackedImage
-  readonly files: ReadonlyMap<Sha256Digest, PublishedFile>
+  readonly files: ReadonlyMap<Sha256Digest, ServedFile>
   /** The configuration, and the licence texts from a manifest. */
   readonly small: ReadonlyMap<Sha256Digest, Uint8Array>
 }
@@ -56,7 +56,7 @@ interface Coming {
  */
 export class OciMirror {
   readonly #deps: OciMirrorDeps
-  readonly #published: Published
+  readonly #served: ServedModels
   readonly #pool = new BufferPool(CHUNK_BYTES)
   /** By manifest digest and name, since the OCI manifest contains the name. */
   readonly #packed = new LRUCache<string, { readonly packed: Promise<Packed>; readonly isLacking: boolean }>({
@@ -66,7 +66,7 @@ export class OciMirror {
 
   private constructor(deps: OciMirrorDeps) {
     this.#deps = deps
-    this.#published = deps.published
+    this.#served = deps.served
   }
 
   /** @throws the error of `listen` */
@@ -175,12 +175,12 @@ export class OciMirror {
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
-    const members = [...(await this.#published.named(name))]
+    const members = [...(await this.#served.named(name))]
     const demand = this.#deps.demand?.()
-    for (const manifest of demand === undefined ? [] : await this.#published.awaited(name))
+    for (const manifest of demand === undefined ? [] : await this.#served.awaited(name))
       if (demand?.offers({ name, manifest }) && (await demand.presence(manifest))?.isDescribed)
         members.push({ quant: await this.#quantOf(manifest), manifest })
-    const shown = await this.#published.shown(
+    const shown = await this.#served.shown(
       name,
       members.map(({ manifest }) => manifest)
     )
@@ -197,7 +197,7 @@ export class OciMirror {
   async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const tag = isDigest(wanted) ? undefined : wanted
     const demand = this.#deps.demand?.()
-    const members = await this.#published.named(name)
+    const members = await this.#served.named(name)
     const coming: Coming[] = []
     for (const { quant, manifest } of members) {
       if (tag !== undefined && quant !== tag) continue
@@ -236,11 +236,11 @@ export class OciMirror {
   async #awaited(
     name: string,
     tag: string | undefined,
-    members: readonly PublishedMember[],
+    members: readonly ServedMember[],
     demand: SwarmDemand
   ): Promise<Coming[]> {
     const awaited: Coming[] = []
-    for (const manifest of await this.#published.awaited(name)) {
+    for (const manifest of await this.#served.awaited(name)) {
       if (members.some((member) => member.manifest === manifest)) continue
       const presence = await demand.presence(manifest)
       if (presence === undefined) continue
@@ -273,11 +273,11 @@ export class OciMirror {
 
   /** Right before the head is sent. */
   async #mayGive(name: string, artifact: Sha256Digest): Promise<boolean> {
-    return (await this.#published.shown(name, [artifact])).has(artifact)
+    return (await this.#served.shown(name, [artifact])).has(artifact)
   }
 
   #forget(manifest: Sha256Digest): void {
-    this.#published.forget(manifest)
+    this.#served.forget(manifest)
     for (const key of this.#packed.keys()) if (key.startsWith(manifest)) this.#packed.delete(key)
   }
 
@@ -289,7 +289,7 @@ export class OciMirror {
     const config = manifest.files.find(({ kind }) => kind === 'config')
     const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
     // packing adds the licence texts from the annotations itself
-    const found = await (isLacking ? this.#published.lackingFiles(digest) : this.#published.files(digest))
+    const found = await (isLacking ? this.#served.lackingFiles(digest) : this.#served.files(digest))
     const files = found.filter(({ bytes }) => bytes === undefined)
     const image = packArtifact({
       files,
@@ -321,10 +321,8 @@ function isMeant(each: Coming, all: readonly Coming[], wanted: string, isBlob: b
   return all.every((other) => other === each || (each.isNamed && !other.isNamed))
 }
 
-const isTaken = (
-  members: readonly PublishedMember[],
-  { quant, manifest }: Pick<Coming, 'quant' | 'manifest'>
-): boolean => members.some((member) => member.quant === quant && member.manifest !== manifest)
+const isTaken = (members: readonly ServedMember[], { quant, manifest }: Pick<Coming, 'quant' | 'manifest'>): boolean =>
+  members.some((member) => member.quant === quant && member.manifest !== manifest)
 
 /** Results in the order of their arrival; an error is thrown only after those of all others. */
 async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGenerator<T> {

@@ -6,7 +6,7 @@ import { blobAnswerTo, sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
 import { refuse } from '../http/guarded-listener.ts'
 import type { WaitingClient } from './demand.ts'
-import type { PublishedFile } from './published.ts'
+import type { ServedFile } from './served-models.ts'
 
 const UNNAMED = digestFromBytes(new Uint8Array(32))
 
@@ -28,7 +28,7 @@ export interface SendOptions {
 export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
-  file: PublishedFile,
+  file: ServedFile,
   { store, mayGive, ...options }: SendOptions
 ): Promise<boolean> {
   const reader = await (file.isBlob
@@ -119,7 +119,7 @@ export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {
 }
 
 /** Reads a small file of a view like a blob. */
-async function openUnpacked({ path, digest, sizeBytes }: PublishedFile): Promise<BlobReader> {
+async function openUnpacked({ path, digest, sizeBytes }: ServedFile): Promise<BlobReader> {
   const handle = await open(path)
   return {
     digest,

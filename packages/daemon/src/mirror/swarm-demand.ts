@@ -6,7 +6,7 @@ import type { Documents } from '../library/documents.ts'
 import type { Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { failureOf, toNotNow, type Visit, type Way } from './demand-jobs.ts'
-import { News } from './news.ts'
+import { Notifier } from './notifier.ts'
 import { later, type UpstreamJobs } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
@@ -150,7 +150,7 @@ export class SwarmDemand {
 
   async #arrived(manifest: Sha256Digest, files: Manifest['files'], visit: Visit, over: AbortSignal): Promise<void> {
     const until = performance.now() + HOLD_MS
-    const news = new News()
+    const news = new Notifier()
     let ended: { readonly error: Error | undefined } | undefined
     void visit.arrival.over.then((error) => {
       ended = { error }

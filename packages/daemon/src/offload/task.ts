@@ -1,4 +1,4 @@
-import type { ImportPlan, LicenceFact, ListedFile, Recognition } from '@svc/classify'
+import type { LicenceFact, ListedFile, PlannedArtifacts, Recognition } from '@svc/classify'
 
 /** A header that is read directly from a blob's file. */
 export interface HeaderRead {
@@ -45,5 +45,5 @@ export interface OffloadTasks {
   /** The recognition of a listing's names. */
   recognise: { request: readonly ListedFile[]; response: Recognition }
   /** Reads the headers of weights, and plans the artifacts. */
-  plan: { request: PlanRequest; response: ImportPlan }
+  plan: { request: PlanRequest; response: PlannedArtifacts }
 }

@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
 import {
   type HeaderSummary,
-  type ImportPlan,
+  type PlannedArtifacts,
   planArtifacts,
   readConfig,
   readGgufHead,
@@ -42,7 +42,7 @@ async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSu
   }
 }
 
-async function plan(task: PlanRequest): Promise<ImportPlan> {
+async function plan(task: PlanRequest): Promise<PlannedArtifacts> {
   const headers = new Map<string, HeaderSummary>()
   for (const header of task.headers) headers.set(header.name, await headerOf(header))
   const config =

@@ -5,11 +5,11 @@ import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { describe, expect, it } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
 import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
-import { JobRegistry, OPEN_LIMITS, type RegistryOptions, UnwantedError } from '../../src/jobs/registry.ts'
+import { JobRegistry, type JobRegistryOptions, OPEN_LIMITS, UnwantedError } from '../../src/jobs/registry.ts'
 import { KEPT_JOBS, MAX_KEPT_JOBS, MIN_KEPT_MS } from '../../src/jobs/retention.ts'
 
 const registry = (
-  limits: NonNullable<RegistryOptions['limits']> = OPEN_LIMITS,
+  limits: NonNullable<JobRegistryOptions['limits']> = OPEN_LIMITS,
   clock: Clock = systemClock
 ): JobRegistry =>
   new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, { limits, clock })

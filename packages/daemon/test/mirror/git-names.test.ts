@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { parseDigest } from '@svc/ref'
 import { expect, it } from 'vitest'
 import { GitNames } from '../../src/mirror/git-names.ts'
-import type { PublishedFile } from '../../src/mirror/published.ts'
+import type { ServedFile } from '../../src/mirror/served-models.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 
 const digest = parseDigest(`sha256:${'a'.repeat(64)}`)
-const fileOf = (path: string, bytes: Buffer): PublishedFile => ({
+const fileOf = (path: string, bytes: Buffer): ServedFile => ({
   manifest: digest,
   name: 'tokenizer.json',
   sizeBytes: bytes.length,

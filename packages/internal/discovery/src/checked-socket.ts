@@ -28,13 +28,13 @@ const QUERY_END = Buffer.from('1:y1:qe')
 /** An answer goes to whatever address its query names as the sender: it must not be worth forging one (spec swarm.19). */
 const MAX_AMPLIFICATION = 3
 
-type Done = (error: Error | null) => void
+type SendCallback = (error: Error | null) => void
 
-interface Waiting {
+interface QueuedDatagram {
   readonly bytes: Buffer
   readonly port: number
   readonly host: string
-  readonly done: Done
+  readonly done: SendCallback
 }
 
 /**
@@ -52,7 +52,7 @@ export class CheckedSocket extends EventEmitter {
   /** The nodes queried in this period, and in the one before. */
   #asked: [Set<string>, Set<string>] = [new Set(), new Set()]
   #period = 0
-  #waiting: Waiting[] = []
+  #waiting: QueuedDatagram[] = []
   readonly #clock: Clock
   #timer: Timer | undefined
   #refused = 0
@@ -98,7 +98,7 @@ export class CheckedSocket extends EventEmitter {
     return this.#socket.address()
   }
 
-  send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: Done): void {
+  send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: SendCallback): void {
     if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`port ${port} is invalid`)))
     const datagram = Buffer.from(bytes.buffer, bytes.byteOffset + offset, length)
     if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END)) return this.#answer(datagram, port, host, done)
@@ -117,7 +117,7 @@ export class CheckedSocket extends EventEmitter {
     this.#socket.close()
   }
 
-  #answer(answer: Buffer, port: number, host: string, done: Done): void {
+  #answer(answer: Buffer, port: number, host: string, done: SendCallback): void {
     const fitting = fitAnswer(answer, MAX_AMPLIFICATION * this.#queryBytes)
     if (fitting === undefined) queueMicrotask(() => done(new Error('the answer would be too long for its query')))
     else this.#socket.send(fitting, port, host, done)

@@ -55,10 +55,10 @@ export async function announceUdp(
   }
 }
 
-type Ask = (action: number, minBytes: number, make: (transaction: Buffer) => Buffer) => Promise<Buffer>
+type UdpRequest = (action: number, minBytes: number, make: (transaction: Buffer) => Buffer) => Promise<Buffer>
 
 /** Sends one request at a time over a socket, repeatedly until it is answered. */
-function conversation(socket: Socket, signal: AbortSignal): Ask {
+function conversation(socket: Socket, signal: AbortSignal): UdpRequest {
   let waiting: PromiseWithResolvers<Buffer> | undefined
   let accept: ((datagram: Buffer) => boolean) | undefined
   socket.on('error', (error) => waiting?.reject(error))

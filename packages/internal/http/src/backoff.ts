@@ -46,7 +46,7 @@ export const DEFAULT_BACKOFF: BackoffTimings = {
 }
 
 /** Passed to the caller before every pause, so that it can show why nothing is transferred. */
-export interface Waiting {
+export interface RetryWait {
   readonly reason: 'rate-limited' | 'retry'
   readonly waitMs: number
   /** The problem and the length of the pause, as text for a user. */
@@ -62,9 +62,9 @@ export class Backoff {
   #rateAnswers = 0
   #rateWaitedMs = 0
   readonly #timings: BackoffTimings
-  readonly #onWaiting: ((waiting: Waiting) => void) | undefined
+  readonly #onWaiting: ((waiting: RetryWait) => void) | undefined
 
-  constructor(timings: BackoffTimings, onWaiting?: (waiting: Waiting) => void) {
+  constructor(timings: BackoffTimings, onWaiting?: (waiting: RetryWait) => void) {
     this.#timings = timings
     this.#onWaiting = onWaiting
   }
@@ -100,7 +100,7 @@ export class Backoff {
   }
 
   async #pause(
-    reason: Waiting['reason'],
+    reason: RetryWait['reason'],
     waitMs: number,
     failure: DownloadError,
     signal: AbortSignal | undefined

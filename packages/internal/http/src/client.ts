@@ -3,7 +3,7 @@ import { DialGuard, type DialPolicy } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
 import { SLOW_MS } from './min-rate.ts'
 import { RedirectError, redirectTarget } from './redirect.ts'
-import { Exchange, type Response, type ResponseTimings } from './response.ts'
+import { type Response, ResponseHandler, type ResponseTimings } from './response.ts'
 
 /**
  * undici, loaded with the first request: most processes make none. The only place that loads it. It is CommonJS, which a bundle
@@ -14,7 +14,7 @@ const undici = async (): Promise<typeof import('undici')> =>
 
 /** What is used of undici's dispatchers. */
 interface Dispatching {
-  dispatch(request: object, handler: Exchange): boolean
+  dispatch(request: object, handler: ResponseHandler): boolean
 }
 
 export interface HttpClientOptions extends Partial<ResponseTimings> {
@@ -41,7 +41,7 @@ interface HttpRequest {
 /** How one URL is requested, on the way along redirects. */
 type Hop = Pick<HttpRequest, 'headers' | 'policy'>
 
-interface FollowOptions {
+interface RedirectOptions {
   readonly signal?: AbortSignal | undefined
   /** Most redirects in a row. */
   readonly redirects: number
@@ -82,7 +82,7 @@ export class HttpClient {
     const agent = dispatcher ?? (await this.#agent(guard))
     // a stream is sent for as long as it takes; undici watches that it goes on, and then for the head
     const isStream = body !== undefined && !(body instanceof Uint8Array)
-    const exchange = new Exchange(url, { stallMs, slowMs }, signal, isStream)
+    const exchange = new ResponseHandler(url, { stallMs, slowMs }, signal, isStream)
     try {
       agent.dispatch(
         {
@@ -106,7 +106,7 @@ export class HttpClient {
    * The answer at the end of redirects, or the URL before which the way ended. @throws RedirectError; errors of {@link send}, `hop` and
    * `onAnswer`
    */
-  async follow(first: URL, { signal, redirects, hop, onAnswer }: FollowOptions): Promise<Response | URL> {
+  async follow(first: URL, { signal, redirects, hop, onAnswer }: RedirectOptions): Promise<Response | URL> {
     let url = first
     for (let hops = 0; ; hops++) {
       const how = await hop(url)

@@ -1,7 +1,7 @@
 import { type ByteRanges, cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Gate } from '@svc/internal-concurrency'
-import { Backoff, type BackoffTimings, DownloadError, type Waiting } from './backoff.ts'
+import { Backoff, type BackoffTimings, DownloadError, type RetryWait } from './backoff.ts'
 import { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
 import { MinRate } from './min-rate.ts'
 import type { Response } from './response.ts'
@@ -37,7 +37,7 @@ interface DownloadSettings {
   readonly timings: BackoffTimings
   /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: ((bytesDone: number) => void) | undefined
-  readonly onWaiting?: ((waiting: Waiting) => void) | undefined
+  readonly onWaiting?: ((waiting: RetryWait) => void) | undefined
   /** Size of one range request. Default: what is missing in one place. */
   readonly rangeBytes?: number
   /** Ranges at once. Default 1. */

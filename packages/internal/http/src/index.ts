@@ -5,7 +5,7 @@ export {
   DEFAULT_BACKOFF,
   DownloadError,
   type DownloadErrorKind,
-  type Waiting
+  type RetryWait
 } from './backoff.ts'
 export { BodyRangeError, type ByteSpan, bodyRange, tryParseContentRange } from './body-range.ts'
 export { HttpClient, type HttpClientOptions } from './client.ts'

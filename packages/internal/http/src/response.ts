@@ -51,9 +51,9 @@ export class Response implements AsyncIterable<Uint8Array> {
   readonly url: URL
   readonly status: number
   readonly headers: Headers
-  readonly #body: Exchange
+  readonly #body: ResponseHandler
 
-  constructor(url: URL, status: number, headers: Headers, body: Exchange) {
+  constructor(url: URL, status: number, headers: Headers, body: ResponseHandler) {
     this.url = url
     this.status = status
     this.headers = headers
@@ -108,7 +108,7 @@ export class Response implements AsyncIterable<Uint8Array> {
 }
 
 /** One request under way, from the connection to the last byte of the body. */
-export class Exchange {
+export class ResponseHandler {
   readonly #url: URL
   readonly #timings: ResponseTimings
   readonly #signal: AbortSignal | undefined

@@ -1,6 +1,6 @@
 export { type ErrorCodec, plainErrors } from './error-codec.ts'
 export { yieldToOthers } from './priority.ts'
-export type { Call, CallOptions, Calls } from './protocol.ts'
+export type { Call, Calls, ThreadCallOptions } from './protocol.ts'
 export { supervisedData } from './pulse.ts'
 export { type CallContext, type Handlers, type ServedThread, serveCalls } from './serve.ts'
 export { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from './supervised-thread.ts'

@@ -11,7 +11,7 @@ export interface Call {
 export type Calls<Of> = { readonly [Op in keyof Of]: Call }
 
 /** Options of a call. */
-export interface CallOptions<Progress> {
+export interface ThreadCallOptions<Progress> {
   /** Buffers and ports that are transferred instead of copied. */
   readonly transfer?: readonly Transferable[]
   readonly onProgress?: ((progress: Progress) => void) | undefined

@@ -1,4 +1,4 @@
-import type { CallOptions, Calls, ProgressOf } from './protocol.ts'
+import type { Calls, ProgressOf, ThreadCallOptions } from './protocol.ts'
 import { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
 
 export interface PoolOptions extends WorkerThreadOptions {
@@ -9,7 +9,7 @@ export interface PoolOptions extends WorkerThreadOptions {
   readonly idleMs?: number
 }
 
-interface Queued {
+interface QueuedCall {
   readonly send: (thread: { call: unknown }) => void
   readonly reject: (error: Error) => void
 }
@@ -25,7 +25,7 @@ export class WorkerPool<Of extends Calls<Of>> {
   readonly #depth: number
   readonly #idleMs: number | undefined
   readonly #closedError: () => Error
-  readonly #queue = new Set<Queued>()
+  readonly #queue = new Set<QueuedCall>()
   #calls = 0
   #idle: NodeJS.Timeout | undefined
   #closed = false
@@ -44,7 +44,7 @@ export class WorkerPool<Of extends Calls<Of>> {
   call<Op extends keyof Of>(
     op: Op,
     request: Of[Op]['request'],
-    options: CallOptions<ProgressOf<Of[Op]>> = {}
+    options: ThreadCallOptions<ProgressOf<Of[Op]>> = {}
   ): Promise<Of[Op]['response']> {
     if (this.#closed) return Promise.reject(this.#closedError())
     const { signal } = options
@@ -56,7 +56,7 @@ export class WorkerPool<Of extends Calls<Of>> {
         this.#queue.delete(queued)
         reject(signal!.reason)
       }
-      const queued: Queued = {
+      const queued: QueuedCall = {
         send: (thread) => {
           signal?.removeEventListener('abort', giveUp)
           ;(thread as WorkerThread<Of>).call(op, request, options).then(resolve, reject)

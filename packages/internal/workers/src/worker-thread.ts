@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import { inheritedArguments } from './inherited-arguments.ts'
-import type { CallOptions, Calls, ProgressOf, Reply, Request } from './protocol.ts'
+import type { Calls, ProgressOf, Reply, Request, ThreadCallOptions } from './protocol.ts'
 
 export interface WorkerThreadOptions {
   /** See {@link workerUrl}. */
@@ -65,7 +65,7 @@ export class WorkerThread<Of extends Calls<Of>> {
   call<Op extends keyof Of>(
     op: Op,
     request: Of[Op]['request'],
-    options: CallOptions<ProgressOf<Of[Op]>> = {}
+    options: ThreadCallOptions<ProgressOf<Of[Op]>> = {}
   ): Promise<Of[Op]['response']> {
     if (this.#closed) return Promise.reject(this.#closedError())
     const { signal, onProgress, transfer = [] } = options

@@ -12,7 +12,7 @@ export const MAX_BACKUP_BYTES = 4 << 20
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** One complete state of a store: its files below `state/`, and the blobs that these need and that were there. */
-export interface Snapshot {
+export interface StoreSnapshot {
   readonly storeId: string
   /** UTC, RFC 3339. */
   readonly createdAt: string
@@ -59,7 +59,7 @@ export const at = ({ name }: { readonly name: string }, key: string): string =>
   name.endsWith('/') ? `${name}${key}` : `${name}/${key}`
 
 /** @throws PublishError `E_CHECK_FAILED` naming the line */
-export function parseSnapshot(bytes: Uint8Array, name: string): Snapshot {
+export function parseSnapshot(bytes: Uint8Array, name: string): StoreSnapshot {
   const wrong = (what: string): PublishError => new PublishError('E_CHECK_FAILED', `${name}: ${what}`)
   const [first, ...lines] = linesOf(bytes, wrong)
   const { svcSnapshot, storeId, createdAt } = first ?? {}
@@ -103,7 +103,7 @@ const isStatePath = (path: string): boolean =>
   path.length <= 1024 && /^\w[\w.-]*(?:\/\w[\w.:-]*)+$/.test(path) && !path.startsWith('tmp/')
 
 /** The entry for a snapshot's bytes. */
-export function storedSnapshot(bytes: Uint8Array, { createdAt, blobs }: Snapshot): StoredSnapshot {
+export function storedSnapshot(bytes: Uint8Array, { createdAt, blobs }: StoreSnapshot): StoredSnapshot {
   const hex = digestHex(digestOf(bytes))
   return {
     key: `snapshots/${createdAt.replaceAll(/[^0-9TZ]/g, '')}-${hex.slice(0, 16)}.jsonl`,

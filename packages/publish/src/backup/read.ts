@@ -10,14 +10,14 @@ import {
   MAX_SNAPSHOT_BYTES,
   parseBackup,
   parseSnapshot,
-  type Snapshot,
-  type StoredSnapshot
+  type StoredSnapshot,
+  type StoreSnapshot
 } from './format.ts'
 
 /** A backup that is read. */
 export interface Backup {
   /** The last complete one. */
-  readonly snapshot: Snapshot
+  readonly snapshot: StoreSnapshot
   /** The key of a blob, for messages. */
   keyOf(digest: Sha256Digest): string
   /**
@@ -56,7 +56,7 @@ const isMissing = ({ code, cause }: PublishError): boolean =>
   code === 'E_CHECK_FAILED' || (code === 'E_IO' && (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT')
 
 /** @throws PublishError `E_CHECK_FAILED` for a snapshot that is missing or not what was written */
-export async function snapshotIn(target: Target, stored: StoredSnapshot, signal?: AbortSignal): Promise<Snapshot> {
+export async function snapshotIn(target: Target, stored: StoredSnapshot, signal?: AbortSignal): Promise<StoreSnapshot> {
   const found = await target.readDocument(stored.key, MAX_SNAPSHOT_BYTES, signal)
   const name = at(target, stored.key)
   if (found === undefined) throw new PublishError('E_CHECK_FAILED', `${name} is missing`)

@@ -15,8 +15,8 @@ import {
   parseSnapshot,
   README_KEY,
   readmeBytes,
-  type Snapshot,
   type StoredSnapshot,
+  type StoreSnapshot,
   storedSnapshot
 } from './format.ts'
 import { snapshotIn } from './read.ts'
@@ -101,7 +101,7 @@ async function currentBackup(
 
 async function sendBlobs(
   target: Target,
-  { blobs }: Snapshot,
+  { blobs }: StoreSnapshot,
   { blobPath, verify, signal, onProgress }: BackupOptions
 ): Promise<Pick<BackedUp, 'sentBlobs' | 'sentBytes'>> {
   const queue = [...blobs].map(
@@ -216,7 +216,7 @@ async function replaceBackup(
 async function prune(
   target: Target,
   { storeId, latest, previous }: BackupDocument,
-  { blobs }: Snapshot,
+  { blobs }: StoreSnapshot,
   signal: AbortSignal | undefined
 ): Promise<number> {
   const removed = new Set<Sha256Digest>()
@@ -241,7 +241,7 @@ async function oldSnapshot(
   target: Target,
   stored: StoredSnapshot,
   signal: AbortSignal | undefined
-): Promise<Snapshot | undefined> {
+): Promise<StoreSnapshot | undefined> {
   try {
     return await snapshotIn(target, stored, signal)
   } catch (error) {

@@ -51,7 +51,7 @@ export async function sendInParts(
   return isDone
 }
 
-interface Upload {
+interface MultipartUpload {
   readonly uploadId: string
   readonly partBytes: number
   readonly known: ReadonlyMap<number, StoredPart>
@@ -61,7 +61,7 @@ interface Upload {
 async function sendParts(
   bucket: Bucket,
   object: PublishedObject,
-  { uploadId, partBytes, known }: Upload,
+  { uploadId, partBytes, known }: MultipartUpload,
   { signal, onBytes }: ObjectOptions
 ): Promise<readonly string[] | 'gone' | 'wrong'> {
   const hash = createHash('sha256')

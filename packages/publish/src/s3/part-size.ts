@@ -8,10 +8,10 @@ const MAX_AT_ONCE = 4
 /** Default part size. */
 export const PART_BYTES = 16 * MIB
 
-/** The part size for an object: the wished one, or what 10,000 parts need. Depends on the size only, so that uploads can be resumed. */
-export function partBytesFor(sizeBytes: number, wishedBytes: number): number {
+/** The part size for an object: the preferred one, or what 10,000 parts need. Depends on the size only, so that uploads can be resumed. */
+export function partBytesFor(sizeBytes: number, preferredBytes: number): number {
   const least = Math.ceil(sizeBytes / MAX_PARTS)
-  return least <= wishedBytes ? wishedBytes : Math.ceil(least / MIB) * MIB
+  return least <= preferredBytes ? preferredBytes : Math.ceil(least / MIB) * MIB
 }
 
 /** How many parts to upload concurrently. */

@@ -142,7 +142,7 @@ export class CacheFolder {
   }
 
   /** A JSON object; otherwise undefined, with a warning. */
-  async json(at: string, isOptional = false): Promise<JsonObject | undefined> {
+  async json(at: string, isOptional = false): Promise<ParsedObject | undefined> {
     const text = await this.text(at, isOptional)
     if (text === undefined) return undefined
     try {
@@ -161,8 +161,8 @@ export class CacheFolder {
 }
 
 /** Parsed JSON; fields must be checked before use. */
-export type JsonObject = Readonly<Record<string, unknown>>
-export const isObject = (value: unknown): value is JsonObject =>
+export type ParsedObject = Readonly<Record<string, unknown>>
+export const isObject = (value: unknown): value is ParsedObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
-export const listOf = (value: unknown): readonly JsonObject[] => (Array.isArray(value) ? value.filter(isObject) : [])
+export const listOf = (value: unknown): readonly ParsedObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

@@ -9,7 +9,7 @@ import { readLlamaCache } from './read-llama.ts'
 import { readOllama } from './read-ollama.ts'
 import { readRamaLama } from './read-ramalama.ts'
 
-type Environment = Readonly<Record<string, string | undefined>>
+type CacheEnvironment = Readonly<Record<string, string | undefined>>
 type Reader = (folder: CacheFolder, warn: (warning: FoundWarning) => void) => Promise<FoundModel[]>
 
 const READERS: Readonly<Record<Tool, Reader>> = {
@@ -26,7 +26,11 @@ const READERS: Readonly<Record<Tool, Reader>> = {
 export const TOOLS: readonly Exclude<Tool, 'dir'>[] = ['hf', 'ollama', 'lmstudio', 'llama', 'dmr', 'ramalama']
 
 /** Where the tools keep their models, by their own rules: environment variables come first. */
-function candidates(home: string, env: Environment, pointed: string | undefined): readonly (readonly [Tool, string])[] {
+function candidates(
+  home: string,
+  env: CacheEnvironment,
+  pointed: string | undefined
+): readonly (readonly [Tool, string])[] {
   const set = (name: string, below = ''): string[] => {
     const value = env[name]?.replace(/^~(?=\/|$)/, home)
     return value === undefined || value === '' ? [] : [join(value, below)]
@@ -58,7 +62,10 @@ function candidates(home: string, env: Environment, pointed: string | undefined)
  * The existing caches without duplicates, for the user with this home folder and environment. Their contents are not
  * read. The tools' own folders may be links; from there on, no link out of them is followed.
  */
-export async function findCaches(options: { readonly home: string; readonly env: Environment }): Promise<CacheRoot[]> {
+export async function findCaches(options: {
+  readonly home: string
+  readonly env: CacheEnvironment
+}): Promise<CacheRoot[]> {
   const { home, env } = options
   const roots = new Map<string, CacheRoot>()
   for (const [tool, place] of candidates(home, env, await lmStudioHome(home))) {

@@ -1,4 +1,4 @@
-import { type CacheFolder, isObject, type JsonObject, listOf, textOf } from './cache-folder.ts'
+import { type CacheFolder, isObject, listOf, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
 import { taggedName } from './model-base.ts'
 import { ModelDraft, sha256Of } from './model-draft.ts'
@@ -38,7 +38,7 @@ function parseTag(tag: string): { readonly ns: string; readonly name: string; re
   }
 }
 
-async function addLayers(draft: ModelDraft, manifest: JsonObject, base: string): Promise<void> {
+async function addLayers(draft: ModelDraft, manifest: ParsedObject, base: string): Promise<void> {
   const layers = listOf(manifest.layers)
   const counts = new Map<string, number>()
   for (const layer of layers) counts.set(endingOf(layer) ?? '', (counts.get(endingOf(layer) ?? '') ?? 0) + 1)
@@ -76,7 +76,7 @@ const ENDINGS: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** The file extension for a layer; for layers of the neutral model format it comes from the accompanying file name. */
-function endingOf(layer: JsonObject): string | undefined {
+function endingOf(layer: ParsedObject): string | undefined {
   const type = textOf(layer.mediaType) ?? ''
   const known = ENDINGS.find(([pattern]) => pattern.test(type))?.[1]
   if (known !== undefined) return known

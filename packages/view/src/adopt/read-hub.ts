@@ -1,4 +1,4 @@
-import { type CacheFolder, isObject, type JsonObject, textOf } from './cache-folder.ts'
+import { type CacheFolder, isObject, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
 import { type Expectation, ModelDraft } from './model-draft.ts'
 
@@ -66,7 +66,7 @@ async function readListing(folder: CacheFolder, at: string): Promise<Map<string,
   return listing
 }
 
-function expectedByListing(file: JsonObject): Expectation {
+function expectedByListing(file: ParsedObject): Expectation {
   const sizeOf = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined)
   const sha256 = textOf(file.lfs_sha256)
   const sizeBytes = sizeOf(sha256 === undefined ? file.size : (file.lfs_size ?? file.size))

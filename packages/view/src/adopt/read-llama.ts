@@ -34,7 +34,7 @@ export async function readLlamaCache(
   return models
 }
 
-interface Origin {
+interface LlamaOrigin {
   readonly repo: string
   readonly name: string
   readonly expected: Expectation
@@ -43,8 +43,8 @@ interface Origin {
 const flat = (repo: string, name: string): string => `${repo}/${name}`.replaceAll('/', '_')
 
 /** The hub's metadata of files, by their names in the cache. */
-async function readManifests(folder: CacheFolder, names: readonly string[]): Promise<Map<string, Origin>> {
-  const origins = new Map<string, Origin>()
+async function readManifests(folder: CacheFolder, names: readonly string[]): Promise<Map<string, LlamaOrigin>> {
+  const origins = new Map<string, LlamaOrigin>()
   for (const document of names) {
     const [, org, model] = /^manifest=([^=]+)=([^=]+)=[^=]*\.json$/.exec(document) ?? []
     if (org === undefined || model === undefined) continue
@@ -63,7 +63,11 @@ async function readManifests(folder: CacheFolder, names: readonly string[]): Pro
 }
 
 /** From the URL in `<file>.json`. */
-async function originByUrl(folder: CacheFolder, names: readonly string[], file: string): Promise<Origin | undefined> {
+async function originByUrl(
+  folder: CacheFolder,
+  names: readonly string[],
+  file: string
+): Promise<LlamaOrigin | undefined> {
   if (!names.includes(`${file}.json`)) return undefined
   const url = textOf((await folder.json(`${file}.json`))?.url) ?? ''
   const [, repo, name] = /^https?:\/\/[^/]+\/([^/?#]+\/[^/?#]+)\/resolve\/[^/?#]+\/([^?#]+)/.exec(url) ?? []
@@ -71,7 +75,7 @@ async function originByUrl(folder: CacheFolder, names: readonly string[], file: 
 }
 
 /** Later shards have no metadata of their own: their names start with that of a known repository. */
-function originByName(manifests: ReadonlyMap<string, Origin>, file: string): Origin | undefined {
+function originByName(manifests: ReadonlyMap<string, LlamaOrigin>, file: string): LlamaOrigin | undefined {
   const repo = [...manifests.values()].find((origin) => file.startsWith(flat(origin.repo, '')))?.repo
   return repo === undefined ? undefined : { repo, name: file.slice(flat(repo, '').length), expected: {} }
 }

@@ -1,4 +1,4 @@
-import { type CacheFolder, type JsonObject, listOf, textOf } from './cache-folder.ts'
+import { type CacheFolder, listOf, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
 import { taggedName } from './model-base.ts'
 import { ModelDraft, sha256Of } from './model-draft.ts'
@@ -53,7 +53,7 @@ async function readModel(
 }
 
 /** The manifest itself, or of a list the child with GGUF layers. */
-async function runnable(folder: CacheFolder, at: string): Promise<JsonObject | undefined> {
+async function runnable(folder: CacheFolder, at: string): Promise<ParsedObject | undefined> {
   const document = await folder.json(at)
   if (document?.mediaType !== LIST_TYPE) return document
   for (const child of listOf(document.manifests)) {
@@ -68,10 +68,10 @@ async function runnable(folder: CacheFolder, at: string): Promise<JsonObject | u
 
 const blobAt = (digest: string): string => `blobs/sha256-${digest.slice(7)}`
 
-const layersOf = (manifest: JsonObject | undefined, kind: string): JsonObject[] =>
+const layersOf = (manifest: ParsedObject | undefined, kind: string): ParsedObject[] =>
   listOf(manifest?.layers).filter(({ mediaType }) => textOf(mediaType)?.split(';')[0] === TYPE + kind)
 
-async function addLayers(draft: ModelDraft, at: string, manifest: JsonObject, name: OllamaName): Promise<void> {
+async function addLayers(draft: ModelDraft, at: string, manifest: ParsedObject, name: OllamaName): Promise<void> {
   const config = await readConfig(draft.folder, manifest)
   const base = fileBase(name, textOf(config?.file_type))
   const names: Readonly<Record<string, (position: string) => string>> = {
@@ -98,7 +98,7 @@ async function addLayers(draft: ModelDraft, at: string, manifest: JsonObject, na
     draft.folder.warn('tool-only', at, `files of ${family} from this registry may not load in other runtimes`)
 }
 
-const expectedOf = (layer: JsonObject): { sha256: string | undefined; sizeBytes?: number } => ({
+const expectedOf = (layer: ParsedObject): { sha256: string | undefined; sizeBytes?: number } => ({
   sha256: textOf(layer.digest),
   ...(Number.isSafeInteger(layer.size) ? { sizeBytes: layer.size as number } : {})
 })
@@ -110,9 +110,9 @@ function positionOf(kind: string, index: number, count: number): string {
   return kind === 'model' ? `-${five(index + 1)}-of-${five(count)}` : index === 0 ? '' : `-${index + 1}`
 }
 
-async function readConfig(folder: CacheFolder, manifest: JsonObject): Promise<JsonObject | undefined> {
+async function readConfig(folder: CacheFolder, manifest: ParsedObject): Promise<ParsedObject | undefined> {
   const config = manifest.config
-  const digest = sha256Of(textOf((config as JsonObject | undefined)?.digest))
+  const digest = sha256Of(textOf((config as ParsedObject | undefined)?.digest))
   return digest === undefined ? undefined : folder.json(blobAt(digest), true)
 }
 

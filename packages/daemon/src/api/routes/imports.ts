@@ -21,27 +21,27 @@ import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
 /** Imports from the disks of this machine. */
-export interface LocalImports {
+export interface LocalImporter {
   importLocal(body: ImportLocalBody): Promise<Job>
   adopt(body: AdoptBody): Promise<Job>
   planAdopt(body: AdoptBody): Promise<AdoptPlan>
 }
 
-export const importLocalRoute = ({ local }: { readonly local: LocalImports }) =>
+export const importLocalRoute = ({ local }: { readonly local: LocalImporter }) =>
   defineRoute(ROUTES.importLocal, ({ body }) => local.importLocal(body))
 
-export const adoptRoute = ({ local }: { readonly local: LocalImports }) =>
+export const adoptRoute = ({ local }: { readonly local: LocalImporter }) =>
   defineRoute(ROUTES.adopt, ({ body }) => local.adopt(body))
 
-export const adoptPlanRoute = ({ local }: { readonly local: LocalImports }) =>
+export const adoptPlanRoute = ({ local }: { readonly local: LocalImporter }) =>
   defineRoute(ROUTES.adoptPlan, ({ body }) => local.planAdopt(body))
 
 /** Imports from the model hub. */
-export interface HubImports {
+export interface HubImporter {
   importHf(body: ImportHfBody): Promise<Job>
 }
 
-export const importHfRoute = ({ hub }: { readonly hub: HubImports | undefined }) =>
+export const importHfRoute = ({ hub }: { readonly hub: HubImporter | undefined }) =>
   defineRoute(ROUTES.importHf, ({ body }) => (hub ?? noHub()).importHf(body))
 
 /** Plans of imports from the hub. */
@@ -96,13 +96,13 @@ interface HubCompanions {
   }): Job
 }
 
-export interface CompanionsDeps {
+export interface CompanionsRouteDeps {
   readonly resolver: Resolver
   readonly documents: Documents
   readonly hub: HubCompanions | undefined
 }
 
-export const companionsRoute = ({ resolver, documents, hub }: CompanionsDeps) =>
+export const companionsRoute = ({ resolver, documents, hub }: CompanionsRouteDeps) =>
   defineRoute(ROUTES.companions, async ({ body }) => {
     const resolved = await resolver.resolve(body.ref)
     const [manifestDigest] = digestsOf(resolved)

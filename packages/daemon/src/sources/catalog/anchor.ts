@@ -3,7 +3,7 @@ import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { Provenance } from '../../library/provenance.ts'
 import { hubProvenance } from '../hub/provenance.ts'
-import type { CatalogEntry } from './listing.ts'
+import type { ListedTorrent } from './listing.ts'
 import type { CatalogProvider } from './provider.ts'
 
 /** The expected content of a file, whatever source its bytes come from. It has at least one of the hashes. */
@@ -41,7 +41,7 @@ export const TRUST_SHIFT =
  *   hostile listing.
  */
 export async function findAnchor(
-  entry: CatalogEntry,
+  entry: ListedTorrent,
   from: {
     readonly hub: Hub
     /** Whether that hub object sends a token. */

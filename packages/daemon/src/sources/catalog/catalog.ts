@@ -17,7 +17,7 @@ import { V1Swarm } from '@svc/swarm-v1'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
-import { type ImportWishes, wishesOf } from '../../import/wishes.ts'
+import { type ImportSelection, importSelectionOf } from '../../import/selection.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
@@ -32,9 +32,9 @@ import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { SourceArrivals } from './content.ts'
-import type { CatalogEntry } from './listing.ts'
+import type { ListedTorrent } from './listing.ts'
 import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
-import { Pull, type Pulled, type PullTimings } from './pull.ts'
+import { CatalogPull, type Pulled, type PullTimings } from './pull.ts'
 import { parseV1Seed, type V1Seed, V1Seeds } from './seeds.ts'
 import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
@@ -59,7 +59,7 @@ export interface CatalogOptions {
 }
 
 /** A torrent, and the artifacts that came from it. */
-interface Origin {
+interface TorrentArtifacts {
   readonly seed: V1Seed
   readonly manifests: Set<Sha256Digest>
 }
@@ -78,7 +78,7 @@ export class Catalog {
   #listening: V1Swarm | undefined
   #seeds: V1Seeds | undefined
   /** By infohash. */
-  readonly #origins = new Map<string, Origin>()
+  readonly #origins = new Map<string, TorrentArtifacts>()
   /** Infohashes of pulls under way. */
   readonly #pulls = new Set<string>()
   readonly #turns = new KeyedLock()
@@ -156,7 +156,7 @@ export class Catalog {
   }
 
   /** None of a torrent's artifacts is withheld, and one is needed. */
-  async #mayGive({ manifests }: Origin): Promise<boolean> {
+  async #mayGive({ manifests }: TorrentArtifacts): Promise<boolean> {
     const { artifacts, needed, config } = this.#context
     let isNeeded = false
     for (const manifest of manifests) {
@@ -200,14 +200,14 @@ export class Catalog {
       throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
     }
     const repo = targetOf(body)
-    const asked = wishesOf(body)
+    const asked = importSelectionOf(body)
     const peers = checkedHints(body.peers ?? [], 'peers', '"host:port"', isPeerAddress)
     const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
     const provider = this.#listings()
     const listing = await provider.search(body.repo, signal)
     const entry = await this.#withOuterTrackers(selectEntry(listing, body.repo, body.quant, asked))
     // a torrent has one weights file, which is already chosen here
-    const wishes = { ...asked, quants: undefined, files: undefined }
+    const selection = { ...asked, quants: undefined, files: undefined }
     const lines = linesOf(listing, body.repo, asked.normalizedNames)
     const notChosen = asked.quants === undefined && asked.files === undefined ? undefined : lines.length - 1
     const signed = await this.#hubs.now()
@@ -220,7 +220,14 @@ export class Catalog {
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
       async (job) => {
-        const { result, ...outcome } = await this.#import(entry, { anchor, hub: signed.hub }, repo, peers, wishes, job)
+        const { result, ...outcome } = await this.#import(
+          entry,
+          { anchor, hub: signed.hub },
+          repo,
+          peers,
+          selection,
+          job
+        )
         return { ...outcome, ...(result && { result: { ...result, ...(notChosen !== undefined && { notChosen }) } }) }
       }
     )
@@ -236,17 +243,17 @@ export class Catalog {
   }
 
   async #import(
-    entry: CatalogEntry,
+    entry: ListedTorrent,
     { anchor, hub }: { readonly anchor: Anchor; readonly hub: Hub },
     repo: RepoId,
     peers: readonly string[],
-    wishes: ImportWishes,
+    selection: ImportSelection,
     job: JobContext
   ): Promise<JobOutcome> {
     const { store, leafLayers, importer, config } = this.#context
     const swarm = await this.#started()
     const { infohash } = entry
-    const provenance = withMark(anchor.provenance, wishes.private)
+    const provenance = withMark(anchor.provenance, selection.private)
     const upload = heldBackReason({ provenance }, config.swarm) === undefined
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const web = await this.#webSources(entry, anchor, hub)
@@ -254,7 +261,7 @@ export class Catalog {
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
-      const pulled = await new Pull(
+      const pulled = await new CatalogPull(
         {
           store,
           leafLayers,
@@ -271,7 +278,7 @@ export class Catalog {
         job
       ).run()
       const seed = await this.#seedOf(entry, pulled)
-      return await importer.run({ repo, wishes, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
+      return await importer.run({ repo, selection, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
     } finally {
       this.#pulls.delete(infohash)
       // what must not be shared is not seeded again either, however the pull ends
@@ -280,7 +287,7 @@ export class Catalog {
     }
   }
 
-  #arrivalsOf({ repo }: CatalogEntry): SourceArrivals {
+  #arrivalsOf({ repo }: ListedTorrent): SourceArrivals {
     const { arrivals } = this.#context.holdings
     const key = sourceKey({ kind: 'catalog', repo })
     return {
@@ -293,7 +300,7 @@ export class Catalog {
   }
 
   /** Hubs for the listing's web seed, which serves the hub's addresses on its own origin, or is the hub. */
-  async #webSources(entry: CatalogEntry, anchor: Anchor, hub: Hub): Promise<Hub[]> {
+  async #webSources(entry: ListedTorrent, anchor: Anchor, hub: Hub): Promise<Hub[]> {
     const sources: Hub[] = anchor.kind === 'hub' ? [hub] : []
     const suffix = `/${entry.repo}/resolve/${entry.webseed?.revision}`
     if (!entry.webseed?.url.endsWith(suffix)) return sources
@@ -313,7 +320,7 @@ export class Catalog {
     }
   }
 
-  async #seedOf(entry: CatalogEntry, { layout, files }: Pulled): Promise<V1Seed | undefined> {
+  async #seedOf(entry: ListedTorrent, { layout, files }: Pulled): Promise<V1Seed | undefined> {
     if (layout === undefined) return undefined
     const { info } = layout
     const { digest } = await this.#context.store.ingest(oneChunk(info), { sizeBytes: info.length })
@@ -327,7 +334,7 @@ export class Catalog {
   }
 
   /** A catalog on the internet must not direct this node to trackers inside its own network. */
-  async #withOuterTrackers(entry: CatalogEntry): Promise<CatalogEntry> {
+  async #withOuterTrackers(entry: ListedTorrent): Promise<ListedTorrent> {
     const guard = new DialGuard(await this.#policy())
     const refused = await Promise.all(entry.trackers.map((url) => !URL.canParse(url) || guard.refuses(hostOf(url))))
     return { ...entry, trackers: entry.trackers.filter((_, index) => !refused[index]) }

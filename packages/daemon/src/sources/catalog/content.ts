@@ -32,7 +32,7 @@ const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl 
  * already has it, it is read from there. It becomes a blob only through {@link publish}, after {@link verify} compared
  * it with the anchor.
  */
-export class Content {
+export class AnchoredContent {
   readonly key: ContentKey
   readonly #reader: BlobReader | undefined
   readonly #partial: PartialBlob | undefined
@@ -58,9 +58,10 @@ export class Content {
     key: ContentKey,
     arrivals: SourceArrivals,
     signal: AbortSignal
-  ): Promise<Content> {
+  ): Promise<AnchoredContent> {
     const { sha256, gitBlobSha1 } = key.anchor
-    if (sha256 && (await store.stat(sha256))) return new Content(key, await store.open(sha256), undefined, false)
+    if (sha256 && (await store.stat(sha256)))
+      return new AnchoredContent(key, await store.open(sha256), undefined, false)
     const partial = await store.partial(
       { key: key.key, sizeBytes: key.sizeBytes, ...(sha256 && { digest: sha256 }) },
       { attachments: gitBlobSha1 ? [LEAVES, GIT] : [LEAVES], signal }
@@ -68,10 +69,10 @@ export class Content {
     // Another import may have published it while this one waited for the key.
     if (sha256 && (await store.stat(sha256))) {
       await partial.discard()
-      return new Content(key, await store.open(sha256), undefined, false)
+      return new AnchoredContent(key, await store.open(sha256), undefined, false)
     }
     const isSeen = sha256 === undefined || (await arrivals.begin(sha256, partial.ranges().length === 0))
-    return new Content(key, undefined, partial, isSeen)
+    return new AnchoredContent(key, undefined, partial, isSeen)
   }
 
   get sizeBytes(): number {

@@ -4,7 +4,7 @@ import { parseMagnetTopics } from '@svc/metainfo'
 import { isTrackerUrl } from '../../library/hints.ts'
 
 /** One torrent of a catalog: it has one weights file, and a repository can have several torrents. */
-export interface CatalogEntry {
+export interface ListedTorrent {
   /** `owner/name` as listed. */
   readonly repo: string
   readonly sizeLabel: string
@@ -27,12 +27,12 @@ const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
 
 /** Parses text lines of four fields separated by two spaces (spec cat.2). Invalid lines are skipped. */
-export const parseListing = (text: string): CatalogEntry[] =>
+export const parseListing = (text: string): ListedTorrent[] =>
   [...entriesOf(text)].filter((entry) => entry !== undefined)
 
 /** {@link parseListing} in turns of the event loop: four megabytes can name hundreds of thousands of trackers. */
-export async function parseListingInTurns(text: string): Promise<CatalogEntry[]> {
-  const entries: CatalogEntry[] = []
+export async function parseListingInTurns(text: string): Promise<ListedTorrent[]> {
+  const entries: ListedTorrent[] = []
   for (const entry of entriesOf(text)) {
     if (entry) entries.push(entry)
     if (loopBudget.isOver('lists')) await loopBudget.next('lists')
@@ -40,12 +40,12 @@ export async function parseListingInTurns(text: string): Promise<CatalogEntry[]>
   return entries
 }
 
-function* entriesOf(text: string): Iterable<CatalogEntry | undefined> {
+function* entriesOf(text: string): Iterable<ListedTorrent | undefined> {
   for (const line of text.split('\n', MAX_LINES))
     yield line.length <= MAX_LINE_CHARACTERS ? parseLine(line.replace(/\r$/, '')) : undefined
 }
 
-function parseLine(line: string): CatalogEntry | undefined {
+function parseLine(line: string): ListedTorrent | undefined {
   const match = LINE.exec(line)
   if (!match) return undefined
   const [, repo, sizeLabel, seeds, magnet] = match as unknown as [string, string, string, string, string]
@@ -70,7 +70,7 @@ function parseLine(line: string): CatalogEntry | undefined {
 }
 
 /** A web seed counts only if its path ends in the revision that it is pinned to. */
-function pinnedWebseed(url: string): CatalogEntry['webseed'] {
+function pinnedWebseed(url: string): ListedTorrent['webseed'] {
   if (!URL.canParse(url)) return undefined
   const { protocol, pathname, search } = new URL(url)
   const revision = /\/([0-9a-f]{40})\/?$/.exec(pathname)?.[1]

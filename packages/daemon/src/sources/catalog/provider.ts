@@ -1,6 +1,6 @@
 import type { HttpClient } from '@svc/internal-http'
 import { DaemonError } from '../../errors.ts'
-import { type CatalogEntry, parseListingInTurns } from './listing.ts'
+import { type ListedTorrent, parseListingInTurns } from './listing.ts'
 import { parseRecordInTurns } from './record.ts'
 
 /**
@@ -9,7 +9,7 @@ import { parseRecordInTurns } from './record.ts'
  */
 export interface CatalogProvider {
   /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
-  search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]>
+  search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]>
   /**
    * The provider's own SHA-256 per path, for models that are gone from the hub; undefined if it has none.
    * @throws DaemonError `E_SOURCE_UNAVAILABLE` (502).
@@ -32,7 +32,7 @@ export class HttpCatalogProvider implements CatalogProvider {
     this.#web = web
   }
 
-  async search(terms: string, signal?: AbortSignal): Promise<CatalogEntry[]> {
+  async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
     const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
     return text === undefined ? [] : parseListingInTurns(text)
   }

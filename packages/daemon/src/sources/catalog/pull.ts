@@ -6,8 +6,8 @@ import { DaemonError, noSpace } from '../../errors.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
 import type { BlobTree, LeafLayers } from '../../library/leaf-layers.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
-import { Content, contentKey, type SourceArrivals } from './content.ts'
-import type { CatalogEntry } from './listing.ts'
+import { AnchoredContent, contentKey, type SourceArrivals } from './content.ts'
+import type { ListedTorrent } from './listing.ts'
 
 export interface PullTimings {
   readonly metadataTimeoutMs: number
@@ -25,7 +25,7 @@ export interface PullOptions {
   readonly leafLayers: Pick<LeafLayers, 'keep'>
   readonly swarm: V1Swarm
   readonly arrivals: SourceArrivals
-  readonly entry: CatalogEntry
+  readonly entry: ListedTorrent
   readonly anchor: Anchor
   readonly peers: readonly string[]
   /** Hubs that can serve the anchored files, tried in order: the listing's web seed, the hub itself. */
@@ -69,11 +69,11 @@ interface WantedFile {
  *
  * Invariant: `#contents` has one entry per distinct content, however many files share it.
  */
-export class Pull {
+export class CatalogPull {
   readonly #options: PullOptions
   readonly #job: JobContext
-  readonly #contents = new Map<string, Promise<Content>>()
-  readonly #opened: Content[] = []
+  readonly #contents = new Map<string, Promise<AnchoredContent>>()
+  readonly #opened: AnchoredContent[] = []
   readonly #warnings: string[] = []
   /** Aborts the web sources when nothing is missing. */
   readonly #enough = new AbortController()
@@ -222,11 +222,11 @@ export class Pull {
     this.#wanted = files
   }
 
-  #content(file: WantedFile, signal: AbortSignal): Promise<Content> {
+  #content(file: WantedFile, signal: AbortSignal): Promise<AnchoredContent> {
     const key = contentKey(file.anchor, file.sizeBytes)
     let content = this.#contents.get(key.key)
     if (content === undefined) {
-      content = Content.open(this.#options.store, key, this.#options.arrivals, signal).then((opened) => {
+      content = AnchoredContent.open(this.#options.store, key, this.#options.arrivals, signal).then((opened) => {
         this.#opened.push(opened)
         return opened
       })
@@ -313,7 +313,7 @@ export class Pull {
    * Fetches once more from the start, from the web: there were several sources, and only the anchor shows that one was
    * wrong.
    */
-  async #again(content: Content): Promise<boolean> {
+  async #again(content: AnchoredContent): Promise<boolean> {
     const wanted = this.#wantedOf(content)
     const file = wanted && this.#hubFile(wanted)
     if (file === undefined) return false
@@ -330,7 +330,7 @@ export class Pull {
     return false
   }
 
-  #refusal(content: Content, cause: unknown): DaemonError {
+  #refusal(content: AnchoredContent, cause: unknown): DaemonError {
     const path = this.#wantedOf(content)?.path
     return new DaemonError(
       'E_NOT_IMPORTABLE',
@@ -339,7 +339,7 @@ export class Pull {
     )
   }
 
-  #wantedOf(content: Content): WantedFile | undefined {
+  #wantedOf(content: AnchoredContent): WantedFile | undefined {
     return this.#wanted!.find((file) => contentKey(file.anchor, file.sizeBytes).key === content.key.key)
   }
 

@@ -1,7 +1,7 @@
 import { ggufQuant, normalisedName } from '@svc/classify'
 import { DaemonError } from '../../errors.ts'
-import { EVERYTHING, type ImportWishes } from '../../import/wishes.ts'
-import type { CatalogEntry } from './listing.ts'
+import { EVERYTHING, type ImportSelection } from '../../import/selection.ts'
+import type { ListedTorrent } from './listing.ts'
 
 const MAX_CANDIDATES = 50
 
@@ -9,16 +9,16 @@ const MAX_CANDIDATES = 50
  * The torrent of a listing that a request selects. `quant` selects the line whose name contains it (exact, else unique
  * prefix); the whole `dn` of a line works, too, for lines with the same quant. If requested, names are normalized first
  * (spec add.4). `quants` and `files` exclude lines: a torrent has one weights file, so exactly one line must be left.
- * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates, `E_NO_MEMBER` for a wish
+ * @throws DaemonError `E_UNKNOWN_REF` (400), `E_BAD_REQUEST` with the quants as candidates, `E_NO_MEMBER` for a selection
  *   that no line fits.
  */
 export function selectEntry(
-  entries: readonly CatalogEntry[],
+  entries: readonly ListedTorrent[],
   repo: string,
   quant: string | undefined,
-  wishes: Pick<ImportWishes, 'normalizedNames' | 'quants' | 'files'> = EVERYTHING
-): CatalogEntry {
-  const own = wishedEntries(linesOf(entries, repo, wishes.normalizedNames), repo, wishes)
+  selection: Pick<ImportSelection, 'normalizedNames' | 'quants' | 'files'> = EVERYTHING
+): ListedTorrent {
+  const own = selectedEntries(linesOf(entries, repo, selection.normalizedNames), repo, selection)
   if (own.length === 0) {
     throw new DaemonError('E_UNKNOWN_REF', `the catalog does not list ${repo}; the name is "owner/name" as listed`, {
       status: 400,
@@ -29,7 +29,7 @@ export function selectEntry(
     if (own.length === 1) return own[0]!
     throw ambiguous(`the catalog lists ${own.length} torrents for ${repo}: say which with "quant"`, own)
   }
-  const wanted = wishes.normalizedNames ? quant.toLowerCase() : quant
+  const wanted = selection.normalizedNames ? quant.toLowerCase() : quant
   for (const matches of [
     own.filter((entry) => entry.displayName === quant),
     own.filter((entry) => entry.quant === wanted),
@@ -42,27 +42,27 @@ export function selectEntry(
 }
 
 /** The torrents of one repository, without duplicates. */
-export function linesOf(entries: readonly CatalogEntry[], repo: string, normalizedNames: boolean): CatalogEntry[] {
+export function linesOf(entries: readonly ListedTorrent[], repo: string, normalizedNames: boolean): ListedTorrent[] {
   return quantsRead(distinct(ofRepo(entries, repo)), normalizedNames)
 }
 
 /** Entries with the quants that an import would make of them. */
-export const quantsRead = (entries: readonly CatalogEntry[], normalizedNames: boolean): CatalogEntry[] =>
+export const quantsRead = (entries: readonly ListedTorrent[], normalizedNames: boolean): ListedTorrent[] =>
   entries.map((entry) =>
     normalizedNames ? { ...entry, quant: ggufQuant(normalisedName(fileOf(entry))) } : { ...entry }
   )
 
-const fileOf = ({ displayName }: CatalogEntry): string => displayName.slice(displayName.lastIndexOf('/') + 1)
+const fileOf = ({ displayName }: ListedTorrent): string => displayName.slice(displayName.lastIndexOf('/') + 1)
 
-function wishedEntries(
-  own: readonly CatalogEntry[],
+function selectedEntries(
+  own: readonly ListedTorrent[],
   repo: string,
-  { normalizedNames, quants, files }: Pick<ImportWishes, 'normalizedNames' | 'quants' | 'files'>
-): readonly CatalogEntry[] {
+  { normalizedNames, quants, files }: Pick<ImportSelection, 'normalizedNames' | 'quants' | 'files'>
+): readonly ListedTorrent[] {
   if (own.length === 0) return own
   const wanted = quants?.map((quant) => quant.toLowerCase())
   const absent = wanted?.find((quant) => !own.some((entry) => entry.quant === quant))
-  const nameOf = (entry: CatalogEntry): string => (normalizedNames ? normalisedName(fileOf(entry)) : fileOf(entry))
+  const nameOf = (entry: ListedTorrent): string => (normalizedNames ? normalisedName(fileOf(entry)) : fileOf(entry))
   const left = own.filter((entry) => (wanted?.includes(entry.quant) ?? true) && (files?.(nameOf(entry)) ?? true))
   if (absent === undefined && left.length > 0) return left
   const what = absent === undefined ? 'a file that fits' : `the quant ${JSON.stringify(absent.slice(0, 80))}`
@@ -72,20 +72,20 @@ function wishedEntries(
 }
 
 /** Matches the listed spelling; ignores case only if that is not ambiguous. */
-function ofRepo(entries: readonly CatalogEntry[], repo: string): CatalogEntry[] {
+function ofRepo(entries: readonly ListedTorrent[], repo: string): ListedTorrent[] {
   const exact = entries.filter((entry) => entry.repo === repo)
   if (exact.length > 0) return exact
   const folded = entries.filter((entry) => entry.repo.toLowerCase() === repo.toLowerCase())
   return new Set(folded.map((entry) => entry.repo)).size === 1 ? folded : []
 }
 
-const distinct = (entries: readonly CatalogEntry[]): CatalogEntry[] => [
+const distinct = (entries: readonly ListedTorrent[]): ListedTorrent[] => [
   ...new Map(entries.map((entry) => [entry.infohash, entry])).values()
 ]
 
 const unique = (names: readonly string[]): string[] => [...new Set(names)].sort().slice(0, MAX_CANDIDATES)
 
-function ambiguous(message: string, entries: readonly CatalogEntry[]): DaemonError {
+function ambiguous(message: string, entries: readonly ListedTorrent[]): DaemonError {
   const quants = entries.map((entry) => entry.quant)
   const names = new Set(quants).size === quants.length ? quants : entries.map((entry) => entry.displayName)
   return new DaemonError('E_BAD_REQUEST', message, { candidates: unique(names) })

@@ -1,7 +1,7 @@
 import type { BlobStore, PartialBlob } from '@svc/cas'
 import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
 import { type Anchor, TRUST_SHIFT } from './anchor.ts'
-import type { CatalogEntry } from './listing.ts'
+import type { ListedTorrent } from './listing.ts'
 import type { Pulled, PulledFile } from './pull.ts'
 import type { V1Seed } from './seeds.ts'
 
@@ -14,7 +14,7 @@ const CHUNK_BYTES = 1 << 20
  */
 export function catalogSource(
   store: BlobStore,
-  entry: CatalogEntry,
+  entry: ListedTorrent,
   anchor: Anchor,
   pulled: Pulled,
   seed: V1Seed | undefined

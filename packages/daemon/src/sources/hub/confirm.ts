@@ -16,7 +16,7 @@ interface Claim {
 }
 
 /** `public`: the hub gives a repository, with these files at this commit, to everybody. */
-export type HubWord = 'public' | 'not-public' | 'other-files' | 'no-answer'
+export type HubAnswer = 'public' | 'not-public' | 'other-files' | 'no-answer'
 
 /** Asks the hub without a token, even if there is one, what everybody may have (spec add.37). */
 export interface HubConfirmation {
@@ -27,7 +27,7 @@ export interface HubConfirmation {
     isListed: (listed: HubFile | undefined, name: string) => Promise<boolean>,
     names: readonly string[],
     signal: AbortSignal
-  ): Promise<HubWord>
+  ): Promise<HubAnswer>
 }
 
 /** After the hub did not answer, it is not asked again within this time. */
@@ -110,7 +110,7 @@ async function askAbout(
   { manifestDigest, source: { repo, revision, names = {}, companions: own }, companions = {} }: ArtifactState,
   { documents, store }: ConfirmDeps,
   signal: AbortSignal
-): Promise<HubWord> {
+): Promise<HubAnswer> {
   const manifest = await documents.manifest(manifestDigest).catch(() => undefined)
   if (repo === undefined || revision === undefined || manifest === undefined) return 'other-files'
   const files = new Map<string, Pick<ManifestFile, 'digest' | 'size'>>()

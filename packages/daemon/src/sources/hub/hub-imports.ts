@@ -1,14 +1,14 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
-import { createHub, type Hub, HubError, type HubListing, type HubOptions, type Waiting } from '@svc/hub'
+import { createHub, type Hub, HubError, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { StartError } from '../../errors.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
+import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
-import { wishesOf } from '../../import/wishes.ts'
 import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -87,19 +87,19 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     signal?: AbortSignal
   ): Promise<HubListing> => {
     try {
-      const onWaiting = (waiting: Waiting): void => tell(waiting, repo)
-      const patience = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting, ...(signal && { signal }) }
+      const onWaiting = (waiting: RetryWait): void => tell(waiting, repo)
+      const timeouts = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting, ...(signal && { signal }) }
       const at = new Date().toISOString()
-      const listing = await hub.listing(repo, revision, patience)
+      const listing = await hub.listing(repo, revision, timeouts)
       if (revision === undefined || revision === 'main') branches.keep(listing, at)
       const probed = cheapestWitness(listing)
-      if (probed !== undefined) await hub.probe(probed, patience)
+      if (probed !== undefined) await hub.probe(probed, timeouts)
       return listing
     } catch (error) {
       throw hubFailure(error)
     }
   }
-  const tell = ({ reason, waitMs, message }: Waiting, subject: string): void =>
+  const tell = ({ reason, waitMs, message }: RetryWait, subject: string): void =>
     log.info({ reason, waitMs, subject }, `hub: ${message}`)
 
   const sourceOf = (
@@ -119,19 +119,19 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   return {
     async importHf(body): Promise<Job> {
       const repo = hubTarget(body)
-      const wishes = wishesOf(body)
+      const selection = importSelectionOf(body)
       const signed = await owners.now()
       const listing = await list(signed, body)
       const source = sourceOf(signed, body.repo, listing)
       try {
-        return await importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, wishes })
+        return await importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, selection })
       } catch (error) {
         throw hubFailure(error)
       }
     },
     async plan(body) {
       const repo = hubTarget(body)
-      const wishes = wishesOf(body)
+      const selection = importSelectionOf(body)
       const signed = await owners.now()
       const listing = await list(signed, body)
       try {
@@ -139,7 +139,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
           signed.hub,
           listing,
           sourceOf(signed, body.repo, listing),
-          wishes,
+          selection,
           formatRepoId(repo),
           context
         )

@@ -4,7 +4,7 @@ import { createHub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { RECOGNITION_NICE } from '../../thread-priority.ts'
 import {
-  type ListedFile,
+  type HubListedFile,
   type ListingRequest,
   type ListingTasks,
   listingErrors,
@@ -48,7 +48,7 @@ function keptOf({
   requireImportable(recognition)
   const { entries, uses } = recognition
   const weights = new Set(entries.filter(({ kind }) => kind.startsWith('weights.')).map(({ name }) => name))
-  const kept: ListedFile[] = []
+  const kept: HubListedFile[] = []
   const skipped: HubFile[] = []
   for (const [name, use] of uses) {
     const file = upstream.get(name)!
@@ -67,7 +67,7 @@ function keptOf({
   return { files: kept, leftOut, more: left.length - leftOut.length + unlisted }
 }
 
-const listedFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, isWeights: boolean): ListedFile => ({
+const listedFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, isWeights: boolean): HubListedFile => ({
   name,
   sizeBytes,
   sha256,

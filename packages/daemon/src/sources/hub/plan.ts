@@ -18,14 +18,14 @@ import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { planWished } from '../../import/choice.ts'
+import { planSelected } from '../../import/choice.ts'
 import type { PlannedImport } from '../../import/plan.ts'
+import type { ImportSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
-import type { ImportWishes } from '../../import/wishes.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
-type PlanFile = ImportPlan['files'][number]
+type PlannedHubFile = ImportPlan['files'][number]
 
 /** If there are more safetensors than this, a plan does not fetch their headers, and leaves their quant open. */
 const MAX_HEADERS = 64
@@ -49,14 +49,16 @@ export async function planHub(
   hub: Pick<Hub, 'read'>,
   listing: HubListing,
   source: ImportSource,
-  wishes: ImportWishes,
+  selection: ImportSelection,
   as: string,
   { store, offload }: PlanDeps
 ): Promise<ImportPlan> {
-  const planned = await planWished(source, wishes, offload, NEVER)
+  const planned = await planSelected(source, selection, offload, NEVER)
   requireImportable(planned.recognition)
   const hubFiles = new Map(listing.files.map((file) => [file.path, file]))
-  const upstream = new Map(source.files.map(({ name }) => [wishes.normalizedNames ? normalisedName(name) : name, name]))
+  const upstream = new Map(
+    source.files.map(({ name }) => [selection.normalizedNames ? normalisedName(name) : name, name])
+  )
   const files = new Map([...upstream].map(([name, path]) => [name, hubFiles.get(path)!]))
   const facts = await readFacts(hub, planned, files)
   const plan = planArtifacts(planned.recognition, facts)
@@ -68,7 +70,7 @@ export async function planHub(
   const quantOf = new Map(
     plan.artifacts.flatMap(({ quant, entries }) => entries.filter(isWeights).map(({ name }) => [name, quant] as const))
   )
-  const rows = [...files].map(([name, { sizeBytes }]): PlanFile => {
+  const rows = [...files].map(([name, { sizeBytes }]): PlannedHubFile => {
     const plain = rowOf(name, sizeBytes, planned.recognition, quantOf, present)
     const row = planned.companions.files.has(name) ? { ...plain, companion: true } : plain
     const path = upstream.get(name)!
@@ -167,7 +169,7 @@ function rowOf(
   { uses, entries }: Recognition,
   quantOf: ReadonlyMap<string, string>,
   present: ReadonlySet<string>
-): PlanFile {
+): PlannedHubFile {
   const use = uses.get(name)
   if (use === undefined) return { name, size, action: 'skip', reason: 'not-chosen' }
   if (use.use === 'skip') return { name, size, action: 'skip', reason: use.reason }
@@ -178,8 +180,8 @@ function rowOf(
   return { name, size, action, kind: entry.kind, ...(quant !== undefined && { quant }) }
 }
 
-function totalsOf(rows: readonly PlanFile[], fetchesSkipped: boolean): ImportPlan['totals'] {
-  const count = (which: readonly PlanFile[]) =>
+function totalsOf(rows: readonly PlannedHubFile[], fetchesSkipped: boolean): ImportPlan['totals'] {
+  const count = (which: readonly PlannedHubFile[]) =>
     [which.length, which.reduce((bytes, { size }) => bytes + size, 0)] as const
   const skipped = rows.filter(({ action }) => action === 'skip')
   const [files, bytes] = count(rows)

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { HashAttachment, PartialBlob } from '@svc/cas'
-import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type HubSink, type Waiting } from '@svc/hub'
+import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type HubSink, type RetryWait } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
@@ -24,7 +24,7 @@ export interface HubSourceOptions {
   /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
   readonly strangers?: StrangerBytes | undefined
   /** Called at every pause, for the log. */
-  readonly onWaiting: (waiting: Waiting, path: string) => void
+  readonly onWaiting: (waiting: RetryWait, path: string) => void
 }
 
 /**

@@ -5,7 +5,7 @@ import { DaemonError } from '../../errors.ts'
 import { STRANGERS_HEAP_MIB } from '../../offload/pool.ts'
 
 /** A file that can be had, by its upstream name. */
-export interface ListedFile {
+export interface HubListedFile {
   readonly name: string
   readonly sizeBytes: number
   readonly sha256: Sha256Digest | undefined
@@ -18,7 +18,7 @@ export interface StrangerListing {
   /** In the hub's spelling. */
   readonly repoId: string
   readonly commit: string
-  readonly files: readonly ListedFile[]
+  readonly files: readonly HubListedFile[]
   /** No parts of a model, and too large to be read alone, or too many; the names of the first ones. */
   readonly leftOut: readonly { readonly name: string; readonly reason: 'large' | 'many' }[]
   readonly more: number
@@ -54,17 +54,17 @@ export const MAX_KEPT_FILES = 5_000
 /** Names of what is left out. */
 export const MAX_LEFT_OUT = 1_000
 
-type WireError =
+type ListingError =
   | { readonly code: HubErrorCode; readonly message: string }
   | { readonly plain: ReturnType<typeof plainErrors.encode> }
 
 /** Errors with the codes of an import; others pass as plain ones. */
 export const listingErrors = {
-  encode: (error: unknown): WireError => {
+  encode: (error: unknown): ListingError => {
     const { code, message } = error as { code?: unknown; message: string }
     return isHubCode(code) ? { code, message } : { plain: plainErrors.encode(error) }
   },
-  decode: (wire: WireError): Error =>
+  decode: (wire: ListingError): Error =>
     'plain' in wire ? plainErrors.decode(wire.plain) : new DaemonError(wire.code, wire.message, { status: 502 }),
   lost: (cause) => new DaemonError('E_SOURCE_UNAVAILABLE', 'the thread that reads listings ended', { cause }),
   closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')

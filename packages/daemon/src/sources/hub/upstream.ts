@@ -6,16 +6,16 @@ import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
+import type { ImportSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
-import type { ImportWishes } from '../../import/wishes.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, type StrangerBytes, strangerKey } from './source.ts'
-import { type ListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
+import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
 /** A file of the hub that could be fetched. */
-interface UpstreamFile {
+interface HubUpstreamFile {
   readonly name: string
   readonly sizeBytes: number
   /** For files in large-file storage; others have git's name. */
@@ -26,11 +26,11 @@ interface UpstreamFile {
 }
 
 /** A repository of the hub at a commit, with the files that could be fetched. */
-interface UpstreamRepo {
+interface HubUpstreamRepo {
   /** In the hub's spelling: after a redirect another one than was asked for. */
   readonly repo: string
   readonly commit: string
-  readonly files: ReadonlyMap<string, UpstreamFile>
+  readonly files: ReadonlyMap<string, HubUpstreamFile>
   readonly leftOut: { readonly reasons: ReadonlyMap<string, 'large' | 'many'>; readonly more: number }
 }
 
@@ -40,7 +40,7 @@ interface UpstreamArtifact {
 }
 
 /** How to look. */
-interface LookOptions {
+interface HubLookOptions {
   /** Refuses a commit that no branch or tag names. */
   readonly isNamedOnly: boolean
   /** What an earlier answer of the hub said of this commit. */
@@ -55,21 +55,21 @@ interface LookOptions {
  */
 export interface HubUpstream {
   /** @throws DaemonError `E_SOURCE_FORBIDDEN` for anything gated or private */
-  look(repo: string, revision: string | undefined, options: LookOptions): Promise<UpstreamRepo>
+  look(repo: string, revision: string | undefined, options: HubLookOptions): Promise<HubUpstreamRepo>
   /** The verified bytes of a small file. */
-  read(repo: UpstreamRepo, name: string): Promise<Uint8Array>
+  read(repo: HubUpstreamRepo, name: string): Promise<Uint8Array>
   /** The artifact of a file; for a file that all artifacts share, the smallest one. */
-  artifactOf(repo: UpstreamRepo, name: string): Promise<UpstreamArtifact>
+  artifactOf(repo: HubUpstreamRepo, name: string): Promise<UpstreamArtifact>
   /** Bytes that the import of an artifact would fetch now. */
-  missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
+  missingBytesOf(repo: HubUpstreamRepo, quant: string): Promise<number>
   /**
    * Starts the import of one artifact: that of the default branch under the default name, unless the owner has something
    * there; every other one under a name of the namespace `svc`.
    * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
    */
-  bring(repo: UpstreamRepo, quant: string): Promise<Job>
+  bring(repo: HubUpstreamRepo, quant: string): Promise<Job>
   /** Whether the hub has given a file's bytes to strangers since the start. */
-  hasBrought(repo: UpstreamRepo, name: string): boolean
+  hasBrought(repo: HubUpstreamRepo, name: string): boolean
 }
 
 /** The objects of the hub source that this uses. */
@@ -86,10 +86,10 @@ export interface UpstreamDeps extends PlanDeps {
 }
 
 /** The options of `svc import hf`: public repositories spell quants in many ways. */
-const WISHES: ImportWishes = { normalizedNames: true, private: false, mayReplace: false }
+const NORMALIZED: ImportSelection = { normalizedNames: true, private: false, mayReplace: false }
 
 /** Cached facts about a repository. */
-interface Known {
+interface CachedRepo {
   readonly asked: string
   readonly listing: HubListing
   readonly files: ReadonlyMap<string, HubFile>
@@ -100,21 +100,21 @@ interface Known {
 
 /** Creates the hub source for mirrors. */
 export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
-  const known = new WeakMap<UpstreamRepo, Known>()
+  const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
   const brought = new Brought()
-  const require = (repo: UpstreamRepo): Known => {
+  const require = (repo: HubUpstreamRepo): CachedRepo => {
     const found = known.get(repo)
     if (found === undefined) throw new Error(`${repo.repo} was not looked at here`)
     return found
   }
-  const planOf = (repo: UpstreamRepo): Promise<ImportPlan> => {
+  const planOf = (repo: HubUpstreamRepo): Promise<ImportPlan> => {
     const { asked, listing, branch, onBytes } = require(repo)
     const source = sourceOf(asked, listing, { branch, strangers: brought })
-    return planHub(counting(hub, onBytes), listing, source, WISHES, asked, planDeps).catch((error: unknown) => {
+    return planHub(counting(hub, onBytes), listing, source, NORMALIZED, asked, planDeps).catch((error: unknown) => {
       throw hubFailure(error)
     })
   }
-  const fileOf = (repo: UpstreamRepo, name: string): HubFile => {
+  const fileOf = (repo: HubUpstreamRepo, name: string): HubFile => {
     const file = require(repo).files.get(name)
     if (file === undefined) throw new DaemonError('E_NOT_FOUND', `${JSON.stringify(name)} is not in ${repo.repo}`)
     return file
@@ -131,7 +131,7 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
       const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
       const kept = new Map(files.map((file) => [file.name, upstreamFileOf(file)]))
       const reasons = new Map(leftOut.map(({ name, reason }) => [name, reason]))
-      const found: UpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
+      const found: HubUpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
       known.set(found, {
         asked,
         listing,
@@ -176,10 +176,10 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
       const usual = hubTarget({ repo: asked })
       const target = branch !== undefined && (await importer.isStrangers(usual)) ? usual : strangersName(listing)
       const source = sourceOf(asked, listing, { branch, strangers: brought })
-      const wishes = { ...WISHES, quants: [quant] }
+      const selection = { ...NORMALIZED, quants: [quant] }
       const ref = formatRepoId(target)
       try {
-        return await importer.start({ kind: 'import-hf', ref, repo: target, source, wishes, lane: 'demand' })
+        return await importer.start({ kind: 'import-hf', ref, repo: target, source, selection, lane: 'demand' })
       } catch (error) {
         throw hubFailure(error)
       }
@@ -206,7 +206,11 @@ function strangersName({ repoId, commit }: HubListing): RepoId {
   return { ns: 'svc', name: `${/^[a-z0-9]/.test(name) ? name : `x${name}`}.${commit.slice(0, 12)}.${tag}` }
 }
 
-const hubFileOf = (repoId: string, commit: string, { name, sizeBytes, sha256, gitBlobSha1 }: ListedFile): HubFile => ({
+const hubFileOf = (
+  repoId: string,
+  commit: string,
+  { name, sizeBytes, sha256, gitBlobSha1 }: HubListedFile
+): HubFile => ({
   repoId,
   commit,
   path: name,
@@ -215,7 +219,7 @@ const hubFileOf = (repoId: string, commit: string, { name, sizeBytes, sha256, gi
   ...(gitBlobSha1 !== undefined && { gitBlobSha1 })
 })
 
-const upstreamFileOf = ({ isWeights, ...file }: ListedFile): UpstreamFile => ({
+const upstreamFileOf = ({ isWeights, ...file }: HubListedFile): HubUpstreamFile => ({
   ...file,
   isLarge: isWeights || file.sizeBytes > MAX_SMALL_BYTES
 })

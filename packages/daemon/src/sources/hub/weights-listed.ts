@@ -5,13 +5,13 @@ import { DaemonError } from '../../errors.ts'
 import { gitSha1Of, weightsOf } from './confirm.ts'
 
 /** A repository of the hub at a commit, as a manifest names it. */
-export interface HubOrigin {
+export interface HubCommit {
   readonly repo: string
   readonly revision: string
 }
 
 /** Where a manifest says that it comes from. @throws DaemonError `E_SOURCE_UNAVAILABLE` where it names no repository and commit */
-export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref: string): HubOrigin {
+export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref: string): HubCommit {
   const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
   if (repo !== undefined && isRepoId(repo) && revision !== undefined && isRevision(revision)) return { repo, revision }
   throw new DaemonError(
@@ -27,7 +27,7 @@ export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref:
 export async function requireWeightsOf(
   manifest: Pick<Manifest, 'files'>,
   { commit, files }: Pick<HubListing, 'commit' | 'files'>,
-  { repo, revision }: HubOrigin,
+  { repo, revision }: HubCommit,
   store: DiskBlobStore
 ): Promise<void> {
   const listed = new Set(files.map(({ sha256, gitBlobSha1 }) => sha256 ?? gitBlobSha1))

@@ -5,7 +5,7 @@ import { isDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { localBytes } from '../../import/staged.ts'
-import { type HubConfirmation, type HubWord, isClaimed } from '../hub/confirm.ts'
+import { type HubAnswer, type HubConfirmation, isClaimed } from '../hub/confirm.ts'
 import { notRegular } from './folder.ts'
 import { HeldParents } from './held-parents.ts'
 import { openLocal } from './source.ts'
@@ -83,7 +83,7 @@ export async function adoptedSource(
 }
 
 /** Why a repository of the hub is not known to be public. */
-const WHY: Readonly<Record<Exclude<HubWord, 'public'>, string>> = {
+const WHY: Readonly<Record<Exclude<HubAnswer, 'public'>, string>> = {
   'not-public': 'the hub does not give it to everybody',
   'other-files': 'the hub does not list these files at this commit',
   'no-answer': 'the hub could not be asked whether everybody may have it; the next start of the daemon asks again'
@@ -95,7 +95,7 @@ async function wordOf(
   files: readonly AdoptedFile[] | undefined,
   confirmation: HubConfirmation | undefined,
   signal: AbortSignal
-): Promise<HubWord> {
+): Promise<HubAnswer> {
   if (files === undefined) return 'other-files'
   if (confirmation === undefined) return 'no-answer'
   const byName = new Map(files.map(({ name, sha256, gitSha1 }) => [name, { sha256, gitSha1 }]))

@@ -2,7 +2,7 @@ import { type OpenFolder, openParent } from './folder.ts'
 
 const MAX_HELD = 16
 
-interface Held {
+interface CachedParent {
   readonly folder: Promise<OpenFolder>
   users: number
   evicted: boolean
@@ -14,7 +14,7 @@ interface Held {
  * found, whatever is at its path now.
  */
 export class HeldParents {
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, CachedParent>()
 
   /** Calls `use` with the folder of a file's absolute, normalised path, and the file's name. @throws as `openParent` */
   async with<T>(path: string, use: (parent: OpenFolder, name: string) => Promise<T>): Promise<T> {
@@ -48,7 +48,7 @@ export class HeldParents {
     for (const key of [...this.#held.keys()]) await this.#evict(key)
   }
 
-  #take(key: string, path: string): Held {
+  #take(key: string, path: string): CachedParent {
     const known = this.#held.get(key)
     const held = known ?? { folder: openParent(path).then(({ parent }) => parent), users: 0, evicted: false }
     // most recently used: last in order
@@ -73,7 +73,7 @@ export class HeldParents {
   }
 
   /** A folder that could not be opened needs no closing, and closing one that was only read loses nothing. */
-  async #shut(held: Held): Promise<void> {
+  async #shut(held: CachedParent): Promise<void> {
     await held.folder.then((folder) => folder.close()).catch(() => undefined)
   }
 }

@@ -2,10 +2,10 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/protocol'
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
-import { quantsWished } from '../../import/choice.ts'
+import { selectedQuants } from '../../import/choice.ts'
 import type { Importer } from '../../import/importer.ts'
+import { importSelectionOf } from '../../import/selection.ts'
 import { importTarget } from '../../import/target.ts'
-import { wishesOf } from '../../import/wishes.ts'
 import type { Offload } from '../../offload/pool.ts'
 import type { HubConfirmation } from '../hub/confirm.ts'
 import { adoptedSource } from './adopted.ts'
@@ -52,8 +52,14 @@ export class LocalImports {
   async importLocal({ paths, as, companions, ...more }: ImportLocalBody): Promise<Job> {
     const { importer } = this.#deps
     const repo = importTarget(as, 'as')
-    const wishes = wishesOf(more, this.#seedLocal === false)
-    return importer.start({ kind: 'import-local', ref: as, repo, source: await localSource(paths, companions), wishes })
+    const selection = importSelectionOf(more, this.#seedLocal === false)
+    return importer.start({
+      kind: 'import-local',
+      ref: as,
+      repo,
+      source: await localSource(paths, companions),
+      selection
+    })
   }
 
   /**
@@ -64,14 +70,14 @@ export class LocalImports {
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
     const { importer, store, confirmation } = this.#deps
     const repo = importTarget(as, 'as')
-    const wishes = wishesOf(more, this.#seedLocal === false)
+    const selection = importSelectionOf(more, this.#seedLocal === false)
     return importer.start({
       kind: 'import-local',
       ref: as,
       repo,
       source: await adoptedSource(files, hub, store, confirmation),
       // a commit in somebody's cache may be older than the one that is here
-      wishes: { ...wishes, mayReplace: more.replace !== false }
+      selection: { ...selection, mayReplace: more.replace !== false }
     })
   }
 
@@ -84,7 +90,7 @@ export class LocalImports {
     importTarget(as, 'as')
     const source = await adoptedSource(files, hub, store, undefined)
     try {
-      return { quants: await quantsWished(source, wishesOf(more), offload, new AbortController().signal) }
+      return { quants: await selectedQuants(source, importSelectionOf(more), offload, new AbortController().signal) }
     } finally {
       await source.close()
     }

@@ -62,7 +62,7 @@ export async function listRegistry(
       provenance: () =>
         repository.usedCredentials ? { access: 'restricted', by: 'registry-login' } : { access: 'public' },
       fetch: async ({ digest }, into, { signal, onProgress, onWaiting }) => {
-        const patience: FetchOptions = {
+        const fetchOptions: FetchOptions = {
           signal,
           onProgress: (bytesDone) => {
             onWaiting?.(undefined)
@@ -70,7 +70,7 @@ export async function listRegistry(
           },
           ...(onWaiting !== undefined && { onWaiting })
         }
-        await oci.fetchBlob(repository, digest, into, patience)
+        await oci.fetchBlob(repository, digest, into, fetchOptions)
       },
       close: () => repository.close()
     }

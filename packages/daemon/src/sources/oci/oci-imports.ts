@@ -2,8 +2,8 @@ import type { ImportOciBody, Job } from '@svc/client/protocol'
 import { formatRepoId, type RepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
+import { type ImportSelection, importSelectionOf } from '../../import/selection.ts'
 import { importTarget } from '../../import/target.ts'
-import { type ImportWishes, wishesOf } from '../../import/wishes.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { checkPath } from '../local/walk.ts'
@@ -41,7 +41,7 @@ export class OciImports {
     }
     if (path !== undefined) checkPath(path)
     const privateByDefault = path !== undefined && this.#seedLocal() === false
-    const wishes = wishesOf(body, privateByDefault)
+    const selection = importSelectionOf(body, privateByDefault)
     const oci = await import('@svc/oci')
     if (image !== undefined) {
       try {
@@ -57,7 +57,7 @@ export class OciImports {
           path !== undefined
             ? await listLayout(oci, path, body.manifest)
             : await listRegistry(oci, image!, { userAgent, plainHttp: body.plainHttp }, job.signal)
-        return await this.#run(oci, listed, repo, wishes, job)
+        return await this.#run(oci, listed, repo, selection, job)
       } catch (error) {
         throw ociFailure(oci, error)
       }
@@ -68,7 +68,7 @@ export class OciImports {
     oci: typeof import('@svc/oci'),
     listed: Listed,
     repo: RepoId,
-    wishes: ImportWishes,
+    selection: ImportSelection,
     job: JobContext
   ): Promise<JobOutcome> {
     const source = ociSource(oci, listed)
@@ -76,7 +76,7 @@ export class OciImports {
       filesTotal: source.files.length,
       bytesTotal: source.files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
     })
-    const outcome = await this.#deps.importer.run({ repo, source, wishes }, job)
+    const outcome = await this.#deps.importer.run({ repo, source, selection }, job)
     const { pin } = listed.model
     const { result } = outcome
     if (pin === undefined || result === undefined || !('manifests' in result) || result.manifests.includes(pin))

@@ -95,23 +95,23 @@ describe('the choice among normalized names', () => {
   const entries = parseListing(
     ['m.Q4_K_M.gguf', 'm.Q8_0.gguf', 'M-Q6_K.gguf'].map((dn, i) => line('A/b', dn, `${i + 1}`.repeat(40))).join('\n')
   )
-  const wishes = { normalizedNames: true }
+  const normalized = { normalizedNames: true }
   test.each([
-    ['q8_0', wishes, '2'],
-    ['Q8_0', wishes, '2'],
-    ['q6', wishes, '3'],
-    [undefined, { ...wishes, quants: ['Q6_K'] }, '3'],
-    [undefined, { ...wishes, files: globTest(['*q4*']) }, '1'],
+    ['q8_0', normalized, '2'],
+    ['Q8_0', normalized, '2'],
+    ['q6', normalized, '3'],
+    [undefined, { ...normalized, quants: ['Q6_K'] }, '3'],
+    [undefined, { ...normalized, files: globTest(['*q4*']) }, '1'],
     ['m.Q8_0.gguf', { normalizedNames: false }, '2']
-  ])('%s %j', (quant, wished, hash) => {
-    expect(selectEntry(entries, 'A/b', quant, wished).infohash[0]).toBe(hash)
+  ])('%s %j', (quant, selection, hash) => {
+    expect(selectEntry(entries, 'A/b', quant, selection).infohash[0]).toBe(hash)
   })
   test.each([
-    [{ ...wishes, quants: ['q2_k'] }, 'E_NO_MEMBER', ['q4_k_m', 'q6_k', 'q8_0']],
-    [{ ...wishes, files: globTest(['x*']) }, 'E_NO_MEMBER', ['m-q4_k_m.gguf', 'm-q6_k.gguf', 'm-q8_0.gguf']],
-    [{ ...wishes, quants: ['q6_k', 'q8_0'] }, 'E_BAD_REQUEST', ['q6_k', 'q8_0']]
-  ])('%j: %s', (wished, code, candidates) => {
-    expect(() => selectEntry(entries, 'A/b', undefined, wished)).toThrowError(
+    [{ ...normalized, quants: ['q2_k'] }, 'E_NO_MEMBER', ['q4_k_m', 'q6_k', 'q8_0']],
+    [{ ...normalized, files: globTest(['x*']) }, 'E_NO_MEMBER', ['m-q4_k_m.gguf', 'm-q6_k.gguf', 'm-q8_0.gguf']],
+    [{ ...normalized, quants: ['q6_k', 'q8_0'] }, 'E_BAD_REQUEST', ['q6_k', 'q8_0']]
+  ])('%j: %s', (selection, code, candidates) => {
+    expect(() => selectEntry(entries, 'A/b', undefined, selection)).toThrowError(
       expect.objectContaining({ code, candidates })
     )
   })

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from '../library/artifacts.ts'
-import { isOutOfRoom, type Published, type PublishedFile } from './published.ts'
+import { isOutOfRoom, type ServedFile, type ServedModels } from './served-models.ts'
 import type { LeftOut, UpstreamFile, UpstreamRepo } from './upstream.ts'
 
 /** The names by which clients request the default branch. */
@@ -11,12 +11,12 @@ const MAX_BYTES = 32 << 20
 const FILE_BYTES = 600
 
 /** A repository of the hub at one commit, as far as it was imported. */
-export interface Snapshot {
+export interface HubRevision {
   /** Unique in this process. */
   readonly id: number
   /** The states it was derived from: it is valid while these are unchanged. */
   readonly states: readonly ArtifactState[]
-  readonly lists: readonly (readonly PublishedFile[])[]
+  readonly lists: readonly (readonly ServedFile[])[]
   readonly repo: string
   readonly commit: string
   /** By upstream name, sorted. */
@@ -33,21 +33,24 @@ export interface Snapshot {
 }
 
 /** A file that is here, or one that could be brought in. */
-export type RepoFile = PublishedFile | UpstreamFile
+export type RepoFile = ServedFile | UpstreamFile
 
 /** What is here of repositories of the hub, by commit. What is kept of it is bounded by its bytes. */
-export class Snapshots {
-  readonly #published: Published
-  readonly #known = new LRUCache<string, Snapshot>({ maxSize: MAX_BYTES, sizeCalculation: bytesOf })
-  readonly #joins = new WeakMap<UpstreamRepo, { readonly here: Snapshot | undefined; readonly joined: Snapshot }>()
+export class HubRevisions {
+  readonly #served: ServedModels
+  readonly #known = new LRUCache<string, HubRevision>({ maxSize: MAX_BYTES, sizeCalculation: bytesOf })
+  readonly #joins = new WeakMap<
+    UpstreamRepo,
+    { readonly here: HubRevision | undefined; readonly joined: HubRevision }
+  >()
   #made = 0
 
-  constructor(published: Published) {
-    this.#published = published
+  constructor(served: ServedModels) {
+    this.#served = served
   }
 
   /** With what could be brought in. */
-  joined(here: Snapshot | undefined, upstream: UpstreamRepo): Snapshot {
+  joined(here: HubRevision | undefined, upstream: UpstreamRepo): HubRevision {
     const known = this.#joins.get(upstream)
     if (known !== undefined && known.here === here) return known.joined
     const files = new Map<string, RepoFile>([...upstream.files, ...(here?.files ?? [])])
@@ -65,20 +68,20 @@ export class Snapshots {
    * All artifacts of a repository at a commit. `main` is the commit that the hub last said its branch to be; only where
    * it never did, the commit of the owner's latest import (spec add.41). Other revision names are unknown.
    */
-  async at(repo: string, revision: string): Promise<Snapshot | undefined> {
-    const all = await this.#published.ofRepo(repo.toLowerCase())
+  async at(repo: string, revision: string): Promise<HubRevision | undefined> {
+    const all = await this.#served.ofRepo(repo.toLowerCase())
     const first = DEFAULT_BRANCH.has(revision)
       ? latestOfBranch(all)
       : all.find(({ source }) => source.revision === revision)
     if (first === undefined) return undefined
     const commit = first.source.revision!
     const states = all.filter(({ source }) => source.revision === commit)
-    const lists: (readonly PublishedFile[])[] = []
-    for (const { manifestDigest } of states) lists.push(await this.#published.files(manifestDigest).catch(noFiles))
+    const lists: (readonly ServedFile[])[] = []
+    for (const { manifestDigest } of states) lists.push(await this.#served.files(manifestDigest).catch(noFiles))
     const key = `${repo.toLowerCase()} ${commit}`
     const known = this.#known.get(key)
     if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
-    const files = new Map<string, PublishedFile>()
+    const files = new Map<string, ServedFile>()
     for (const [i, state] of states.entries())
       for (const file of lists[i]!) files.set(upstreamName(state, file.name), file)
     if (files.size === 0) return undefined
@@ -87,15 +90,15 @@ export class Snapshots {
     const folders = foldersOf(sorted.keys())
     const branch = branchOf(states)
     const facts = { id: ++this.#made, states, lists, repo: source.repo!, commit, importedAt, branch }
-    const found: Snapshot = { ...facts, files: sorted, folders, leftOut: await this.#leftOut(states, sorted) }
+    const found: HubRevision = { ...facts, files: sorted, folders, leftOut: await this.#leftOut(states, sorted) }
     this.#known.set(key, found)
     return found
   }
 
-  async #leftOut(states: readonly ArtifactState[], files: Snapshot['files']): Promise<LeftOut | undefined> {
+  async #leftOut(states: readonly ArtifactState[], files: HubRevision['files']): Promise<LeftOut | undefined> {
     // of one commit everybody has the same, whatever was chosen
     for (const state of states) {
-      const beside = await this.#published.companionsOf(state)
+      const beside = await this.#served.companionsOf(state)
       if (beside === undefined) continue
       const reasons = new Map(beside.omitted.map(({ path, reason }) => [path, reason]))
       return without({ reasons, more: beside.more ?? 0 }, files)
@@ -104,12 +107,12 @@ export class Snapshots {
   }
 }
 
-const without = ({ reasons, more }: LeftOut, files: Snapshot['files']): LeftOut => ({
+const without = ({ reasons, more }: LeftOut, files: HubRevision['files']): LeftOut => ({
   reasons: new Map([...reasons].filter(([name]) => !files.has(name))),
   more
 })
 
-function bytesOf({ files, leftOut }: Snapshot): number {
+function bytesOf({ files, leftOut }: HubRevision): number {
   let bytes = FILE_BYTES
   for (const name of [...files.keys(), ...(leftOut?.reasons.keys() ?? [])]) bytes += FILE_BYTES + 2 * name.length
   return bytes
@@ -123,15 +126,15 @@ function latestOfBranch(all: readonly ArtifactState[]): ArtifactState | undefine
   return all.find(({ source }) => source.onDemand !== true)
 }
 
-function branchOf(states: readonly ArtifactState[]): Snapshot['branch'] {
+function branchOf(states: readonly ArtifactState[]): HubRevision['branch'] {
   const { branch: name, branchAt: at } = latestOfBranch(states)?.source ?? {}
   return name === undefined || at === undefined ? undefined : { name, at }
 }
 
-const NONE: readonly PublishedFile[] = []
+const NONE: readonly ServedFile[] = []
 
 /** For an artifact with missing or damaged files. */
-function noFiles(error: unknown): readonly PublishedFile[] {
+function noFiles(error: unknown): readonly ServedFile[] {
   if (isOutOfRoom(error)) throw error
   return NONE
 }

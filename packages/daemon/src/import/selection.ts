@@ -1,4 +1,4 @@
-import { type AuxChoice, ClassifyError, globTest } from '@svc/classify'
+import { type AuxSelection, ClassifyError, globTest } from '@svc/classify'
 import type { ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
@@ -8,27 +8,27 @@ import { DaemonError } from '../errors.ts'
  */
 export type MayReplace = boolean | 'same-repository'
 
-/** The caller's wishes for an import (spec add.1, add.6, add.10), validated. */
-export interface ImportWishes {
+/** What the caller selects for an import (spec add.1, add.6, add.10), validated. */
+export interface ImportSelection {
   readonly normalizedNames: boolean
   /** As the caller wrote them; compared in lower case. */
   readonly quants?: readonly string[] | undefined
   /** A test for names as recognition sees them. */
   readonly files?: ((name: string) => boolean) | undefined
   /** Which projectors and importance matrices come along; undefined: all. */
-  readonly aux?: AuxChoice | undefined
+  readonly aux?: AuxSelection | undefined
   readonly private: boolean
   readonly mayReplace?: MayReplace
 }
 
-/** Everything under its own names: the default of a request without wishes. */
-export const EVERYTHING: ImportWishes = { normalizedNames: false, private: false }
+/** Everything under its own names: the default of a request without a selection. */
+export const EVERYTHING: ImportSelection = { normalizedNames: false, private: false }
 
 /**
- * The wishes in a request body that matches its schema. Normalized names differ from the publisher's, so globs ignore
+ * The selection in a request body that matches its schema. Normalized names differ from the publisher's, so globs ignore
  * case with them. @throws DaemonError `E_BAD_REQUEST` naming the field
  */
-export function wishesOf(
+export function importSelectionOf(
   {
     names,
     quants,
@@ -37,7 +37,7 @@ export function wishesOf(
     ...body
   }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace'>,
   privateByDefault = false
-): ImportWishes {
+): ImportSelection {
   const normalizedNames = names === 'normalized'
   if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" names no quant')
   if (aux?.length === 0)

@@ -3,30 +3,30 @@ import { folderOf } from './names.ts'
 import { normalisedName } from './normalise.ts'
 import { compareNames } from './order.ts'
 import { projectorVariant, RAW } from './quant.ts'
-import type { Entry, Recognition } from './types.ts'
+import type { ManifestEntry, Recognition } from './types.ts'
 
 /** The wanted subset of a listing (spec add.6); an absent member excludes nothing. */
-export interface Choice {
+export interface FileSelection {
   /** Compared in lower case. */
   readonly quants?: readonly string[] | undefined
   /** A test for the names of weights and aux files; see `globTest`. */
   readonly files?: ((name: string) => boolean) | undefined
-  readonly aux?: AuxChoice | undefined
+  readonly aux?: AuxSelection | undefined
 }
 
 /**
  * Which projectors and importance matrices come along. In a list, compared in lower case: the precisions of projectors
  * (`f16`), `imatrix`, and `one` for one projector a folder: f16 before bf16 before f32.
  */
-export type AuxChoice = 'all' | 'none' | readonly string[]
+export type AuxSelection = 'all' | 'none' | readonly string[]
 
 /** The precisions of projectors in the order in which runtimes want them; any other comes after them. */
 const PROJECTORS = ['f16', 'bf16', 'f32']
 
-const isWeights = ({ kind }: Entry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
+const isWeights = ({ kind }: ManifestEntry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /** True when {@link notChosen} needs the quant of the safetensors, which names alone do not show. */
-export const needsSafetensorsQuant = ({ entries }: Recognition, { quants }: Choice): boolean =>
+export const needsSafetensorsQuant = ({ entries }: Recognition, { quants }: FileSelection): boolean =>
   quants !== undefined && entries.some(({ kind }) => kind === 'weights.safetensors')
 
 /**
@@ -49,7 +49,7 @@ export function quantsOf({ entries }: Recognition, safetensorsQuant: string | un
  */
 export function notChosen(
   recognition: Recognition,
-  choice: Choice,
+  choice: FileSelection,
   safetensorsQuant: string | undefined
 ): readonly string[] {
   const weights = recognition.entries.filter(isWeights)
@@ -81,9 +81,12 @@ function requireQuants(wanted: ReadonlySet<string>, there: readonly string[]): v
 }
 
 /** Of the projectors and importance matrices that `files` leaves, those that `aux` does not want. */
-function auxNotChosen(entries: readonly Entry[], { files, aux = 'all' }: Choice): ReadonlySet<Entry> {
+function auxNotChosen(
+  entries: readonly ManifestEntry[],
+  { files, aux = 'all' }: FileSelection
+): ReadonlySet<ManifestEntry> {
   if (aux === 'all') return new Set()
-  const isAux = ({ role, name }: Entry): boolean =>
+  const isAux = ({ role, name }: ManifestEntry): boolean =>
     (role === 'vision-projector' || role === 'imatrix') && (files?.(name) ?? true)
   const there = entries.filter(isAux)
   if (aux === 'none') return new Set(there)
@@ -107,7 +110,7 @@ function auxNotChosen(entries: readonly Entry[], { files, aux = 'all' }: Choice)
 }
 
 /** `imatrix`, or the precision of a projector, however its name is spelled; empty for one that names none. */
-const auxWord = ({ role, name }: Entry): string =>
+const auxWord = ({ role, name }: ManifestEntry): string =>
   role === 'imatrix' ? role : (projectorVariant(normalisedName(name)) ?? '')
 
 function rankOf(word: string): number {

@@ -1,9 +1,9 @@
 /** An error as plain data: structured clone keeps neither its class nor its own properties. */
-export interface WireError {
+export interface SerializedError {
   readonly name: string
   readonly message: string
   readonly stack: string | undefined
-  readonly cause: WireError | undefined
+  readonly cause: SerializedError | undefined
   /** What it has beside these: code, reason, details, or what a system error says. */
   readonly fields: Readonly<Record<string, unknown>>
 }
@@ -12,7 +12,7 @@ const FIELDS = ['code', 'reason', 'details', 'errno', 'syscall'] as const
 /** Causes have causes; further ones are of no use to anybody. */
 const MAX_DEPTH = 4
 
-export function encodeError(error: unknown, depth = 0): WireError {
+export function encodeError(error: unknown, depth = 0): SerializedError {
   if (!(error instanceof Error))
     return { name: 'Error', message: String(error), stack: undefined, cause: undefined, fields: {} }
   const { name, message, stack, cause } = error
@@ -24,7 +24,7 @@ export function encodeError(error: unknown, depth = 0): WireError {
 
 /** Inverts {@link encodeError}. An error whose name is a key of `classes` is one of that class again; others are plain. */
 export function decodeError(
-  wire: WireError,
+  wire: SerializedError,
   classes: Readonly<Record<string, { readonly prototype: Error }>> = {}
 ): Error {
   const { name, message, stack, cause, fields } = wire

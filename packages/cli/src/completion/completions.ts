@@ -9,7 +9,7 @@ export interface Candidate {
 }
 
 /** What is possible at the cursor. */
-export interface Wanted {
+export interface Completions {
   readonly candidates: readonly Candidate[]
   readonly sources: readonly Source[]
   /** The fixed start of the word, as in `--as=me/x`; candidates are appended to it. */
@@ -18,13 +18,13 @@ export interface Wanted {
   readonly typed: string
 }
 
-const NOTHING: Wanted = { candidates: [], sources: [], before: '', typed: '' }
+const NOTHING: Completions = { candidates: [], sources: [], before: '', typed: '' }
 
 /**
  * Parses the words after `svc` like the command parser; the last one, which may be empty, is being typed. Candidates
  * are derived from the commands themselves: their names, options, choices, and the names of their arguments.
  */
-export function wantedAt(program: Command, words: readonly string[]): Wanted {
+export function completionsAt(program: Command, words: readonly string[]): Completions {
   const typed = words.at(-1) ?? ''
   const { command, args, optionsOver, pending } = contextAt(program, words.slice(0, -1))
   if (pending !== undefined) return optionValue(pending, '', typed)
@@ -96,17 +96,17 @@ function pagesAt(program: Command, words: readonly string[]): Candidate[] {
   return page === undefined ? [] : commandsOf(page)
 }
 
-function optionValue(option: Option, before: string, typed: string): Wanted {
+function optionValue(option: Option, before: string, typed: string): Completions {
   const name = /[<[]([^>\]]+)[>\]]/.exec(option.flags)?.[1] ?? ''
   return { ...offered(name, option.argChoices), before, typed }
 }
 
-const argumentAt = (argument: Argument, typed: string): Wanted => ({
+const argumentAt = (argument: Argument, typed: string): Completions => ({
   ...offered(argument.name(), argument.argChoices),
   typed
 })
 
-function offered(name: string, choices: readonly string[] | undefined): Wanted {
+function offered(name: string, choices: readonly string[] | undefined): Completions {
   if (choices !== undefined) return { ...NOTHING, candidates: choices.map((value) => ({ value, about: '' })) }
   const plain = name.toLowerCase().replace(/\.\.\.$/, '')
   if (/^refs?$|^target$/.test(plain)) return { ...NOTHING, sources: ['ref'] }

@@ -2,7 +2,7 @@ import { abortError } from './errors.ts'
 import { oversize } from './pass-hasher.ts'
 
 /** Reads a stream into our own buffers. A chunk is used up before the next one is requested. */
-export class Pull {
+export class StreamReader {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #maxBytes: number | undefined
   readonly #signal: AbortSignal

@@ -20,7 +20,7 @@ import { hashFile } from './file-hash.ts'
 import type { UpstreamJobs } from './upstream.ts'
 
 /** The daemon's objects that this uses. */
-export interface PublishedDeps {
+export interface ServedModelsDeps {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
   readonly views: Views
@@ -33,7 +33,7 @@ export interface PublishedDeps {
 }
 
 /** A file as runtimes see it, and the location of its bytes. */
-export interface PublishedFile {
+export interface ServedFile {
   /** The artifact it belongs to. */
   readonly manifest: Sha256Digest
   readonly name: string
@@ -73,33 +73,33 @@ interface ByRepo {
 }
 
 /** An artifact of a name. */
-export interface PublishedMember {
+export interface ServedMember {
   readonly quant: string
   readonly manifest: Sha256Digest
 }
 
 /** The artifacts of each name, `ns/name`. */
-type ByName = ReadonlyMap<string, readonly PublishedMember[]>
+type ByName = ReadonlyMap<string, readonly ServedMember[]>
 
 /**
  * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), with their files
  * under real names. The files come from a view that protects nothing from collection, and is made at the first request.
  */
-export class Published {
-  readonly #deps: PublishedDeps
-  readonly #files = new LRUCache<Sha256Digest, Promise<readonly PublishedFile[]>>({
+export class ServedModels {
+  readonly #deps: ServedModelsDeps
+  readonly #files = new LRUCache<Sha256Digest, Promise<readonly ServedFile[]>>({
     max: MAX_KNOWN,
     // if this fails, the view is reused, or deleted with the cache
     dispose: (_files, manifest, reason) => {
       if (reason === 'evict') this.#deps.views.endLoan(manifest).catch(() => undefined)
     }
   })
-  readonly #lacking = new Map<Sha256Digest, Promise<readonly PublishedFile[]>>()
+  readonly #lacking = new Map<Sha256Digest, Promise<readonly ServedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
   #named: { readonly revision: number; readonly byName: Promise<ByName> } | undefined
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
-  constructor(deps: PublishedDeps) {
+  constructor(deps: ServedModelsDeps) {
     this.#deps = deps
     // other companions may lie beside it now
     deps.artifacts.listen((manifest) => this.forget(manifest))
@@ -170,8 +170,8 @@ export class Published {
    * The artifacts of `ns/name` that may be shown now. A name whose artifacts are all private is looked up as one that does not exist,
    * so that the time of a response does not tell the two apart.
    */
-  async named(name: string): Promise<readonly PublishedMember[]> {
-    const shown: PublishedMember[] = []
+  async named(name: string): Promise<readonly ServedMember[]> {
+    const shown: ServedMember[] = []
     for (const member of (await this.#names()).get(name) ?? []) if (await this.#has(member.manifest)) shown.push(member)
     return shown
   }
@@ -217,13 +217,13 @@ export class Published {
 
   async #byName(): Promise<ByName> {
     const { repos, documents, log } = this.#deps
-    const byName = new Map<string, readonly PublishedMember[]>()
+    const byName = new Map<string, readonly ServedMember[]>()
     const onCorrupt = (err: unknown): void => log.warn({ err }, 'a mirror cannot show a repository')
     for await (const { ns, name, state } of repos.list(onCorrupt)) {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       if (state.index === undefined) continue
       try {
-        const shown: PublishedMember[] = []
+        const shown: ServedMember[] = []
         for (const { quant, manifest } of (await documents.index(state.index, { scan: true })).members)
           if (await this.#has(manifest)) shown.push({ quant, manifest })
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
@@ -239,7 +239,7 @@ export class Published {
    * The files of an artifact of which only what is unpacked is here, under the names and in the order of {@link files}.
    * @throws as {@link files}
    */
-  lackingFiles(manifest: Sha256Digest): Promise<readonly PublishedFile[]> {
+  lackingFiles(manifest: Sha256Digest): Promise<readonly ServedFile[]> {
     const known = this.#lacking.get(manifest)
     if (known !== undefined) return known
     const found = this.#making.run(undefined, () => this.#read(manifest, true))
@@ -254,7 +254,7 @@ export class Published {
    * The files of an artifact in the order of its manifest. @throws the errors of making a view: missing or damaged
    * blobs
    */
-  files(manifest: Sha256Digest): Promise<readonly PublishedFile[]> {
+  files(manifest: Sha256Digest): Promise<readonly ServedFile[]> {
     const known = this.#files.get(manifest)
     if (known !== undefined) return known
     const found = this.#making.run(undefined, () => this.#read(manifest))
@@ -297,9 +297,9 @@ export class Published {
     return { shown: byRepo, withheld }
   }
 
-  async #read(manifest: Sha256Digest, mayLack = false): Promise<PublishedFile[]> {
+  async #read(manifest: Sha256Digest, mayLack = false): Promise<ServedFile[]> {
     const view = await this.#deps.views.lend(manifest, { mayLack })
-    const files: PublishedFile[] = []
+    const files: ServedFile[] = []
     for (const { name, path, size: sizeBytes, kind, role, digest } of view.files) {
       const known = digest === undefined ? undefined : tryParseDigest(digest)
       const unpacked = known ?? (await digestOf(path, sizeBytes))
@@ -313,7 +313,7 @@ export class Published {
 
 const LICENCE_FILE = 'svc.license.file.'
 
-function licencesOf(manifest: Sha256Digest, annotations: Readonly<Record<string, string>>): PublishedFile[] {
+function licencesOf(manifest: Sha256Digest, annotations: Readonly<Record<string, string>>): ServedFile[] {
   const texts = Object.entries(annotations).filter(([key]) => key.startsWith(LICENCE_FILE))
   return texts.map(([key, text]) => {
     const bytes = Buffer.from(text)

@@ -2,7 +2,7 @@
 const LOOK_MS = 500
 
 /** Wakes one who waits. What is told between {@link clear} and {@link next} is not missed. */
-export class News {
+export class Notifier {
   #isThere = false
   #wake: () => void = () => undefined
 
