@@ -6,9 +6,10 @@ import os
 import socket
 import tempfile
 import threading
+import tracemalloc
 import unittest
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from svc_client import Client, SvcError, errors
 from svc_client._json import decode
@@ -16,20 +17,25 @@ from svc_client._socket import default_socket_path, require_own_folder
 from svc_client._api import Job, ResolveResult
 
 
+GOOD = b'{"ref":"r","ns":"n","name":"m","manifestDigest":"d","plan":"p","planReason":"q"}'
+
+
 @contextmanager
-def answering(*answers: bytes) -> Iterator[Client]:
-    """A client of a server that sends these answers, one a connection, whatever is asked."""
+def answering(*answers: bytes, gaps: bool = True) -> Iterator[Client]:
+    """A client of a server that sends these answers, whatever is asked: one a connection, or without
+    gaps the parts of one."""
     with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
         path = os.path.join(folder, "s")
         server.bind(path)
         server.listen()
 
         def serve() -> None:
-            for answer in answers:
+            for parts in [[each] for each in answers] if gaps else [answers]:
                 connection, _ = server.accept()
-                with connection:
+                with connection, suppress(ConnectionError):
                     connection.recv(65536)
-                    connection.sendall(answer)
+                    for part in parts:
+                        connection.sendall(part)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -56,11 +62,22 @@ class Answers(unittest.TestCase):
             "a field of another type": http("200 OK", b'{"ref": 1}'),
             "an error without a code": http("404 Not Found", b'{"error": {"message": "x"}}'),
             "an error that is no object": http("500 Oops", b"null"),
+            "a redirect": http("302 Found", GOOD, "Location: http://127.0.0.1:9/"),
+            "an interim answer alone": b"HTTP/1.1 101 Switching Protocols\r\n\r\n",
         }
         for what, answer in cases.items():
             with self.subTest(what), answering(answer) as client:
                 with self.assertRaises((errors.BadResponse, errors.Unreachable)):
                     client.resolve("a/b:c")
+
+    def test_a_chunk_of_negative_size_is_not_all_that_comes(self) -> None:
+        head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n"
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        with answering(head, *[b"x" * (1 << 20)] * 32, gaps=False) as client:
+            with self.assertRaises(errors.Unreachable):
+                client.resolve("a/b:c")
+        self.assertLess(tracemalloc.get_traced_memory()[1], 16 << 20)
 
     def test_of_a_newer_daemon(self) -> None:
         body = b'{"id":"1","kind":"teleport","ref":"a/b","state":"done","createdAt":"now","news":[1]}'

@@ -16,7 +16,18 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 """The longest answer is the plan for a repository with 100,000 files."""
 
 
+class _Answer(http.client.HTTPResponse):
+    def _safe_read(self, amt: int) -> bytes:
+        # the base class takes a chunk of size -1, and reads to the end whatever comes
+        if amt < 0:
+            raise http.client.HTTPException("a chunk of negative size")
+        read: bytes = super()._safe_read(amt)  # type: ignore[misc]
+        return read
+
+
 class _UnixConnection(http.client.HTTPConnection):
+    response_class = _Answer
+
     def __init__(self, path: str, timeout: float | None) -> None:
         super().__init__("svc", timeout=timeout)
         self._path = path
@@ -111,9 +122,11 @@ class Transport:
         except BaseException:
             connection.close()
             raise
-        if response.status < 400:
+        if 200 <= response.status < 300:
             return response
         try:
+            if response.status < 400:
+                raise BadResponse("the daemon neither answers nor refuses", response.status)
             raise _refusal_of_head(response) if method == "HEAD" else _refusal(response)
         finally:
             response.close()
