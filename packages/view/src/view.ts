@@ -21,6 +21,8 @@ export interface View {
   readonly manifestDigest: Sha256Digest
   /** In a hub cache: the artifacts of the other models in it. */
   readonly others: readonly Sha256Digest[]
+  /** The documents of the companions that lie in it, of all its models. */
+  readonly companions: readonly Sha256Digest[]
   readonly files: readonly ViewFile[]
 }
 
@@ -50,6 +52,7 @@ export function viewOf(path: string, marker: Marker, model: MarkedModel = marker
     mode,
     manifestDigest: manifest,
     others: [...new Set(others)].filter((digest) => digest !== manifest),
+    companions: modelsOf(marker).flatMap(({ companions }) => companions ?? []),
     files: files.map(({ at, ...file }) => ({ ...file, path: join(path, at) }))
   }
 }

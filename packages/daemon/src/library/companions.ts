@@ -25,15 +25,25 @@ export async function companionBlobs(
     ...(source?.companions === undefined ? [] : [source.companions])
   ])
   for (const digest of documentsOf) {
-    blobs.add(digest)
-    const document = await documents.companions(digest, { scan: true })
+    const document = await addListed(digest, blobs, documents)
     if (document === undefined) continue
-    for (const file of document.files) blobs.add(file.digest)
     // made when it is first shared
     const given = givenCompanions(document, state!)?.digest
     if (given !== undefined && (await documents.companions(given, { scan: true })) !== undefined) blobs.add(given)
   }
   return blobs
+}
+
+/** Adds the blobs of one document of companions, itself among them. @returns it, if it is here */
+export async function addListed(
+  digest: Sha256Digest,
+  blobs: Set<Sha256Digest>,
+  documents: Documents
+): Promise<Companions | undefined> {
+  blobs.add(digest)
+  const document = await documents.companions(digest, { scan: true })
+  for (const file of document?.files ?? []) blobs.add(file.digest)
+  return document
 }
 
 /** The companions of an artifact that are here (spec doc.21). */

@@ -4,7 +4,7 @@ import { type IndexMember, parseRecord } from '@svc/manifest'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
-import { companionBlobs } from './companions.ts'
+import { addListed, companionBlobs } from './companions.ts'
 import type { Documents } from './documents.ts'
 import { Nameable, type Wanted } from './nameable.ts'
 import type { Repos } from './repos.ts'
@@ -27,6 +27,8 @@ export interface Holder {
   /** Increases with every change of what is held. */
   readonly changes: number
   held(onUnreadable: OnUnreadable): Promise<Iterable<Held>>
+  /** The companions that lie at a place, as far as it can be read: their artifact may have others by now. */
+  companionsAt(place: string): Promise<readonly Sha256Digest[]>
 }
 
 /** Who keeps an artifact. */
@@ -137,7 +139,11 @@ export class Needed {
     const unreadable: UnreadableStateError[] = []
     const onUnreadable = (error: UnreadableStateError): void => void unreadable.push(error)
     const wanted = await this.#named(blobs, { onUnreadable })
-    for (const { manifest, place } of await this.#held(onUnreadable)) if (!ignored.has(place)) want(wanted, manifest)
+    const held = (await this.#held(onUnreadable)).filter(({ place }) => !ignored.has(place))
+    for (const { manifest } of held) want(wanted, manifest)
+    for (const place of new Set(held.map((each) => each.place)))
+      for (const holder of this.#holders)
+        for (const digest of await holder.companionsAt(place)) await addListed(digest, blobs, this.#deps.documents)
     for (const [manifestDigest, records] of wanted) await this.#addArtifact(manifestDigest, records, blobs, true)
     if (unreadable.length > 0) await this.#addNameable(unreadable, blobs)
     return blobs

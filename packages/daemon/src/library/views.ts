@@ -126,6 +126,12 @@ export class Views {
     return held
   }
 
+  /** The documents of the companions in a view. */
+  async companionsAt(path: string): Promise<readonly Sha256Digest[]> {
+    const found = await this.#read(path)
+    return typeof found === 'object' ? found.companions : []
+  }
+
   /**
    * Paths of the managed views of artifacts without any of these names: a path was requested once, and the artifact was
    * removed or replaced since. Excludes views that are held or being made, and those younger than `graceMs`.
@@ -349,7 +355,10 @@ export class Views {
 
   /** `gone` when none of our views is there any longer, `unknown` when that cannot be determined now. */
   async #look({ path, device }: ViewRecord): Promise<View | 'gone' | 'unknown'> {
-    if ((await deviceOf(dirname(path))) !== device) return 'unknown'
+    return (await deviceOf(dirname(path))) === device ? this.#read(path) : 'unknown'
+  }
+
+  async #read(path: string): Promise<View | 'gone' | 'unknown'> {
     try {
       return (await this.#thread.call('read', path)) ?? 'gone'
     } catch (error) {

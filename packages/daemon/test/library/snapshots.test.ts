@@ -58,7 +58,8 @@ test('no state changes between the copy of the state and the look at what it nee
       await longTime(root)
       looked.push(isChanged)
       return []
-    }
+    },
+    companionsAt: async () => []
   })
   const { path, id } = await snapshots.make()
   await change

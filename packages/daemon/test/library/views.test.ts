@@ -64,6 +64,35 @@ test('the managed view has every file under its real name, and is the same for e
   expect((await viewsOf(daemon)).map(({ path }: { path: string }) => path)).toEqual([view.path, weights.path].sort())
 })
 
+test('what lay beside a model when its view was made stays while the view does', async () => {
+  const daemon = await testDaemon()
+  const importAgain = async (readme: string): Promise<void> => {
+    const files = { 'm-q8_0.gguf': gguf(50_000), 'README.md': readme }
+    const job = await daemon.import([writeFiles(join(daemon.folder, 'Model'), files)], 'me/model')
+    expect(job).toMatchObject({ state: 'done' })
+  }
+  const collect = async (): Promise<void> =>
+    void (await daemon.finished((await daemon.post('/v1/gc', { graceSeconds: 0, views: true })).body))
+  const readmeBlob = async (): Promise<string> => {
+    const { files } = (await daemon.open(GGUF)).body.companions
+    return files.find(({ path }: { readonly path: string }) => path === 'README.md').blobPath
+  }
+  await importAgain('# first')
+  const first = await readmeBlob()
+  const path = join(daemon.folder, 'place')
+  const { folder: managed } = await makeView(daemon, { ref: GGUF })
+  await makeView(daemon, { ref: GGUF, path })
+  await importAgain('# second')
+  await collect()
+  for (const folder of [managed, path]) expect(readFileSync(join(folder, 'README.md'), 'utf8')).toBe('# first')
+  // made again, it has what lies there now
+  await makeView(daemon, { ref: GGUF, path })
+  expect(readFileSync(join(path, 'README.md'), 'utf8')).toBe('# second')
+  await remove(daemon, managed)
+  await collect()
+  expect([existsSync(first), existsSync(await readmeBlob())]).toEqual([false, true])
+})
+
 test('a hub cache keeps every model in it, also after a restart and while its disk is away', async () => {
   const folder = temporaryFolder()
   const daemon = await withModel({ folder })

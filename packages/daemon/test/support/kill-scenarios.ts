@@ -29,8 +29,18 @@ const CHANGES: KillScenario['points'] = {
 }
 
 const incoming = (root: string): string[] => readdirSync(join(root, 'incoming'))
-const opened = async (api: ApiClient, ref: string): Promise<{ manifestDigest?: string; missing?: unknown }> =>
-  (await api.open(ref)).body
+interface Opened {
+  readonly manifestDigest?: string
+  readonly missing?: unknown
+  readonly companions?: { readonly digest: string; readonly files: readonly { readonly path: string }[] } | undefined
+}
+const opened = async (api: ApiClient, ref: string): Promise<Opened> => (await api.open(ref)).body
+
+/** What lies beside a model is here as a whole, or there is nothing of it. */
+function expectWholeBeside({ companions }: Opened): void {
+  const paths = companions?.files.map(({ path }) => path)
+  expect(paths).toEqual(expect.arrayContaining(['README.md', 'generation_config.json']))
+}
 
 /** A job of this path and body, to its end as done. */
 async function done(api: ApiClient, path: string, body: unknown): Promise<string | undefined> {
@@ -86,7 +96,9 @@ const hubImport: KillScenario = {
           files: [
             { path: 'm-q8_0.gguf', content: gguf(2_000_000, 5) },
             { path: 'm-q4_0.gguf', content: gguf(900_000, 6) },
-            { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+            { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') },
+            { path: 'generation_config.json', content: Buffer.from('{"temperature":0.6}') },
+            { path: 'README.md', content: Buffer.alloc(300_000, 'x') }
           ]
         }
       ]
@@ -109,6 +121,7 @@ const hubImport: KillScenario = {
         for (const quant of ['q8_0', 'q4_0']) {
           const { status, body: answer } = await after.open(`svc:///org/model:${quant}`)
           if (status === 200) expect([quant, answer.missing]).toEqual([quant, undefined])
+          if (status === 200) expectWholeBeside(answer)
           found.push(status === 200)
         }
         expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)
@@ -125,13 +138,16 @@ const hubImport: KillScenario = {
 const SWARM = { dht: false, peer_addr: '127.0.0.1:0', webseed_addr: '127.0.0.1:0', fill_timeout: 30 }
 
 const fill: KillScenario = {
-  name: 'a fill from another daemon',
+  name: 'a fill from another daemon, with what lies beside the model',
   points: CHANGES,
   async prepare(folder) {
     await rootWith(folder, { 'm-q4_0.gguf': gguf(5_000, 1) })
     const seeder = await Node.start()
-    const share = await seeder.publish({ 'model-q8_0.gguf': gguf(4_000_000, 9), 'tokenizer.json': '{"version":"1.0"}' })
-    const body = { ...pinned(share), name: 'far/model' }
+    const beside = { 'generation_config.json': '{"temperature":0.6}', 'README.md': Buffer.alloc(300_000, 'x') }
+    const model = { 'model-q8_0.gguf': gguf(4_000_000, 9), 'tokenizer.json': '{"version":"1.0"}' }
+    const share = await seeder.publish({ ...model, ...beside })
+    expect(share.companions).toBeDefined()
+    const body = { ...pinned(share), as: 'far/model' }
     const lines = Object.entries(SWARM).map(([key, value]) => `${key} = ${JSON.stringify(value)}`)
     return {
       config: `[swarm]\n${lines.join('\n')}\n`,
@@ -140,9 +156,12 @@ const fill: KillScenario = {
       check: async (after) => {
         expect((await opened(after, 'svc:///a/b:q4_0')).missing).toBe(undefined)
         const { status, body: answer } = await after.open(`svc:///far/model@${share.manifestDigest}`)
-        const whole = status === 200 && answer.missing === undefined
+        const whole = status === 200 && answer.missing === undefined && answer.companions !== undefined
+        if (answer.companions !== undefined) expectWholeBeside(answer)
         await done(after, '/v1/import/bt', body)
-        expect((await opened(after, `svc:///far/model@${share.manifestDigest}`)).missing).toBe(undefined)
+        const { missing, companions } = await opened(after, 'svc:///far/model:q8_0')
+        expect([missing, companions?.digest]).toEqual([undefined, share.companions!.digest])
+        expectWholeBeside({ companions })
         expect(incoming(after.root)).toEqual([])
         return whole ? 'new' : status === 200 ? 'between' : 'old'
       }
@@ -245,6 +264,48 @@ const view: KillScenario = {
   }
 }
 
+const hubFolder: KillScenario = {
+  name: 'a model that is added to a hub folder of others',
+  points: { ...CHANGES, symlink: FIRST_AND_LATER, rmdir: [1, 2] },
+  async prepare(folder) {
+    await rootWith(folder, { ...MODEL, 'm-q4_0.gguf': gguf(300_000, 1), 'm-q6_k.gguf': gguf(200_000, 2) })
+    const make = (api: ApiClient, root: string, quant: string): Promise<void> =>
+      ok(api.post('/v1/views', { ref: `svc:///a/b:${quant}`, path: placeOf(root), mode: 'copy', layout: 'hf' }))
+    const add = async (api: ApiClient, root: string): Promise<void> => {
+      await make(api, root, 'q4_0')
+      await make(api, root, 'q6_k')
+    }
+    return {
+      act: add,
+      check: async (after) => {
+        const snapshots = join(placeOf(after.root), 'models--a--b/snapshots')
+        const filesIn = (): string[] =>
+          readdirSync(snapshots).flatMap((commit) =>
+            readdirSync(join(snapshots, commit)).filter((name) => statSync(join(snapshots, commit, name)).size > 0)
+          )
+        const found = ['q4_0', 'q6_k'].filter((quant) => existsSync(snapshots) && filesIn().includes(`m-${quant}.gguf`))
+        const listed = (await after.get('/v1/views')).body.views as {
+          manifestDigest: string
+          others?: string[]
+        }[]
+        expect(listed).toHaveLength(found.length === 0 ? 0 : 1)
+        const held = listed.flatMap(({ manifestDigest, others = [] }) => [manifestDigest, ...others])
+        const manifests = await Promise.all(
+          found.map(async (quant) => (await after.resolve(`svc:///a/b:${quant}`)).body.manifestDigest as string)
+        )
+        expect(held.sort()).toEqual(manifests.sort())
+        // what was there before goes with nothing
+        if (found.includes('q6_k')) expect(found).toContain('q4_0')
+        await add(after, after.root)
+        expect(filesIn()).toEqual(expect.arrayContaining(['m-q4_0.gguf', 'm-q6_k.gguf', 'README.md']))
+        expect(readdirSync(join(after.root, '..')).filter((name) => name.startsWith('.place'))).toEqual([])
+        await ok(after.call('DELETE', '/v1/views', { body: { path: placeOf(after.root) } }))
+        return found.length === 2 ? 'new' : found.length === 1 ? 'between' : 'old'
+      }
+    }
+  }
+}
+
 /** Starts write little, and much of it in the main thread: the calls that set a root up and clear what is left of a kill. */
 const START: KillScenario['points'] = {
   mkdir: [1, 2, 3, 5, 9, 40, 200],
@@ -321,6 +382,7 @@ export const KILL_SCENARIOS: readonly KillScenario[] = [
   stateChange,
   removal,
   view,
+  hubFolder,
   firstStart,
   recovery
 ]
