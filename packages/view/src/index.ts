@@ -11,7 +11,7 @@ export type {
 export { createView, type MadeView, type ViewOptions, type ViewSource } from './create-view.ts'
 export { recoverViews } from './draft.ts'
 export { ViewError, type ViewErrorCode, type ViewErrorDetails } from './errors.ts'
-export { isInLargeFileStorage } from './etag.ts'
+export { isInLargeFileStorage } from './layout.ts'
 export { MARKER, type ViewLayout } from './marker.ts'
 export type { ViewMode } from './place.ts'
 export { reflink, type TransferCost, transferCost } from './reflink.ts'

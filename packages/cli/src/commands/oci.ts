@@ -7,7 +7,6 @@ import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldView } from '../held-view.ts'
 import { withOci } from '../oci/failure.ts'
-import { meter } from '../oci/meter.ts'
 import { type ModelToPack, type PackOptions, packView, subjectOf } from '../oci/packing.ts'
 import { importName } from '../reference.ts'
 import { requireConsent } from '../replacing.ts'
@@ -202,5 +201,21 @@ async function askName(session: Session, source: string): Promise<string> {
     return importName(answer.trim(), source)
   } finally {
     lines.close()
+  }
+}
+
+const SAY_MS = 5_000
+
+/**
+ * Reports the progress of a transfer that `svc` itself makes. @returns a function to call with the bytes of each step
+ */
+function meter(session: Session, verb: string, totalBytes: number): (bytes: number) => void {
+  let done = 0
+  let saidAt = performance.now()
+  return (bytes) => {
+    done += bytes
+    if (performance.now() - saidAt < SAY_MS) return
+    saidAt = performance.now()
+    session.note(`${verb} ${formatBytes(Math.min(done, totalBytes))} of ${formatBytes(totalBytes)}`)
   }
 }

@@ -1,5 +1,3 @@
-import { processWide } from './process-wide.ts'
-
 /** Milliseconds of one turn of the event loop for all long work together. */
 const TURN_MS = 2
 
@@ -101,3 +99,12 @@ export class LoopBudget {
 
 /** Of this thread: all of its work shares its event loop. */
 export const loopBudget = processWide('loop-budget', () => new LoopBudget())
+
+/**
+ * A value that the process has once. This package is bundled into each of its users, so a value of its modules would exist once for
+ * each of them.
+ */
+export function processWide<T extends object>(name: string, make: () => T): T {
+  const values = globalThis as unknown as Record<symbol, T | undefined>
+  return (values[Symbol.for(`svc.${name}`)] ??= make())
+}
