@@ -39,6 +39,7 @@ receive memory | {swarm#receiveBytes|bytes} | engine | nothing is requested | pi
 metadata | {messages#MAX_METADATA_BYTES} from {metadata-fetch#MAX_ATTEMPTS} peers, {metadata-fetch#TIMEOUT_MS} of silence | torrent | the next peer is asked | hostile-peers
 upload slots | {swarm#uploadSlots}; a turn is {choking#QUOTA_BYTES}, {choker#TURN_MS} or {choker#IDLE_MS} idle | torrent | the longest waiting is next | budgets.faults places upload
 queued requests | {extensions#OUR_REQUEST_QUEUE}; {peer#MAX_REQUESTS_WHILE_CHOKED} while choked | connection | rejected, then closed | hostile-peers
+blocks read for a peer | {frame#FRAME_BLOCK_BYTES} on their way, as many read ahead; none ahead while {upload-queue#MANY_RUNS} of those are in use | connection; engine | wait | stalled-readers
 unsent bytes | {torrent#MAX_UNREAD_BYTES}; {torrent#STALL_MS} without progress | connection | not read; closed | budgets.faults hostile-peers
 waiting hash and metadata requests | {reply-queue#MAX_WAITING}; {reply-queue#MAX_UNREAD_BYTES} unread | connection | rejected | hash-requests budgets.faults
 rejections of them | {swarm#REJECTS_PER_SECOND.each}/s of a host; {swarm#REJECTS_PER_SECOND.total}/s | engine | closed | hash-floods.faults hash-requests
