@@ -241,7 +241,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     async (target: string | undefined, _options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, target))
   )
-  add(program, 'jobs [id]', 'list the jobs since the daemon started')
+  add(program, 'jobs [id]', 'list running jobs and those that ended lately')
     .option('-f, --follow', 'follow a job to its end; without an id the newest running one')
     .action(async (id: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).jobs(session, id, options))
