@@ -22,6 +22,7 @@ import {
   type VerifyResult
 } from '@svc/cas'
 import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { hashOf, requireExpected } from './memory-hash.ts'
@@ -56,11 +57,12 @@ function checkPartialKey({ key, sizeBytes }: PartialKey): void {
 }
 
 /** A store in memory, for tests and small tools. Hashes in the calling thread. */
-export function createMemoryStore(): BlobStore {
-  return new MemoryStore()
+export function createMemoryStore({ clock = systemClock }: { readonly clock?: Clock } = {}): BlobStore {
+  return new MemoryStore(clock)
 }
 
 class MemoryStore implements BlobStore {
+  readonly #clock: Clock
   readonly #blobs = new Map<Sha256Digest, Uint8Array>()
   readonly #writtenAtMs = new Map<Sha256Digest, number>()
   readonly #leases = new Leases()
@@ -69,6 +71,10 @@ class MemoryStore implements BlobStore {
   readonly #remains = new Map<string, Remains>()
   readonly #closing = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
     this.#throwIfClosed()
@@ -108,7 +114,7 @@ class MemoryStore implements BlobStore {
     const existed = this.#blobs.has(result.digest)
     if (!existed) {
       this.#blobs.set(result.digest, bytes)
-      this.#writtenAtMs.set(result.digest, performance.now())
+      this.#writtenAtMs.set(result.digest, this.#clock.monotonic())
     }
     return { ...result, existed }
   }
@@ -141,7 +147,7 @@ class MemoryStore implements BlobStore {
     const bytes = this.#blobs.get(digest)
     if (bytes === undefined || this.isLeased(digest)) return undefined
     const blob = { digest, sizeBytes: bytes.length }
-    const ageMs = performance.now() - this.#writtenAtMs.get(digest)!
+    const ageMs = this.#clock.monotonic() - this.#writtenAtMs.get(digest)!
     if (may?.({ ...blob, ageMs }) === false) return undefined
     this.#blobs.delete(digest)
     this.#writtenAtMs.delete(digest)

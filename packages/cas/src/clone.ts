@@ -49,9 +49,9 @@ export class UnchangedSource {
   }
 
   /** To be called before the source is cloned; undefined where a later write might go unnoticed. */
-  static before(fd: number): UnchangedSource | undefined {
+  static before(fd: number, nowMs: number): UnchangedSource | undefined {
     const stat = identityOf(fd)
-    const settledNs = BigInt(Date.now()) * 1_000_000n - SETTLED_NS
+    const settledNs = BigInt(nowMs) * 1_000_000n - SETTLED_NS
     return stat.mtimeNs <= settledNs && stat.ctimeNs <= settledNs ? new UnchangedSource(fd, stat) : undefined
   }
 
@@ -82,12 +82,12 @@ export class Cloner {
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */
   async clone(fd: number, part: string): Promise<Clone | undefined> {
-    const { port } = this.#context
+    const { port, clock } = this.#context
     let snapshot: UnchangedSource | undefined
     try {
       const { dev } = await port.fstat(fd)
       if (this.#refused.has(dev)) return undefined
-      if (await this.#keepsTimes()) snapshot = UnchangedSource.before(fd)
+      if (await this.#keepsTimes()) snapshot = UnchangedSource.before(fd, clock.now())
       try {
         await port.clone(fd, part)
       } catch (error) {

@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import {
   type FilePort,
   type FilePortModule,
@@ -60,6 +61,8 @@ export interface DiskStoreOptions {
   readonly checkpointMs?: number
   /** Replaces the operating system's file functions, in this thread and in the workers. */
   readonly filePort?: FilePortModule
+  /** Replaces the system's clock, in this thread. */
+  readonly clock?: Clock
 }
 
 const TWO_WEEKS_MS = 14 * 24 * 3600 * 1000
@@ -73,7 +76,7 @@ const TWO_SECONDS_MS = 2000
  */
 export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlobStore> {
   const port = await loadFilePort(options.filePort)
-  const { folders = [], newId, expectedId } = options
+  const { folders = [], newId, expectedId, clock = systemClock } = options
   if (expectedId !== undefined) requireStoreId(port, resolve(options.root), expectedId)
   const root = await prepareFolder(port, resolve(options.root))
   const layout = layoutOf(root)
@@ -84,12 +87,12 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
     const id = prepareIdentity(port, layout, { folders, newId })
     const guard = new RootGuard(layout, id, () => lock.isInPlace(), folders)
     threads = new HashThreads(root, options.filePort, options.hashThreads)
-    const context = new StoreContext(layout, port, threads, guard, await delaysBlocks(port, root))
+    const context = new StoreContext(layout, port, threads, guard, clock, await delaysBlocks(port, root))
     const ingestor = new Ingestor(context)
     const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
     partials.sweep({
       maxAgeMs: options.maxPartialAgeMs ?? TWO_WEEKS_MS,
-      nowMs: Date.now(),
+      nowMs: clock.now(),
       lastUsedMs: lock.lastUsedMs
     })
     return new DiskStore({
@@ -262,7 +265,7 @@ class DiskStore implements DiskBlobStore {
 
   async remove(digest: Sha256Digest, { may }: RemoveOptions = {}): Promise<BlobInfo | undefined> {
     this.#context.throwIfClosed()
-    const { port, digestLocks, notDurable } = this.#context
+    const { port, digestLocks, notDurable, clock } = this.#context
     const path = this.blobPath(digest)
     const release = await digestLocks.acquire(digest)
     try {
@@ -271,7 +274,7 @@ class DiskStore implements DiskBlobStore {
       if (!stat.isFile()) throw notRegular(digest, path)
       const blob = { digest, sizeBytes: stat.size }
       if (this.isLeased(digest)) return undefined
-      if (may?.({ ...blob, ageMs: Math.max(0, Date.now() - stat.mtimeMs) }) === false) return undefined
+      if (may?.({ ...blob, ageMs: Math.max(0, clock.now() - stat.mtimeMs) }) === false) return undefined
       await port.unlink(path)
       notDurable.delete(digest)
       return blob

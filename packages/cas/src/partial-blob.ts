@@ -1,4 +1,5 @@
 import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
+import type { Timer } from '@svc/internal-clock'
 import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
@@ -67,7 +68,7 @@ export class DiskPartialBlob implements PartialBlob {
   /** Bytes that the journal on disk has. */
   #journaledBytes: number
   #checkpoint: Promise<void> | undefined
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #failure: CasError | undefined
   #ended: Promise<void> | undefined
 
@@ -275,7 +276,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#unsyncedBytes += end - start
     this.#setup.unsynced.add(end - start)
     if (this.#sinceCheckpoint >= this.#checkpointBytes || this.#setup.unsynced.isFull) this.checkpointWritten()
-    else this.#timer ??= setTimeout(() => this.#checkpointSoon(), this.#setup.checkpointMs).unref()
+    else this.#timer ??= this.#setup.context.clock.after(this.#setup.checkpointMs, () => this.#checkpointSoon())
   }
 
   get #checkpointBytes(): number {
@@ -322,7 +323,7 @@ export class DiskPartialBlob implements PartialBlob {
     try {
       await context.datasync(fd, context.layout.part(id), () => {
         // when its turn has come: other files' syncs may have taken long
-        clearTimeout(this.#timer)
+        this.#timer?.cancel()
         this.#timer = undefined
         this.#sinceCheckpoint = 0
         syncingBytes = this.#unsyncedBytes
@@ -364,7 +365,7 @@ export class DiskPartialBlob implements PartialBlob {
   #end(last: () => Promise<PartialRemains | undefined>): Promise<void> {
     this.#ended ??= (async () => {
       let remains: PartialRemains | undefined
-      clearTimeout(this.#timer)
+      this.#timer?.cancel()
       try {
         while (this.#busy.size > 0) await Promise.allSettled(this.#busy)
         await Promise.all([this.#prefix.stop(), ...this.#blocks.map((one) => one.stop())])

@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import type { FilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
@@ -13,6 +14,7 @@ export class StoreContext {
   readonly port: FilePort
   readonly threads: HashThreads
   readonly guard: RootGuard
+  readonly clock: Clock
   /** The file system of the root is one on which new files are written early: see `early-write.ts`. */
   readonly delaysBlocks: boolean
   readonly leases = new Leases()
@@ -27,7 +29,15 @@ export class StoreContext {
   readonly #closing = new AbortController()
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(layout: Layout, port: FilePort, threads: HashThreads, guard: RootGuard, delaysBlocks = false) {
+  constructor(
+    layout: Layout,
+    port: FilePort,
+    threads: HashThreads,
+    guard: RootGuard,
+    clock: Clock,
+    delaysBlocks: boolean
+  ) {
+    this.clock = clock
     this.delaysBlocks = delaysBlocks
     this.guard = guard
     this.layout = layout

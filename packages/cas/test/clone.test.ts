@@ -16,7 +16,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
-import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { systemClock } from '@svc/internal-clock'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { UnchangedSource } from '../src/clone.ts'
 
 const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
@@ -41,7 +42,9 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
   let fd: number
   beforeEach(async () => {
     writeFileSync(source, bytes, { mode: 0o644 })
-    store = await openDiskStore({ root: join(mount, 'store'), hashThreads: 2 })
+    // by this clock the source has been left alone for long enough
+    const clock = { ...systemClock, now: () => systemClock.now() + 3_000 }
+    store = await openDiskStore({ root: join(mount, 'store'), hashThreads: 2, clock })
     fd = openSync(source, 'r')
   })
   afterEach(async () => {
@@ -68,9 +71,9 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
   })
 
   test('a source that was written to lately is not read in place of its clone, and an older one is while nobody writes', async () => {
-    // times of files cannot be set back: wait until this one's are old enough
-    await expect.poll(() => UnchangedSource.before(fd) !== undefined, { timeout: 60_000, interval: 200 }).toBe(true)
-    const snapshot = UnchangedSource.before(fd)!
+    const { mtimeMs } = fstatSync(fd)
+    expect(UnchangedSource.before(fd, Math.floor(mtimeMs) + 1_900)).toBe(undefined)
+    const snapshot = UnchangedSource.before(fd, Math.ceil(mtimeMs) + 2_001)!
     expect(snapshot.holds()).toBe(true)
     const { digest, attachments } = await store.ingest({ fd }, { attachments: [blockAttachment] })
     expect(digest).toBe(digestOf(bytes))
@@ -93,12 +96,6 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     }
     expect((await store.verify(digest)).status).toBe('ok')
     expect(snapshot.holds()).toBe(false)
-    const { mtimeMs } = fstatSync(fd)
-    const now = vi.spyOn(Date, 'now').mockReturnValue(Math.floor(mtimeMs) + 1_900)
-    expect(UnchangedSource.before(fd)).toBe(undefined)
-    now.mockReturnValue(Math.ceil(mtimeMs) + 2_001)
-    expect(UnchangedSource.before(fd)).toBeDefined()
-    now.mockRestore()
     expect(readdirSync(join(mount, 'store', 'incoming'))).toEqual([])
   })
 

@@ -1,4 +1,5 @@
 import type { Job } from '@svc/client'
+import type { Clock } from '@svc/internal-clock'
 import { CliError, jobFailure } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import { jsonText } from './printable.ts'
@@ -19,12 +20,15 @@ export interface FollowOptions {
 
 /** How long a job has given no byte. */
 class Silence {
+  readonly #clock: Clock
   readonly #stallTimeoutMs: number
   #bytes = -1
-  #since = performance.now()
+  #since: number
   isOver = false
 
-  constructor(stallTimeoutMs: number) {
+  constructor(clock: Clock, stallTimeoutMs: number) {
+    this.#clock = clock
+    this.#since = clock.monotonic()
     this.#stallTimeoutMs = stallTimeoutMs
   }
 
@@ -32,8 +36,8 @@ class Silence {
   ends({ bytesDone = 0, state }: Job): boolean {
     if (bytesDone !== this.#bytes || state === 'waiting') {
       this.#bytes = bytesDone
-      this.#since = performance.now()
-    } else if (!this.isOver && performance.now() - this.#since > this.#stallTimeoutMs) return (this.isOver = true)
+      this.#since = this.#clock.monotonic()
+    } else if (!this.isOver && this.#clock.monotonic() - this.#since > this.#stallTimeoutMs) return (this.isOver = true)
     return false
   }
 }
@@ -47,7 +51,7 @@ export async function follow(
   job: Job,
   { stallTimeoutMs = Number.POSITIVE_INFINITY, warned = new Set() }: FollowOptions = {}
 ): Promise<Job> {
-  const silence = new Silence(stallTimeoutMs)
+  const silence = new Silence(session.clock, stallTimeoutMs)
   const progress = await progressFor(session)
   let last = job
   let lastText = ''
@@ -85,6 +89,6 @@ export async function follow(
 export async function progressFor(session: Session): Promise<Progress> {
   const { stderr, env } = session.terminal
   if (session.json || session.quiet) return silent
-  if (stderr.isTTY === true && env.TERM !== 'dumb') return barProgress(stderr)
-  return lineProgress((line) => void stderr.write(`${line}\n`))
+  if (stderr.isTTY === true && env.TERM !== 'dumb') return barProgress(stderr, session.clock)
+  return lineProgress((line) => void stderr.write(`${line}\n`), session.clock)
 }

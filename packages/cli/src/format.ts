@@ -39,9 +39,9 @@ export function formatTable(rows: readonly (readonly string[])[]): string[] {
 }
 
 /** `3 days ago`, for a column; empty without a time. */
-export function formatSince(at: string | undefined): string {
+export function formatSince(at: string | undefined, nowMs: number): string {
   if (at === undefined) return ''
-  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1000)
+  const seconds = Math.max(0, (nowMs - Date.parse(at)) / 1000)
   if (seconds < 60) return 'just now'
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
   if (seconds < 86_400) return `${count(Math.floor(seconds / 3600), 'hour')} ago`

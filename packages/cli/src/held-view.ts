@@ -23,11 +23,11 @@ export async function withHeldView<T>(session: Session, ref: string, work: (view
   const client = createClient({ socketPath: session.client.socketPath })
   const hold = { ref: view.ref, holdSeconds: HOLD_SECONDS }
   // if the daemon is away now, a later renewal restores the hold
-  const renewal = setInterval(() => void client.makeView(hold).catch(() => undefined), RENEW_MS)
+  const renewal = session.clock.every(RENEW_MS, () => void client.makeView(hold).catch(() => undefined))
   try {
     return await work(view)
   } finally {
-    clearInterval(renewal)
+    renewal.cancel()
     client.close()
   }
 }

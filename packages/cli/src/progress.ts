@@ -1,4 +1,5 @@
 import type { Job } from '@svc/client'
+import type { Clock } from '@svc/internal-clock'
 import type { MultiBar, SingleBar } from 'cli-progress'
 import { count, formatBytes, formatSeconds } from './format.ts'
 import { printable } from './printable.ts'
@@ -84,14 +85,14 @@ function liveParts(job: Shown, perSecond: number | undefined): string[] {
 export const silent: Progress = { update: () => {}, tell: () => {}, end: () => {} }
 
 /** Plain lines: when the state or the message changes, otherwise at most one every few seconds. */
-export function lineProgress(write: (line: string) => void, everyMs = 5000, now: () => number = Date.now): Progress {
+export function lineProgress(write: (line: string) => void, clock: Pick<Clock, 'monotonic'>, everyMs = 5000): Progress {
   const rate = new Rate()
   let lastAtMs = Number.NEGATIVE_INFINITY
   let lastKey = ''
   let lastLine = ''
   return {
     update(job) {
-      const atMs = now()
+      const atMs = clock.monotonic()
       const perSecond = rate.update(job.bytesDone ?? 0, atMs)
       const key = `${job.state} ${job.message ?? ''}`
       if (job.state === 'done' || job.state === 'failed') return
@@ -119,7 +120,7 @@ const NARROW_BAR_COLUMNS = 8
 const NARROW_COLUMNS = 60
 
 /** Bars on a terminal: the total first, and below it one for each large file in progress. */
-export async function barProgress(stream: Output): Promise<Progress> {
+export async function barProgress(stream: Output, clock: Pick<Clock, 'monotonic'>): Promise<Progress> {
   const { default: cliProgress } = await import('cli-progress')
   const columns = (): number => stream.columns ?? 80
   const barColumns = columns() < NARROW_COLUMNS ? NARROW_BAR_COLUMNS : BAR_COLUMNS
@@ -155,7 +156,7 @@ export async function barProgress(stream: Output): Promise<Progress> {
 
   return {
     update(job) {
-      const perSecond = rate.update(job.bytesDone ?? 0, Date.now())
+      const perSecond = rate.update(job.bytesDone ?? 0, clock.monotonic())
       const inBytes = (job.bytesTotal ?? 0) > 0
       const [done, whole] = inBytes ? [job.bytesDone ?? 0, job.bytesTotal!] : [job.filesDone ?? 0, job.filesTotal ?? 0]
       const parts = inBytes ? [`${formatBytes(done)}/${formatBytes(whole)}`] : []

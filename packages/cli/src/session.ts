@@ -1,4 +1,5 @@
 import { type Client, createClient } from '@svc/client'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
@@ -15,6 +16,7 @@ export interface CommonOptions {
 export interface Session {
   readonly client: Client
   readonly terminal: Terminal
+  readonly clock: Clock
   readonly json: boolean
   readonly quiet: boolean
   /** Aborts on Ctrl-C. */
@@ -28,12 +30,13 @@ export interface Session {
 }
 
 export function openSession(options: CommonOptions, terminal: Terminal, signal: AbortSignal): Session {
-  const { stdout, stderr, env } = terminal
+  const { stdout, stderr, env, clock = systemClock } = terminal
   const json = options.json === true
   const quiet = options.quiet === true
   return {
     client: sayingWhatIsHere(createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env })),
     terminal,
+    clock,
     json,
     quiet,
     signal,

@@ -4,11 +4,11 @@ import type { Session } from './session.ts'
 const SILENCE_MS = 2_000
 
 /** Waits for an answer, and prints what it waits for if that takes long. */
-export async function sayingWhatWaits<T>({ note }: Session, what: string, answer: Promise<T>): Promise<T> {
-  const timer = setTimeout(() => note(`${what} …`), SILENCE_MS)
+export async function sayingWhatWaits<T>({ clock, note }: Session, what: string, answer: Promise<T>): Promise<T> {
+  const timer = clock.after(SILENCE_MS, () => note(`${what} …`))
   try {
     return await answer
   } finally {
-    clearTimeout(timer)
+    timer.cancel()
   }
 }

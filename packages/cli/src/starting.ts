@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Session } from './session.ts'
 
 /** Longest wait for a start; then the command continues, and reports what it finds. */
@@ -20,24 +19,24 @@ const STARTING = 'the daemon is starting …'
  * While the daemon of the session's socket is starting, from the moment its process exists, waits and says so. If a
  * daemon is running, this reads one file and nothing else.
  */
-export async function awaitStart({ client, signal, note }: Session): Promise<void> {
-  const begun = performance.now()
+export async function awaitStart({ client, clock, signal, note }: Session): Promise<void> {
+  const begun = clock.monotonic()
   let told: { readonly text: string; readonly atMs: number } | undefined
   for (;;) {
-    const text = await startingText(client.socketPath)
-    const now = performance.now()
+    const text = await startingText(client.socketPath, clock.now())
+    const now = clock.monotonic()
     if (text === undefined || now - begun > TIMEOUT_MS) return
     if (told === undefined || (text !== told.text && now - told.atMs > TELL_EVERY_MS)) {
       note(text)
       told = { text, atMs: now }
     }
-    await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => signal.throwIfAborted())
+    await clock.sleep(LOOK_EVERY_MS, signal)
   }
 }
 
 /** Undefined when no daemon is starting there. */
-async function startingText(socketPath: string): Promise<string | undefined> {
-  const said = runtimeFacts(socketPath)
+async function startingText(socketPath: string, nowMs: number): Promise<string | undefined> {
+  const said = runtimeFacts(socketPath, nowMs)
   if (said?.state === 'running') return undefined
   if (said?.state === 'starting') {
     const { artifactsDone, artifactsTotal } = said.verifying ?? {}
@@ -55,14 +54,14 @@ interface StartState {
 }
 
 /** What a daemon says of itself beside its socket (spec add.30); undefined when it says nothing, or is gone. */
-function runtimeFacts(socketPath: string): StartState | undefined {
+function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined {
   try {
     const path = join(dirname(socketPath), 'runtime.json')
     const facts = JSON.parse(readFileSync(path, 'utf8'))
     const { state, pid, socket } = facts
     if (socket !== resolve(socketPath) || !Number.isSafeInteger(pid) || pid <= 0) return undefined
     if (state !== 'starting' && state !== 'running') return undefined
-    if (state === 'starting' && Date.now() - statSync(path).mtimeMs > STALE_MS) return undefined
+    if (state === 'starting' && nowMs - statSync(path).mtimeMs > STALE_MS) return undefined
     // throws if the process does not exist
     process.kill(pid, 0)
     return facts

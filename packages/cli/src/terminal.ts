@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import type { Clock } from '@svc/internal-clock'
 
 /** An output stream: whether it is a terminal, and its width. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number }
@@ -13,4 +14,6 @@ export interface Terminal {
   readonly cwd: string
   /** For `TERM=dumb` and the socket's path; the commands about the installation read the rest. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Default: the clock of this process. */
+  readonly clock?: Clock
 }

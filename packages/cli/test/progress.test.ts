@@ -29,11 +29,7 @@ it('describes a snapshot in one line', () => {
 it('writes a plain line every few seconds at most, and at once when the state changes', () => {
   const lines: string[] = []
   let nowMs = 0
-  const progress = lineProgress(
-    (line) => lines.push(line),
-    5000,
-    () => nowMs
-  )
+  const progress = lineProgress((line) => lines.push(line), { monotonic: () => nowMs })
   for (; nowMs <= 11_000; nowMs += 100) progress.update(job({ bytesDone: nowMs, bytesTotal: 100_000 }))
   expect(lines).toHaveLength(3)
   progress.update(job({ state: 'fetching', bytesDone: 12_000, bytesTotal: 100_000, message: 'waiting for the hub' }))

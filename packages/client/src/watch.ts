@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Job } from './protocol/job.ts'
 import { isTerminal } from './protocol/job-state.ts'
 
@@ -10,6 +10,8 @@ export interface WatchOptions {
   readonly signal?: AbortSignal | undefined
   /** Longest time between two polls; they start at 50 ms and become less frequent. Default 1000. */
   readonly intervalMs?: number | undefined
+  /** Replaces the system's clock. */
+  readonly clock?: Pick<Clock, 'sleep'> | undefined
 }
 
 /**
@@ -23,15 +25,13 @@ export async function* watchJob(
   poll: (id: string, signal?: AbortSignal) => Promise<Job>,
   options: WatchOptions = {}
 ): AsyncGenerator<Job, void, undefined> {
-  const { signal, intervalMs = 1000 } = options
+  const { signal, intervalMs = 1000, clock = systemClock } = options
   let pauseMs = Math.min(FIRST_INTERVAL_MS, intervalMs)
   let current = typeof job === 'string' ? await poll(job, signal) : job
   for (;;) {
     yield current
     if (isTerminal(current)) return
-    await delay(pauseMs, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
-      throw signal?.aborted === true ? signal.reason : error
-    })
+    await clock.sleep(pauseMs, signal)
     pauseMs = Math.min(pauseMs * GROWTH, intervalMs)
     current = await poll(current.id, signal)
   }

@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { BlockHashing } from './sink.ts'
 
 /** Bytes collected before a write: the blocks of a thread's connections together stay in its CPU's cache, where they are decrypted, hashed and written. */
@@ -73,6 +74,7 @@ export interface BlockTarget {
  */
 export class BlockWriter {
   readonly #target: BlockTarget
+  readonly #clock: Pick<Clock, 'monotonic'>
   readonly #onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void
   readonly #hashing: (BlockHashing & { readonly makeHasher: HasherFactory }) | undefined
   readonly #block = spare.pop() ?? new Block()
@@ -80,12 +82,18 @@ export class BlockWriter {
   #filled = 0
   #limit = 0
   #reported: number
-  #reportedAtMs = performance.now()
+  #reportedAtMs: number
   /** Of what is not reported yet. */
   #unreported: Uint8Array[] = []
 
-  constructor(target: BlockTarget, onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void) {
+  constructor(
+    target: BlockTarget,
+    onWritten: (start: number, end: number, hashes: Uint8Array | undefined) => void,
+    clock: Pick<Clock, 'monotonic'> = systemClock
+  ) {
     this.#target = target
+    this.#clock = clock
+    this.#reportedAtMs = clock.monotonic()
     this.#onWritten = onWritten
     const { hashing, makeHasher } = target
     // Larger blocks are never in one write: whoever wants their hashes reads them back.
@@ -145,20 +153,21 @@ export class BlockWriter {
     const start = this.#at
     const end = start + this.#filled
     const hashes = this.#hashes(start, end)
-    const since = performance.now()
+    const since = this.#clock.monotonic()
     try {
       this.#waitForGate()
       for (let at = 0; at < this.#filled; ) at += writeSync(fd, this.#block.bytes, at, this.#filled - at, start + at)
     } catch (error) {
       throw new WriteFailure(error)
     } finally {
-      writingMs += performance.now() - since
+      writingMs += this.#clock.monotonic() - since
     }
     this.#at = end
     this.#filled = 0
     this.#setLimit()
     if (hashes !== undefined) this.#unreported.push(hashes)
-    if (end - this.#reported >= REPORT_BYTES || performance.now() - this.#reportedAtMs >= REPORT_MS) this.#report()
+    if (end - this.#reported >= REPORT_BYTES || this.#clock.monotonic() - this.#reportedAtMs >= REPORT_MS)
+      this.#report()
   }
 
   #waitForGate(): void {
@@ -175,7 +184,7 @@ export class BlockWriter {
     // Together they are those of the whole: writes end with a block, but for the range's last one.
     const hashes = this.#hashing === undefined ? undefined : joined(this.#unreported)
     this.#reported = this.#at
-    this.#reportedAtMs = performance.now()
+    this.#reportedAtMs = this.#clock.monotonic()
     this.#unreported = []
     this.#onWritten(start, this.#at, hashes)
   }

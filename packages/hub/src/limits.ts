@@ -1,3 +1,4 @@
+import { systemClock } from '@svc/internal-clock'
 import { type BackoffTimings, DEFAULT_BACKOFF, SLOW_MS } from '@svc/internal-http'
 
 /** Limits on what is accepted from a hub, and on concurrent requests to it. */
@@ -57,5 +58,5 @@ export const DEFAULT_TIMINGS: RetryTimings = {
   stallMs: 30_000,
   slowMs: SLOW_MS,
   connectMs: 10_000,
-  now: Date.now
+  now: systemClock.now
 }

@@ -1,5 +1,6 @@
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import { leastBytesIn } from '@svc/internal-http'
 import { type BlockWriter, diskMs } from './block-writer.ts'
 import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
@@ -61,16 +62,18 @@ export class RangeConnection {
   readonly #socket: Socket
   readonly #head = Buffer.allocUnsafeSlow(MAX_HEAD_BYTES)
   readonly #onGone: () => void
+  readonly #clock: Clock
   #headFilled = 0
   #current: Current | undefined
   #gone = false
   #answered = 0
-  #stall: NodeJS.Timeout | undefined
+  #stall: Timer | undefined
   #heard = false
-  #slow: NodeJS.Timeout | undefined
+  #slow: Timer | undefined
   #arrived = 0
 
-  constructor(to: Destination, onGone: () => void) {
+  constructor(to: Destination, onGone: () => void, clock = systemClock) {
+    this.#clock = clock
     this.#onGone = onGone
     const { secure, host, port, lookup, connectMs } = to
     const options = {
@@ -185,8 +188,8 @@ export class RangeConnection {
 
   /** One timer that checks whether bytes have arrived. After a wait for the disk, pending bytes are read first. */
   #watch(afterMs: number): void {
-    clearTimeout(this.#stall)
-    this.#stall = setTimeout(() => {
+    this.#stall?.cancel()
+    this.#stall = this.#clock.after(afterMs, () => {
       setImmediate(() => {
         if (this.#gone) return
         if (this.#heard && this.#current !== undefined) {
@@ -194,7 +197,7 @@ export class RangeConnection {
           this.#watch(afterMs)
         } else this.#fail(new ConnectionError('ERR_STALLED', `no byte for ${afterMs / 1000} s`))
       })
-    }, afterMs)
+    })
   }
 
   /** After a wait for the disk, pending bytes are read first, as in {@link #watch}. */
@@ -202,19 +205,19 @@ export class RangeConnection {
     this.#arrived = 0
     const current = this.#current
     const writtenMs = diskMs()
-    this.#slow = setTimeout(() => {
+    this.#slow = this.#clock.after(slowMs, () => {
       setImmediate(() => {
         if (this.#gone || current === undefined || this.#current !== current) return
         const spanMs = slowMs - (diskMs() - writtenMs)
         if (this.#arrived >= leastBytesIn(spanMs)) this.#watchPace(slowMs)
         else this.#fail(new ConnectionError('ERR_SLOW', `${this.#arrived} bytes in ${slowMs / 1000} s`))
       })
-    }, slowMs)
+    })
   }
 
   #settle(): void {
-    clearTimeout(this.#stall)
-    clearTimeout(this.#slow)
+    this.#stall?.cancel()
+    this.#slow?.cancel()
     this.#current = undefined
   }
 

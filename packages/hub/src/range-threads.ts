@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import { plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
@@ -10,11 +11,13 @@ const MAX_THREADS = 4
 /** Threads that fetch ranges into files, each with its own connections. Started with the first range. */
 export class RangeThreads {
   readonly #threads: readonly WorkerThread<RangeCalls>[]
-  #idle: NodeJS.Timeout | undefined
+  readonly #clock: Clock
+  #idle: Timer | undefined
   #calls = 0
 
   /** `nice` is the threads' niceness on Linux. */
-  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0) {
+  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0, clock = systemClock) {
+    this.#clock = clock
     const url = workerUrl('./range-worker', import.meta.url)
     const workerData: RangeThreadData = { nice }
     this.#threads = Array.from(
@@ -28,7 +31,7 @@ export class RangeThreads {
    * codes
    */
   async fetch(job: RangeJob, signal: AbortSignal, onProgress: (progress: RangeProgress) => void): Promise<RangeReply> {
-    clearTimeout(this.#idle)
+    this.#idle?.cancel()
     this.#calls += 1
     let least = this.#threads[0]!
     for (const thread of this.#threads) if (thread.pendingCalls < least.pendingCalls) least = thread
@@ -41,15 +44,14 @@ export class RangeThreads {
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#idle)
+    this.#idle?.cancel()
     await Promise.all(this.#threads.map((thread) => thread.close()))
   }
 
   #rest(): void {
-    clearTimeout(this.#idle)
-    this.#idle = setTimeout(() => {
+    this.#idle?.cancel()
+    this.#idle = this.#clock.after(IDLE_MS, () => {
       for (const thread of this.#threads) thread.rest()
-    }, IDLE_MS)
-    this.#idle.unref()
+    })
   }
 }

@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { type ByteSpan, parseRetryAfter, type Response } from '@svc/internal-http'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { type Credentials, findCredentials } from './credentials.ts'
@@ -23,6 +24,8 @@ export interface RegistryOptions {
    * what a failed attempt brought gives new attempts only at that rate. Default 60,000.
    */
   readonly slowMs?: number
+  /** Replaces the system's clock, by which a registry's `Retry-After` date is read. */
+  readonly clock?: Pick<Clock, 'now'>
 }
 
 /** Options common to all requests. */
@@ -62,12 +65,14 @@ export class Repository {
   readonly #name: string
   readonly #client: RegistryClient
   readonly #login: RegistryLogin
+  readonly #clock: Pick<Clock, 'now'>
 
   constructor(
     { registry, repository }: Pick<RegistryReference, 'registry' | 'repository'>,
     options: RegistryOptions = {}
   ) {
-    const { plainHttp = isLoopbackRegistry(registry), credentials = findForRepository } = options
+    const { plainHttp = isLoopbackRegistry(registry), credentials = findForRepository, clock = systemClock } = options
+    this.#clock = clock
     const { host, path } = apiOf(registry, repository)
     this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)
     this.#name = `${registry}/${repository}`
@@ -174,7 +179,7 @@ export class Repository {
     if (status === 401 || status === 403) return new OciError('E_DENIED', message, { status })
     if (status === 404) return new OciError('E_NOT_FOUND', `${this.#name} does not have ${what}`, { status })
     if (status === 429) {
-      const retryAfterMs = parseRetryAfter(answer.header('retry-after'), Date.now())
+      const retryAfterMs = parseRetryAfter(answer.header('retry-after'), this.#clock.now())
       return new OciError('E_RATE_LIMITED', message, { status, ...(retryAfterMs !== undefined && { retryAfterMs }) })
     }
     return new OciError('E_UNAVAILABLE', message, { status })

@@ -1,6 +1,7 @@
 // The thread for BitTorrent v1: webtorrent, its sockets and the data from peers live here, isolated from the rest of
 // the process.
 import { parentPort } from 'node:worker_threads'
+import { systemClock as clock } from '@svc/internal-clock'
 import { DhtNode } from '@svc/internal-discovery'
 import { isPublicAddress } from '@svc/internal-net'
 import { supervisedData } from '@svc/internal-workers'
@@ -75,11 +76,11 @@ client.once('listening', () => {
 async function start(): Promise<void> {
   const dht = dhtBootstrap && (await DhtNode.start({ bootstrap: dhtBootstrap, host }))
   const address = client.address()!
-  const deps = { client, dht, allowPrivateAddresses, port: address.port, tell }
+  const deps = { clock, client, dht, allowPrivateAddresses, port: address.port, tell }
   port.on('message', (message: ToThread) => receive(message, deps))
-  setInterval(() => {
+  clock.every(TICK_MS, () => {
     for (const torrent of torrents.values()) torrent.tick()
-  }, TICK_MS)
+  })
   tell({ kind: 'listening', host: address.address, port: address.port })
 }
 

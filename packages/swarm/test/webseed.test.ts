@@ -217,5 +217,5 @@ test.each([
   [429, { 'retry-after': '2' }, 'later'],
   [503, {}, 'later']
 ] as const)('an answer of %i with %j to bytes 5-9 of 100 is judged %s', (status, headers, kind) => {
-  expect(judgeRange({ status, headers }, 5, 10, 100).kind).toBe(kind)
+  expect(judgeRange({ status, headers }, 5, 10, 100, 0).kind).toBe(kind)
 })

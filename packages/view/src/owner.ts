@@ -56,11 +56,11 @@ export async function isOurs(path: string): Promise<boolean> {
 }
 
 /** Whether nobody works in the folder at `path` any longer: its maker has ended, or the machine was restarted. */
-export function isAbandoned(name: string, path: string): boolean {
+export function isAbandoned(name: string, path: string, nowMs: number): boolean {
   const [, atBoot, namespace, pid, start] = NAME.exec(name) ?? []
   if (pid === undefined || mine.has(name)) return false
   if (atBoot !== boot()) return true
-  if (namespace !== processNamespace()) return statSync(path).mtimeMs < Date.now() - FOREIGN_GRACE_MS
+  if (namespace !== processNamespace()) return statSync(path).mtimeMs < nowMs - FOREIGN_GRACE_MS
   if (Number(pid) === process.pid) return true
   try {
     process.kill(Number(pid), 0)

@@ -68,20 +68,20 @@ function blobPath(root: string, digest: Sha256Digest): string {
 
 /** Holds a snapshot while `work` copies it. `held` is aborted, with the reason, when the daemon holds it no longer. */
 async function withSnapshot<T>(
-  { client }: Session,
+  { client, clock }: Session,
   work: (path: string, missingBlobs: number, held: AbortSignal) => Promise<T>
 ): Promise<T> {
   const { id, path, missingBlobs } = await client.makeSnapshot()
   const held = new AbortController()
-  const timer = setInterval(() => {
+  const timer = clock.every(HOLD_EVERY_MS, () => {
     client.holdSnapshot(id).catch((error: unknown) => {
       if (error instanceof ClientError && error.code === 'E_NOT_FOUND') held.abort(error)
     })
-  }, HOLD_EVERY_MS)
+  })
   try {
     return await work(path, missingBlobs, held.signal)
   } finally {
-    clearInterval(timer)
+    timer.cancel()
     await client.releaseSnapshot(id, { signal: AbortSignal.timeout(HOLD_EVERY_MS) }).catch(() => undefined)
   }
 }

@@ -61,6 +61,7 @@ async function subjectOf(session: Session, version: string): Promise<DoctorInput
   const { client, terminal, signal } = session
   const subject = {
     env: terminal.env,
+    clock: session.clock,
     platform: process.platform,
     uid: process.getuid?.() ?? 0,
     socketPath: client.socketPath,

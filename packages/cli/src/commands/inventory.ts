@@ -20,7 +20,7 @@ interface Line extends ModelMember {
 /** `svc ls [TEXT] [--filter F]… [--sort KEY] [--format table|json|csv|ids]`: one line per quant */
 export async function ls(session: Session, text: string | undefined, options: LsOptions): Promise<void> {
   const format = formatOf(session, options.format)
-  const tests = (options.filter ?? []).map(filterOf)
+  const tests = (options.filter ?? []).map((text) => filterOf(text, session.clock.now()))
   const [inventory, { swarm }] = await Promise.all([session.client.models(), session.client.status()])
   const seeded = new Set(
     swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
@@ -66,8 +66,8 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     formatBytes(line.sizeBytes),
     line.state,
     line.shared,
-    formatSince(line.importedAt),
-    formatSince(line.lastUsedAt),
+    formatSince(line.importedAt, session.clock.now()),
+    formatSince(line.lastUsedAt, session.clock.now()),
     tagsOf(repoOf(line.ref))
   ])
   for (const { ns, name, indexPresent } of broken)
@@ -180,7 +180,7 @@ const SPANS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
  * `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, `complete`, `incomplete`, `damaged`, `private`. @throws
  * CliError
  */
-function filterOf(text: string): (line: Line) => boolean {
+function filterOf(text: string, nowMs: number): (line: Line) => boolean {
   const word = WORDS[text]
   if (word !== undefined) return word
   const match = FILTER.exec(text)
@@ -196,7 +196,7 @@ function filterOf(text: string): (line: Line) => boolean {
         ? line.sizeBytes
         : at === undefined
           ? Number.POSITIVE_INFINITY
-          : (Date.now() - Date.parse(at)) / 1000
+          : (nowMs - Date.parse(at)) / 1000
     return sign === '>' ? value > bound : value < bound
   }
 }

@@ -71,7 +71,7 @@ async function listJobs(session: Session): Promise<void> {
     job.id,
     kindOf(job),
     stateOf(job),
-    formatSince(job.createdAt),
+    formatSince(job.createdAt, session.clock.now()),
     amount(job),
     nameOf(job)
   ])

@@ -1,5 +1,4 @@
 import { dirname, resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { createClient, type View } from '@svc/client'
 import { makeFolders } from '@svc/internal-files'
 import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
@@ -71,11 +70,11 @@ async function watched(session: Session, path: string, make: () => Promise<View>
   const client = createClient({ socketPath: session.client.socketPath })
   const over = new AbortController()
   const look = async (): Promise<void> => {
-    for (let saidAt = performance.now(); ; ) {
-      await delay(LOOK_MS, undefined, { signal: over.signal, ref: false })
+    for (let saidAt = session.clock.monotonic(); ; ) {
+      await session.clock.sleep(LOOK_MS, over.signal)
       const making = (await client.views({ signal: over.signal })).find((view) => view.path === path)?.making
-      if (making === undefined || making.bytesTotal === 0 || performance.now() - saidAt < SAY_MS) continue
-      saidAt = performance.now()
+      if (making === undefined || making.bytesTotal === 0 || session.clock.monotonic() - saidAt < SAY_MS) continue
+      saidAt = session.clock.monotonic()
       session.note(`copying ${formatBytes(making.bytesDone)} of ${formatBytes(making.bytesTotal)}`)
     }
   }

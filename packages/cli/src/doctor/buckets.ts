@@ -9,7 +9,7 @@ const NOTABLE_MS = 5 * 60_000
 const ASK_MS = 3_000
 
 /** The keys for `[webseed."https://…"]`: whether they can be used, and whether the store's clock is ours. */
-export const buckets: Check = async ({ status }) => {
+export const buckets: Check = async ({ status, clock }) => {
   const say = findingsOf('buckets')
   const found: Finding[] = []
   for (const { url, credentialsFile, problem } of status?.swarm.signedWebseeds ?? []) {
@@ -20,7 +20,7 @@ export const buckets: Check = async ({ status }) => {
     )
     if (answer === undefined)
       found.push(say.note(`${url} does not answer here; behind a proxy that is as it should be`))
-    else found.push(...judgeSkew(url, answer.headers.get('date'), Date.now()))
+    else found.push(...judgeSkew(url, answer.headers.get('date'), clock.now()))
   }
   return found
 }

@@ -1,4 +1,5 @@
 import type { DamagedRecord, Status } from '@svc/client'
+import type { Clock } from '@svc/internal-clock'
 
 /** `bad` prevents the store from working; `warn` will cause trouble at some time; `note` is for information. */
 export type Level = 'ok' | 'note' | 'warn' | 'bad'
@@ -18,6 +19,7 @@ export interface Finding {
 export interface DoctorInput {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: NodeJS.Platform
+  readonly clock: Clock
   readonly uid: number
   readonly socketPath: string
   /** That of this `svc`. */

@@ -101,9 +101,9 @@ export const dht: Check = ({ status }) => {
 const EARLIEST_MS = Date.parse('2025-01-01')
 
 /** A wrong clock breaks the validation of the hub's certificate. */
-export const clock: Check = ({ platform, status }) => {
+export const clock: Check = ({ platform, status, clock: ours }) => {
   const synchronized = platform === 'linux' ? timedatectl() : undefined
-  return judgeClock(Date.now(), status === undefined ? undefined : Date.parse(status.startedAt), synchronized)
+  return judgeClock(ours.now(), status === undefined ? undefined : Date.parse(status.startedAt), synchronized)
 }
 
 export function judgeClock(nowMs: number, startedMs: number | undefined, synchronized: boolean | undefined): Finding[] {

@@ -62,6 +62,7 @@ export class Trackers {
 class OneTracker {
   readonly #target: TrackerUrl
   readonly #options: TrackerOptions
+  readonly #clock: Clock
   #trackerId: Uint8Array | undefined
   #busy: Promise<void> | undefined
   #next: AnnounceEvent | undefined
@@ -76,11 +77,11 @@ class OneTracker {
   constructor(target: TrackerUrl, options: TrackerOptions) {
     this.#target = target
     this.#options = options
+    this.#clock = options.clock ?? systemClock
     this.announce('started')
   }
 
   announce(event: AnnounceEvent | undefined): void {
-    const { clock = systemClock } = this.#options
     if (this.#closing !== undefined) return
     if (this.#busy !== undefined) {
       this.#next = event ?? this.#next
@@ -94,7 +95,7 @@ class OneTracker {
       this.#next = undefined
       if (next !== undefined) this.announce(next)
       // Until a tracker has answered, announces say that we have just started.
-      else this.#timer = clock.after(waitMs, () => this.announce(this.#known ? undefined : 'started'))
+      else this.#timer = this.#clock.after(waitMs, () => this.announce(this.#known ? undefined : 'started'))
     })
   }
 
@@ -117,7 +118,13 @@ class OneTracker {
     const announce: Announce = { infohash, peerId, port, ...stats(), event, trackerId: this.#trackerId }
     const send = url.protocol === 'udp:' ? announceUdp : announceHttp
     try {
-      const { peers, intervalMs, trackerId, warning, byPrivate } = await send(this.#target, announce, policy, signal)
+      const { peers, intervalMs, trackerId, warning, byPrivate } = await send(
+        this.#target,
+        announce,
+        policy,
+        signal,
+        this.#clock
+      )
       this.#known = true
       this.#retryMs = FIRST_RETRY_MS
       this.#trackerId = trackerId ?? this.#trackerId

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
+import type { Clock } from '@svc/internal-clock'
 import { DialGuard, type DialPolicy, isPublicAddress, parseCompact } from '@svc/internal-net'
 import { ANNOUNCE_TIMEOUT_MS, type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printable } from './announce.ts'
 import type { TrackerUrl } from './tracker-url.ts'
@@ -21,14 +22,15 @@ export async function announceUdp(
   tracker: TrackerUrl,
   announce: Announce,
   policy: DialPolicy,
-  signal: AbortSignal
+  signal: AbortSignal,
+  clock: Clock
 ): Promise<Announced> {
   const [target] = await new DialGuard(policy).resolve(tracker.host)
   const { address, family } = target!
   signal.throwIfAborted()
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
   try {
-    const ask = conversation(socket, AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)]))
+    const ask = conversation(socket, AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)]), clock)
     await new Promise<void>((resolve, reject) => {
       // without a route there is an error, which the types leave out
       const connected = (error?: Error): void => (error === undefined ? resolve() : reject(error))
@@ -58,7 +60,7 @@ export async function announceUdp(
 type UdpRequest = (action: number, minBytes: number, make: (transaction: Buffer) => Buffer) => Promise<Buffer>
 
 /** Sends one request at a time over a socket, repeatedly until it is answered. */
-function conversation(socket: Socket, signal: AbortSignal): UdpRequest {
+function conversation(socket: Socket, signal: AbortSignal, clock: Clock): UdpRequest {
   let waiting: PromiseWithResolvers<Buffer> | undefined
   let accept: ((datagram: Buffer) => boolean) | undefined
   socket.on('error', (error) => waiting?.reject(error))
@@ -79,13 +81,13 @@ function conversation(socket: Socket, signal: AbortSignal): UdpRequest {
     const send = (): void => socket.send(bytes, (error) => error && answer.reject(error))
     const abort = (): void => answer.reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    const timer = setInterval(send, RESEND_MS)
+    const timer = clock.every(RESEND_MS, send)
     try {
       if (signal.aborted) abort()
       else send()
       return await answer.promise
     } finally {
-      clearInterval(timer)
+      timer.cancel()
       signal.removeEventListener('abort', abort)
       waiting = undefined
       accept = undefined

@@ -1,3 +1,4 @@
+import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { Calls, ProgressOf, ThreadCallOptions } from './protocol.ts'
 import { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
 
@@ -7,6 +8,7 @@ export interface PoolOptions extends WorkerThreadOptions {
   readonly depth?: number
   /** Threads that are idle for this long are ended, and restarted when needed. Default: they stay. */
   readonly idleMs?: number
+  readonly clock?: Clock
 }
 
 interface QueuedCall {
@@ -27,10 +29,12 @@ export class WorkerPool<Of extends Calls<Of>> {
   readonly #closedError: () => Error
   readonly #queue = new Set<QueuedCall>()
   #calls = 0
-  #idle: NodeJS.Timeout | undefined
+  readonly #clock: Clock
+  #idle: Timer | undefined
   #closed = false
 
-  constructor({ threads, depth = 2, idleMs, ...thread }: PoolOptions) {
+  constructor({ threads, depth = 2, idleMs, clock = systemClock, ...thread }: PoolOptions) {
+    this.#clock = clock
     this.#threads = Array.from({ length: threads }, () => new WorkerThread<Of>(thread))
     this.#depth = depth
     this.#idleMs = idleMs
@@ -49,7 +53,7 @@ export class WorkerPool<Of extends Calls<Of>> {
     if (this.#closed) return Promise.reject(this.#closedError())
     const { signal } = options
     if (signal?.aborted) return Promise.reject(signal.reason)
-    clearTimeout(this.#idle)
+    this.#idle?.cancel()
     this.#calls++
     return new Promise<Of[Op]['response']>((resolve, reject) => {
       const giveUp = (): void => {
@@ -85,7 +89,7 @@ export class WorkerPool<Of extends Calls<Of>> {
    */
   async close(): Promise<void> {
     this.#closed = true
-    clearTimeout(this.#idle)
+    this.#idle?.cancel()
     const waiting = [...this.#queue]
     this.#queue.clear()
     for (const { reject } of waiting) reject(this.#closedError())
@@ -104,10 +108,9 @@ export class WorkerPool<Of extends Calls<Of>> {
 
   #armIdle(): void {
     if (this.#idleMs === undefined || this.#calls > 0 || this.#closed) return
-    clearTimeout(this.#idle)
-    this.#idle = setTimeout(() => {
+    this.#idle?.cancel()
+    this.#idle = this.#clock.after(this.#idleMs, () => {
       for (const thread of this.#threads) thread.rest()
-    }, this.#idleMs)
-    this.#idle.unref()
+    })
   }
 }

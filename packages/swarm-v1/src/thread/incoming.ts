@@ -1,4 +1,5 @@
 import type { Server, Socket } from 'node:net'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { hostKey } from '@svc/internal-net'
 
 /** Limits of the connections that a listener holds. */
@@ -26,7 +27,8 @@ const HARDLY_ANYTHING_BYTES = 65_536
 export function boundIncoming(
   server: Server,
   accept: (socket: Socket) => void,
-  bounds: Partial<IncomingBounds> = {}
+  bounds: Partial<IncomingBounds> = {},
+  clock: Pick<Clock, 'monotonic'> = systemClock
 ): void {
   const { total, perHost, graceMs } = { ...BOUNDS, ...bounds }
   const byHost = new Map<string, number>()
@@ -34,7 +36,7 @@ export function boundIncoming(
   const open = new Map<Socket, number>()
 
   const makeRoom = (): boolean => {
-    const now = performance.now()
+    const now = clock.monotonic()
     for (const [socket, acceptedAt] of open) {
       if (now - acceptedAt < graceMs) return false
       if (socket.bytesWritten >= HARDLY_ANYTHING_BYTES) continue
@@ -53,7 +55,7 @@ export function boundIncoming(
       socket.destroy()
       return
     }
-    open.set(socket, performance.now())
+    open.set(socket, clock.monotonic())
     byHost.set(host, ofHost + 1)
     socket.once('close', () => {
       open.delete(socket)

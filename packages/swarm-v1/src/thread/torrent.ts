@@ -1,3 +1,4 @@
+import type { Clock } from '@svc/internal-clock'
 import { type DhtNode, Trackers } from '@svc/internal-discovery'
 import { formatAddress, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from '../errors.ts'
@@ -9,6 +10,7 @@ import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './clie
 import { KnownAddresses } from './known-addresses.ts'
 
 export interface TorrentDeps {
+  readonly clock: Clock
   readonly client: WebTorrentClient
   readonly dht: DhtNode | undefined
   readonly allowPrivateAddresses: boolean
@@ -121,7 +123,7 @@ export class ThreadTorrent {
     const text = JSON.stringify(progress)
     if (text !== this.#told) this.#deps.tell({ kind: 'progress', id: this.#join.id, progress })
     this.#told = text
-    const nowMs = performance.now()
+    const nowMs = this.#deps.clock.monotonic()
     if (nowMs - this.#sweptMs >= SWEEP_MS) {
       this.#sweptMs = nowMs
       this.#known.sweep(nowMs)
@@ -168,7 +170,7 @@ export class ThreadTorrent {
     torrent.addPeer = (address, source) =>
       tryParseAddress(address) !== undefined &&
       torrent._peersLength < MAX_ADDRESSES &&
-      this.#known.admits(address, performance.now()) &&
+      this.#known.admits(address, this.#deps.clock.monotonic()) &&
       this.#dial(address, source)
   }
 
@@ -179,7 +181,7 @@ export class ThreadTorrent {
     if (typeof inner !== 'function' || typeof torrent._update !== 'function') throw moved('asks for blocks')
     torrent._request = (wire, piece, hotswap) => {
       const address = addressOf(wire)
-      const now = performance.now()
+      const now = this.#deps.clock.monotonic()
       if (!this.#blame.mayAsk(piece, address, now)) return false
       const asked = inner.call(torrent, wire, piece, hotswap)
       if (asked) this.#blame.asked(piece, address, now)
@@ -188,7 +190,7 @@ export class ThreadTorrent {
   }
 
   #startTrackers(): Trackers {
-    const { tell, client, port, allowPrivateAddresses } = this.#deps
+    const { tell, client, clock, port, allowPrivateAddresses } = this.#deps
     const { id, infohash, trackers } = this.#join
     return new Trackers({
       urls: trackers,
@@ -196,6 +198,7 @@ export class ThreadTorrent {
       peerId: Buffer.from(client.peerId, 'hex'),
       port,
       policy: allowPrivateAddresses ? 'machine' : 'internet',
+      clock,
       stats: () => {
         const { uploaded, downloaded, length } = this.#torrent
         return { uploaded, downloaded, left: length ? Math.max(0, length - downloaded) : UNKNOWN_LEFT }
@@ -219,7 +222,7 @@ export class ThreadTorrent {
     // whoever is interested is unchoked there once, however many slots there are
     wire.unchoke = () => this.#mayUpload && unchoke()
     wire.on('piece', (piece: number, offset: number, block: Uint8Array) =>
-      this.#blame.sent(piece, offset, block, addressOf(wire), performance.now())
+      this.#blame.sent(piece, offset, block, addressOf(wire), this.#deps.clock.monotonic())
     )
     wire.once('close', () => this.#blame.left(addressOf(wire)))
   }

@@ -31,11 +31,12 @@ export function judgeRange(
   answer: { readonly status: number; readonly headers: Headers },
   start: number,
   end: number,
-  sizeBytes: number
+  sizeBytes: number,
+  nowMs: number
 ): RangeVerdict {
   const { status, headers } = answer
   if (status === 408 || status === 429 || status >= 500) {
-    const askedMs = parseRetryAfter(headerOf(headers, 'retry-after'), Date.now())
+    const askedMs = parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)
     const retryAfterMs = askedMs === undefined || askedMs === 0 ? undefined : Math.min(askedMs, MAX_WAIT_MS)
     return { kind: 'later', reason: `status ${status}`, retryAfterMs }
   }

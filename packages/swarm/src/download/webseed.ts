@@ -286,7 +286,7 @@ export class Webseed {
         policy: userOrigins.has(url.origin) ? 'owner' : 'internet'
       })
     })) as Response
-    const verdict = judgeRange(response, start, end, file.lengthBytes)
+    const verdict = judgeRange(response, start, end, file.lengthBytes, this.#options.clock.now())
     if (verdict.kind === 'body') return { response, skipBytes: verdict.skipBytes }
     void response.discard()
     if (verdict.kind === 'no-file') this.#out.add(file.index)
