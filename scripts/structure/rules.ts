@@ -1,6 +1,6 @@
 import { checkFunctions } from './functions.ts'
 import type { TextFile } from './tree.ts'
-import { WALL_TIME } from './wall-time.ts'
+import { SYSTEM_CLOCK, WALL_TIME } from './wall-time.ts'
 
 export type RuleName =
   | 'pure'
@@ -11,6 +11,7 @@ export type RuleName =
   | 'private-style'
   | 'arrow-style'
   | 'forbidden-word'
+  | 'system-clock'
   | 'wall-time'
 
 export interface Violation {
@@ -49,10 +50,20 @@ const VAGUE_NAME = /(?:^|\/)(?:utils?|helpers?|common|misc)\.ts$/
 const FORBIDDEN = /\b(?:TO(?:DO)|FIX(?:ME)|XX(?:X))\b|\/(?:home|Users)\/(?!me\b)[a-z]|\/root[/]/
 
 const FIRST_TIER = /^(?:packages\/(?:internal\/)?[^/]+\/test|vectors|test)\/.*\.test\.ts$/
+const SOURCE = /^packages\/(?:internal\/)?(?!testkit\/)[^/]+\/src\//
 /** Reads a clock, or waits for time to pass. */
-const WALL =
-  /\b(?:Date\.now|performance\.now|process\.(?:hrtime|uptime))\b|(?<![.\w])setTimeout\(|\bsetTimeout\b.* from 'node:timers\/promises'/g
-const MAX_WALL_TIME = 10
+const TIME = /\b(?:Date\.now|performance\.now|process\.(?:hrtime|uptime)|scheduler\.wait)\b|\bnew Date\(\)/
+/** A name that is imported or passed on counts, a socket's own timeout does not; the system's clock is passed on and not called. */
+const SYSTEM_TIME = new RegExp(
+  `${TIME.source}|(?<![.\\w'"])(?:globalThis\\.)?set(?:Timeout|Interval)\\b|\\bsystemClock\\.\\w+\\(`,
+  'g'
+)
+/** A test may make dates around now, and peers that say something again and again. */
+const WALL = new RegExp(
+  `${TIME.source}|(?<![.\\w])setTimeout\\(|\\bsetTimeout\\b[^'"]* from 'node:timers|\\bimport\\('node:timers|\\bAtomics\\.wait\\(|\\bsystemClock\\.(?!now\\()\\w+\\(`,
+  'g'
+)
+const MAX_EXCEPTIONS = 10
 
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 /** The source with its comments blanked out; lines and columns stay. Only comments that begin a line are recognised. */
@@ -62,8 +73,8 @@ const withoutComments = (source: string): string =>
 /** What no tool of others checks: all violations, in a stable order. */
 export const checkTree = (tree: readonly TextFile[]): Violation[] => [
   ...tree
-    .filter(({ path }) => /^(?:packages|bench|scripts|test)\/.*\.ts$/.test(path))
-    .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkWallTime(file)]),
+    .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.ts$/.test(path))
+    .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkTime(file)]),
   ...checkExceptions(tree),
   ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
   ...tree.flatMap(checkWords)
@@ -116,29 +127,50 @@ function checkFile({ path, text }: TextFile): Violation[] {
   return violations
 }
 
-function checkWallTime({ path, text }: TextFile): Violation[] {
-  if (!FIRST_TIER.test(path) || path in WALL_TIME) return []
+/** Pure modules have a rule of their own, without exceptions. */
+const TIME_RULES = [
+  {
+    rule: 'system-clock',
+    appliesTo: (path: string) => SOURCE.test(path) && !PURE.test(path),
+    pattern: SYSTEM_TIME,
+    exceptions: SYSTEM_CLOCK,
+    message: 'time comes from the Clock that was given: a test could not let it pass otherwise'
+  },
+  {
+    rule: 'wall-time',
+    appliesTo: (path: string) => FIRST_TIER.test(path),
+    pattern: WALL,
+    exceptions: WALL_TIME,
+    message: 'a test of the first tier gives its own clock, or awaits an event: a busy machine fails it otherwise'
+  }
+] as const
+
+function checkTime({ path, text }: TextFile): Violation[] {
   const code = withoutComments(text)
-  const message = 'a test of the first tier gives its own clock, or awaits an event: a busy machine fails it otherwise'
-  return [...code.matchAll(WALL)].map(({ index }) => {
-    const line = code.slice(0, index).split('\n').length
-    return { rule: 'wall-time', path, line, message }
-  })
+  return TIME_RULES.filter(({ appliesTo, exceptions }) => appliesTo(path) && !(path in exceptions)).flatMap(
+    ({ rule, pattern, message }) =>
+      [...code.matchAll(pattern)].map(({ index }) => {
+        const line = code.slice(0, index).split('\n').length
+        return { rule, path, line, message }
+      })
+  )
 }
 
-/** The list is short, and names only what needs it. */
+/** The lists are short, and name only what needs it. */
 function checkExceptions(tree: readonly TextFile[]): Violation[] {
   const list = tree.find(({ path }) => path === 'scripts/structure/wall-time.ts')
   if (list === undefined) return []
-  const refuse = (message: string): Violation => ({ rule: 'wall-time', path: list.path, line: 1, message })
-  const idle = Object.keys(WALL_TIME).filter((path) => {
-    const file = tree.find((each) => each.path === path)
-    return file === undefined || withoutComments(file.text).search(WALL) === -1
+  return TIME_RULES.flatMap(({ rule, pattern, exceptions }) => {
+    const refuse = (message: string): Violation => ({ rule, path: list.path, line: 1, message })
+    const idle = Object.keys(exceptions).filter((path) => {
+      const file = tree.find((each) => each.path === path)
+      return file === undefined || withoutComments(file.text).search(pattern) === -1
+    })
+    return [
+      ...idle.map((path) => refuse(`${path} needs no exception`)),
+      ...(Object.keys(exceptions).length > MAX_EXCEPTIONS ? [refuse(`more than ${MAX_EXCEPTIONS} exceptions`)] : [])
+    ]
   })
-  return [
-    ...idle.map((path) => refuse(`${path} needs no exception`)),
-    ...(Object.keys(WALL_TIME).length > MAX_WALL_TIME ? [refuse(`more than ${MAX_WALL_TIME} exceptions`)] : [])
-  ]
 }
 
 const checkWords = ({ path, text }: TextFile): Violation[] =>

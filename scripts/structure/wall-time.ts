@@ -1,12 +1,25 @@
+/** Product sources that use the system's clock themselves, each with its reason. All others are given a `Clock`. */
+export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
+  'packages/daemon/src/http/blob-pump.ts': 'times a socket out, by a timer that each written chunk begins again',
+  'packages/daemon/src/metrics/event-loop.ts': 'measures the event loop of this process',
+  'packages/internal/clock/src/clock.ts': 'is the clock',
+  'packages/internal/concurrency/src/loop-budget.ts': 'measures the CPU time of a turn of the event loop',
+  'packages/internal/files/src/quick-reads.ts': 'measures how long a disk takes',
+  'packages/internal/http/src/response.ts': 'times a socket out, by a timer that each chunk begins again',
+  'packages/internal/workers/src/pulse.ts': 'shows that the event loop of a thread turns'
+}
+
 /**
  * Tests of the first tier that read a clock or wait for time to pass, each with its reason. They run one at a time, after all others
  * (`vitest.config.ts`), together with those in {@link ALONE}.
  */
 export const WALL_TIME: Readonly<Record<string, string>> = {
+  'packages/cas/test/file-pass.test.ts': 'holds up its thread, which is to hear of nothing meanwhile',
   'packages/daemon/test/app/process.test.ts': 'kills processes at moments that nothing announces',
   'packages/daemon/test/swarm/mutated-messages.test.ts': 'paces datagrams, which a full buffer drops without a word',
   'packages/hub/test/direct.test.ts': 'threads that must not write tell nobody that they did not',
   'packages/hub/test/download.test.ts': 'a sink that takes no more is left alone for longer than a stalled socket',
+  'packages/internal/clock/test/clock.test.ts': "is the test of the system's clock",
   'packages/publish/test/hostile-s3.test.ts': 'the S3 client waits by a clock of its own',
   'packages/swarm-v1/test/swarm.test.ts': 'the rate limit is that of a library in another thread'
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { checkFunctions } from '../../scripts/structure/functions.ts'
 import { checkTree, type RuleName } from '../../scripts/structure/rules.ts'
 import { readTree } from '../../scripts/structure/tree.ts'
-import { WALL_TIME } from '../../scripts/structure/wall-time.ts'
+import { SYSTEM_CLOCK, WALL_TIME } from '../../scripts/structure/wall-time.ts'
 import { buildHouse, type Files } from './house.ts'
 
 const functionOf = (name: string, body: string): string =>
@@ -72,6 +72,39 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     `const f = (x: number): number => x\nconst g = async (\n  x: number\n): Promise<number> => {\n  return f(x)\n}\n`
   ],
   ['an index that does something', 'index-only-exports', 'packages/cas/src/index.ts', 1, `export const x = 1\n`],
+  ...[
+    `const at = Date.${'now'}()`,
+    `const now = performance.${'now'}`,
+    `const at = new Date${'()'}`,
+    `set${'Timeout'}(run, 5)`,
+    `globalThis.set${'Interval'}(run, 5)`,
+    `import { set${'Timeout'} as delay } from 'node:timers/promises'`,
+    `import {\n  set${'Timeout'} as delay } from 'node:timers/promises'`,
+    `await scheduler.${'wait'}(5)`,
+    `const at = systemClock.${'monotonic'}()`
+  ].flatMap((code): [string, RuleName, string, number, string][] =>
+    ['cas', 'internal/http'].map((name) => [
+      `a source of ${name} with a clock of its own: ${code}`,
+      'system-clock',
+      `packages/${name}/src/a.ts`,
+      code.includes('\n') ? 3 : 2,
+      `\n${code}\n`
+    ])
+  ),
+  [
+    'a test that blocks its thread',
+    'wall-time',
+    'packages/cas/test/a.test.ts',
+    1,
+    `Atomics.${'wait'}(cell, 0, 0, 500)\n`
+  ],
+  [
+    'a test that sleeps by the clock of the system',
+    'wall-time',
+    'vectors/a.test.ts',
+    2,
+    `const now = systemClock.now()\nawait systemClock.${'sleep'}(5)\n`
+  ],
   [
     'a test that measures',
     'wall-time',
@@ -97,12 +130,19 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
 ]
 
-test('a test that reads no clock is no exception', () => {
+test('what reads no clock is no exception', () => {
   const list = { path: 'scripts/structure/wall-time.ts', text: '' }
+  const text = `performance.${'now'}()`
+  const [source, ...sources] = Object.keys(SYSTEM_CLOCK)
   const [first, ...others] = Object.keys(WALL_TIME)
-  const reading = { path: first!, text: `performance.${'now'}()` }
-  const found = checkTree([list, reading])
-  expect(found.map(({ rule, path }) => [rule, path])).toEqual(others.map(() => ['wall-time', list.path]))
+  const found = checkTree([list, { path: source!, text }, { path: first!, text }])
+  const idle = [...sources.map(() => 'system-clock'), ...others.map(() => 'wall-time')]
+  expect(found.map(({ rule, path }) => [rule, path])).toEqual(idle.map((rule) => [rule, list.path]))
+})
+
+test("the system's clock is passed on, and sockets time themselves out", () => {
+  const fine = `const { clock = systemClock } = options\nsocket.set${'Timeout'}(5)\nvi.useFakeTimers({ toFake: ['set${'Timeout'}'] })\n`
+  expect(violations({ 'packages/cas/src/a.ts': fine, 'packages/cas/test/a.test.ts': fine })).toEqual([])
 })
 
 test('an exception that nothing needs is none', () => {
@@ -127,6 +167,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       'private-style': true,
       'arrow-style': true,
       'forbidden-word': true,
+      'system-clock': true,
       'wall-time': true
     }
     const seen = new Set(broken.map(([, rule]) => rule))

@@ -10,8 +10,6 @@ export interface WatchOptions {
   readonly signal?: AbortSignal | undefined
   /** Longest time between two polls; they start at 50 ms and become less frequent. Default 1000. */
   readonly intervalMs?: number | undefined
-  /** Replaces the system's clock. */
-  readonly clock?: Pick<Clock, 'sleep'> | undefined
 }
 
 /**
@@ -23,9 +21,10 @@ export interface WatchOptions {
 export async function* watchJob(
   job: Job | string,
   poll: (id: string, signal?: AbortSignal) => Promise<Job>,
-  options: WatchOptions = {}
+  options: WatchOptions = {},
+  clock: Pick<Clock, 'sleep'> = systemClock
 ): AsyncGenerator<Job, void, undefined> {
-  const { signal, intervalMs = 1000, clock = systemClock } = options
+  const { signal, intervalMs = 1000 } = options
   let pauseMs = Math.min(FIRST_INTERVAL_MS, intervalMs)
   let current = typeof job === 'string' ? await poll(job, signal) : job
   for (;;) {

@@ -24,8 +24,6 @@ export interface RegistryOptions {
    * what a failed attempt brought gives new attempts only at that rate. Default 60,000.
    */
   readonly slowMs?: number
-  /** Replaces the system's clock, by which a registry's `Retry-After` date is read. */
-  readonly clock?: Pick<Clock, 'now'>
 }
 
 /** Options common to all requests. */
@@ -69,9 +67,10 @@ export class Repository {
 
   constructor(
     { registry, repository }: Pick<RegistryReference, 'registry' | 'repository'>,
-    options: RegistryOptions = {}
+    options: RegistryOptions = {},
+    clock: Pick<Clock, 'now'> = systemClock
   ) {
-    const { plainHttp = isLoopbackRegistry(registry), credentials = findForRepository, clock = systemClock } = options
+    const { plainHttp = isLoopbackRegistry(registry), credentials = findForRepository } = options
     this.#clock = clock
     const { host, path } = apiOf(registry, repository)
     this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)

@@ -1,6 +1,5 @@
 import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { type Clock, systemClock } from '@svc/internal-clock'
 import { errnoOf, ioError, ViewError } from './errors.ts'
 import { readMarker, readReplaceable } from './marker.ts'
 import { isAbandoned, isOurs, isWorkName, releaseName, takeName } from './owner.ts'
@@ -122,17 +121,14 @@ export async function discardView(target: string): Promise<boolean> {
  * parent folder; a daemon calls it when it starts.
  * @returns the number of leftovers. @throws ViewError `E_IO`.
  */
-export async function recoverViews(
-  folder: string,
-  { clock = systemClock }: { readonly clock?: Pick<Clock, 'now'> } = {}
-): Promise<number> {
+export async function recoverViews(folder: string): Promise<number> {
   let count = 0
   try {
     for (const entry of await readdir(folder, { withFileTypes: true })) {
       if (!entry.isDirectory() || !isWorkName(entry.name)) continue
       const work = join(folder, entry.name)
       try {
-        if (!(await isOurs(work)) || !isAbandoned(entry.name, work, clock.now())) continue
+        if (!(await isOurs(work)) || !isAbandoned(entry.name, work)) continue
         await restore(work, folder)
         await rm(work, { recursive: true, force: true })
         count++

@@ -3,6 +3,7 @@ import { readFileSync, readlinkSync, statSync } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
+import { type Clock, systemClock } from '@svc/internal-clock'
 
 /** Prefix of the folders in which views are made. */
 const PREFIX = '.svc-view-'
@@ -56,11 +57,11 @@ export async function isOurs(path: string): Promise<boolean> {
 }
 
 /** Whether nobody works in the folder at `path` any longer: its maker has ended, or the machine was restarted. */
-export function isAbandoned(name: string, path: string, nowMs: number): boolean {
+export function isAbandoned(name: string, path: string, clock: Pick<Clock, 'now'> = systemClock): boolean {
   const [, atBoot, namespace, pid, start] = NAME.exec(name) ?? []
   if (pid === undefined || mine.has(name)) return false
   if (atBoot !== boot()) return true
-  if (namespace !== processNamespace()) return statSync(path).mtimeMs < nowMs - FOREIGN_GRACE_MS
+  if (namespace !== processNamespace()) return statSync(path).mtimeMs < clock.now() - FOREIGN_GRACE_MS
   if (Number(pid) === process.pid) return true
   try {
     process.kill(Number(pid), 0)

@@ -71,7 +71,7 @@ describe('svc doctor', () => {
     writeFileSync(keys, '[default]\naws_access_key_id = id\naws_secret_access_key = secret-of-the-test\n', {
       mode: 0o600
     })
-    let date = new Date()
+    let date = new Date(systemClock.now())
     const bucket = createServer((_request, response) => response.writeHead(403, { date: date.toUTCString() }).end())
     await new Promise<void>((resolve) => bucket.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => void bucket.close())
@@ -84,7 +84,7 @@ describe('svc doctor', () => {
     expect(JSON.stringify(well)).not.toContain('secret-of-the-test')
     date = new Date(systemClock.now() - 3_600_000)
     expect(levels(await ask(), 'buckets')).toEqual(['ok', 'bad'])
-    date = new Date()
+    date = new Date(systemClock.now())
     chmodSync(keys, 0o644)
     const open = await ask()
     expect([open.ok, of(open, 'buckets')]).toEqual([

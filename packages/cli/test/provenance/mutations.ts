@@ -49,8 +49,8 @@ const RULE = of('daemon/src/library/provenance.ts', [
   {
     what: 'an import marks what it brings as private',
     dies: [1, 82],
-    find: `isMarkedPrivate ? { ...provenance, decision: decided('private') } : provenance`,
-    replace: `isMarkedPrivate && Date.now() < 0 ? { ...provenance, decision: decided('private') } : provenance`
+    find: `isMarkedPrivate ? { ...provenance, decision: decided('private', clock) } : provenance`,
+    replace: `isMarkedPrivate && Date.now() < 0 ? { ...provenance, decision: decided('private', clock) } : provenance`
   }
 ])
 

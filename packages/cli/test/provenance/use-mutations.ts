@@ -32,7 +32,7 @@ const LIBRARY = [
     [
       PRIVATE('a private import is announced neither'),
       'an import is marked before its artifacts are recorded',
-      'withMark(await source.provenance(), selection.private)',
+      'withMark(await source.provenance(), selection.private, this.#deps.clock)',
       'await source.provenance()'
     ],
     [
@@ -282,7 +282,7 @@ const SWARM = [
     [
       PRIVATE('what is seeded leaves'),
       'a pinned import is marked as it was asked',
-      'return withMark({ ...facts, ...marked }, this.#request.private)',
+      'return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)',
       'return { ...facts, ...marked }'
     ],
     [
@@ -362,7 +362,7 @@ const V1 = [
     [
       CATALOG('imported as private'),
       'a private pull is known as such from the start',
-      'const provenance = withMark(anchor.provenance, selection.private)',
+      'const provenance = withMark(anchor.provenance, selection.private, clock)',
       'const { provenance } = anchor'
     ],
     [

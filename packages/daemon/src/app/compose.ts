@@ -87,10 +87,17 @@ export interface Services {
 /** @throws StartError */
 async function openStore(
   { root, expect }: DaemonConfig['store'],
+  clock: Clock,
   filePort: FilePortModule | undefined
 ): Promise<DiskBlobStore> {
   try {
-    return await openDiskStore({ root, expectedId: expect, folders: STATE_FOLDERS, ...(filePort && { filePort }) })
+    return await openDiskStore({
+      root,
+      clock,
+      expectedId: expect,
+      folders: STATE_FOLDERS,
+      ...(filePort && { filePort })
+    })
   } catch (cause) {
     if (!(cause instanceof CasError)) throw cause
     const key = cause.code === 'E_OTHER_STORE' ? `[store] expect = "${expect}": ` : ''
@@ -108,7 +115,7 @@ export async function composeContext(
 ): Promise<DaemonContext> {
   const { root } = config.store
   await requireComplete(root)
-  const store = await openStore(config.store, filePort)
+  const store = await openStore(config.store, clock, filePort)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
@@ -136,6 +143,7 @@ export async function composeContext(
     const superseded = new Superseded()
     const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
     const importer = new Importer({
+      clock,
       holdings,
       store,
       documents,

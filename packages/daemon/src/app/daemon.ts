@@ -108,10 +108,11 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     const problem = (): string | undefined => storeProblem(context.store)
     if (addr !== undefined) {
       const { MetricsListener } = await import('../metrics/metrics-listener.ts')
-      metrics = await MetricsListener.listen({ text, problem }, addr, log, listeners.add('metrics'))
+      metrics = await MetricsListener.listen({ text, problem, clock }, addr, log, listeners.add('metrics'))
     }
     const routes = apiRoutes(statusDeps)
     const server = createApp(routes, log, {
+      clock,
       ...options.http,
       traffic: listeners.add('api'),
       more: [
@@ -195,7 +196,7 @@ function running(
     if (cut > 0) await clock.sleep(FAREWELL_MS, hurry.signal).catch(() => undefined)
     await removeRuntimeFile(runtimePath)
     await kept.release()
-    await drain(server, kept, hurry.signal)
+    await drain(server, kept, hurry.signal, clock)
     await metrics?.close()
     figures.close()
     await closeAll(context, services)
@@ -212,14 +213,14 @@ function running(
 }
 
 /** Stops accepting connections, lets responses finish, then closes the remaining connections. */
-function drain(server: Server, kept: KeptSocket, hurry: AbortSignal): Promise<void> {
+function drain(server: Server, kept: KeptSocket, hurry: AbortSignal, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const cut = (): void => server.closeAllConnections()
-    const timer = setTimeout(cut, hurry.aborted ? 0 : DRAIN_MS)
+    const timer = clock.after(hurry.aborted ? 0 : DRAIN_MS, cut)
     hurry.addEventListener('abort', cut, { once: true })
     server.close(() => {
       void kept.closed.then(() => {
-        clearTimeout(timer)
+        timer.cancel()
         hurry.removeEventListener('abort', cut)
         resolve()
       })

@@ -1,3 +1,4 @@
+import { systemClock as clock } from '@svc/internal-clock'
 import { loadConfig } from '../config/config.ts'
 import type { Flags } from '../flags.ts'
 import { createLog, type Log } from '../log.ts'
@@ -17,7 +18,7 @@ export async function serve(flags: Flags): Promise<void> {
   const stop = (signal: string): void => {
     asked++
     log.info({ signal, asked }, asked === 1 ? 'asked to stop' : 'asked again: stopping quickly')
-    if (asked > 1) setTimeout(() => process.exit(1), QUICK_STOP_MS).unref()
+    if (asked > 1) clock.after(QUICK_STOP_MS, () => process.exit(1))
     // a signal during the start takes effect when it is complete, so that nothing is left half-done
     started
       ?.then((daemon) => daemon.close({ quick: asked > 1 }))

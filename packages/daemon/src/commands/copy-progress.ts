@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Flags } from '../flags.ts'
 
 /** How far a copy of blobs is. */
@@ -24,7 +25,8 @@ export function sizeText(bytes: number): string {
 /** Progress on standard error: a line that is drawn again on a terminal, a line now and then in a log. */
 function copyProgress(
   output: NodeJS.WriteStream,
-  { quiet, json }: Pick<Flags, 'quiet' | 'json'>
+  { quiet, json }: Pick<Flags, 'quiet' | 'json'>,
+  clock: Clock = systemClock
 ): { readonly tell: (progress: CopyReport) => void; readonly end: () => void } {
   const silent = quiet || json
   const terminal = output.isTTY === true
@@ -33,7 +35,7 @@ function copyProgress(
   let open = false
   return {
     tell(progress) {
-      const now = performance.now()
+      const now = clock.monotonic()
       if (silent || (phase === progress.phase && now - last < (terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS))) return
       ;[last, phase] = [now, progress.phase]
       const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { request } from 'node:http'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { METRICS_PATH, READY_PATH } from '../api/own-routes.ts'
 import { DaemonError } from '../errors.ts'
 import { runtimePathFor } from '../socket/claim.ts'
@@ -21,12 +22,12 @@ class UnfitError extends Error {}
  * `svcd metrics`, `health` and `ready`: asks the daemon at a socket, and returns the text to print. A daemon is healthy
  * if it responds and has its store, or reports that it is starting; it is ready if it responds and has its store. @throws DaemonError when it is not
  */
-export async function askCommand(question: Question, socketPath: string): Promise<string> {
+export async function askCommand(question: Question, socketPath: string, clock = systemClock): Promise<string> {
   try {
-    const text = await ask(socketPath, question === 'metrics' ? METRICS_PATH : READY_PATH)
+    const text = await ask(socketPath, question === 'metrics' ? METRICS_PATH : READY_PATH, clock)
     return question === 'metrics' ? text : 'ok\n'
   } catch (cause) {
-    if (question === 'health' && isStarting(socketPath)) return 'starting\n'
+    if (question === 'health' && isStarting(socketPath, clock)) return 'starting\n'
     const why = (cause as Error).message
     if (cause instanceof UnfitError)
       throw new DaemonError('E_INTERNAL', `the daemon at ${socketPath}: ${why}`, { cause })
@@ -34,7 +35,7 @@ export async function askCommand(question: Question, socketPath: string): Promis
   }
 }
 
-function ask(socketPath: string, path: string): Promise<string> {
+function ask(socketPath: string, path: string, clock: Clock): Promise<string> {
   return new Promise((resolve, reject) => {
     const call = request({ socketPath, path, headers: { Host: 'svcd' }, agent: false }, (response) => {
       const chunks: Buffer[] = []
@@ -46,27 +47,27 @@ function ask(socketPath: string, path: string): Promise<string> {
       })
       response.on('error', reject)
       response.on('end', () => {
-        clearTimeout(timer)
+        timer.cancel()
         const text = Buffer.concat(chunks).toString('utf8')
         if (response.statusCode === 200) resolve(text)
         else
           reject(new UnfitError(text.trim().slice(0, MAX_REASON) || `it answered with status ${response.statusCode}`))
       })
     })
-    const timer = setTimeout(() => call.destroy(new Error('it took too long')), TIMEOUT_MS)
+    const timer = clock.after(TIMEOUT_MS, () => call.destroy(new Error('it took too long')))
     call.on('error', (error) => {
-      clearTimeout(timer)
+      timer.cancel()
       reject(error)
     })
     call.end()
   })
 }
 
-function isStarting(socketPath: string): boolean {
+function isStarting(socketPath: string, clock: Clock): boolean {
   try {
     const path = runtimePathFor(socketPath)
     const { state, pid } = JSON.parse(readFileSync(path, 'utf8')) as { state?: unknown; pid?: unknown }
-    if (state !== 'starting' || !Number.isSafeInteger(pid) || Date.now() - statSync(path).mtimeMs > STALE_MS)
+    if (state !== 'starting' || !Number.isSafeInteger(pid) || clock.now() - statSync(path).mtimeMs > STALE_MS)
       return false
     // throws if the process does not exist
     return process.kill(pid as number, 0)

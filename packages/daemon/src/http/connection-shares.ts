@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Clock } from '@svc/internal-clock'
 import type { Connections } from './connection.ts'
 import { HostShares } from './host-shares.ts'
 
@@ -17,11 +18,11 @@ interface OpenConnection {
  * here counts as a `drop` of the server. One whose client sends no more, because it has left or closed its sending side only, goes
  * first, but never for a host that has as many.
  */
-export function shareConnections(server: Server, connections: Connections, maxConnections: number): void {
+export function shareConnections(server: Server, connections: Connections, maxConnections: number, clock: Clock): void {
   const leastOf = (held: ReadonlySet<OpenConnection>): OpenConnection => {
     let least: OpenConnection | undefined
     let leastRate = Number.POSITIVE_INFINITY
-    const nowMs = performance.now()
+    const nowMs = clock.monotonic()
     for (const each of held) {
       const { socket, sinceMs } = each
       if (connections.isIdle(socket)) return each
@@ -38,7 +39,7 @@ export function shareConnections(server: Server, connections: Connections, maxCo
   })
   server.maxConnections = maxConnections + NEWCOMERS
   server.on('connection', (socket: Socket) => {
-    const held = { socket, sinceMs: performance.now() }
+    const held = { socket, sinceMs: clock.monotonic() }
     socket.once('close', () => shares.delete(held))
     const going = shares.add(socket.remoteAddress ?? '', held)
     if (going === undefined) return

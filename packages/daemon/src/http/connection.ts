@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Clock, Timer } from '@svc/internal-clock'
 import { loopBudget } from '@svc/internal-concurrency'
 import { type Refusal, refuseRaw } from './raw-refusal.ts'
 
@@ -24,8 +25,13 @@ export function endConnectionWith(response: ServerResponse): void {
 /** The connections of one listener, with their common limits. */
 export class Connections {
   readonly #bySocket = new WeakMap<Duplex, Connection>()
+  readonly clock: Clock
   /** Requests that wait, on all connections. */
   waiting = 0
+
+  constructor(clock: Clock) {
+    this.clock = clock
+  }
 
   /** Whether nothing was asked on a connection that has no answer yet. */
   isIdle(socket: Duplex): boolean {
@@ -65,7 +71,7 @@ export class Connection {
    * Ends a request that timed out while the connection was not read, unless its rest arrives soon after reading
    * resumes.
    */
-  #late: { readonly refusal: Refusal; readonly graceMs: number; timer?: NodeJS.Timeout } | undefined
+  #late: { readonly refusal: Refusal; readonly graceMs: number; timer?: Timer } | undefined
 
   constructor(socket: Duplex, all: Connections) {
     this.#socket = socket
@@ -102,11 +108,11 @@ export class Connection {
     if (newest !== undefined && !newest.request.complete) this.#take(this.#waiting.length - 1)
     const active = this.#active
     if (this.#isDue) return
-    if (active === undefined) return refuseRaw(this.#socket, refusal)
+    if (active === undefined) return refuseRaw(this.#socket, refusal, this.#all.clock)
     if (active.request.complete) return
     // in the middle of a response another status line would be read as part of its body
     if (active.response.headersSent) this.#socket.destroy()
-    else refuseRaw(this.#socket, refusal)
+    else refuseRaw(this.#socket, refusal, this.#all.clock)
   }
 
   /**
@@ -133,7 +139,7 @@ export class Connection {
       this.#isOver = true
       return this.#drop()
     }
-    if (this.#last !== undefined && this.#waiting.length === 0) refuseRaw(this.#socket, this.#last)
+    if (this.#last !== undefined && this.#waiting.length === 0) refuseRaw(this.#socket, this.#last, this.#all.clock)
   }
 
   #onClose(exchange: PendingExchange): void {
@@ -149,7 +155,7 @@ export class Connection {
       const next = this.#take(0)
       if (next !== undefined) this.#begin(next)
       // the one that was due was incomplete, and taken back by its refusal
-      else if (this.#last !== undefined) return refuseRaw(this.#socket, this.#last)
+      else if (this.#last !== undefined) return refuseRaw(this.#socket, this.#last, this.#all.clock)
       if (this.#waiting.length > 0) this.#pauseSoon()
       else this.#readOn(next)
     })
@@ -161,7 +167,7 @@ export class Connection {
     this.#socket.resume()
     const late = this.#late
     if (late !== undefined && active === undefined)
-      late.timer ??= setTimeout(() => this.refuse(late.refusal), late.graceMs)
+      late.timer ??= this.#all.clock.after(late.graceMs, () => this.refuse(late.refusal))
   }
 
   #take(index: number): PendingExchange | undefined {
@@ -178,7 +184,7 @@ export class Connection {
   }
 
   #notLate(): void {
-    clearTimeout(this.#late?.timer)
+    this.#late?.timer?.cancel()
     this.#late = undefined
   }
 

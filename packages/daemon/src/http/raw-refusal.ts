@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import type { ErrorCode } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { envelope, JSON_TYPE } from './envelope.ts'
 
 // As an ES module, node:http evaluates all its lazy exports, among them a WebSocket client with its own fetch.
@@ -17,7 +18,7 @@ export interface Refusal {
 }
 
 /** Responds on a socket that has no response object, and closes it. */
-export function refuseRaw(socket: Duplex, refusal: Refusal): void {
+export function refuseRaw(socket: Duplex, refusal: Refusal, clock: Clock): void {
   if (socket.destroyed || !socket.writable) {
     socket.destroy()
     return
@@ -26,13 +27,12 @@ export function refuseRaw(socket: Duplex, refusal: Refusal): void {
   const lines = Object.entries({
     'Content-Type': JSON_TYPE,
     ...refusal.headers,
-    Date: new Date().toUTCString(),
+    Date: new Date(clock.now()).toUTCString(),
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close'
   }).map(([name, value]) => `${name}: ${value}\r\n`)
-  const linger = setTimeout(() => socket.destroy(), LINGER_MS)
-  linger.unref()
+  const linger = clock.after(LINGER_MS, () => socket.destroy())
   socket.on('error', () => socket.destroy())
-  socket.once('close', () => clearTimeout(linger))
+  socket.once('close', () => linger.cancel())
   socket.end(`HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status] ?? ''}\r\n${lines.join('')}\r\n${body}`)
 }

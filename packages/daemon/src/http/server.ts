@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { Connections, endConnectionWith } from './connection.ts'
 import { shareConnections } from './connection-shares.ts'
 import { envelope, JSON_TYPE } from './envelope.ts'
@@ -23,6 +24,7 @@ const HTTP_LIMITS = {
 } as const
 
 export interface ServerOptions {
+  readonly clock?: Clock
   readonly limits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>
   /** Hosts share the connections: while all are taken, who has the most gives one up for who has fewer. */
   readonly isForStrangers?: boolean
@@ -37,7 +39,8 @@ export interface ServerOptions {
  */
 export function createHttpServer(handler: RequestListener, options: ServerOptions = {}): Server {
   const limits = { ...HTTP_LIMITS, ...options.limits }
-  const connections = new Connections()
+  const { clock = systemClock } = options
+  const connections = new Connections(clock)
   const inTurn = (request: IncomingMessage, response: ServerResponse, refusal: Refusal | undefined): void => {
     const begin = refusal === undefined ? () => handler(request, response) : () => refuse(response, refusal)
     connections.of(request.socket).accept({ request, response, begin })
@@ -58,7 +61,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
   )
   options.traffic?.watch(server, limits.maxConnections)
   server.maxHeadersCount = limits.maxHeaders
-  if (options.isForStrangers === true) shareConnections(server, connections, limits.maxConnections)
+  if (options.isForStrangers === true) shareConnections(server, connections, limits.maxConnections, clock)
   else server.maxConnections = limits.maxConnections
   server.timeout = limits.idleTimeoutMs
   // a client that closes its sending side after the request (`nc -N`, some libraries) still reads the response

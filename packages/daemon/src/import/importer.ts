@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import { ClassifyError, warningsOfNames } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome, JobStart } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
@@ -38,6 +39,7 @@ export interface ImporterDeps {
   /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
   readonly strangersOffload: Offload
   readonly log: Log
+  readonly clock: Clock
 }
 
 export interface ImportRequest {
@@ -214,7 +216,7 @@ export class Importer {
     if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
     const { origin, hints } = source
-    const facts = withMark(await source.provenance(), selection.private)
+    const facts = withMark(await source.provenance(), selection.private, this.#deps.clock)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
     const marks = { origin, hints, provenanceOf, mayReplace, companions: companions?.digest }
     const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)

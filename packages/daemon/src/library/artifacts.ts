@@ -51,7 +51,7 @@ export class Artifacts {
   constructor(root: string, files: ReplacedFiles, clock: Clock = systemClock) {
     this.#clock = clock
     this.#root = join(root, 'state', 'artifacts')
-    this.#records = new StateRecords(root, files, ARTIFACT_RECORD)
+    this.#records = new StateRecords(root, files, ARTIFACT_RECORD, clock)
   }
 
   /** @returns undefined for an unknown artifact. @throws UnreadableStateError */
@@ -90,7 +90,7 @@ export class Artifacts {
    * @returns the new state; an unknown artifact is created. @throws CorruptStateError
    */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
-    const decision = decided(value ? 'private' : 'shared')
+    const decision = decided(value ? 'private' : 'shared', this.#clock)
     return this.#amend(manifestDigest, (before) => ({ ...before, provenance: { ...before.provenance, decision } }))
   }
 

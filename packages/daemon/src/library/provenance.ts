@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import type { SwarmConfig } from '../config/config.ts'
 import type { ArtifactSource } from './origin.ts'
 import { CorruptStateError, type Fields, fieldsOf, onlyKeys, stringsField } from './strict.ts'
@@ -123,13 +124,13 @@ export const isPrivate = ({ provenance }: WithProvenance): boolean => provenance
 export const isRestricted = ({ provenance }: WithProvenance): boolean => provenance.access === 'restricted'
 
 /** A source's provenance, with the owner's mark of this import. */
-export const withMark = (provenance: Provenance, isMarkedPrivate: boolean): Provenance =>
-  isMarkedPrivate ? { ...provenance, decision: decided('private') } : provenance
+export const withMark = (provenance: Provenance, isMarkedPrivate: boolean, clock: Clock): Provenance =>
+  isMarkedPrivate ? { ...provenance, decision: decided('private', clock) } : provenance
 
 /** What the owner says now. */
-export const decided = (is: 'private' | 'shared'): NonNullable<Provenance['decision']> => ({
+export const decided = (is: 'private' | 'shared', clock = systemClock): NonNullable<Provenance['decision']> => ({
   is,
-  at: new Date().toISOString()
+  at: timestampOf(clock)
 })
 
 /** The import of an artifact that has a record: which source the new provenance is of, and what is here. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import type { FileStat } from '@svc/internal-files'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
 import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys, UnreadableStateError } from './strict.ts'
@@ -92,9 +93,11 @@ export class StateRecords<State> {
   readonly #files: ReplacedFiles
   readonly #kind: RecordKind<State>
   readonly #known: ReadonlySet<string>
+  readonly #clock: Clock
 
   /** `root` is the folder of the store; `files` has opened `<root>/state`. */
-  constructor(root: string, files: ReplacedFiles, kind: RecordKind<State>) {
+  constructor(root: string, files: ReplacedFiles, kind: RecordKind<State>, clock = systemClock) {
+    this.#clock = clock
     this.#state = join(root, 'state')
     this.#files = files
     this.#kind = kind
@@ -158,7 +161,7 @@ export class StateRecords<State> {
     } catch (error) {
       if (!(error instanceof CorruptStateError)) throw error
       // copied rather than moved: a model whose record is gone for a moment would be one that nobody knows
-      const at = new Date().toISOString().replaceAll(':', '')
+      const at = timestampOf(this.#clock).replaceAll(':', '')
       await this.#files.write(join(this.#state, 'damaged', this.#kind.folder, `${name}.${at}`), bytes)
       return undefined
     }

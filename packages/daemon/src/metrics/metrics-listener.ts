@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '@svc/internal-clock'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import { StartError } from '../errors.ts'
 import { EXPOSITION_TYPE } from '../http/exposition-type.ts'
@@ -17,13 +18,21 @@ export class MetricsListener {
    * `text` produces the response of `/metrics`; `problem` says what keeps a daemon that runs from doing its work. @throws ConfigError, StartError naming the key
    */
   static async listen(
-    { text, problem }: { readonly text: () => Promise<string>; readonly problem: () => string | undefined },
+    {
+      text,
+      problem,
+      clock = systemClock
+    }: {
+      readonly text: () => Promise<string>
+      readonly problem: () => string | undefined
+      readonly clock?: Clock
+    },
     addr: string,
     log: Log,
     traffic: Traffic
   ): Promise<MetricsListener> {
     const metrics = new MetricsListener()
-    const fresh = shared(text)
+    const fresh = shared(text, clock)
     const key = '[metrics] addr'
     const address = configuredAddress(addr, key)
     try {
@@ -75,11 +84,11 @@ export class MetricsListener {
   }
 }
 
-function shared(text: () => Promise<string>): () => Promise<Buffer> {
+function shared(text: () => Promise<string>, clock: Clock): () => Promise<Buffer> {
   let last: { readonly atMs: number; readonly bytes: Promise<Buffer> } | undefined
   return () => {
-    if (last !== undefined && performance.now() - last.atMs < FRESH_MS) return last.bytes
-    const made = { atMs: performance.now(), bytes: text().then((all) => Buffer.from(all)) }
+    if (last !== undefined && clock.monotonic() - last.atMs < FRESH_MS) return last.bytes
+    const made = { atMs: clock.monotonic(), bytes: text().then((all) => Buffer.from(all)) }
     last = made
     made.bytes.catch(() => {
       if (last === made) last = undefined

@@ -1,4 +1,5 @@
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { Notifier } from './notifier.ts'
 
@@ -32,6 +33,7 @@ export interface ArrivingOptions {
   /** Called once, when it is closed. */
   readonly onClose?: () => void
   readonly trickleMs?: number
+  readonly clock?: Clock
   readonly reserveBytes?: number
 }
 
@@ -45,10 +47,11 @@ export class ArrivingBlob implements BlobReader {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
   readonly #store: DiskBlobStore
-  readonly #news = new Notifier()
+  readonly #clock: Clock
+  readonly #news: Notifier
   readonly #proven: Proven | undefined
   readonly #options: ArrivingOptions
-  #lastGivenMs = performance.now()
+  #lastGivenMs: number
   #final: BlobReader | undefined
   #ended: { readonly error: Error | undefined } | undefined
   #isAbandoned = false
@@ -64,6 +67,9 @@ export class ArrivingBlob implements BlobReader {
     this.sizeBytes = sizeBytes
     this.#store = store
     this.#options = options
+    this.#clock = options.clock ?? systemClock
+    this.#news = new Notifier(this.#clock)
+    this.#lastGivenMs = this.#clock.monotonic()
     this.#proven = options.proven?.(this.#news.tell)
     void arrival.over.then((error) => {
       this.#ended = { error }
@@ -73,11 +79,11 @@ export class ArrivingBlob implements BlobReader {
 
   /** The whole blob, if it is here within `timeoutMs`. @throws the error that ended the transfer */
   async whole(timeoutMs: number): Promise<BlobReader | undefined> {
-    const until = performance.now() + timeoutMs
+    const until = this.#clock.monotonic() + timeoutMs
     for (;;) {
       this.#news.clear()
       const whole = await this.#whole()
-      const leftMs = until - performance.now()
+      const leftMs = until - this.#clock.monotonic()
       if (whole !== undefined || leftMs <= 0 || this.#isAbandoned) return whole
       await this.#news.next(leftMs)
     }
@@ -85,7 +91,7 @@ export class ArrivingBlob implements BlobReader {
 
   async read(target: Uint8Array, offset: number): Promise<number> {
     const count = await this.#read(target, offset)
-    this.#lastGivenMs = performance.now()
+    this.#lastGivenMs = this.#clock.monotonic()
     return count
   }
 
@@ -121,7 +127,7 @@ export class ArrivingBlob implements BlobReader {
       if (this.#final !== undefined) return this.#final.read(target, offset)
       const proven = (this.#proven?.until(offset, offset + target.length) ?? offset) - offset
       if (proven <= reserveBytes && (this.#final = await this.#whole()) !== undefined) continue
-      const waitMs = this.#lastGivenMs + trickleMs - performance.now()
+      const waitMs = this.#lastGivenMs + trickleMs - this.#clock.monotonic()
       const length = proven > reserveBytes ? proven - reserveBytes : waitMs <= 0 ? TRICKLE_BYTES : 0
       const part = target.subarray(0, Math.max(0, Math.min(length, proven, target.length - 1)))
       const count = part.length === 0 ? 0 : await this.#proven!.read(part, offset)

@@ -1,4 +1,5 @@
 import type { Job } from '@svc/client/protocol'
+import type { Clock, Timer } from '@svc/internal-clock'
 import { LRUCache } from 'lru-cache'
 import { HostShares } from '../http/host-shares.ts'
 import type { Arrival } from './arriving-blob.ts'
@@ -19,8 +20,7 @@ const TURN_MS = 20_000
 /** The daemon's objects that this uses. */
 export interface DemandJobsDeps {
   readonly jobs: UpstreamJobs
-  /** A monotonic clock. */
-  readonly nowMs: () => number
+  readonly clock: Clock
   readonly day: DayBudget
   readonly timeoutMs: number
 }
@@ -58,7 +58,7 @@ interface Open {
   readonly hosts: string[]
   arrival: Promise<Arrival>
   job?: string
-  grace?: NodeJS.Timeout | undefined
+  grace?: Timer | undefined
   /** Why it is being ended. */
   ending?: string
 }
@@ -77,8 +77,9 @@ export class DemandJobs {
 
   constructor(deps: DemandJobsDeps) {
     this.#deps = deps
-    this.#use = new HostUse(deps.nowMs)
-    this.#failed = new LRUCache({ max: MAX_FAILED, ...keptFor(FAILED_MS, deps.nowMs) })
+    const nowMs = (): number => deps.clock.monotonic()
+    this.#use = new HostUse(nowMs)
+    this.#failed = new LRUCache({ max: MAX_FAILED, ...keptFor(FAILED_MS, nowMs) })
   }
 
   /** Number of jobs under way. */
@@ -158,7 +159,7 @@ export class DemandJobs {
 
   async #visit(open: Open, host: string): Promise<Visit> {
     if (open.ending !== undefined) throw later('other clients are being served first', 10)
-    clearTimeout(open.grace)
+    open.grace?.cancel()
     open.hosts.push(host)
     let isHere = true
     const leave = (): void => {
@@ -166,7 +167,7 @@ export class DemandJobs {
       isHere = false
       open.hosts.splice(open.hosts.indexOf(host), 1)
       if (open.hosts.length > 0) return
-      open.grace = setTimeout(() => this.#end(open, 'had no client of the mirror left'), GRACE_MS).unref()
+      open.grace = this.#deps.clock.after(GRACE_MS, () => this.#end(open, 'had no client of the mirror left'))
     }
     try {
       return { arrival: await open.arrival, leave }
@@ -185,7 +186,7 @@ export class DemandJobs {
   }
 
   #close(key: string, open: Open): void {
-    clearTimeout(open.grace)
+    open.grace?.cancel()
     open.endUse()
     this.#places.delete(open)
     this.#open.delete(key)
@@ -233,13 +234,13 @@ export class DemandJobs {
 
   /** Ends a job that takes too long, unless somebody else wants the same artifact, and would only have to begin again. */
   #limit(id: string): () => void {
-    const { jobs, timeoutMs } = this.#deps
-    const timer = setInterval(() => {
+    const { clock, jobs, timeoutMs } = this.#deps
+    const timer = clock.every(timeoutMs, () => {
       const { manifest } = jobs.require(id)
       if (manifest !== undefined && jobs.openOf(manifest).some((other) => other.id !== id)) return
       void jobs.giveUp(id, 'took too long').catch(() => undefined)
-    }, timeoutMs).unref()
-    return () => clearInterval(timer)
+    })
+    return () => timer.cancel()
   }
 }
 

@@ -76,7 +76,7 @@ export class Demand {
     this.config = config
     this.day = new DayBudget(config?.bytesPerDay ?? 0, nowMs)
     this.reads = new HostQueue(READS, nowMs, () => later('others are being served first', 5))
-    if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.day, timeoutMs: config.timeoutMs, nowMs })
+    if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.day, timeoutMs: config.timeoutMs, clock })
   }
 
   figures(): DemandFigures {
@@ -117,7 +117,7 @@ export class Demand {
       leave()
       visit.leave()
     }
-    const arriving = new ArrivingBlob(this.store, blob, visit.arrival, { ...options, onClose })
+    const arriving = new ArrivingBlob(this.store, blob, visit.arrival, { ...options, clock: this.clock, onClose })
     const abandon = (): void => arriving.abandon()
     client.gone.addEventListener('abort', abandon)
     if (client.gone.aborted) abandon()

@@ -1,4 +1,3 @@
-import type { Clock } from '@svc/internal-clock'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { StartError } from '../errors.ts'
@@ -14,7 +13,6 @@ import type { Upstream } from './upstream.ts'
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, ServedModelsDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
-  readonly clock: Clock
 }
 
 /** The addresses of the mirrors, as `host:port`. */

@@ -1,10 +1,17 @@
+import type { Clock } from '@svc/internal-clock'
+
 /** Not everything that somebody waits for is an event: blobs also come in ways that tell nobody. */
 const LOOK_MS = 500
 
 /** Wakes one who waits. What is told between {@link clear} and {@link next} is not missed. */
 export class Notifier {
+  readonly #clock: Clock
   #isThere = false
   #wake: () => void = () => undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
 
   readonly tell = (): void => {
     this.#isThere = true
@@ -20,9 +27,9 @@ export class Notifier {
   next(timeoutMs: number): Promise<void> {
     if (this.#isThere) return Promise.resolve()
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, Math.min(timeoutMs, LOOK_MS))
+      const timer = this.#clock.after(Math.min(timeoutMs, LOOK_MS), resolve)
       this.#wake = () => {
-        clearTimeout(timer)
+        timer.cancel()
         resolve()
       }
     })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
+import type { Clock } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import type { Companions } from '@svc/manifest'
 import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
@@ -21,6 +22,7 @@ import type { UpstreamJobs } from './upstream.ts'
 
 /** The daemon's objects that this uses. */
 export interface ServedModelsDeps {
+  readonly clock: Clock
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
   readonly views: Views
@@ -261,9 +263,9 @@ export class ServedModels {
     this.#files.set(manifest, found)
     found.catch((error: unknown) => {
       this.#deps.log.warn({ err: error, manifest }, 'a mirror cannot show an artifact')
-      setTimeout(() => {
+      this.#deps.clock.after(RETRY_MS, () => {
         if (this.#files.peek(manifest) === found) this.#files.delete(manifest)
-      }, RETRY_MS).unref()
+      })
     })
     return found
   }

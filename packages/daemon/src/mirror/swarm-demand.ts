@@ -149,8 +149,9 @@ export class SwarmDemand {
   }
 
   async #arrived(manifest: Sha256Digest, files: Manifest['files'], visit: Visit, over: AbortSignal): Promise<void> {
-    const until = performance.now() + HOLD_MS
-    const news = new Notifier()
+    const { clock } = this.#demand
+    const until = clock.monotonic() + HOLD_MS
+    const news = new Notifier(clock)
     let ended: { readonly error: Error | undefined } | undefined
     void visit.arrival.over.then((error) => {
       ended = { error }
@@ -167,7 +168,7 @@ export class SwarmDemand {
         if ((await this.#missing(files)).length === 0) return
         if (end !== undefined) throw toNotNow(SWARM, end.error ?? new Error('it is over, and not everything is here'))
         over.throwIfAborted()
-        const leftMs = until - performance.now()
+        const leftMs = until - clock.monotonic()
         if (leftMs <= 0) throw later('the model is being fetched')
         await news.next(leftMs)
       }

@@ -1,4 +1,5 @@
 import type { ImportBtBody, Job } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
 import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
@@ -132,6 +133,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
 
 /** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext {
+  readonly clock: Clock
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
 }
@@ -311,7 +313,7 @@ class BtImport {
       ? { access: 'restricted', by: 'webseed-key' }
       : { access: 'public' }
     const marked = this.#documents.markedBy !== undefined ? { marked: true as const } : {}
-    return withMark({ ...facts, ...marked }, this.#request.private)
+    return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)
   }
 
   /** A web server may say so by habit: its owner is told, and how to give the model to others all the same. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Clock } from '@svc/internal-clock'
 import { type HttpClient, isIdentity } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
@@ -22,6 +23,7 @@ export interface WebseedReading {
   readonly web: HttpClient
   /** Signs requests to webseeds that have a key. */
   readonly keys: Pick<WebseedKeys, 'headersFor'>
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** `Cache-Control: private`, among other words of it perhaps. */
@@ -164,14 +166,14 @@ export class WebseedDocuments {
   /** Redirects are not followed: a web seed serves its own files, and a stranger must not direct us elsewhere. */
   async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Answered> {
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
-    const { web, keys } = this.#reading
+    const { web, keys, clock } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})
     this.#isSigned ||= signature !== undefined
     const answer = await web.send({ url: new URL(url), signal, headers: signature, policy: 'owner' })
     const { status, headers } = answer
     try {
       if (status !== 200) {
-        const why = signature !== undefined && status === 403 ? clockTrouble(answer.header('date')) : ''
+        const why = signature !== undefined && status === 403 ? clockTrouble(answer.header('date'), clock.now()) : ''
         throw new StatusError(status, why)
       }
       if (!isIdentity(headers)) throw new Error('answered an encoded body')
@@ -185,8 +187,8 @@ export class WebseedDocuments {
 const urlBelow = (webseed: string, path: string): string => `${webseed.replace(/\/+$/, '')}/${path}`
 
 /** Signatures are valid for 15 minutes: with a clock that is off by more, every key seems wrong. */
-function clockTrouble(date: string | undefined): string {
-  const seconds = Math.round((Date.parse(String(date)) - Date.now()) / 1000)
+function clockTrouble(date: string | undefined, nowMs: number): string {
+  const seconds = Math.round((Date.parse(String(date)) - nowMs) / 1000)
   if (!(Math.abs(seconds) >= 300)) return ' to a signed request: the key is not the right one, or may not read this'
   return `: the clocks here and there differ by ${Math.abs(seconds)} s, which makes signatures void; set the clock`
 }

@@ -29,7 +29,7 @@ import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, type PinnedImport, parseImportBt, startImportBt } from './import-bt.ts'
 import { companionsFromPeers, manifestFromPeers } from './peer-documents.ts'
 import { type CompanionsDeps, type FromPeers, type FromPeersContext, importBtCommand } from './pinned-companions.ts'
-import { WebseedDocuments } from './pinned-manifest.ts'
+import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
 import { Seeding } from './seeding.ts'
 import { SignedRequests } from './signed-requests.ts'
@@ -202,10 +202,14 @@ export class SwarmClient {
     return this.#import(parseImportBt(body))
   }
 
+  get #reading(): WebseedReading {
+    return { web: this.#web, keys: this.#keys, clock: this.#context.clock }
+  }
+
   #import(request: PinnedImport): Job {
     return startImportBt(request, {
       context: this.#context,
-      reading: { web: this.#web, keys: this.#keys },
+      reading: this.#reading,
       isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine can join a swarm only once
@@ -445,7 +449,7 @@ export class SwarmClient {
     const hints = artifact?.hints ?? NO_HINTS
     const layers =
       (await this.#torrents.recordedLayersOf(torrent, artifact)) ??
-      (await new WebseedDocuments({ web: this.#web, keys: this.#keys }, hints.webseeds, (message) =>
+      (await new WebseedDocuments(this.#reading, hints.webseeds, (message) =>
         this.#context.log.info({ torrent: torrent.name, message }, 'swarm')
       ).pieceLayers(torrent, signal))
     await this.#fetches.run(

@@ -1,5 +1,6 @@
 import type { ErrorBody, Job } from '@svc/client/protocol'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
+import { expect, test } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
 import { DaemonError } from '../../src/errors.ts'
 import { Lanes } from '../../src/jobs/lanes.ts'
@@ -10,12 +11,14 @@ import { DemandJobs } from '../../src/mirror/demand-jobs.ts'
 const MANIFEST = `sha256:${'a'.repeat(64)}`
 
 /** Jobs that the test ends by hand, with a clock that it puts forward. */
-function world({ isVerifiedLate = false } = {}) {
-  const clock = { nowMs: 1 }
-  const nowMs = (): number => clock.nowMs
+function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
+  const clock = new VirtualClock()
+  // the cache takes a time of 0 for none
+  clock.after(1, () => undefined)
+  clock.step()
   const jobs = new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error)
-  const day = new DayBudget(100, nowMs)
-  const demand = new DemandJobs({ jobs, day, nowMs, timeoutMs: 60_000 })
+  const day = new DayBudget(100, () => clock.monotonic())
+  const demand = new DemandJobs({ jobs, day, clock, timeoutMs })
   const way = { source: 'it', isVerifiedLate }
   const started: { readonly job: Job; readonly end: (error?: Error) => void }[] = []
   const start = async (): Promise<Job> => {
@@ -48,7 +51,7 @@ test('what fails without a byte costs nothing of the day, and is not tried again
     expect((await over)?.message).toBe('no')
     expect([day.spentBytes(), started.length, demand.count, demand.total]).toEqual([0, tries, 0, tries])
     await expect(bring('a')).rejects.toMatchObject({ status: 503, retryAfterSeconds: 30 })
-    clock.nowMs += 30_001
+    await clock.advance(30_001)
   }
 })
 
@@ -58,7 +61,7 @@ test('what fails in the middle costs what came, and a second try only the rest',
   started[0]!.end(failed('E_SOURCE_UNAVAILABLE'))
   await over
   expect(day.spentBytes()).toBe(40)
-  clock.nowMs += 30_001
+  await clock.advance(30_001)
   const again = await bring('a', [20])
   started[1]!.end()
   expect(await again.over).toBeUndefined()
@@ -99,20 +102,17 @@ test('what cannot be started costs nothing', async () => {
 })
 
 test('a job that takes too long ends, unless its owner waits for the same artifact', async () => {
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const { jobs, started, bring } = world()
+  const { clock, jobs, started, bring } = world()
   const { over } = await bring('a')
   const own = jobs.start({ kind: 'ensure', ref: 'x', manifest: MANIFEST }, ({ signal }) => {
     const { promise, reject } = Promise.withResolvers<never>()
     signal.addEventListener('abort', () => reject(signal.reason))
     return promise
   })
-  vi.advanceTimersByTime(60_000)
-  await new Promise((resolve) => setImmediate(resolve))
+  await clock.advance(60_000)
   expect(jobs.get(started[0]!.job.id)?.error).toBeUndefined()
   await jobs.cancel(own.id)
-  vi.advanceTimersByTime(60_000)
+  await clock.advance(60_000)
   expect((await over)?.message).toContain('too long')
   expect(jobs.openOf(MANIFEST)).toEqual([])
 })
@@ -146,9 +146,9 @@ test('hosts that keep every place give one up for a host that had a turn less, a
   const { clock, started, bring } = world()
   const hosts = ['192.0.2.3', '192.0.2.4', '192.0.2.5', '192.0.2.6']
   const held = await Promise.all(hosts.map((host, i) => bring(`slow ${i}`, [10, 4], host)))
-  clock.nowMs += 19_999
+  await clock.advance(19_999)
   await expect(bring('x', [10], '192.0.2.2')).rejects.toMatchObject({ status: 429, retryAfterSeconds: 10 })
-  clock.nowMs += 1
+  await clock.advance(1)
   const other = await bring('x', [10], '192.0.2.2')
   expect((await held[0]!.over)?.message).toContain('room')
   // who has just had as much as the others gets nothing from them
@@ -172,21 +172,19 @@ test('what several hosts wait for is not what makes room', async () => {
 })
 
 test('a job ends when nobody has waited for it for a minute, and goes on for who comes back', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  onTestFinished(() => void vi.useRealTimers())
-  const { bring, started, demand, jobs } = world()
+  const { clock, bring, started, demand, jobs } = world({ timeoutMs: 3_600_000 })
   const [one, two] = await Promise.all([bring('a', [1]), bring('a', [1], '192.0.2.2')])
   one.leave()
   one.leave()
-  vi.advanceTimersByTime(61_000)
+  await clock.advance(61_000)
   expect(jobs.get(started[0]!.job.id)?.error).toBeUndefined()
   two.leave()
-  vi.advanceTimersByTime(59_000)
+  await clock.advance(59_000)
   const back = await bring('a', [1])
-  vi.advanceTimersByTime(61_000)
+  await clock.advance(61_000)
   expect([jobs.get(started[0]!.job.id)?.error, started.length]).toEqual([undefined, 1])
   back.leave()
-  vi.advanceTimersByTime(60_000)
+  await clock.advance(60_000)
   expect((await back.over)?.message).toContain('client')
   expect(demand.count).toBe(0)
   // no failure that keeps anybody waiting

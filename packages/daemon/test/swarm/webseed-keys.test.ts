@@ -185,7 +185,7 @@ describe('a private bucket', () => {
     const seed = await Node.start()
     const share = await seed.publish()
     await seed.stop()
-    let date = new Date()
+    let date = new Date(systemClock.now())
     const bucket = await startWebseed(new Map(), (_path, _request, response) => {
       response.writeHead(403, { date: date.toUTCString() }).end()
       return true

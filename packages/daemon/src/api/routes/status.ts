@@ -7,6 +7,7 @@ import {
   type Status,
   type SwarmStatus
 } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import { errnoName } from '@svc/internal-files'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { type StateParts, unreadableRecords } from '../../library/unreadable.ts'
@@ -16,6 +17,7 @@ import { defineRoute } from '../route.ts'
 const COUNT_AGE_MS = 10_000
 
 export interface StatusDeps {
+  readonly clock: Clock
   readonly version: string
   readonly startedAt: string
   /** `[swarm] seed` is shown even if the swarm client is off. */
@@ -32,6 +34,7 @@ export const statusRoute = (deps: StatusDeps) => defineRoute(ROUTES.status, stat
 
 /** The response of `GET /v1/status`, also used for metrics. */
 export function statusOf({
+  clock,
   version,
   startedAt,
   config,
@@ -42,7 +45,7 @@ export function statusOf({
   catalog,
   local
 }: StatusDeps): () => Promise<Status> {
-  const recent = recently(async () => ({ count: await countOf(store), damaged: await damagedIn(state) }))
+  const recent = recently(clock, async () => ({ count: await countOf(store), damaged: await damagedIn(state) }))
   return async () => {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
     for (const { state } of jobs.list()) states[state]++
@@ -73,12 +76,12 @@ interface Count {
 }
 
 /** What a walk over the store found, done again when the last one is old or a job has ended since. */
-function recently<T>(walk: () => Promise<T>): (jobsEnded: number) => Promise<T> {
+function recently<T>(clock: Clock, walk: () => Promise<T>): (jobsEnded: number) => Promise<T> {
   let known: { readonly at: number; readonly jobsEnded: number; readonly found: Promise<T> } | undefined
   return (jobsEnded) => {
-    if (known?.jobsEnded === jobsEnded && performance.now() - known.at < COUNT_AGE_MS) return known.found
+    if (known?.jobsEnded === jobsEnded && clock.monotonic() - known.at < COUNT_AGE_MS) return known.found
     const found = walk()
-    known = { at: performance.now(), jobsEnded, found }
+    known = { at: clock.monotonic(), jobsEnded, found }
     found.catch(() => (known = undefined))
     return found
   }

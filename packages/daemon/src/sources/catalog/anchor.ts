@@ -1,4 +1,5 @@
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
+import type { Clock } from '@svc/internal-clock'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { Provenance } from '../../library/provenance.ts'
@@ -49,10 +50,11 @@ export async function findAnchor(
     readonly provider: CatalogProvider
     readonly trustCatalog: boolean
     readonly signal: AbortSignal
+    readonly clock: Clock
   }
 ): Promise<Anchor> {
   const listing = entry.webseed && (await hubListing(from.hub, entry.repo, entry.webseed.revision, from.signal))
-  if (listing) return hubAnchor(listing, from.hasToken)
+  if (listing) return hubAnchor(listing, from)
 
   const why = entry.webseed
     ? `the hub no longer has ${entry.repo} at the listed revision`
@@ -95,12 +97,12 @@ async function hubListing(
   }
 }
 
-function hubAnchor(listing: HubListing, hasToken: boolean): Anchor {
+function hubAnchor(listing: HubListing, from: { readonly hasToken: boolean; readonly clock: Clock }): Anchor {
   return {
     kind: 'hub',
     repo: listing.repoId,
     revision: listing.commit,
-    provenance: hubProvenance(listing, { hasToken }),
+    provenance: hubProvenance(listing, from),
     files: new Map(
       listing.files.map((file) => [
         file.path,

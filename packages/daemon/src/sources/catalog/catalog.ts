@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
@@ -41,6 +42,7 @@ import { catalogSource } from './source.ts'
 
 /** The daemon's objects that the catalog source uses. */
 export interface CatalogDeps {
+  readonly clock: Clock
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
@@ -213,6 +215,7 @@ export class Catalog {
     const signed = await this.#hubs.now()
     const anchor = await findAnchor(entry, {
       ...signed,
+      clock: this.#context.clock,
       provider,
       trustCatalog: body.trustCatalog ?? false,
       signal
@@ -250,10 +253,10 @@ export class Catalog {
     selection: ImportSelection,
     job: JobContext
   ): Promise<JobOutcome> {
-    const { store, leafLayers, importer, config } = this.#context
+    const { clock, store, leafLayers, importer, config } = this.#context
     const swarm = await this.#started()
     const { infohash } = entry
-    const provenance = withMark(anchor.provenance, selection.private)
+    const provenance = withMark(anchor.provenance, selection.private, clock)
     const upload = heldBackReason({ provenance }, config.swarm) === undefined
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const web = await this.#webSources(entry, anchor, hub)
@@ -263,6 +266,7 @@ export class Catalog {
       await this.#settle(infohash)
       const pulled = await new CatalogPull(
         {
+          clock,
           store,
           leafLayers,
           swarm,

@@ -1,5 +1,6 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Hub, HubFile } from '@svc/hub'
+import type { Clock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { DaemonError, noSpace } from '../../errors.ts'
@@ -21,6 +22,7 @@ export interface PullTimings {
 }
 
 export interface PullOptions {
+  readonly clock: Clock
   readonly store: DiskBlobStore
   readonly leafLayers: Pick<LeafLayers, 'keep'>
   readonly swarm: V1Swarm
@@ -123,13 +125,13 @@ export class CatalogPull {
 
   /** Runs until every wanted file is complete. */
   async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
-    const { timings } = this.#options
+    const { clock, timings } = this.#options
     const webAfterMs = hasNobodyToAsk(this.#options) ? 0 : timings.webAfterMs
     let swarmFailure: unknown
     let web: Promise<void> | undefined
     let webFailure: unknown
     let bytes = -1
-    let since = performance.now()
+    let since = clock.monotonic()
     let checkpointed = since
     torrent.ready.catch((error: unknown) => {
       swarmFailure = error
@@ -142,20 +144,20 @@ export class CatalogPull {
       const done = this.#report(torrent)
       if (done !== bytes) {
         bytes = done
-        since = performance.now()
+        since = clock.monotonic()
       }
       if (this.#isFilled()) break
-      if (performance.now() - checkpointed >= timings.checkpointMs) {
+      if (clock.monotonic() - checkpointed >= timings.checkpointMs) {
         await Promise.all(this.#opened.map((content) => content.checkpoint()))
-        checkpointed = performance.now()
+        checkpointed = clock.monotonic()
       }
-      const silentMs = performance.now() - since
+      const silentMs = clock.monotonic() - since
       const webPossible = web === undefined && this.#options.webSources.length > 0
       if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= webAfterMs)) {
         web = this.#fromWeb(signal).catch((error: unknown) => {
           webFailure = error
         })
-        since = performance.now()
+        since = clock.monotonic()
       } else if (
         swarmFailure !== undefined &&
         (web === undefined || webFailure !== undefined || !isUnreachable(swarmFailure))
@@ -168,7 +170,7 @@ export class CatalogPull {
           { cause: webFailure }
         )
       }
-      await delay(timings.tickMs, torrent.done)
+      await pause(clock, timings.tickMs, torrent.done)
     }
     this.#enough.abort()
     await web
@@ -381,11 +383,11 @@ function toDaemonError(error: unknown): unknown {
   return new DaemonError('E_INTERNAL', error.message, { cause: error })
 }
 
-async function delay(ms: number, until: Promise<unknown>): Promise<void> {
+async function pause(clock: Clock, ms: number, until: Promise<unknown>): Promise<void> {
   const timer = Promise.withResolvers<void>()
-  const handle = setTimeout(timer.resolve, ms)
+  const handle = clock.after(ms, timer.resolve)
   await Promise.race([timer.promise, until.catch(() => timer.promise)])
-  clearTimeout(handle)
+  handle.cancel()
 }
 
 const hasNobodyToAsk = ({ entry, peers, quiet }: Pick<PullOptions, 'entry' | 'peers' | 'quiet'>): boolean =>

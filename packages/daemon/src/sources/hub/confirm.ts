@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import { type Hub, HubError, type HubFile } from '@svc/hub'
+import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
@@ -37,11 +38,14 @@ const MAX_QUESTIONS = 1_000
 const MAX_GIT_BYTES = 64 << 20
 
 /** @param hub without a token */
-export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>): HubConfirmation {
+export function createConfirmation(
+  hub: Pick<Hub, 'listing' | 'probe'>,
+  clock: Pick<Clock, 'monotonic'> = systemClock
+): HubConfirmation {
   let silentSince: number | undefined
   return {
     async ask(repo, commit, isListed, names, signal) {
-      if (silentSince !== undefined && performance.now() - silentSince < SILENCE_MS) return 'no-answer'
+      if (silentSince !== undefined && clock.monotonic() - silentSince < SILENCE_MS) return 'no-answer'
       try {
         const listing = await hub.listing(repo, commit, { signal, maxRateWaitMs: 0 })
         if (listing.restricted || listing.commit !== commit) return 'not-public'
@@ -54,7 +58,7 @@ export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>): HubConf
         signal.throwIfAborted()
         if (!(error instanceof HubError)) throw error
         if (error.code === 'E_UNKNOWN_REF' || error.code === 'E_SOURCE_FORBIDDEN') return 'not-public'
-        silentSince = performance.now()
+        silentSince = clock.monotonic()
         return 'no-answer'
       }
     }

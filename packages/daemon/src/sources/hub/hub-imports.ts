@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
+import { type Clock, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
@@ -31,6 +32,7 @@ const MAX_LISTING_WAIT_MS = 60_000
 
 /** The daemon's objects that the hub source uses. */
 export interface HubDeps {
+  readonly clock: Clock
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly store: DiskBlobStore
@@ -61,7 +63,7 @@ export interface HubImports {
  * @throws StartError when the endpoint or the token is invalid
  */
 export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubImports {
-  const { config, importer, log, version } = context
+  const { clock, config, importer, log, version } = context
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
@@ -76,7 +78,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     retry: { ...more.retry, tries: 2 }
   })
 
-  const confirmation = createConfirmation(anonymous)
+  const confirmation = createConfirmation(anonymous, clock)
   const stop = new AbortController()
   let confirming: Promise<void> | undefined
 
@@ -89,7 +91,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     try {
       const onWaiting = (waiting: RetryWait): void => tell(waiting, repo)
       const timeouts = { maxRateWaitMs: MAX_LISTING_WAIT_MS, onWaiting, ...(signal && { signal }) }
-      const at = new Date().toISOString()
+      const at = timestampOf(clock)
       const listing = await hub.listing(repo, revision, timeouts)
       if (revision === undefined || revision === 'main') branches.keep(listing, at)
       const probed = cheapestWitness(listing)
@@ -112,6 +114,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       ...options,
       fetchUnrecognised: !skipUnrecognized,
       hasToken,
+      clock,
       warnings: [...renameWarning(asked, listing), ...shortWarning(listing)],
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { HashAttachment, PartialBlob } from '@svc/cas'
 import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type HubSink, type RetryWait } from '@svc/hub'
+import type { Clock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
@@ -19,6 +20,7 @@ export interface HubSourceOptions {
   readonly warnings: readonly string[]
   /** Whether the hub object sends a token. */
   readonly hasToken: boolean
+  readonly clock: Clock
   /** The branch that the hub said to be at this commit, and when: RFC 3339. */
   readonly branch?: { readonly name: string; readonly at: string } | undefined
   /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
@@ -50,7 +52,7 @@ const shortOf = (repoId: string): string => hash('sha256', repoId.toLowerCase())
 /** A pinned listing of the hub as an import source, which does not close the hub object. */
 export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptions): ImportSource {
   const { repoId, commit } = listing
-  const provenance = hubProvenance(listing, { hasToken: options.hasToken })
+  const provenance = hubProvenance(listing, options)
   return {
     kind: 'hf',
     files: listing.files.map((file) => hubFile(hub, file, options, repoId)),

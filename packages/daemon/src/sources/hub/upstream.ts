@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
+import { type Clock, timestampOf } from '@svc/internal-clock'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
@@ -74,6 +75,7 @@ export interface HubUpstream {
 
 /** The objects of the hub source that this uses. */
 export interface UpstreamDeps extends PlanDeps {
+  readonly clock: Clock
   /** Without a token. */
   readonly hub: Hub
   readonly listings: Pick<StrangerListings, 'list'>
@@ -99,7 +101,7 @@ interface CachedRepo {
 }
 
 /** Creates the hub source for mirrors. */
-export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
+export function createUpstream({ clock, hub, listings, importer, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
   const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
   const brought = new Brought()
   const require = (repo: HubUpstreamRepo): CachedRepo => {
@@ -123,7 +125,7 @@ export function createUpstream({ hub, listings, importer, sourceOf, ...planDeps 
     async look(asked, revision, { isNamedOnly, branch, onBytes }) {
       // refuses names that no import can have
       hubTarget({ repo: asked, ...(revision !== undefined && { revision }) })
-      const at = new Date().toISOString()
+      const at = timestampOf(clock)
       const isDefault = revision === undefined
       const request = { repo: asked, revision, isNamedOnly: isNamedOnly && !isDefault }
       const { repoId, commit, files, leftOut, more } = await listings.list(request, onBytes)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody } from '@svc/client/protocol'
+import { type Clock, timestampOf } from '@svc/internal-clock'
 import { isDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
@@ -32,8 +33,15 @@ const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)?$/
 export async function adoptedSource(
   files: readonly AdoptedFile[],
   hub: AdoptBody['hub'],
-  store: Pick<DiskBlobStore, 'stat'>,
-  confirmation: HubConfirmation | undefined
+  {
+    clock,
+    store,
+    confirmation
+  }: {
+    readonly clock: Clock
+    readonly store: Pick<DiskBlobStore, 'stat'>
+    readonly confirmation?: HubConfirmation | undefined
+  }
 ): Promise<ImportSource> {
   const names = new Set<string>()
   for (const file of files) {
@@ -63,7 +71,7 @@ export async function adoptedSource(
       provenance: async () => {
         if (word === undefined) return { access: 'own' }
         const said = await word
-        if (said === 'public') return { access: 'public', confirmedPublicAt: new Date().toISOString() }
+        if (said === 'public') return { access: 'public', confirmedPublicAt: timestampOf(clock) }
         warnings.push(`it is withheld from others: ${WHY[said]}`)
         return { access: 'unknown' }
       },

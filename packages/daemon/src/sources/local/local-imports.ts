@@ -1,5 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
 import { selectedQuants } from '../../import/choice.ts'
@@ -13,6 +14,7 @@ import { localSource } from './source.ts'
 
 /** The daemon's objects that imports from disk use. */
 export interface LocalDeps {
+  readonly clock: Clock
   readonly importer: Importer
   readonly offload: Offload
   readonly store: Pick<DiskBlobStore, 'stat'>
@@ -68,14 +70,14 @@ export class LocalImports {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
-    const { importer, store, confirmation } = this.#deps
+    const { clock, importer, store, confirmation } = this.#deps
     const repo = importTarget(as, 'as')
     const selection = importSelectionOf(more, this.#seedLocal === false)
     return importer.start({
       kind: 'import-local',
       ref: as,
       repo,
-      source: await adoptedSource(files, hub, store, confirmation),
+      source: await adoptedSource(files, hub, { clock, store, confirmation }),
       // a commit in somebody's cache may be older than the one that is here
       selection: { ...selection, mayReplace: more.replace !== false }
     })
@@ -86,9 +88,9 @@ export class LocalImports {
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`; ClassifyError `E_NOT_IMPORTABLE`
    */
   async planAdopt({ files, as, hub, ...more }: AdoptBody): Promise<AdoptPlan> {
-    const { offload, store } = this.#deps
+    const { clock, offload, store } = this.#deps
     importTarget(as, 'as')
-    const source = await adoptedSource(files, hub, store, undefined)
+    const source = await adoptedSource(files, hub, { clock, store })
     try {
       return { quants: await selectedQuants(source, importSelectionOf(more), offload, new AbortController().signal) }
     } finally {
