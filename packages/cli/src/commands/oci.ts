@@ -211,11 +211,12 @@ const SAY_MS = 5_000
  */
 function meter(session: Session, verb: string, totalBytes: number): (bytes: number) => void {
   let done = 0
-  let saidAt = performance.now()
+  let saidAt = session.clock.monotonic()
   return (bytes) => {
     done += bytes
-    if (performance.now() - saidAt < SAY_MS) return
-    saidAt = performance.now()
+    const now = session.clock.monotonic()
+    if (now - saidAt < SAY_MS) return
+    saidAt = now
     session.note(`${verb} ${formatBytes(Math.min(done, totalBytes))} of ${formatBytes(totalBytes)}`)
   }
 }
