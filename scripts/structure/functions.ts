@@ -16,7 +16,6 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/daemon/src/app/daemon.ts#startInspected': 'composes, in the order of a start',
   'packages/daemon/src/http/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs',
   'packages/daemon/src/jobs/ensure.ts#ensure': 'the steps of a fill',
-  'packages/daemon/src/swarm/import-bt.ts#parseImportBt': 'one check for each field of a request',
   'packages/metainfo/src/bencode.ts#root': 'a loop per byte, on a stack of its own',
   'packages/swarm/src/upload/super-seed.ts#offers': 'one pass over all peers, whose counts depend on each other'
 }

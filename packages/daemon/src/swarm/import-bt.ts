@@ -1,135 +1,25 @@
-import type { ImportBtBody, Job } from '@svc/client/protocol'
+import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
-import { MetainfoError, type PieceLayers, parseMagnet, tryParseInfohash } from '@svc/metainfo'
-import { formatRepoId, type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import type { PieceLayers } from '@svc/metainfo'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
-import { type MayReplace, mayReplaceOf } from '../import/selection.ts'
-import { importTarget } from '../import/target.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { ArtifactImport } from '../library/artifacts.ts'
 import { configQuant } from '../library/config-quant.ts'
-import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
-import {
-  bringCompanions,
-  type CompanionsDeps,
-  type CompanionsPin,
-  type FromPeers,
-  type FromPeersContext
-} from './pinned-companions.ts'
+import { bringCompanions, type CompanionsDeps, type FromPeers, type FromPeersContext } from './pinned-companions.ts'
+import type { PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
-
-/** A validated request. */
-export interface PinnedImport {
-  readonly pin: Sha256Digest
-  /** `btmh:1220<64 hex>` */
-  readonly infohashText: string
-  readonly hints: SwarmHints
-  /** Peers may provide the manifest if no web seed does. */
-  readonly manifestFromPeers: boolean
-  /** What lies beside the artifact, by a pin of its own. */
-  readonly companions?: CompanionsPin | undefined
-  /** The repository to add it to; without one the artifact is known by its digest only. */
-  readonly repo: RepoId | undefined
-  readonly private: boolean
-  /** What the name may lose to it, where the owner asks. Default: anything. */
-  readonly mayReplace?: MayReplace
-  /**
-   * Not the owner goes on with an import of the owner's: it replaces nothing, and gives no name that the owner has given
-   * up since. Default false.
-   */
-  readonly isResumed?: boolean
-}
-
-/**
- * Parses a body of POST /v1/import/bt (spec route.18): either a magnet or an infohash, a canonical pin, and at least
- * one web seed, here or in the magnet, unless peers may provide the manifest (spec add.9). @throws DaemonError
- * `E_BAD_REQUEST`
- */
-export function parseImportBt(body: ImportBtBody): PinnedImport {
-  const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('E_BAD_REQUEST', message, { cause })
-  const { magnet, infohash } = body
-  if (magnet !== undefined && infohash !== undefined)
-    throw bad('"magnet" and "infohash" exclude one another: send one of them')
-  const pin = tryParseDigest(body.manifestDigest)
-  if (pin === undefined) {
-    throw bad(
-      'the field "manifestDigest" is the pin: "sha256:" and 64 lower-case hex characters; a magnet or infohash alone is never taken'
-    )
-  }
-  let infohashText: string
-  let named:
-    | { readonly trackers: readonly string[]; readonly webseeds: readonly string[]; readonly peers: readonly string[] }
-    | undefined
-  if (magnet !== undefined) {
-    try {
-      const parsed = parseMagnet(magnet)
-      named = parsed
-      infohashText = `btmh:1220${Buffer.from(parsed.infohash).toString('hex')}`
-    } catch (cause) {
-      if (!(cause instanceof MetainfoError)) throw cause
-      throw bad(`the field "magnet": ${cause.message}`, cause)
-    }
-  } else if (infohash !== undefined) {
-    if (tryParseInfohash(infohash) === undefined)
-      throw bad('the field "infohash" is "btmh:1220" and 64 lower-case hex characters')
-    infohashText = infohash
-  } else throw bad('the field "magnet" or "infohash" is missing: send one of them')
-
-  const trackers = checkedHints(
-    [...(body.trackers ?? []), ...(named?.trackers ?? []).filter(isTrackerUrl)],
-    'trackers',
-    'http, https or udp URLs',
-    isTrackerUrl
-  )
-  const webseeds = checkedHints(
-    [...(body.webseeds ?? []), ...(named?.webseeds ?? []).filter(isHttpUrl)],
-    'webseeds',
-    'http URLs',
-    isHttpUrl
-  )
-  const peers = checkedHints(
-    [...(body.peers ?? []), ...(named?.peers ?? []).filter(isPeerAddress)],
-    'peers',
-    '"host:port"',
-    isPeerAddress
-  )
-  let companions: PinnedImport['companions']
-  if (body.companions !== undefined) {
-    const digest = tryParseDigest(body.companions.digest)
-    if (digest === undefined || tryParseInfohash(body.companions.infohash) === undefined)
-      throw bad(
-        'the field "companions" has a "digest", "sha256:" and 64 hex characters, and an "infohash", "btmh:1220" and 64'
-      )
-    companions = { digest, infohashText: body.companions.infohash }
-  }
-  const manifestFromPeers = body.manifestFromPeers ?? false
-  if (webseeds.length === 0 && !manifestFromPeers) {
-    throw bad(
-      'the field "webseeds" needs at least one http URL, here or as ws= of the magnet: the pinned manifest comes from there, or from peers with "manifestFromPeers": true'
-    )
-  }
-  return {
-    pin,
-    infohashText,
-    hints: { trackers, webseeds, peers },
-    manifestFromPeers,
-    companions,
-    repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
-    private: body.private ?? false,
-    mayReplace: mayReplaceOf(body)
-  }
-}
 
 /** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext {

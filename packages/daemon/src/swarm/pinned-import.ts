@@ -1,0 +1,105 @@
+import type { ImportBtBody } from '@svc/client/protocol'
+import { type Magnet, MetainfoError, parseMagnet, tryParseInfohash } from '@svc/metainfo'
+import { type RepoId, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import { type MayReplace, mayReplaceOf } from '../import/selection.ts'
+import { importTarget } from '../import/target.ts'
+import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
+import type { SwarmHints } from '../library/origin.ts'
+import type { CompanionsPin } from './pinned-companions.ts'
+
+/** A validated request. */
+export interface PinnedImport {
+  readonly pin: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohashText: string
+  readonly hints: SwarmHints
+  /** Peers may provide the manifest if no web seed does. */
+  readonly manifestFromPeers: boolean
+  /** What lies beside the artifact, by a pin of its own. */
+  readonly companions?: CompanionsPin | undefined
+  /** The repository to add it to; without one the artifact is known by its digest only. */
+  readonly repo: RepoId | undefined
+  readonly private: boolean
+  /** What the name may lose to it, where the owner asks. Default: anything. */
+  readonly mayReplace?: MayReplace
+  /**
+   * Not the owner goes on with an import of the owner's: it replaces nothing, and gives no name that the owner has given
+   * up since. Default false.
+   */
+  readonly isResumed?: boolean
+}
+
+/**
+ * Parses a body of POST /v1/import/bt (spec route.18): either a magnet or an infohash, a canonical pin, and at least
+ * one web seed, here or in the magnet, unless peers may provide the manifest (spec add.9). @throws DaemonError
+ * `E_BAD_REQUEST`
+ */
+export function parseImportBt(body: ImportBtBody): PinnedImport {
+  const pin = tryParseDigest(body.manifestDigest)
+  if (pin === undefined) {
+    throw bad(
+      'the field "manifestDigest" is the pin: "sha256:" and 64 lower-case hex characters; a magnet or infohash alone is never taken'
+    )
+  }
+  const magnet = parsedMagnet(body)
+  const infohashText =
+    magnet === undefined ? infohashOf(body) : `btmh:1220${Buffer.from(magnet.infohash).toString('hex')}`
+  const hints = hintsOf(body, magnet)
+  const { manifestFromPeers = false } = body
+  if (hints.webseeds.length === 0 && !manifestFromPeers) {
+    throw bad(
+      'the field "webseeds" needs at least one http URL, here or as ws= of the magnet: the pinned manifest comes from there, or from peers with "manifestFromPeers": true'
+    )
+  }
+  return {
+    pin,
+    infohashText,
+    hints,
+    manifestFromPeers,
+    companions: companionsOf(body),
+    repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
+    private: body.private ?? false,
+    mayReplace: mayReplaceOf(body)
+  }
+}
+
+const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('E_BAD_REQUEST', message, { cause })
+
+function parsedMagnet({ magnet, infohash }: ImportBtBody): Magnet | undefined {
+  if (magnet === undefined) return undefined
+  if (infohash !== undefined) throw bad('"magnet" and "infohash" exclude one another: send one of them')
+  try {
+    return parseMagnet(magnet)
+  } catch (cause) {
+    if (!(cause instanceof MetainfoError)) throw cause
+    throw bad(`the field "magnet": ${cause.message}`, cause)
+  }
+}
+
+function infohashOf({ infohash }: ImportBtBody): string {
+  if (infohash === undefined) throw bad('the field "magnet" or "infohash" is missing: send one of them')
+  if (tryParseInfohash(infohash) !== undefined) return infohash
+  throw bad('the field "infohash" is "btmh:1220" and 64 lower-case hex characters')
+}
+
+/** Those of a magnet that are of another kind are ignored: other programs wrote it. */
+function hintsOf(body: ImportBtBody, magnet: Magnet | undefined): SwarmHints {
+  const of = (field: 'trackers' | 'webseeds' | 'peers', what: string, isOne: (text: string) => boolean) =>
+    checkedHints([...(body[field] ?? []), ...(magnet?.[field] ?? []).filter(isOne)], field, what, isOne)
+  return {
+    trackers: of('trackers', 'http, https or udp URLs', isTrackerUrl),
+    webseeds: of('webseeds', 'http URLs', isHttpUrl),
+    peers: of('peers', '"host:port"', isPeerAddress)
+  }
+}
+
+function companionsOf({ companions }: ImportBtBody): CompanionsPin | undefined {
+  if (companions === undefined) return undefined
+  const digest = tryParseDigest(companions.digest)
+  if (digest !== undefined && tryParseInfohash(companions.infohash) !== undefined)
+    return { digest, infohashText: companions.infohash }
+  throw bad(
+    'the field "companions" has a "digest", "sha256:" and 64 hex characters, and an "infohash", "btmh:1220" and 64'
+  )
+}
