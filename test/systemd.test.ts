@@ -72,7 +72,9 @@ describe.each(['user', 'system'])('%s units', (kind) => {
     const copies = join(scratch, kind)
     mkdirSync(join(copies, 'runtime'), { recursive: true })
     const paths = readdirSync(folder).map((name) => {
-      const text = readFileSync(join(folder, name), 'utf8').replace('/usr/bin/env svcd', '/bin/true')
+      const text = readFileSync(join(folder, name), 'utf8')
+        .replace('/usr/bin/env svcd', '/bin/true')
+        .replace('/usr/bin/env svc ', '/bin/true ')
       writeFileSync(join(copies, name), text)
       return join(copies, name)
     })

@@ -118,7 +118,8 @@ const MORE: Readonly<Record<string, More>> = {
   gc: {
     examples: [
       ['svc gc --dry-run', 'how much it would free'],
-      ['svc gc', 'free it']
+      ['svc gc', 'free it'],
+      ['svc gc --older-than 30d', 'older states that upgrades left, too']
     ]
   },
   verify: {
@@ -134,6 +135,20 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [
       ['svc pull acme/model:q8_0', ''],
       ['svc pull acme/model:q8_0 --wait 10m', 'give peers more time']
+    ]
+  },
+  outdated: {
+    text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. Exit code 0 with newer ones, too. [hub] check = "daily" asks by itself, for svc ls.',
+    examples: [
+      ['svc outdated', 'all models'],
+      ['svc outdated -q', 'only the names of those that are newer']
+    ]
+  },
+  upgrade: {
+    text: 'Fetches only what is not here. The older state stays as ns/name:before-<date>+quant until svc gc --older-than, or svc rm --tags.',
+    examples: [
+      ['svc upgrade --all --dry-run', 'what it would fetch'],
+      ['svc upgrade acme/model:q8_0', 'one model']
     ]
   },
   companions: {
@@ -218,7 +233,7 @@ function belowOptions(command: Command, words: string): string {
 
 /** The commands on the first page, grouped by purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Get models:': ['import', 'catalog', 'adopt', 'pull', 'companions'],
+  'Get models:': ['import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
   'Use them:': ['path', 'view', 'exec'],
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],

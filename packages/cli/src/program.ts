@@ -202,6 +202,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     )
   add(program, 'gc', 'free the space of removed models')
     .option('--dry-run', 'only show how much that would be')
+    .option('--older-than <time>', 'also remove what upgrades left as before-<date> so long ago: 0, 30d')
     .option('--grace <time>', 'keep what was imported this recently: 15m, 12h, 7d (default 0)')
     .action(async (options, command: Command) =>
       run(command, async (session) => (await import('./commands/remove.ts')).gc(session, options))
@@ -232,6 +233,17 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .option('--wait <time>', 'use the hub if no peer sends anything for this long: 30s, 10m (default 15s)')
     .action(async (ref: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref, options))
+    )
+  add(program, 'outdated [ref...]', 'ask the hub whether what models came from has newer commits').action(
+    async (refs: string[], _options, command: Command) =>
+      run(command, async (session) => (await import('./commands/newer.ts')).outdated(session, refs))
+  )
+  add(program, 'upgrade [ref...]', 'import newer commits; what a name stood for before keeps a tag')
+    .option('--all', 'whatever is newer')
+    .option('--dry-run', 'only show what would be fetched')
+    .option('--replace', 'give the name to this model, even if another one has it')
+    .action(async (refs: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./commands/newer.ts')).upgrade(session, refs, options))
     )
   add(program, 'companions <ref>', 'fetch what lies beside a model at the hub, where its import did not').action(
     async (ref: string, _options, command: Command) =>

@@ -41,6 +41,7 @@ const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup', string>> = {
   companions: 'completing',
   verify: 'verifying',
   gc: 'looking through',
+  outdated: 'asking about',
   publish: 'publishing'
 }
 

@@ -56,5 +56,9 @@ const TAKEN = /^[a-z0-9][a-z0-9._-]*\/[a-z0-9][a-z0-9._-]*:[a-z0-9_-]+$/
 /** Says what a finished import replaced. */
 export function tellReplaced(session: Session, { as, result }: Pick<Job, 'as' | 'result'>): void {
   for (const { quant, manifest } of result?.replaced ?? [])
-    session.note(`${as}:${quant} was ${manifest} before; svc gc removes what nothing else needs of it`)
+    session.note(
+      result?.before !== undefined
+        ? `${as}:${quant} as it was is ${as}:${result.before}+${quant}, until svc gc --older-than 0`
+        : `${as}:${quant} was ${manifest} before; svc gc removes what nothing else needs of it`
+    )
 }

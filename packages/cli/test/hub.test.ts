@@ -90,3 +90,31 @@ it('draws bars on a terminal, as wide as it is, and takes them away', async () =
   for (const line of drawn) expect(line.length).toBeLessThanOrEqual(44)
   expect(ran.stderr).toContain('\u001b[?25h')
 })
+
+it('says what is newer, upgrades it, and keeps the older state until gc takes it', async () => {
+  const id = 'some-org/moving'
+  const commit = (seed: number): string =>
+    hub.commit({ id, files: [{ path: 'm-q8_0.gguf', content: makeGguf({ seed }) }] })
+  const old = commit(20)
+  await daemon.svc('import', 'hf', id)
+  expect((await daemon.svc('outdated', 'moving')).stdout).toMatch(/^some-org\/moving:q8_0 +same +main +/m)
+  const now = commit(21)
+  expect((await daemon.svc('outdated', '-q')).stdout).toBe('some-org/moving:q8_0\n')
+  const { models } = JSON.parse((await daemon.svc('outdated', 'some-org/moving', '--json')).stdout)
+  expect(models).toEqual([expect.objectContaining({ status: 'newer', commit: now, files: 1, bytesPresent: 0 })])
+  expect((await daemon.svc('ls', 'moving')).stdout).toContain('newer')
+  const dry = await daemon.svc('upgrade', '--all', '--dry-run')
+  expect(dry).toMatchObject({ code: 0 })
+  expect(dry.stdout).toContain(`${old.slice(0, 8)} > ${now.slice(0, 8)}`)
+  expect(await daemon.svc('upgrade')).toMatchObject({ code: 2 })
+  const done = await daemon.svc('upgrade', 'moving')
+  expect(done).toMatchObject({ code: 0, stdout: 'some-org/moving:q8_0\n' })
+  const before = /some-org\/moving:(before-\S+)\+q8_0/.exec(done.stderr)![1]!
+  expect((await daemon.svc('ls', 'moving')).stdout).not.toContain('newer')
+  expect(await daemon.svc('verify', `some-org/moving:${before}+q8_0`)).toMatchObject({ code: 0 })
+  expect((await daemon.svc('gc', '--older-than', '30d')).stderr).not.toContain('older state')
+  expect((await daemon.svc('gc', '--older-than', '0')).stderr).toContain('1 older state')
+  expect(await daemon.svc('show', `some-org/moving:${before}+q8_0`)).toMatchObject({ code: 3 })
+  hub.setAccess(id, { private: true })
+  expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })
+})

@@ -10,6 +10,7 @@ import type {
   ImportHfBody,
   ImportLocalBody,
   ImportOciBody,
+  OutdatedBody,
   PrivateBody,
   SeedBody,
   SeedLocalBody,
@@ -95,6 +96,8 @@ export interface Client {
   makeSnapshot(options?: CallOptions): Promise<Snapshot>
   holdSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
   releaseSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
+  /** Asks the hub for newer commits; the job's result has `models`. */
+  outdated(body?: OutdatedBody, options?: CallOptions): Promise<Job>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
   status(options?: CallOptions): Promise<Status>
   /** Turns sharing on or off, at once; saved in the daemon's configuration. */
@@ -194,6 +197,7 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     gc: (body = {}, call) => post('gc', body, call),
+    outdated: ({ refs } = {}, call) => post('outdated', refs === undefined ? {} : { refs: refs.map(canonical) }, call),
     makeSnapshot: (call) => transport.json<Snapshot>({ ...exchange('makeSnapshot', call), body: {}, timeoutMs: 0 }),
     holdSnapshot: (id, call) => get('holdSnapshot', call, encodeURIComponent(id)),
     releaseSnapshot: (id, call) => get('releaseSnapshot', call, encodeURIComponent(id)),

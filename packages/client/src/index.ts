@@ -11,6 +11,7 @@ export type {
   ImportHfBody,
   ImportLocalBody,
   ImportOciBody,
+  OutdatedBody,
   PrivateBody,
   SeedBody,
   SeedLocalBody,
@@ -20,6 +21,7 @@ export type { ErrorCode } from './protocol/error-codes.ts'
 export type { DamagedRecord, Inventory, ModelMember } from './protocol/inventory.ts'
 export type { Job, JobKind, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
+export type { OutdatedModel, OutdatedResult } from './protocol/outdated.ts'
 export type { AdoptPlan, CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 export type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 export type {

@@ -1,11 +1,12 @@
 export * from './protocol/bodies.ts'
 export { ERROR_CODES, type ErrorCode, type ErrorCodeEntry, errorStatus, isErrorCode } from './protocol/error-codes.ts'
 export { type ErrorBody, ErrorBodySchema, type ErrorEnvelope, ErrorEnvelopeSchema } from './protocol/error-envelope.ts'
-export { DigestSchema, InfohashSchema, RefSchema } from './protocol/fields.ts'
+export { DigestSchema, InfohashSchema, type Origin, OriginSchema, RefSchema } from './protocol/fields.ts'
 export { type HubTokenEnv, hubTokenFile } from './protocol/hub-token.ts'
 export * from './protocol/inventory.ts'
 export * from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
+export * from './protocol/outdated.ts'
 export {
   API_VERSIONS,
   MAX_ADOPT_BODY_BYTES,

@@ -4,7 +4,14 @@ import { type DownloadOptions, downloadRange, type RequestGates } from './downlo
 import { type Endpoint, PUBLIC_ENDPOINT, parseEndpoint } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { DEFAULT_LIMITS, DEFAULT_TIMINGS, type HubLimits, type RetryTimings } from './limits.ts'
-import { fetchListing, fetchNamedCommits, type HubListing, type ListingOptions } from './listing.ts'
+import {
+  fetchInfo,
+  fetchListing,
+  fetchNamedCommits,
+  type HubInfo,
+  type HubListing,
+  type ListingOptions
+} from './listing.ts'
 import { Net } from './net.ts'
 import { type ProbeOptions, probeFile } from './probe.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
@@ -43,6 +50,8 @@ export interface HubOptions {
  */
 export interface Hub {
   readonly endpoint: string
+  /** The commit that a branch, tag, ref or commit points to; default: the default branch. */
+  info(repo: string, revision?: string, options?: ListingOptions): Promise<HubInfo>
   /**
    * The files of a repository at one commit. `revision` is a branch, tag, ref or commit; default: the default branch.
    * The listing is refused as a whole, before any file is fetched, for: paths that leave the tree, duplicates, a file
@@ -103,6 +112,7 @@ export function createHub(options: HubOptions = {}): Hub {
 
   return {
     endpoint: endpoint.base,
+    info: (repo, revision, given) => fetchInfo(net, repo, revision, within(given)),
     listing: (repo, revision, given) => fetchListing(net, repo, revision, within(given)),
     namedCommits: (repo, given) => fetchNamedCommits(net, repo, within(given)),
     download: (file, sink, given) =>

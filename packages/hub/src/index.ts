@@ -6,7 +6,7 @@ export { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason 
 export { gitBlobSha1, gitBlobSha1HasherUrl } from './git-blob-sha1.ts'
 export { createHub, type Hub, type HubOptions } from './hub.ts'
 export type { HubLimits, RetryTimings } from './limits.ts'
-export type { HubListing, ListingOptions } from './listing.ts'
+export type { HubInfo, HubListing, ListingOptions } from './listing.ts'
 export type { ProbeOptions } from './probe.ts'
 export { type BlockHashing, createMemorySink, type DirectSink, type HubSink, type MemorySink } from './sink.ts'
 export type { HubFile } from './tree.ts'

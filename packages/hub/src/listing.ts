@@ -6,8 +6,8 @@ import type { Net } from './net.ts'
 import { gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
 
-/** All files of a repository at one commit, validated: safe names, no duplicates, well-formed sizes and hashes. */
-export interface HubListing {
+/** A repository at the commit that a revision points to. */
+export interface HubInfo {
   /** In the hub's own spelling; after a rename it differs from the requested one. */
   readonly repoId: string
   /** The commit that the revision pointed to: 40 hex characters. */
@@ -19,9 +19,13 @@ export interface HubListing {
    * say.
    */
   readonly restricted: boolean
-  readonly files: readonly HubFile[]
   /** How many files of the commit a mirror says that it does not have; absent for none, and where nothing is said. */
   readonly leftOut?: number
+}
+
+/** All files of a repository at one commit, validated: safe names, no duplicates, well-formed sizes and hashes. */
+export interface HubListing extends HubInfo {
+  readonly files: readonly HubFile[]
 }
 
 /** Options of a listing. `onWaiting` is called before each wait for a rate limit or a retry. */
@@ -30,6 +34,8 @@ export interface ListingOptions {
   readonly onWaiting?: (waiting: RetryWait) => void
   /** Longest total wait for a rate limit; default: that of the hub object. */
   readonly maxRateWaitMs?: number
+  /** Attempts without progress before giving up; default: those of the hub object. */
+  readonly tries?: number
   /** Called with the bytes of each answer, also of one that is too large. */
   readonly onBytes?: (bytes: number) => void
 }
@@ -47,20 +53,6 @@ export async function fetchListing(
   revision: string | undefined,
   options: ListingOptions
 ): Promise<HubListing> {
-  if (!isRepoId(repo)) {
-    throw new HubError(
-      'E_UNKNOWN_REF',
-      'bad-request',
-      'a repository of the hub is named org/name, the oldest just name'
-    )
-  }
-  if (revision !== undefined && !isRevision(revision)) {
-    throw new HubError(
-      'E_UNKNOWN_REF',
-      'bad-request',
-      'a revision is a branch, tag or commit of at most 255 characters'
-    )
-  }
   const info = await fetchInfo(net, repo, revision, options)
   const check = new ListingCheck(info.repoId, info.commit, net.limits.entries)
   const seen = new Set<string>()
@@ -88,12 +80,7 @@ export async function fetchListing(
 
 /** The commits that branches and tags of a repository name. Errors: see `Hub.namedCommits`. */
 export async function fetchNamedCommits(net: Net, repo: string, options: ListingOptions): Promise<ReadonlySet<string>> {
-  if (!isRepoId(repo))
-    throw new HubError(
-      'E_UNKNOWN_REF',
-      'bad-request',
-      'a repository of the hub is named org/name, the oldest just name'
-    )
+  requireNames(repo, undefined)
   const url = new URL(refsUrl(net.endpoint, repo))
   const { value } = await fetchJson(net, url, { repoId: repo, revision: undefined }, options)
   const commits = new Set<string>()
@@ -109,12 +96,31 @@ export async function fetchNamedCommits(net: Net, repo: string, options: Listing
   return commits
 }
 
-async function fetchInfo(
+function requireNames(repo: string, revision: string | undefined): void {
+  if (!isRepoId(repo)) {
+    throw new HubError(
+      'E_UNKNOWN_REF',
+      'bad-request',
+      'a repository of the hub is named org/name, the oldest just name'
+    )
+  }
+  if (revision !== undefined && !isRevision(revision)) {
+    throw new HubError(
+      'E_UNKNOWN_REF',
+      'bad-request',
+      'a revision is a branch, tag or commit of at most 255 characters'
+    )
+  }
+}
+
+/** What a revision points to. Errors: see `Hub.info`. */
+export async function fetchInfo(
   net: Net,
   repo: string,
   revision: string | undefined,
   options: ListingOptions
-): Promise<Omit<HubListing, 'files'>> {
+): Promise<HubInfo> {
+  requireNames(repo, revision)
   const ask = (name: string | undefined) =>
     fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, revision: name }, options)
   let answer: JsonAnswer
@@ -175,9 +181,8 @@ async function fetchJson(
   about: { repoId: string; revision: string | undefined },
   options: ListingOptions
 ): Promise<JsonAnswer> {
-  const { signal } = options
-  const timings =
-    options.maxRateWaitMs === undefined ? net.timings : { ...net.timings, maxRateWaitMs: options.maxRateWaitMs }
+  const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, tries = net.timings.tries } = options
+  const timings = { ...net.timings, maxRateWaitMs, tries }
   const backoff = new Backoff(timings, options.onWaiting)
   for (;;) {
     try {

@@ -150,8 +150,10 @@ const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>):
  */
 async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
   const plan = await askingHub(session, body, session.client.planHf(body))
-  // import the commit that was listed
-  const pinned = { ...body, revision: plan.commit, warnings: plan.warnings }
+  // import the commit that was listed, and follow what was asked for
+  const { revision: follows = 'main' } = body
+  const followed = /^[0-9a-f]{40}$/.test(follows) ? {} : { follows }
+  const pinned = { ...body, revision: plan.commit, ...followed, warnings: plan.warnings }
   // warn before gigabytes are fetched
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned

@@ -122,8 +122,12 @@ function formatOf(session: Session, format: string | undefined): string {
   throw usage(`"${format}" is not a format`, '--format table, json, csv or ids')
 }
 
-const stateOf = ({ complete, damaged, missingBytes = 0 }: ModelMember): string =>
-  complete ? 'complete' : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
+const stateOf = ({ complete, damaged, missingBytes = 0, newer }: ModelMember): string =>
+  complete
+    ? newer === undefined
+      ? 'complete'
+      : 'complete, newer at the hub'
+    : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
 
 const repoOf = (ref: string): string => ref.slice(0, ref.indexOf(':'))
 

@@ -74,20 +74,27 @@ async function removeOne(session: Session, typed: string, allTags: boolean): Pro
 export interface GcOptions {
   readonly dryRun?: boolean
   readonly grace?: string
+  readonly olderThan?: string
 }
 
 /**
- * `svc gc [--dry-run] [--grace TIME]`: frees the space of everything unneeded. A user who types this wants it now, so
+ * `svc gc [--dry-run] [--older-than TIME] [--grace TIME]`: frees the space of everything unneeded. A user who types this wants it now, so
  * there is no grace period by default.
  */
-export async function gc(session: Session, { dryRun = false, grace = '0' }: GcOptions): Promise<void> {
+export async function gc(session: Session, { dryRun = false, grace = '0', olderThan }: GcOptions): Promise<void> {
   // a folder that was made on the way, by svc path, keeps nothing alive that has no name any more
-  const started = await session.client.gc({ dryRun, graceSeconds: secondsOf(grace), views: true })
+  const started = await session.client.gc({
+    dryRun,
+    graceSeconds: secondsOf(grace),
+    views: true,
+    ...(olderThan !== undefined && { beforeOlderThanSeconds: secondsOf(olderThan) })
+  })
   const { result } = await follow(session, started)
   if (session.json) return
-  const { blobs = 0, bytes = 0, views = 0, unreadable = 0 } = result ?? {}
+  const { blobs = 0, bytes = 0, views = 0, tags = 0, unreadable = 0 } = result ?? {}
   if (unreadable > 0)
     session.note(`${count(unreadable, 'record')} cannot be read, and what they could name was kept: svc doctor`)
+  if (tags > 0) session.note(`${count(tags, 'older state')} of upgrades ${dryRun ? 'would go' : 'went'}`)
   if (blobs === 0 && views === 0) return session.note('nothing to remove')
   session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
   if (views > 0)

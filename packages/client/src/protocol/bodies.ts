@@ -96,6 +96,16 @@ export const ImportHfBodySchema = Type.Object(
   {
     repo: Type.String({ description: '`org/name` on the hub, or `name` for one without an owner' }),
     revision: Type.Optional(Type.String({ description: 'branch, tag or commit; the default branch when absent' })),
+    follows: Type.Optional(
+      Type.String({
+        description: 'the branch or tag that `revision`, a commit, was found at; it is followed (additive)'
+      })
+    ),
+    keepBefore: Type.Optional(
+      Type.Boolean({
+        description: 'what the name stands for now gets the tag `before-<date>` if it changes (additive)'
+      })
+    ),
     as: Type.Optional(AsSchema),
     aux: Type.Optional(AuxSchema),
     ...selectionFields
@@ -178,6 +188,13 @@ export const GcBodySchema = Type.Object(
     graceSeconds: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 1e12, description: 'what is younger is kept; 86400 when absent' })
     ),
+    beforeOlderThanSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1e12,
+        description: 'tags `before-<date>` of upgrades that are older go first (additive)'
+      })
+    ),
     views: Type.Optional(
       Type.Boolean({ description: 'managed views go first that nobody holds, of artifacts without a name, tag or pin' })
     )
@@ -186,6 +203,14 @@ export const GcBodySchema = Type.Object(
 )
 /** A value of {@link GcBodySchema}. */
 export type GcBody = Type.Static<typeof GcBodySchema>
+
+/** Body of `POST /v1/outdated`. */
+export const OutdatedBodySchema = Type.Object(
+  { refs: Type.Optional(Type.Array(RefSchema, { maxItems: 10_000, description: 'all models when absent' })) },
+  { title: 'OutdatedBody' }
+)
+/** A value of {@link OutdatedBodySchema}. */
+export type OutdatedBody = Type.Static<typeof OutdatedBodySchema>
 
 /** Body of `PUT /v1/private` (spec add.10). */
 export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateSchema }, { title: 'PrivateBody' })

@@ -31,6 +31,21 @@ export const CountSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_I
 
 export const BytesSchema = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: 'bytes' })
 
+/** Where an artifact came from, and what it follows there. */
+export const OriginSchema = Type.Object(
+  {
+    kind: Type.String({ description: '`local`, `hf`, `catalog`, `oci` or `bt`' }),
+    repo: Type.Optional(Type.String({ description: '`org/name`, as its source spells it' })),
+    revision: Type.Optional(
+      Type.String({ description: 'the branch or tag that it follows; absent for one that was imported by its commit' })
+    ),
+    commit: Type.Optional(Type.String({ description: '40 hex' }))
+  },
+  { title: 'Origin' }
+)
+/** A value of {@link OriginSchema}. */
+export type Origin = Type.Static<typeof OriginSchema>
+
 export const TimestampSchema = Type.String({ description: 'UTC, RFC 3339, with fractional seconds' })
 
 export const PeerListSchema = Type.Array(Type.String(), { description: '`host:port` of peers' })

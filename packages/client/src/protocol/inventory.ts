@@ -1,5 +1,5 @@
 import * as Type from 'typebox'
-import { DigestSchema, TimestampSchema } from './fields.ts'
+import { DigestSchema, OriginSchema, TimestampSchema } from './fields.ts'
 import { WithheldSchema } from './why.ts'
 
 /** A quant of a repository, with what this daemon knows about it (spec add.16). */
@@ -16,7 +16,9 @@ export const ModelMemberSchema = Type.Object(
     damaged: Type.Optional(Type.Boolean({ description: 'some of what is missing was found corrupt' })),
     withheld: Type.Optional(WithheldSchema),
     restricted: Type.Optional(Type.Boolean({ description: 'its hub repository needed access' })),
-    companions: Type.Optional({ ...DigestSchema, description: 'the document of the files beside it (additive)' })
+    companions: Type.Optional({ ...DigestSchema, description: 'the document of the files beside it (additive)' }),
+    origin: Type.Optional(OriginSchema),
+    newer: Type.Optional(Type.String({ description: 'the newer commit that the last `POST /v1/outdated` found' }))
   },
   { title: 'ModelMember' }
 )

@@ -1,6 +1,7 @@
 import * as Type from 'typebox'
 import { ErrorBodySchema } from './error-envelope.ts'
 import { BytesSchema, CountSchema, DigestSchema, InfohashSchema, TimestampSchema } from './fields.ts'
+import { type OutdatedResult, OutdatedResultSchema } from './outdated.ts'
 
 /** `waiting` for a lane, or `fetching`; `done` and `failed` are terminal and final (spec job.2). */
 export const JobStateSchema = Type.Union(
@@ -21,7 +22,8 @@ export const JobKindSchema = Type.Union(
     Type.Literal('import-oci'),
     Type.Literal('companions'),
     Type.Literal('verify'),
-    Type.Literal('gc')
+    Type.Literal('gc'),
+    Type.Literal('outdated')
   ],
   { title: 'JobKind' }
 )
@@ -45,6 +47,7 @@ export const ImportResultSchema = Type.Object(
     notChosen: Type.Optional(
       Type.Integer({ minimum: 0, description: 'weights and aux files that the choice left out, where there was one' })
     ),
+    before: Type.Optional(Type.String({ description: 'the tag that keeps what the name stood for before (additive)' })),
     companions: Type.Optional({
       ...DigestSchema,
       description: 'the document of the files beside the artifacts (additive)'
@@ -66,6 +69,12 @@ export const GcResultSchema = Type.Object(
     unreadable: Type.Optional(
       Type.Integer({ minimum: 1, description: 'records that cannot be read: what they could name was kept (additive)' })
     ),
+    tags: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description: 'where `beforeOlderThanSeconds` was asked for: tags that went, or would go'
+      })
+    ),
     views: Type.Optional(
       Type.Integer({ minimum: 0, description: 'where `views` was asked for: managed views that went, or would go' })
     )
@@ -76,10 +85,11 @@ export const GcResultSchema = Type.Object(
 export type GcResult = Type.Static<typeof GcResultSchema>
 
 /**
- * The result of an import, or of a `gc` job, which has `blobs` and `bytes` only. The static type is that of an import
- * with those two added, so that importers need not check the kind of the job.
+ * The result of an import, a `gc` job or an `outdated` job. The static type is that of an import with the members of the others added, so that importers need not check the kind of the job.
  */
-const ResultSchema = Type.Unsafe<ImportResult & Partial<GcResult>>(Type.Union([ImportResultSchema, GcResultSchema]))
+const ResultSchema = Type.Unsafe<ImportResult & Partial<GcResult> & Partial<OutdatedResult>>(
+  Type.Union([ImportResultSchema, GcResultSchema, OutdatedResultSchema])
+)
 
 /** `verify`: empty on success, the three lists on failure (spec job.9). */
 export const VerifyReportSchema = Type.Object(

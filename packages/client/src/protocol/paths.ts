@@ -28,6 +28,7 @@ export const PATHS = {
   removeQuant: { method: 'DELETE', path: '/v1/models/{ns}/{name}/{quant}' },
   unpin: { method: 'DELETE', path: '/v1/pins/{digest}' },
   gc: { method: 'POST', path: '/v1/gc' },
+  outdated: { method: 'POST', path: '/v1/outdated' },
   makeSnapshot: { method: 'POST', path: '/v1/snapshots' },
   holdSnapshot: { method: 'PUT', path: '/v1/snapshots/{id}' },
   releaseSnapshot: { method: 'DELETE', path: '/v1/snapshots/{id}' },

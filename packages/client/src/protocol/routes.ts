@@ -10,6 +10,7 @@ import {
   ImportHfBodySchema,
   ImportLocalBodySchema,
   ImportOciBodySchema,
+  OutdatedBodySchema,
   PrivateBodySchema,
   SeedBodySchema,
   SeedLocalBodySchema,
@@ -307,6 +308,16 @@ export const ROUTES = {
     response: JobSchema,
     errors: { E_BAD_REQUEST: 400 },
     jobErrors: ['E_NO_INDEX', 'E_INVALID_INDEX', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
+  },
+  outdated: {
+    ...PATHS.outdated,
+    summary: 'Ask the hub whether the revisions that models follow have newer commits',
+    additive: true,
+    body: OutdatedBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: RESOLUTION,
+    jobErrors: ['E_SOURCE_UNAVAILABLE', 'E_RATE_LIMITED', 'E_SOURCE_FORBIDDEN', 'E_ABORTED', 'E_INTERNAL']
   },
   ...SNAPSHOT_ROUTES,
   setPrivate: {

@@ -11,7 +11,8 @@ import {
   importHfPlanRoute,
   importHfRoute,
   importLocalRoute,
-  importOciRoute
+  importOciRoute,
+  outdatedRoute
 } from './routes/imports.ts'
 import { cancelJobRoute, ensureRoute, gcRoute, jobRoute, jobsRoute, verifyRoute } from './routes/jobs.ts'
 import {
@@ -40,6 +41,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof importLocalRoute>[0] &
   Parameters<typeof importOciRoute>[0] &
   Parameters<typeof modelsRoute>[0] &
+  Parameters<typeof outdatedRoute>[0] &
   Parameters<typeof removeModelRoute>[0] &
   Parameters<typeof gcRoute>[0] &
   Parameters<typeof privateRoute>[0] &
@@ -83,6 +85,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   removeQuant: removeQuantRoute(deps),
   unpin: unpinRoute(deps),
   gc: gcRoute(deps),
+  outdated: outdatedRoute(deps),
   setPrivate: privateRoute(deps),
   status: statusRoute(deps),
   why: whyRoute(deps)

@@ -22,6 +22,7 @@ import { LeafLayers } from '../library/leaf-layers.ts'
 import { Members } from '../library/members.ts'
 import { endMove, requireComplete } from '../library/move-marker.ts'
 import { Needed } from '../library/needed.ts'
+import { NewerCommits } from '../library/newer-commits.ts'
 import { Removals } from '../library/removal.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
@@ -62,6 +63,7 @@ export interface DaemonContext {
   readonly superseded: Superseded
   readonly usage: Usage
   readonly members: Members
+  readonly newer: NewerCommits
   readonly views: Views
   readonly snapshots: Snapshots
   /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
@@ -133,7 +135,8 @@ export async function composeContext(
     const needed = new Needed({ store, repos, documents, artifacts })
     needed.addHolder(views)
     const snapshots = new Snapshots({ clock, store, files, needed, log, version })
-    const members = new Members({ clock, store, documents, artifacts, usage })
+    const newer = new NewerCommits()
+    const members = new Members({ clock, store, documents, artifacts, usage, newer })
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
       clock,
       onDone: (job) => logImport(log, job),
@@ -168,6 +171,7 @@ export async function composeContext(
       needed,
       usage,
       members,
+      newer,
       snapshots,
       views
     }

@@ -19,6 +19,8 @@ export interface HubConfig {
   /** Where the hub client keeps the token that `hf auth login` was given; read at each import that has no other. */
   readonly tokenFile?: string | undefined
   readonly skipUnrecognized: boolean
+  /** How often the hub is asked for newer commits. */
+  readonly check: 'never' | 'daily'
 }
 
 /** `[swarm]` */
@@ -203,6 +205,11 @@ function allowTest(patterns: readonly string[]): (repo: string) => boolean {
   }
 }
 
+function checkOf(text = 'never'): HubConfig['check'] {
+  if (text === 'never' || text === 'daily') return text
+  throw new ConfigError(`[hub] check = ${JSON.stringify(text)}: it is "never" or "daily"`)
+}
+
 /** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
@@ -226,7 +233,8 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     hub: {
       endpoint: set(env.HF_ENDPOINT) ?? set(hub.endpoint),
       ...hubToken(env, hub.use_client_token ?? true),
-      skipUnrecognized: hub.skip_unrecognized ?? true
+      skipUnrecognized: hub.skip_unrecognized ?? true,
+      check: checkOf(hub.check)
     },
     swarm: {
       enabled: swarm.enabled ?? true,

@@ -17,7 +17,11 @@ export const CONFIG_KEYS = {
   hub: {
     endpoint: { type: 'string', summary: 'base address of the model hub' },
     use_client_token: { type: 'boolean', summary: 'where SVC_HF_TOKEN is not set, use the token of the hub client' },
-    skip_unrecognized: { type: 'boolean', summary: 'do not fetch files that would not be stored' }
+    skip_unrecognized: { type: 'boolean', summary: 'do not fetch files that would not be stored' },
+    check: {
+      type: 'string',
+      summary: 'how often the hub is asked for newer commits of what is here: "never" or "daily"'
+    }
   },
   swarm: {
     enabled: { type: 'boolean', summary: 'run the swarm client' },

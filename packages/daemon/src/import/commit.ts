@@ -1,8 +1,10 @@
 import type { DiskBlobStore } from '@svc/cas'
+import type { Clock } from '@svc/internal-clock'
 import { type IndexMember, type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
+import { tagBefore } from '../library/before-tags.ts'
 import type { Documents } from '../library/documents.ts'
 import type { ArtifactSource } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
@@ -17,6 +19,8 @@ export interface Committed {
   readonly indexDigest: Sha256Digest
   /** The artifacts that had one of these quants before. */
   readonly replaced: readonly Pick<IndexMember, 'quant' | 'manifest'>[]
+  /** The tag of the state before, where one was asked for and something changed. */
+  readonly before: string | undefined
 }
 
 export interface CommitContext {
@@ -25,6 +29,7 @@ export interface CommitContext {
   readonly repos: Repos
   readonly artifacts: Artifacts
   readonly superseded: Pick<Superseded, 'tell'>
+  readonly clock: Clock
 }
 
 /**
@@ -41,27 +46,29 @@ export async function commitArtifacts(
     readonly provenanceOf: (manifest: Manifest) => Provenance
     readonly origin: ArtifactSource
     readonly mayReplace?: MayReplace
+    readonly keepBefore?: boolean
     readonly companions?: Sha256Digest | undefined
     /** Asked in the repository's turn; after false nothing is merged. */
     readonly isWanted?: () => Promise<boolean>
   },
-  { store, documents, repos, artifacts, superseded: listeners }: CommitContext
+  { store, documents, repos, artifacts, superseded: listeners, clock }: CommitContext
 ): Promise<Committed> {
   let superseded: readonly Sha256Digest[] = []
   let replaced: Committed['replaced'] = []
+  let before: string | undefined
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
-    const before = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
+    const older = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
     if ((await source.isWanted?.()) === false)
       throw new DaemonError('E_ABORTED', `nobody wants it as ${formatRepoId(repo)} any longer`)
-    replaced = replacedIn(before, sealed)
+    replaced = replacedIn(older, sealed)
     await requireVacancy(repo, replaced, source, artifacts)
     const index = mergeIndex(
-      before,
+      older,
       sealed.map(({ member }) => member)
     )
     await writeDocument(store, index)
     const present = new Set(index.document.members.map(({ manifest }) => manifest))
-    superseded = (before?.members ?? []).map(({ manifest }) => manifest).filter((manifest) => !present.has(manifest))
+    superseded = (older?.members ?? []).map(({ manifest }) => manifest).filter((manifest) => !present.has(manifest))
     for (const { manifest, member } of sealed) {
       await artifacts.record({
         manifestDigest: manifest.digest,
@@ -76,10 +83,13 @@ export async function commitArtifacts(
       })
     }
     if (current?.index === index.digest) return current
-    return { index: index.digest, tags: current?.tags ?? new Map() }
+    const tags = new Map(current?.tags)
+    if (source.keepBefore === true && current?.index !== undefined && replaced.length > 0)
+      before = tagBefore(tags, current.index, clock)
+    return { index: index.digest, tags }
   })
   listeners.tell(superseded)
-  return { indexDigest: state.index!, replaced }
+  return { indexDigest: state.index!, replaced, before }
 }
 
 /**

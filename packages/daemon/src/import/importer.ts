@@ -38,8 +38,8 @@ export interface ImporterDeps {
   readonly offload: Offload
   /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
   readonly strangersOffload: Offload
-  readonly log: Log
   readonly clock: Clock
+  readonly log: Log
 }
 
 export interface ImportRequest {
@@ -204,7 +204,7 @@ export class Importer {
     requireWeights(plan)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) update({ warnings: early })
-    const { mayReplace = true } = selection
+    const { mayReplace = true, keepBefore = false } = selection
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
@@ -218,8 +218,8 @@ export class Importer {
     const { origin, hints } = source
     const facts = withMark(await source.provenance(), selection.private, this.#deps.clock)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
-    const marks = { origin, hints, provenanceOf, mayReplace, companions: companions?.digest }
-    const { indexDigest, replaced } = await commitArtifacts(repo, sealed, marks, this.#deps)
+    const marks = { origin, hints, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
+    const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)
@@ -234,6 +234,7 @@ export class Importer {
         indexDigest,
         quants: sealed.map(({ member }) => member.quant),
         ...(replaced.length > 0 && { replaced: [...replaced] }),
+        ...(before !== undefined && { before }),
         ...(warnings.length > 0 && { warnings }),
         skipped: recognition.skipped.length,
         ...(companions !== undefined && { companions: companions.digest, omitted: leftOut(companions).length }),

@@ -1,5 +1,5 @@
 import { type AuxSelection, ClassifyError, globTest } from '@svc/classify'
-import type { ImportLocalBody } from '@svc/client/protocol'
+import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
 /**
@@ -19,6 +19,8 @@ export interface ImportSelection {
   readonly aux?: AuxSelection | undefined
   readonly private: boolean
   readonly mayReplace?: MayReplace
+  /** What the name stands for now gets a tag if it changes. */
+  readonly keepBefore?: boolean
 }
 
 /** Everything under its own names: the default of a request without a selection. */
@@ -35,7 +37,8 @@ export function importSelectionOf(
     files,
     aux,
     ...body
-  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace'>,
+  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace'> &
+    Pick<ImportHfBody, 'keepBefore'>,
   privateByDefault = false
 ): ImportSelection {
   const normalizedNames = names === 'normalized'
@@ -48,7 +51,8 @@ export function importSelectionOf(
     files: files && testOf(files, normalizedNames),
     aux: aux === 'all' ? undefined : aux,
     private: body.private ?? privateByDefault,
-    mayReplace: mayReplaceOf(body)
+    mayReplace: mayReplaceOf(body),
+    keepBefore: body.keepBefore ?? false
   }
 }
 

@@ -1,12 +1,16 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { GcBody, Job } from '@svc/client/protocol'
-import type { Sha256Digest } from '@svc/ref'
+import type { Clock } from '@svc/internal-clock'
+import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import type { Artifacts } from '../library/artifacts.ts'
+import { isBeforeTag } from '../library/before-tags.ts'
+import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Needed } from '../library/needed.ts'
 import type { Repos } from '../library/repos.ts'
 import { readable } from '../library/strict.ts'
+import type { Superseded } from '../library/superseded.ts'
 import { unreadableRecords } from '../library/unreadable.ts'
 import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
@@ -32,6 +36,9 @@ export interface CollectDeps {
   readonly holdings: Pick<Holdings, 'arrivals'>
   readonly leafLayers: Pick<LeafLayers, 'forget'>
   readonly jobs: JobRegistry
+  readonly clock: Clock
+  readonly documents: Pick<Documents, 'index'>
+  readonly superseded: Pick<Superseded, 'tell'>
 }
 
 /**
@@ -39,9 +46,14 @@ export interface CollectDeps {
  * artifacts without a name. Partial blobs are left alone.
  */
 export function collect(body: GcBody, deps: CollectDeps): Job {
-  const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS, views = false } = body
+  const { dryRun = false, graceSeconds = DEFAULT_GRACE_SECONDS, views = false, beforeOlderThanSeconds } = body
   return deps.jobs.start({ kind: 'gc', ref: 'all', dryRun }, (job) =>
-    new Collection(deps, job, { dryRun, graceMs: graceSeconds * 1000, views }).run()
+    new Collection(deps, job, {
+      dryRun,
+      graceMs: graceSeconds * 1000,
+      views,
+      ...(beforeOlderThanSeconds !== undefined && { tagsOlderThanMs: beforeOlderThanSeconds * 1000 })
+    }).run()
   )
 }
 
@@ -49,6 +61,7 @@ interface CollectOptions {
   readonly dryRun: boolean
   readonly graceMs: number
   readonly views: boolean
+  readonly tagsOlderThanMs?: number
 }
 
 /**
@@ -60,7 +73,7 @@ class Collection {
   readonly #deps: CollectDeps
   readonly #job: JobContext
   readonly #options: CollectOptions
-  /** Places of views that are treated as if they were removed. */
+  /** Places of views, and tags as `ns/name:tag`, that are treated as if they were removed. */
   readonly #ignored = new Set<string>()
   #needed: ReadonlySet<Sha256Digest> = new Set()
   #revision: number | undefined
@@ -76,6 +89,7 @@ class Collection {
   /** @throws as `Needed.blobs`; then nothing is removed */
   async run(): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
+    const tagCount = await this.#letGoOfTags()
     const viewCount = this.#options.views ? await this.#letGoOfViews() : undefined
     await this.#mark()
     let seen = 0
@@ -98,9 +112,34 @@ class Collection {
         blobs: this.#blobs,
         bytes: this.#bytes,
         ...(unreadable > 0 && { unreadable }),
+        ...(tagCount !== undefined && { tags: tagCount }),
         ...(viewCount !== undefined && { views: viewCount })
       }
     }
+  }
+
+  /** @returns the number of tags of upgrades that were removed, or with `dryRun` are to be */
+  async #letGoOfTags(): Promise<number | undefined> {
+    const { repos, documents, superseded, clock } = this.#deps
+    const { tagsOlderThanMs, dryRun } = this.#options
+    if (tagsOlderThanMs === undefined) return undefined
+    let count = 0
+    for await (const { ns, name, state } of repos.list(() => undefined)) {
+      const old = [...state.tags.keys()].filter((tag) => isBeforeTag(tag, tagsOlderThanMs, clock))
+      count += old.length
+      for (const tag of old) this.#ignored.add(`${formatRepoId({ ns, name })}:${tag}`)
+      if (dryRun || old.length === 0) continue
+      await repos.change({ ns, name }, async (current) => {
+        const tags = new Map(current?.tags)
+        for (const tag of old) tags.delete(tag)
+        return current && { index: current.index, tags }
+      })
+      for (const tag of old) {
+        const index = await documents.index(state.tags.get(tag)!).catch(() => undefined)
+        superseded.tell((index?.members ?? []).map(({ manifest }) => manifest))
+      }
+    }
+    return count
   }
 
   /** @returns the number of views removed, or with `dryRun` to be removed */

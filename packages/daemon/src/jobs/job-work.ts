@@ -1,4 +1,12 @@
-import type { ActiveFile, ErrorBody, GcResult, ImportResult, JobKind, VerifyReport } from '@svc/client/protocol'
+import type {
+  ActiveFile,
+  ErrorBody,
+  GcResult,
+  ImportResult,
+  JobKind,
+  OutdatedResult,
+  VerifyReport
+} from '@svc/client/protocol'
 
 /** The fields of a new job. */
 export interface JobStart {
@@ -18,7 +26,7 @@ export interface JobStart {
 /** The fields that a finished job adds. */
 export interface JobOutcome {
   readonly manifest?: string
-  readonly result?: ImportResult | GcResult
+  readonly result?: ImportResult | GcResult | OutdatedResult
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error; the other fields are kept. */
   readonly error?: ErrorBody

@@ -11,7 +11,8 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   'import-oci': 2,
   companions: 2,
   verify: 1,
-  gc: 1
+  gc: 1,
+  outdated: 1
 }
 
 /** As many as the two mirrors start, so that nobody waits here. */

@@ -82,13 +82,14 @@ function sourceOf(fields: Fields, file: string): ArtifactSource {
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
   if (isFirstFormat(fields)) onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
-  for (const key of ['repo', 'revision', 'branch', 'branchAt']) {
+  for (const key of ['repo', 'revision', 'branch', 'branchAt', 'follows']) {
     if (source[key] !== undefined && typeof source[key] !== 'string') {
       throw new CorruptStateError(file, `"source.${key}" is not a string`)
     }
   }
-  if (source.onDemand !== undefined && source.onDemand !== true)
-    throw new CorruptStateError(file, '"source.onDemand" is not true')
+  for (const key of ['onDemand', 'byCommit'])
+    if (source[key] !== undefined && source[key] !== true)
+      throw new CorruptStateError(file, `"source.${key}" is not true`)
   if (source.companions !== undefined) digestField(source.companions, file, '"source.companions"')
   if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
   if (source.names !== undefined) {

@@ -10,6 +10,8 @@ import { DaemonError } from '../errors.ts'
 import { companionsUnder } from './artifact-record.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
+import type { NewerCommits } from './newer-commits.ts'
+import { shownOrigin } from './origin.ts'
 import { newFolders, type Present } from './present.ts'
 import { isPrivate, isRestricted, verdictOf } from './provenance.ts'
 import { stampOf } from './stamp.ts'
@@ -22,6 +24,7 @@ export interface MembersDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly usage: Usage
+  readonly newer: NewerCommits
 }
 
 /** What belongs to one list of all models. */
@@ -99,7 +102,7 @@ export class Members {
     quarantined: ReadonlySet<Sha256Digest>,
     present: Present
   ): ModelMember {
-    const { usage } = this.#deps
+    const { usage, newer } = this.#deps
     const files = found === 'absent' ? undefined : found
     const state = typeof known === 'string' ? undefined : known
     const isUnreadable = known === 'unreadable'
@@ -124,7 +127,8 @@ export class Members {
       ...(damaged && { damaged }),
       ...withheldOf(isUnreadable ? 'damaged' : state),
       ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true }),
-      ...besideOf(state, name)
+      ...besideOf(state, name),
+      ...originOf(state, newer.of(manifest))
     }
   }
 
@@ -192,4 +196,9 @@ function withheldOf(state: ArtifactState | 'damaged' | undefined): Pick<ModelMem
 function besideOf(state: ArtifactState | undefined, name: string): Pick<ModelMember, 'companions'> {
   const companions = companionsUnder(state, name)
   return companions === undefined ? {} : { companions }
+}
+
+function originOf(state: ArtifactState | undefined, newer: string | undefined): Pick<ModelMember, 'origin' | 'newer'> {
+  if (state === undefined) return {}
+  return { origin: shownOrigin(state.source), ...(newer !== undefined && { newer }) }
 }

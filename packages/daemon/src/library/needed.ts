@@ -132,13 +132,13 @@ export class Needed {
    * with. Also all that a record could name that cannot be read (spec disk.20).
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
    *   unknown what is needed
-   * @param ignored places of holders that do not count
+   * @param ignored places of holders, and tags as `ns/name:tag`, that do not count
    */
   async blobs(ignored: ReadonlySet<string> = new Set()): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set<Sha256Digest>()
     const unreadable: UnreadableStateError[] = []
     const onUnreadable = (error: UnreadableStateError): void => void unreadable.push(error)
-    const wanted = await this.#named(blobs, { onUnreadable })
+    const wanted = await this.#named(blobs, { onUnreadable, ignored })
     const held = (await this.#held(onUnreadable)).filter(({ place }) => !ignored.has(place))
     for (const { manifest } of held) want(wanted, manifest)
     for (const place of new Set(held.map((each) => each.place)))
@@ -197,13 +197,19 @@ export class Needed {
     indexes: Set<Sha256Digest>,
     {
       onUnreadable,
-      onInvalid
-    }: { readonly onUnreadable: OnUnreadable; readonly onInvalid?: (error: DaemonError) => void }
+      onInvalid,
+      ignored
+    }: {
+      readonly onUnreadable: OnUnreadable
+      readonly onInvalid?: (error: DaemonError) => void
+      readonly ignored?: ReadonlySet<string>
+    }
   ): Promise<Wanted> {
     const { repos, documents, artifacts } = this.#deps
     const wanted: Wanted = new Map()
-    for await (const { state } of repos.list(onUnreadable)) {
-      for (const digest of [state.index, ...state.tags.values()]) {
+    for await (const { ns, name, state } of repos.list(onUnreadable)) {
+      const tagged = [...state.tags].filter(([tag]) => ignored?.has(`${ns}/${name}:${tag}`) !== true)
+      for (const digest of [state.index, ...tagged.map(([, index]) => index)]) {
         if (digest === undefined || indexes.has(digest)) continue
         indexes.add(digest)
         try {

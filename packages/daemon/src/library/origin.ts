@@ -1,3 +1,4 @@
+import type { Origin } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 
 /** The kinds of sources of the import pipeline. */
@@ -19,6 +20,10 @@ export interface ArtifactSource {
   /** The branch that the hub said to be at `revision`, and when (UTC, RFC 3339); unknown for an import by its commit alone. */
   readonly branch?: string
   readonly branchAt?: string
+  /** The branch or tag that its owner asked for. */
+  readonly follows?: string
+  /** Its owner named the commit alone: it follows nothing. */
+  readonly byCommit?: true
   /** A client of a mirror caused the import, and no import of the owner has had the artifact (spec add.41). */
   readonly onDemand?: boolean
   /** The document of the companions that this source itself brought (spec doc.21). */
@@ -38,7 +43,7 @@ export interface ArtifactSource {
  */
 export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSource): ArtifactSource {
   if (before === undefined || now === before) return now
-  const { onDemand, ...rest } = now
+  const { onDemand, follows: _, byCommit: __, ...rest } = now
   const isSame = rest.repo === before.repo && rest.revision === before.revision
   const { branch, branchAt } = isSame && rest.branch === undefined ? before : rest
   const companions = rest.companions ?? (isSame ? before.companions : undefined)
@@ -46,7 +51,28 @@ export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSo
     ...rest,
     ...(branch !== undefined && { branch }),
     ...(branchAt !== undefined && { branchAt }),
+    // whoever fetches it again by its commit does not stop following
+    ...followIn(isSame && now.byCommit === true ? before : now),
     ...(companions !== undefined && { companions }),
     ...(onDemand === true && before.onDemand === true && { onDemand })
+  }
+}
+
+const followIn = ({ follows, byCommit }: ArtifactSource): Pick<ArtifactSource, 'follows' | 'byCommit'> => ({
+  ...(follows !== undefined && { follows }),
+  ...(byCommit !== undefined && { byCommit })
+})
+
+/** A commit of the hub, which no branch or tag is named like. */
+export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
+
+/** The origin as the API shows it. Records of earlier versions know the default branch at most. */
+export function shownOrigin({ kind, repo, revision, follows, byCommit, branch }: ArtifactSource): Origin {
+  const followed = kind === 'hf' && byCommit !== true ? (follows ?? branch) : undefined
+  return {
+    kind,
+    ...(repo !== undefined && { repo }),
+    ...(followed !== undefined && { revision: followed }),
+    ...(revision !== undefined && isCommit(revision) && { commit: revision })
   }
 }

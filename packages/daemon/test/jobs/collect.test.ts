@@ -44,7 +44,8 @@ test('an inventory says of each quant how large it is, whether it is here, and s
     complete: true,
     private: false,
     importedAt: '2026-05-01T00:00:00.000Z',
-    companions: expect.stringMatching(/^sha256:/)
+    companions: expect.stringMatching(/^sha256:/),
+    origin: { kind: 'local' }
   })
   expect(second!.quant).toBe('q8_0')
   await clock.advance(3_600_000)

@@ -14,6 +14,7 @@ import { Artifacts } from '../../src/library/artifacts.ts'
 import { Documents } from '../../src/library/documents.ts'
 import { Members } from '../../src/library/members.ts'
 import { type InventoryDeps, inventoryText } from '../../src/library/models.ts'
+import { NewerCommits } from '../../src/library/newer-commits.ts'
 import { newFolders, Present } from '../../src/library/present.ts'
 import { decided } from '../../src/library/provenance.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
@@ -39,7 +40,8 @@ beforeEach(async () => {
     store,
     documents,
     artifacts,
-    usage: await Usage.open(store, systemClock)
+    usage: await Usage.open(store, systemClock),
+    newer: new NewerCommits()
   })
   deps = { store, repos, artifacts, documents, members }
 })

@@ -9,6 +9,7 @@ import {
   type ImportOciBody,
   type ImportPlan,
   type Job,
+  type OutdatedBody,
   ROUTES
 } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
@@ -51,6 +52,14 @@ export interface HubPlans {
 
 export const importHfPlanRoute = ({ hub }: { readonly hub: HubPlans | undefined }) =>
   defineRoute(ROUTES.importHfPlan, ({ body }) => (hub ?? noHub()).plan(body))
+
+/** Asks the hub for newer commits. */
+export interface HubChecks {
+  outdated(body: OutdatedBody): Promise<Job>
+}
+
+export const outdatedRoute = ({ hub }: { readonly hub: HubChecks | undefined }) =>
+  defineRoute(ROUTES.outdated, ({ body }) => (hub ?? noHub()).outdated(body))
 
 /** Imports from a BitTorrent v2 swarm, pinned to a digest. */
 export interface BtImports {

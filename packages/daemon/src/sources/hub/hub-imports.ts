@@ -1,7 +1,6 @@
-import type { DiskBlobStore } from '@svc/cas'
-import type { ImportHfBody, ImportPlan, Job } from '@svc/client/protocol'
+import type { ImportHfBody, ImportPlan, Job, OutdatedBody } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
-import { type Clock, timestampOf } from '@svc/internal-clock'
+import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
@@ -15,11 +14,12 @@ import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
 import { hubFailure } from './errors.ts'
+import { checkOutdated, type OutdatedDeps } from './outdated.ts'
 import { OwnersHub, type SignedHub } from './owners-hub.ts'
 import { planHub } from './plan.ts'
 import { type HubSourceOptions, hubSource } from './source.ts'
 import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
-import { hubTarget } from './target.ts'
+import { followedBy, hubTarget } from './target.ts'
 import { createUpstream, type HubUpstream } from './upstream.ts'
 import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 import { cheapestWitness } from './witness.ts'
@@ -30,15 +30,17 @@ import { cheapestWitness } from './witness.ts'
  */
 const MAX_LISTING_WAIT_MS = 60_000
 
+/** A daemon that just started has other things to do. */
+const FIRST_CHECK_MS = 10 * 60_000
+const DAY_MS = 24 * 3600_000
+
 /** The daemon's objects that the hub source uses. */
-export interface HubDeps {
-  readonly clock: Clock
+export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
   readonly config: { readonly hub: HubConfig }
   readonly version: string
-  readonly store: DiskBlobStore
-  readonly offload: Offload
   readonly strangersOffload: Offload
   readonly importer: Importer
+  readonly clock: Clock
   readonly log: Log
 }
 
@@ -46,6 +48,10 @@ export interface HubDeps {
 export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
   plan(body: ImportHfBody): Promise<ImportPlan>
+  /** Whether there are newer commits of what models follow. */
+  outdated(body: OutdatedBody): Promise<Job>
+  /** Asks that once a day where `[hub] check` says so, until `close`. */
+  readonly checkDaily?: () => void
   /** What lies beside an artifact that came from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
   companions(wanted: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job
   /** What a mirror may have of the hub. */
@@ -108,7 +114,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     { hub, hasToken }: SignedHub,
     asked: string,
     listing: HubListing,
-    options: Pick<HubSourceOptions, 'branch' | 'strangers'> = { branch: branches.of(listing) }
+    options: Pick<HubSourceOptions, 'branch' | 'strangers' | 'follows'> = { branch: branches.of(listing) }
   ) =>
     hubSource(hub, listing, {
       ...options,
@@ -119,13 +125,16 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })
 
+  const outdated = (body: OutdatedBody): Promise<Job> => checkOutdated(body, { ...context, owners, sourceOf })
+  const checks: Timer[] = []
+
   return {
     async importHf(body): Promise<Job> {
       const repo = hubTarget(body)
       const selection = importSelectionOf(body)
       const signed = await owners.now()
       const listing = await list(signed, body)
-      const source = sourceOf(signed, body.repo, listing)
+      const source = sourceOf(signed, body.repo, listing, { branch: branches.of(listing), follows: followedBy(body) })
       try {
         return await importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, selection })
       } catch (error) {
@@ -149,6 +158,14 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       } catch (error) {
         throw hubFailure(error)
       }
+    },
+    outdated,
+    checkDaily() {
+      if (config.hub.check !== 'daily') return
+      const ask = (): void => {
+        outdated({}).catch((error: unknown) => log.warn({ err: error }, 'the hub was not asked for newer commits'))
+      }
+      checks.push(clock.after(FIRST_CHECK_MS, ask), clock.every(DAY_MS, ask))
     },
     companions({ manifest, ...request }) {
       const origin = hubOriginOf(manifest, request.ref)
@@ -175,6 +192,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     },
     close: async () => {
       stop.abort()
+      for (const check of checks) check.cancel()
       await confirming
       await Promise.all([owners, anonymous, strangersHub, listings].map((each) => each.close()))
     }

@@ -5,6 +5,7 @@ import type { Clock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { BlockAttachment, FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
+import type { ArtifactSource } from '../../library/origin.ts'
 import { hubFailure } from './errors.ts'
 import { hubProvenance } from './provenance.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
@@ -23,6 +24,8 @@ export interface HubSourceOptions {
   readonly clock: Clock
   /** The branch that the hub said to be at this commit, and when: RFC 3339. */
   readonly branch?: { readonly name: string; readonly at: string } | undefined
+  /** What the owner follows. */
+  readonly follows?: Pick<ArtifactSource, 'follows' | 'byCommit'> | undefined
   /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
   readonly strangers?: StrangerBytes | undefined
   /** Called at every pause, for the log. */
@@ -65,6 +68,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
       repo: repoId,
       revision: commit,
       ...(options.branch !== undefined && { branch: options.branch.name, branchAt: options.branch.at }),
+      ...options.follows,
       ...(options.strangers !== undefined && { onDemand: true })
     },
     hints: { trackers: [], webseeds: [], peers: [] },

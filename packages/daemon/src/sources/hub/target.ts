@@ -3,6 +3,7 @@ import { isRepoId, isRevision } from '@svc/hub'
 import { isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { importTarget } from '../../import/target.ts'
+import { type ArtifactSource, isCommit } from '../../library/origin.ts'
 
 /** The namespace of repositories without an owner: no owner can be called that, since owners' names have no dot. */
 const OWNERLESS = 'hf.co'
@@ -12,12 +13,15 @@ const OWNERLESS = 'hf.co'
  * to another name, because the hub must not choose which model is changed here.
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
-export function hubTarget({ repo, revision, as }: ImportHfBody): RepoId {
+export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId {
   if (!isRepoId(repo)) {
     throw refused('repo', `${shown(repo)} is not a repository as the hub spells it, e.g. some-org/some-model`)
   }
   if (revision !== undefined && !isRevision(revision)) {
     throw refused('revision', `${shown(revision)} is no branch, tag or commit`)
+  }
+  if (follows !== undefined && !(isRevision(follows) && revision !== undefined && isCommit(revision))) {
+    throw refused('follows', 'it is the branch or tag that "revision", a commit, was found at')
   }
   if (as !== undefined) return importTarget(as, 'as')
   const target = tryParseRepoId((repo.includes('/') ? repo : `${OWNERLESS}/${repo}`).toLowerCase())
@@ -29,6 +33,12 @@ export function hubTarget({ repo, revision, as }: ImportHfBody): RepoId {
     throw refused('repo', `the namespace "${target.ns}" is reserved; give the name to keep it under as "as"`)
   }
   return target
+}
+
+/** What an import follows from now on. */
+export function followedBy({ revision = 'main', follows }: ImportHfBody): Pick<ArtifactSource, 'follows' | 'byCommit'> {
+  if (follows !== undefined) return { follows }
+  return isCommit(revision) ? { byCommit: true } : { follows: revision }
 }
 
 const refused = (field: string, why: string) => new DaemonError('E_BAD_REQUEST', `the field "${field}": ${why}`)

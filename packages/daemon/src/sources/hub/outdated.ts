@@ -1,0 +1,260 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { normalisedName, normalisedNames } from '@svc/classify'
+import type { ImportHfBody, Job, OutdatedBody, OutdatedModel, OutdatedResult } from '@svc/client/protocol'
+import { HubError, type HubFile, type HubInfo, type HubListing } from '@svc/hub'
+import { forEachLimited } from '@svc/internal-concurrency'
+import type { Manifest } from '@svc/manifest'
+import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../../errors.ts'
+import { planSelected } from '../../import/choice.ts'
+import type { ImportSource } from '../../import/source.ts'
+import type { JobContext } from '../../jobs/job-work.ts'
+import type { JobRegistry } from '../../jobs/registry.ts'
+import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import type { Documents } from '../../library/documents.ts'
+import type { NewerCommits } from '../../library/newer-commits.ts'
+import { shownOrigin } from '../../library/origin.ts'
+import { isPrivate } from '../../library/provenance.ts'
+import type { Repos } from '../../library/repos.ts'
+import type { Resolver } from '../../library/resolve.ts'
+import type { Offload } from '../../offload/pool.ts'
+import { hubFailure } from './errors.ts'
+import type { OwnersHub, SignedHub } from './owners-hub.ts'
+import { cheapestWitness } from './witness.ts'
+
+/** Repositories asked about at once. */
+const CONCURRENCY = 4
+/** Of a question: another day answers it, too. */
+const TRIES = 3
+const MAX_REASON_LENGTH = 300
+
+export interface OutdatedDeps {
+  readonly store: DiskBlobStore
+  readonly repos: Repos
+  readonly artifacts: Artifacts
+  readonly documents: Documents
+  readonly resolver: Resolver
+  readonly jobs: JobRegistry
+  readonly offload: Offload
+  readonly newer: NewerCommits
+  readonly owners: Pick<OwnersHub, 'now'>
+  readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
+}
+
+/** An artifact under a name. */
+interface Named {
+  readonly ref: string
+  readonly as: string
+  readonly quant: string
+  readonly manifest: Sha256Digest
+  readonly state: ArtifactState | undefined
+}
+
+/** One that follows a branch or tag of a repository. */
+interface Following extends Named {
+  readonly state: ArtifactState
+  readonly commit: string
+}
+
+type Verdict = Omit<OutdatedModel, 'ref' | 'origin'>
+
+/** POST /v1/outdated (spec add.51). @throws DaemonError, RefError for a reference that does not resolve */
+export async function checkOutdated({ refs }: OutdatedBody, deps: OutdatedDeps): Promise<Job> {
+  const wanted = refs && new Map<string, string>()
+  for (const ref of refs ?? []) {
+    const { ns, name, quant, manifestDigest } = await deps.resolver.resolve(ref)
+    wanted!.set(`${formatRepoId({ ns, name })}:${quant ?? ''}`, manifestDigest)
+  }
+  return deps.jobs.start({ kind: 'outdated', ref: refs?.length === 1 ? refs[0]! : 'all' }, async (context) => ({
+    result: await new Check(deps, context).run(wanted)
+  }))
+}
+
+/** One question to the hub about all models. */
+class Check {
+  readonly #deps: OutdatedDeps
+  readonly #job: JobContext
+  readonly #verdicts = new Map<string, Verdict>()
+  #answers = 0
+  #failure: unknown
+
+  constructor(deps: OutdatedDeps, job: JobContext) {
+    this.#deps = deps
+    this.#job = job
+  }
+
+  /** @param wanted manifests by `ns/name:quant`: others are left out, and older ones than the present are pinned */
+  async run(wanted: ReadonlyMap<string, string> | undefined): Promise<OutdatedResult> {
+    const listed = await this.#models()
+    const models = listed.filter(({ ref, manifest }) => wanted === undefined || wanted.get(ref) === manifest)
+    const found = new Set(models.map(({ ref }) => ref))
+    const older = [...(wanted?.keys() ?? [])].filter((ref) => !found.has(ref))
+    const groups = Map.groupBy(followingOf(models), ({ state }) =>
+      JSON.stringify([state.source.repo, shownOrigin(state.source).revision])
+    )
+    const signed = groups.size > 0 ? await this.#deps.owners.now() : undefined
+    await forEachLimited([...groups.values()], CONCURRENCY, this.#job.signal, (group) => this.#ask(signed!, group))
+    if (this.#answers === 0 && this.#failure !== undefined) throw hubFailure(this.#failure)
+    for (const { ref, manifest } of models) {
+      const { status, commit } = this.#verdicts.get(ref) ?? {}
+      if (status !== 'unknown') this.#deps.newer.note(manifest, status === 'newer' ? commit : undefined)
+    }
+    return {
+      models: [
+        ...models.map(
+          ({ ref, state }): OutdatedModel => ({
+            ref,
+            ...(this.#verdicts.get(ref) ?? { status: state?.source.kind === 'hf' ? 'pinned' : 'elsewhere' }),
+            ...(state !== undefined && { origin: shownOrigin(state.source) })
+          })
+        ),
+        ...older.map((ref): OutdatedModel => ({ ref, status: 'pinned' }))
+      ]
+    }
+  }
+
+  async #models(): Promise<Named[]> {
+    const { repos, documents, artifacts } = this.#deps
+    const models: Named[] = []
+    for await (const { ns, name, state } of repos.list(() => undefined)) {
+      const as = formatRepoId({ ns, name })
+      // one that cannot be read is reported by the inventory
+      const index = state.index && (await documents.index(state.index).catch(orAbsent))
+      for (const { quant, manifest } of index?.members ?? []) {
+        const standing = await artifacts.standing(manifest)
+        const known = standing === 'damaged' ? undefined : standing
+        models.push({ ref: `${as}:${quant}`, as, quant, manifest, state: known })
+      }
+    }
+    return models
+  }
+
+  /** All of one revision of one repository. */
+  async #ask(signed: SignedHub, group: readonly Following[]): Promise<void> {
+    const { repo, revision } = shownOrigin(group[0]!.state.source)
+    const isOffline = this.#failure instanceof HubError && this.#failure.reason === 'unreachable'
+    try {
+      if (isOffline && this.#answers === 0) throw this.#failure
+      const info = await signed.hub.info(repo!, revision === 'main' ? undefined : revision, this.#patience())
+      this.#answers++
+      const moved = info.repoId.toLowerCase() === repo!.toLowerCase() ? {} : { movedTo: info.repoId }
+      for (const one of group) this.#verdicts.set(one.ref, { status: 'same', commit: info.commit, ...moved })
+      const behind = group.filter(({ commit }) => commit !== info.commit)
+      if (behind.length > 0) await this.#compare(signed, info, behind, moved)
+    } catch (error) {
+      this.#job.signal.throwIfAborted()
+      if (!(error instanceof HubError)) throw error
+      const status = statusOf(error)
+      if (status === 'unknown') this.#failure ??= error
+      else this.#answers++
+      for (const { ref } of group)
+        this.#verdicts.set(ref, { status, reason: error.message.slice(0, MAX_REASON_LENGTH) })
+    }
+  }
+
+  async #compare(
+    signed: SignedHub,
+    info: HubInfo,
+    group: readonly Following[],
+    moved: Pick<OutdatedModel, 'movedTo'>
+  ): Promise<void> {
+    const { hub } = signed
+    const listing = await hub.listing(info.repoId, info.commit, this.#patience())
+    const witness = cheapestWitness(listing)
+    if (witness !== undefined) await hub.probe(witness, this.#patience())
+    for (const [commit, models] of Map.groupBy(group, (one) => one.commit)) {
+      const before = await hub.listing(info.repoId, commit, this.#patience()).catch((error: unknown) => {
+        // a branch may have been written anew
+        if (error instanceof HubError && error.code === 'E_UNKNOWN_REF') return undefined
+        throw error
+      })
+      for (const model of models)
+        this.#verdicts.set(model.ref, { ...(await this.#change(signed, listing, before, model)), ...moved })
+    }
+  }
+
+  /** What a model's upgrade would bring. */
+  async #change(
+    signed: SignedHub,
+    listing: HubListing,
+    before: HubListing | undefined,
+    model: Following
+  ): Promise<Verdict> {
+    const { store, documents, offload, sourceOf } = this.#deps
+    const { commit } = listing
+    const upgrade = upgradeOf(model, listing, await documents.manifest(model.manifest))
+    const selection = { normalizedNames: upgrade.names !== 'upstream', quants: [model.quant], private: false }
+    const names = selection.normalizedNames ? normalisedNames(listing.files.map(({ path }) => path)) : undefined
+    const source = sourceOf(signed, listing.repoId, listing)
+    try {
+      const aux = upgrade.aux === 'all' ? undefined : upgrade.aux
+      const plan = await planSelected(source, { ...selection, aux }, offload, this.#job.signal)
+      const isOfIt = ({ path }: HubFile): boolean => {
+        const name = names?.get(path) ?? path
+        return (plan.recognition.uses.get(name)?.use ?? 'skip') !== 'skip' || plan.companions.files.has(name)
+      }
+      const known = new Map((before?.files ?? []).map((file) => [file.path, contentOf(file)]))
+      const changed = listing.files.filter((file) => isOfIt(file) && known.get(file.path) !== contentOf(file))
+      if (changed.length === 0) return { status: 'same', commit }
+      let [bytes, bytesPresent] = [0, 0]
+      for (const { sizeBytes, sha256 } of changed) {
+        bytes += sizeBytes
+        if (sha256 !== undefined && (await store.stat(sha256)) !== undefined) bytesPresent += sizeBytes
+      }
+      return { status: 'newer', commit, files: changed.length, bytes, bytesPresent, upgrade }
+    } catch (error) {
+      if (!(error instanceof DaemonError)) throw error
+      const status = error.code === 'E_NO_MEMBER' ? 'gone' : 'unknown'
+      return { status, commit, reason: error.message.slice(0, MAX_REASON_LENGTH) }
+    } finally {
+      await source.close()
+    }
+  }
+
+  #patience() {
+    const onWaiting = ({ message }: { readonly message: string }): void => this.#job.update({ message })
+    return { signal: this.#job.signal, tries: TRIES, onWaiting }
+  }
+}
+
+/** The models that follow a branch or tag, with the commit that they have. */
+const followingOf = (models: readonly Named[]): Following[] =>
+  models.flatMap(({ state, ...model }) => {
+    const { repo, revision, commit } = state === undefined ? {} : shownOrigin(state.source)
+    const follows = repo !== undefined && revision !== undefined && commit !== undefined
+    return state !== undefined && follows ? [{ ...model, state, commit }] : []
+  })
+
+const contentOf = ({ sha256, gitBlobSha1 }: HubFile): string | undefined => sha256 ?? gitBlobSha1
+
+/** The import of a newer commit as its owner imported the older one. */
+function upgradeOf(
+  { as, quant, state }: Following,
+  { repoId, commit }: HubListing,
+  manifest: Pick<Manifest, 'files'> | undefined
+): ImportHfBody {
+  const files = manifest?.files ?? []
+  const aux = files.filter(({ role }) => role === 'vision-projector' || role === 'imatrix')
+  const isOne = aux.length < 2 && aux.every(({ role }) => role !== 'imatrix')
+  return {
+    repo: repoId,
+    revision: commit,
+    follows: shownOrigin(state.source).revision!,
+    as,
+    quants: [quant],
+    names: files.every(({ name }) => normalisedName(name) === name) ? 'normalized' : 'upstream',
+    aux: isOne ? ['one'] : 'all',
+    ...(isPrivate(state) && { private: true }),
+    keepBefore: true
+  }
+}
+
+function statusOf({ code, reason }: HubError): 'gone' | 'gated' | 'unknown' {
+  if (reason === 'gated' || reason === 'denied') return 'gated'
+  if (code === 'E_UNKNOWN_REF' || ['hidden-or-absent', 'disabled', 'legal'].includes(reason)) return 'gone'
+  return 'unknown'
+}
+
+function orAbsent(error: unknown): undefined {
+  if (!(error instanceof DaemonError)) throw error
+}
