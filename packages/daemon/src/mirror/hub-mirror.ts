@@ -166,7 +166,9 @@ export class HubMirror {
     const options = { pool: this.#pool, headers, etag: `"${name}"`, mayGive }
     if (!isUpstream(file)) {
       const { store } = this.#deps
-      if (!(await sendFile(request, response, file, { ...options, store }))) throw new GoneError(file.manifest)
+      const send = (): Promise<boolean> => sendFile(request, response, file, { ...options, store })
+      if (!(await this.#served.whileGiven(response, file.manifest, 'hub-mirror', send)))
+        throw new GoneError(file.manifest)
       return
     }
     const demand = this.#deps.demand!()!

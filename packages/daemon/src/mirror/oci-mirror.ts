@@ -154,12 +154,15 @@ export class OciMirror {
       }
       const file = files.get(digest)
       if (file === undefined) continue
-      if (await sendFile(request, response, file, options)) return 'sent'
+      const given = (send: () => Promise<boolean>): Promise<boolean> =>
+        this.#served.whileGiven(response, artifact, 'oci-mirror', send)
+      if (await given(() => sendFile(request, response, file, options))) return 'sent'
       if (file.isBlob && demand !== undefined) {
         const awaited = { name, manifest: file.manifest }
         const open = (start: number) => demand.open(awaited, file, start, client, mayGive)
         try {
-          if (demand.offers(awaited) && (await sendArriving(request, response, file, open, options))) return 'sent'
+          if (demand.offers(awaited) && (await given(() => sendArriving(request, response, file, open, options))))
+            return 'sent'
         } catch (error) {
           if (!(error instanceof NotNowError)) throw error
           // another artifact with the same file may be luckier

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
@@ -80,6 +81,13 @@ export interface ServedMember {
   readonly manifest: Sha256Digest
 }
 
+/** An answer with bytes of an artifact. */
+interface Sending {
+  readonly response: Pick<ServerResponse, 'destroy' | 'headersSent'>
+  readonly manifest: Sha256Digest
+  readonly door: Door
+}
+
 /** The artifacts of each name, `ns/name`. */
 type ByName = ReadonlyMap<string, readonly ServedMember[]>
 
@@ -98,13 +106,39 @@ export class ServedModels {
   })
   readonly #lacking = new Map<Sha256Digest, Promise<readonly ServedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
+  readonly #sending = new Set<Sending>()
   #named: { readonly revision: number; readonly byName: Promise<ByName> } | undefined
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: ServedModelsDeps) {
     this.#deps = deps
-    // other companions may lie beside it now
-    deps.artifacts.listen((manifest) => this.forget(manifest))
+    deps.artifacts.listen((manifest) => {
+      // other companions may lie beside it now
+      this.forget(manifest)
+      for (const sent of this.#sending) if (sent.manifest === manifest) void this.#cutIfWithheld(sent)
+    })
+  }
+
+  /** Sends something of an artifact, and ends that when it is withheld meanwhile. @returns what `send` does */
+  async whileGiven<T>(
+    response: Pick<ServerResponse, 'destroy' | 'headersSent'>,
+    manifest: Sha256Digest,
+    door: Door,
+    send: () => Promise<T>
+  ): Promise<T> {
+    const sent = { response, manifest, door }
+    this.#sending.add(sent)
+    try {
+      return await send()
+    } finally {
+      this.#sending.delete(sent)
+    }
+  }
+
+  async #cutIfWithheld({ response, manifest, door }: Sending): Promise<void> {
+    const { given } = verdictOf(await this.#deps.artifacts.standing(manifest).catch(() => 'damaged' as const), door)
+    // before the head the last question is still to come
+    if (!given && response.headersSent) response.destroy()
   }
 
   /** The artifacts of a hub repository that may be shown now, the latest import first. `repo` is in lower case. */

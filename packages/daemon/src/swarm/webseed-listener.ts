@@ -3,7 +3,6 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/metainfo'
-import type { Sha256Digest } from '@svc/ref'
 import type { SendBudget } from '../http/blob-pump.ts'
 import { sendBlob } from '../http/blob-response.ts'
 import { BufferPool } from '../http/buffer-pool.ts'
@@ -29,7 +28,7 @@ export class WebseedListener {
   readonly #store: Pick<DiskBlobStore, 'open'>
   readonly #clock: Clock
   readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
-  readonly #byName = new Map<string, ServedArtifact>()
+  readonly #byName = new Map<string, ServedArtifact & { readonly answers: Set<ServerResponse> }>()
   readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
   #listener!: GuardedListener
   #budget: SendBudget | undefined
@@ -62,12 +61,15 @@ export class WebseedListener {
   }
 
   serve(artifact: ServedArtifact): void {
-    this.#byName.set(artifact.torrent.name, artifact)
+    this.#byName.set(artifact.torrent.name, { ...artifact, answers: new Set() })
     this.#byInfohash.set(toHex(artifact.torrent.infohash), { ...artifact })
   }
 
+  /** Also what is being sent of it ends. */
   withdraw(torrent: Pick<ArtifactTorrent, 'name' | 'infohash'>): void {
+    const served = this.#byName.get(torrent.name)
     this.#byName.delete(torrent.name)
+    for (const answer of served?.answers ?? []) answer.destroy()
     this.#byInfohash.delete(toHex(torrent.infohash))
   }
 
@@ -95,27 +97,36 @@ export class WebseedListener {
         'Content-Type': 'application/x-bittorrent'
       })
     }
-    const digest = this.#fileAt(path)
-    if (digest === undefined) return notFound()
+    const { served, digest } = this.#fileAt(path) ?? {}
+    if (served === undefined || digest === undefined) return notFound()
     const reader = await this.#store.open(digest).catch((error: { code?: unknown }) => {
       if (error.code === 'E_NOT_FOUND') return undefined
       throw error
     })
     if (reader === undefined) return notFound()
-    await sendBlob(request, response, reader, {
-      pool: this.#pool,
-      budget: this.#budget,
-      clock: this.#clock,
-      headers: HARDENING,
-      refuse: (status, headers) =>
-        status === 416
-          ? refuse(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
-          : refuse(request, response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
-    })
+    if (this.#byName.get(served.torrent.name) !== served) {
+      await reader.close()
+      return notFound()
+    }
+    served.answers.add(response)
+    try {
+      await sendBlob(request, response, reader, {
+        pool: this.#pool,
+        budget: this.#budget,
+        clock: this.#clock,
+        headers: HARDENING,
+        refuse: (status, headers) =>
+          status === 416
+            ? refuse(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
+            : refuse(request, response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
+      })
+    } finally {
+      served.answers.delete(response)
+    }
   }
 
   /** `/<torrent name>/<path>` with each segment percent-encoded; `+` is not a space. */
-  #fileAt(path: string): Sha256Digest | undefined {
+  #fileAt(path: string) {
     const [empty, name, ...segments] = path.split('/')
     const served = empty === '' && name !== undefined ? this.#byName.get(name) : undefined
     if (served === undefined || segments.length === 0) return undefined
@@ -126,6 +137,6 @@ export class WebseedListener {
       return undefined
     }
     // compared with the torrent's files, never with the disk
-    return served.torrent.files.find((file) => file.path === wanted)?.digest
+    return { served, digest: served.torrent.files.find((file) => file.path === wanted)?.digest }
   }
 }

@@ -1,5 +1,6 @@
 // The owner makes a model private while a mirror makes an answer about it: the verdict is the last thing that is asked (spec add.37).
 import { readFileSync, writeFileSync } from 'node:fs'
+import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
@@ -10,10 +11,10 @@ import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.
 
 const COMMIT = 'a'.repeat(40)
 const QUANTS = ['q4_0', 'q8_0'] as const
-const weights = (quant: string): Buffer =>
+const weights = (quant: string, sizeBytes: number): Buffer =>
   Buffer.concat([
     Buffer.from(`GGUF\x03\0\0\0${'\0'.repeat(16)}`, 'latin1'),
-    seededBytes(5_000, quant.length + Number(quant[1]))
+    seededBytes(sizeBytes, quant.length + Number(quant[1]))
   ])
 
 interface Mirrors {
@@ -22,16 +23,30 @@ interface Mirrors {
   /** Digests of the weights. */
   readonly digests: readonly string[]
   ask(door: 'hub' | 'oci', path: string): Promise<{ status: number; text: string }>
+  urlOf(door: 'hub' | 'oci', path: string): string
+}
+
+/** Reads the head of an answer and nothing more, until `rest`: whether all of it came then. */
+async function begun(url: string): Promise<{ status: number; rest(): Promise<boolean> }> {
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, resolve).on('error', reject)
+  })
+  const rest = async (): Promise<boolean> => {
+    answer.resume()
+    await new Promise((resolve) => answer.on('error', () => undefined).once('close', resolve))
+    return answer.complete
+  }
+  return { status: answer.statusCode!, rest }
 }
 
 /** Two quants of a model, which both mirrors show. */
-async function mirrors(): Promise<Mirrors> {
+async function mirrors(sizeBytes = 5_000): Promise<Mirrors> {
   const folder = temporaryFolder()
   const file = { swarm: { enabled: false }, mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0' } }
   const daemon = await testDaemon({ folder, config: mergeConfig(file, { root: join(folder, 'root') }, {}) })
   const { context } = daemon.running
   const paths = QUANTS.map((quant) => join(folder, `model-${quant}.gguf`))
-  for (const [i, path] of paths.entries()) writeFileSync(path, weights(QUANTS[i]!))
+  for (const [i, path] of paths.entries()) writeFileSync(path, weights(QUANTS[i]!, sizeBytes))
   const { result } = await daemon.import(paths, 'acme/m')
   const digests: string[] = []
   for (const manifest of result!.manifests as Sha256Digest[]) {
@@ -47,11 +62,12 @@ async function mirrors(): Promise<Mirrors> {
   const { hubMirrorAddress: hub, ociMirrorAddress: oci } = JSON.parse(
     readFileSync(join(folder, 'runtime.json'), 'utf8')
   )
+  const urlOf: Mirrors['urlOf'] = (door, path) => `http://${door === 'hub' ? hub : oci}${path}`
   const ask: Mirrors['ask'] = async (door, path) => {
-    const answer = await fetch(`http://${door === 'hub' ? hub : oci}${path}`)
+    const answer = await fetch(urlOf(door, path))
     return { status: answer.status, text: await answer.text() }
   }
-  return { daemon, context, digests, ask }
+  return { daemon, context, digests, ask, urlOf }
 }
 
 /** Lets a call of a method go on only later, with what it found before. The calls before it and after it are left alone. */
@@ -117,6 +133,21 @@ test.each([
     expect((await asked).status).toBe(404)
   }
 )
+
+test.each([
+  ['oci', 'blob'],
+  ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`]
+] as const)('%s: a download that has begun ends when its model is private (%s)', async (door, named) => {
+  // more than the sockets of both sides take
+  const it = await mirrors(32 << 20)
+  const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
+  const [first, second] = [await begun(it.urlOf(door, path)), await begun(it.urlOf(door, path))]
+  expect([first.status, second.status]).toEqual([200, 200])
+  await makePrivate(it, 'q8_0')
+  expect(await first.rest()).toBe(true)
+  await makePrivate(it, 'q4_0')
+  expect(await second.rest()).toBe(false)
+})
 
 test('a tag is not listed when its model is private by the time that the others were looked at', async () => {
   const it = await mirrors()

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, get, type IncomingMessage } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { parseManifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -173,6 +173,20 @@ test('a model made private leaves at once, and returns when it is no longer priv
   expect((await node.client.models()).namespaces[0]!.members).toMatchObject([{ quant: 'q8_0', private: true }])
   await node.client.setPrivate({ ref, private: false })
   await node.announced(share.manifestDigest)
+})
+
+test('what is being sent by the webseed ends when the model is made private', async () => {
+  const node = await Node.start()
+  // more than the sockets of both sides take
+  const { manifestDigest, webseeds, name } = await node.publish({ 'model-q8_0.gguf': weights(32 << 20, 71) })
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(new URL(`${name}/model-q8_0.gguf`, webseeds[0]), resolve).on('error', reject)
+  })
+  expect(answer.statusCode).toBe(200)
+  await node.client.setPrivate({ ref: refOf(manifestDigest), private: true })
+  answer.resume()
+  await new Promise((resolve) => answer.on('error', () => undefined).once('close', resolve))
+  expect(answer.complete).toBe(false)
 })
 
 test('a model made private while it is fetched is no longer announced, and the fetch continues quietly', async () => {
