@@ -42,7 +42,7 @@ export function describeLeases(
         expect(again).toBe(before)
         const partial = await store.partial({ key: 'k', sizeBytes: 10 })
         await partial.write(0, seededBytes(10))
-        const { digest: arrived } = await partial.publish()
+        const { digest: arrived } = await partial.commit()
         for (const digest of [before, looked, read, verified, named, fresh, arrived])
           expect(await isRemoved(store, digest!)).toBe(false)
         expect(store.isLeased(absent)).toBe(true)

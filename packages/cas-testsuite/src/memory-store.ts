@@ -97,12 +97,12 @@ class MemoryStore implements BlobStore {
       const result = await hashOf(bytes, options.attachments)
       options.onProgress?.(bytes.length)
       requireExpected(result, options)
-      return this.publish(bytes, result, options, signal)
+      return this.commit(bytes, result, options, signal)
     })
   }
 
   /** Turns bytes into a blob; they are never modified afterwards. */
-  async publish(
+  async commit(
     bytes: Uint8Array,
     result: HashResult,
     options: Pick<IngestOptions, 'accept'>,
@@ -390,14 +390,14 @@ class MemoryPartial implements PartialBlob {
     return (this.#verified = result)
   }
 
-  async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
+  async commit(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
     this.#check(0, 0)
     return this.#store.run(this.#options.signal, async (signal) => {
       const result = await this.#verify()
       this.#check(0, 0)
       this.#ended = true
       try {
-        return await this.#store.publish(this.#bytes, result, options, signal)
+        return await this.#store.commit(this.#bytes, result, options, signal)
       } finally {
         this.#onEnd(undefined)
       }

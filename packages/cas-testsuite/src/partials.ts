@@ -17,7 +17,7 @@ export function describePartials(
   { describe, test, expect }: ContractApi
 ): void {
   describe(`${name}: partial blobs`, () => {
-    test('are written in any order, hashed on the way, and gone once published', () =>
+    test('are written in any order, hashed on the way, and gone once committed', () =>
       withStore(async (store) => {
         for (const sizeBytes of [0, 1, 300_000, 9_000_000]) {
           const bytes = seededBytes(sizeBytes)
@@ -28,7 +28,7 @@ export function describePartials(
           }
           expect(partial.ranges()).toEqual(sizeBytes === 0 ? [] : [[0, sizeBytes]])
           expect(await store.stat(digestOf(bytes))).toBe(undefined)
-          const result = await partial.publish()
+          const result = await partial.commit()
           expect([result.digest, result.sizeBytes, result.existed]).toEqual([digestOf(bytes), sizeBytes, false])
           expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
           expect(await codeOf(partial.write(0, new Uint8Array(0)))).toBe('E_CLOSED')
@@ -53,7 +53,7 @@ export function describePartials(
         expect(second.ranges()).toEqual([[100, 400_000]])
         await second.write(0, bytes.subarray(0, 100))
         await second.write(400_000, bytes.subarray(400_000))
-        expect((await second.publish()).digest).toBe(key.digest)
+        expect((await second.commit()).digest).toBe(key.digest)
       }))
 
     test('of another size or digest start anew', () =>
@@ -95,12 +95,12 @@ export function describePartials(
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) })
         await partial.write(0, bytes.subarray(0, 2_999_999))
         expect(await codeOf(partial.verify())).toBe('E_INCOMPLETE')
-        expect(await codeOf(partial.publish())).toBe('E_INCOMPLETE')
+        expect(await codeOf(partial.commit())).toBe('E_INCOMPLETE')
         await partial.write(2_999_999, new Uint8Array([(bytes[2_999_999] as number) ^ 1]))
-        expect(await codeOf(partial.publish())).toBe('E_DIGEST_MISMATCH')
+        expect(await codeOf(partial.commit())).toBe('E_DIGEST_MISMATCH')
         expect(partial.ranges()).toEqual([])
         await partial.write(0, bytes)
-        expect((await partial.publish()).existed).toBe(false)
+        expect((await partial.commit()).existed).toBe(false)
       }))
 
     test('hash again what was taken back or written over', () =>
@@ -117,12 +117,12 @@ export function describePartials(
         expect(await codeOf(partial.verify())).toBe('E_INCOMPLETE')
         await partial.write(0, bytes.subarray(0, 2_500_000))
         await partial.write(2_000_000, bytes.subarray(2_000_000))
-        const result = await partial.publish()
+        const result = await partial.commit()
         expect(result.digest).toBe(digestOf(bytes))
         expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
       }))
 
-    test('can be verified and read without being published', () =>
+    test('can be verified and read without being committed', () =>
       withStore(async (store) => {
         const bytes = seededBytes(100_000)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) })
@@ -160,7 +160,7 @@ export function describePartials(
           const change = (): unknown => partial.markWritten(0, 2000, { blocks: hashes })
           expect(await codeOf(Promise.resolve().then(change))).toBe('E_RANGE')
         }
-        const { digest, attachments } = await partial.publish()
+        const { digest, attachments } = await partial.commit()
         expect(digest).toBe(digestOf(bytes))
         expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
       }))
@@ -189,14 +189,14 @@ export function describePartials(
           expect(await codeOf(store.partial({ key: 'k', sizeBytes }))).toBe('E_RANGE')
       }))
 
-    test('publish what is there already, as existing', () =>
+    test('commit what is there already, as existing', () =>
       withStore(async (store) => {
         const bytes = seededBytes(100_000)
         await store.ingest(chunksOf(bytes, 1000))
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length })
         await partial.write(0, bytes)
         await partial.checkpoint()
-        expect((await partial.publish()).existed).toBe(true)
+        expect((await partial.commit()).existed).toBe(true)
       }))
 
     test('are abandoned when their last word is no', () =>
@@ -207,7 +207,7 @@ export function describePartials(
         const accept = (): void => {
           throw refusal
         }
-        expect(await partial.publish({ accept }).catch((error: unknown) => error)).toBe(refusal)
+        expect(await partial.commit({ accept }).catch((error: unknown) => error)).toBe(refusal)
         expect(await store.stat(digestOf(seededBytes(3)))).toBe(undefined)
         const again = await store.partial({ key: 'k', sizeBytes: 3 })
         expect(again.ranges()).toEqual([])

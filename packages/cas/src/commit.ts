@@ -8,7 +8,7 @@ import type { Layout } from './layout.ts'
 import type { CommitItem, CommitOutcome } from './thread-protocol.ts'
 
 // How a part file becomes a blob. The order protects against power loss as well as kill -9: file synced → mode 0444 →
-// name published without replacing another file → folder synced → acknowledged. The caller holds the digest's lock, so
+// name made without replacing another file → folder synced → acknowledged. The caller holds the digest's lock, so
 // nobody else moves this name.
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
@@ -29,7 +29,7 @@ interface Commit {
 }
 
 /**
- * Publishes parts together, phase by phase: the first fsync of a phase commits the file system's journal for the others,
+ * Commits parts together, phase by phase: the first fsync of a phase commits the file system's journal for the others,
  * and each folder is synced once. Each item succeeds or fails alone, and only after its own syncs.
  */
 export function commitParts(port: FilePort, layout: Layout, items: readonly CommitItem[]): CommitOutcome[] {
@@ -47,7 +47,7 @@ export function commitParts(port: FilePort, layout: Layout, items: readonly Comm
   )
   each(commits, 'write part', (commit) => write(port, commit))
   each(commits, 'sync part', (commit) => sync(port, commit))
-  each(commits, 'publish blob', (commit) => link(port, commit))
+  each(commits, 'name blob', (commit) => link(port, commit))
   syncShards(port, commits)
   return commits.map((commit) => end(port, commit))
 }
@@ -158,11 +158,11 @@ function renameOver(port: FilePort, commit: Commit): void {
 }
 
 function syncShards(port: FilePort, commits: readonly Commit[]): void {
-  const published = commits.filter(({ outcome }) => outcome === undefined)
-  for (const [shard, members] of Map.groupBy(published, ({ shard }) => shard)) {
+  const committed = commits.filter(({ outcome }) => outcome === undefined)
+  for (const [shard, members] of Map.groupBy(committed, ({ shard }) => shard)) {
     try {
       syncFolderSync(port, shard)
-      for (const commit of members) commit.outcome = { state: 'published' }
+      for (const commit of members) commit.outcome = { state: 'committed' }
     } catch (error) {
       for (const commit of members) retract(port, commit, ioError(error, 'sync folder', shard))
     }

@@ -3,11 +3,11 @@ import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { TEMPORARY_FILE } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
+import { requireFreeSpace } from './commit-blob.ts'
 import { abortError, type CasError, errnoOf, ioError } from './errors.ts'
 import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
 import { randomId } from './layout.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
-import { requireRoom } from './publish.ts'
 import type { ByteRanges, PartialKey, PartialOptions, PartialStatus } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 import { Unsynced } from './unsynced.ts'
@@ -43,7 +43,7 @@ export class DiskPartials {
   /**
    * Reads the journals and deletes everything that cannot be resumed: part files without a valid journal, journals
    * without a part file, partials untouched for `maxAgeMs`, those of a blob that is there by now (a kill between its
-   * publication and the removal of its part, or it came another way), temporary files. Other files are left alone. Called once,
+   * commit and the removal of its part, or it came another way), temporary files. Other files are left alone. Called once,
    * before anything else.
    *
    * Age is measured against the present clock and against the time of the last use, and the smaller one counts, so that
@@ -195,7 +195,7 @@ export class DiskPartials {
 
   async #create(key: PartialKey, options: PartialOptions, release: Release): Promise<DiskPartialBlob> {
     const { port, layout } = this.#context
-    await requireRoom(this.#context, key.sizeBytes)
+    await requireFreeSpace(this.#context, key.sizeBytes)
     const id = randomId()
     let fd: number
     try {

@@ -211,7 +211,7 @@ class DiskStore implements DiskBlobStore {
     leases.touch(digest)
     const found = (size: number): BlobInfo => ({ digest, sizeBytes: size })
     try {
-      // nobody publishes the name, and nobody can begin to within one turn: there is nothing to wait for
+      // nobody makes the name, and nobody can begin to within one turn: there is nothing to wait for
       const quick = await quickReads.run(
         () => {
           if (!digestLocks.isFree(digest)) return undefined
@@ -221,7 +221,7 @@ class DiskStore implements DiskBlobStore {
       )
       if (quick === 'hidden') return undefined
       if (quick !== undefined) return found(regularSize(quick, digest, path))
-      // A name that is being published is removed again if its folder cannot be synced: wait until it is durable or gone.
+      // A name that is being made is removed again if its folder cannot be synced: wait until it is durable or gone.
       return await digestLocks.run(digest, undefined, async () => {
         if (notDurable.has(digest)) return undefined
         return found(regularSize(await port.lstat(path), digest, path))

@@ -1,4 +1,9 @@
-import { CodedError, decodeError as decode, encodeError as encode, type SerializedError } from '@svc/internal-errors'
+import {
+  CodedError,
+  deserializeError as decode,
+  serializeError as encode,
+  type SerializedError
+} from '@svc/internal-errors'
 import { isNoSpace } from '@svc/internal-files'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Sha256Digest } from '@svc/ref'

@@ -1,9 +1,9 @@
 import { MessageChannel } from 'node:worker_threads'
 import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import type { Clone, Cloner } from './clone.ts'
+import { requireFreeSpace } from './commit-blob.ts'
 import { CasError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-thread.ts'
-import { requireRoom } from './publish.ts'
 import type { HashResult, IngestOptions } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
@@ -42,7 +42,7 @@ export async function filePass(
   try {
     clone = await cloner.clone(fd, part)
     if (clone === undefined) {
-      await requireRoom(context, file.sizeBytes)
+      await requireFreeSpace(context, file.sizeBytes)
       return await pass(context, first.thread, { ...file, isWritten: true }, options, signal)
     }
     const { partFd, snapshot } = clone

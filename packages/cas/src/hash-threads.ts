@@ -20,11 +20,11 @@ const NICE = 10
 /** Session numbers are unique in the process, since a thread may serve one store after another. */
 let nextSession = 1
 
-/** The store's threads: `hashThreads` of them read, hash and write; one more syncs and publishes. */
+/** The store's threads: `hashThreads` of them read, hash and write; one more syncs and commits. */
 export class HashThreads {
   readonly #hash: readonly HashThread[]
   /**
-   * Only syncs and publishes, so that a slow fsync holds up neither hashing nor the process's I/O pool. Large parts are synced before
+   * Only syncs and commits, so that a slow fsync holds up neither hashing nor the process's I/O pool. Large parts are synced before
    * they come here. A second one takes 60 ms of CPU to start, and nothing is faster with it (row import-small).
    */
   readonly #commit: HashThread
@@ -96,7 +96,7 @@ export class HashThreads {
     return this.take()
   }
 
-  /** Syncs and publishes. Items that wait for a thread are sent together. The caller must hold the digest's lock. */
+  /** Syncs and commits. Items that wait for a thread are sent together. The caller must hold the digest's lock. */
   commit(item: CommitItem): Promise<CommitOutcome> {
     return this.#commits.add(item)
   }

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type FilePort, nodeFilePort } from '@svc/internal-files'
 import { CasError, errnoOf, ioError } from './errors.ts'
-import { type Layout, makeFolders, readSmallFile, requireFolder, writeSmallFile } from './layout.ts'
+import { type Layout, makeStoreFolders, readSmallFile, requireFolder, writeSmallFile } from './layout.ts'
 
 const FILE = 'id'
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -52,7 +52,7 @@ export function prepareIdentity(
   const known = storeIdIn(port, layout.root)
   try {
     if (known === undefined) {
-      makeFolders(port, layout.root, folders)
+      makeStoreFolders(port, layout.root, folders)
       writeSmallFile(port, join(layout.root, FILE), `${newId}\n`)
       return newId
     }

@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import { digestFromHex } from '@svc/ref'
 import { Cloner } from './clone.ts'
+import { commitBlob, requireFreeSpace } from './commit-blob.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import { filePass } from './file-pass.ts'
 import type { HashThread } from './hash-thread.ts'
 import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
-import { publish, requireRoom } from './publish.ts'
 import type { ByteSource, IngestNamedOptions, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 import { StreamReader } from './stream-reader.ts'
@@ -19,7 +19,7 @@ const STREAM_BLOCK_BYTES = 512 << 10
 const STREAM_BLOCKS = 3
 /** Larger files are opened by their caller. */
 const MAX_NAMED_BYTES = 4 << 20
-/** Small files that one message brings to a thread, and that are published together. */
+/** Small files that one message brings to a thread, and that are committed together. */
 const MAX_NAMED = 64
 
 /** Waits for all, whatever happens to one. @throws the first error */
@@ -34,12 +34,12 @@ function casErrorOf(error: unknown): CasError {
   throw error
 }
 
-/** Takes bytes into a disk store: streams and files are hashed, checked and published. */
+/** Takes bytes into a disk store: streams and files are hashed, checked and committed. */
 export class Ingestor {
   readonly #context: StoreContext
-  /** Files between their open and their publication: limits the number of descriptors. */
+  /** Files between their open and their commit: limits the number of descriptors. */
   readonly #files = new Gate(128, abortError)
-  /** Groups of small files, each with one descriptor: two in the threads while two are published. */
+  /** Groups of small files, each with one descriptor: two in the threads while two are committed. */
   readonly #groups = new Gate(4, abortError)
   /** Streams with buffers: limits memory (32 × 1.5 MiB). */
   readonly #streams = new Gate(32, abortError)
@@ -66,7 +66,7 @@ export class Ingestor {
       const { partFd, ...result } = await filePass(this.#context, this.#cloner, file, options, signal)
       options.onProgress?.(result.sizeBytes)
       // Passing the size refuses a file that shrank or grew while it was read.
-      return await publish(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
+      return await commitBlob(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
     } finally {
       leave()
     }
@@ -87,7 +87,7 @@ export class Ingestor {
     })
   }
 
-  /** One thread reads, hashes and writes the files, one message for all; others publish them together. */
+  /** One thread reads, hashes and writes the files, one message for all; others commit them together. */
   async #runNamed(
     sources: readonly NamedFileSource[],
     options: IngestNamedOptions,
@@ -113,7 +113,7 @@ export class Ingestor {
           if ('error' in outcome) return casErrorOf(decodeError(outcome.error))
           const { partFd, ...result } = outcome.result
           const hashed = { ...result, digest: result.digest! }
-          return publish(this.#context, hashed, { part: files[i]!.part, partFd }, options, signal).catch(casErrorOf)
+          return commitBlob(this.#context, hashed, { part: files[i]!.part, partFd }, options, signal).catch(casErrorOf)
         })
       )
     } finally {
@@ -158,7 +158,7 @@ export class Ingestor {
   }
 
   async #stream(source: AsyncIterable<Uint8Array>, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    await requireRoom(this.#context, options.sizeBytes)
+    await requireFreeSpace(this.#context, options.sizeBytes)
     const pull = new StreamReader(source, options.sizeBytes, signal)
     try {
       const head = await pull.upTo(INLINE_BYTES)
@@ -180,7 +180,7 @@ export class Ingestor {
     const digest = digestFromHex(hash('sha256', bytes, 'hex'))
     options.onProgress?.(bytes.length)
     const part = this.#context.layout.part(randomId())
-    return publish(this.#context, { digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
+    return commitBlob(this.#context, { digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
   }
 
   async #large(
@@ -198,7 +198,7 @@ export class Ingestor {
       const spec = { flat: true, attachments, sizeBytes, part }
       const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, spec, onProgress)
       const { digest } = result
-      return await publish(this.#context, { ...result, digest: digest! }, { part, partFd }, options, signal)
+      return await commitBlob(this.#context, { ...result, digest: digest! }, { part, partFd }, options, signal)
     } finally {
       release()
       leave()

@@ -150,7 +150,7 @@ function requireBlobs(port: FilePort, layout: Layout): void {
 }
 
 /** Creates folders below `root` with their parents, durably. */
-export function makeFolders(port: FilePort, root: string, folders: readonly string[]): void {
+export function makeStoreFolders(port: FilePort, root: string, folders: readonly string[]): void {
   for (const folder of folders) {
     let at = root
     for (const name of folder.split('/')) {

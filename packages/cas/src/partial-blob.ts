@@ -3,10 +3,10 @@ import type { Timer } from '@svc/internal-clock'
 import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
+import { commitBlob } from './commit-blob.ts'
 import { CasError, closedError, ioError } from './errors.ts'
 import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
-import { publish } from './publish.ts'
 import type {
   ByteRanges,
   HashResult,
@@ -22,7 +22,7 @@ import type { Unsynced } from './unsynced.ts'
 
 /**
  * Bytes until the next checkpoint: as many as the journal has, within these bounds. So a kill in the first seconds of a fast
- * download costs about half of it, not all; files below the lower bound are synced when they are published.
+ * download costs about half of it, not all; files below the lower bound are synced when they are committed.
  */
 const MIN_CHECKPOINT_BYTES = 8 << 20
 const MAX_CHECKPOINT_BYTES = 64 << 20
@@ -182,26 +182,26 @@ export class DiskPartialBlob implements PartialBlob {
     return this.#hold(() => this.#setup.context.run(this.#setup.options.signal, (signal) => this.#verify(signal)))
   }
 
-  async publish(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
+  async commit(options: Pick<IngestOptions, 'accept'> = {}): Promise<IngestResult> {
     this.#throwIfEnded()
     const { context, id, fd } = this.#setup
     return context.run(this.#setup.options.signal, async (signal) => {
       const result = await this.#hold(() => this.#verify(signal))
       this.#throwIfEnded()
-      let published: IngestResult | undefined
+      let committed: IngestResult | undefined
       let failure: unknown
-      // `publish` takes over the descriptor and the part file; the partial ends whether it succeeds or not.
+      // `commitBlob` takes over the descriptor and the part file; the partial ends whether it succeeds or not.
       await this.#end(async () => {
         try {
-          published = await publish(context, result, { part: context.layout.part(id), partFd: fd }, options, signal)
+          committed = await commitBlob(context, result, { part: context.layout.part(id), partFd: fd }, options, signal)
         } catch (error) {
           failure = error
         }
         await context.port.unlink(context.layout.journal(id)).catch(() => undefined)
         return undefined
       })
-      if (published === undefined) throw failure
-      return published
+      if (committed === undefined) throw failure
+      return committed
     })
   }
 

@@ -84,7 +84,7 @@ export class StoreContext {
   }
 
   /**
-   * Syncs a part file ahead of its publication. One at a time, in the process's I/O pool, of which a slow disk thus takes one thread.
+   * Syncs a part file ahead of its commit. One at a time, in the process's I/O pool, of which a slow disk thus takes one thread.
    * Left out where it `isWanted` no more when its turn comes.
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */

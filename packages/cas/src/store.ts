@@ -164,15 +164,15 @@ export interface PartialBlob {
    */
   checkpoint(): Promise<void>
   /**
-   * Hashes the rest and checks length and digest, without publishing; the bytes can be read afterwards (tar members,
+   * Hashes the rest and checks length and digest, without committing it; the bytes can be read afterwards (tar members,
    * small texts). `E_INCOMPLETE` while ranges are missing, `E_DIGEST_MISMATCH` (all ranges are then forgotten).
    */
   verify(): Promise<HashResult>
   /**
-   * Verifies, unless that was done, and publishes durably; the partial ends. If the blob exists already, the result has
+   * Verifies, unless that was done, and commits durably; the partial ends. If the blob exists already, the result has
    * `existed`.
    */
-  publish(options?: Pick<IngestOptions, 'accept'>): Promise<IngestResult>
+  commit(options?: Pick<IngestOptions, 'accept'>): Promise<IngestResult>
   /** Closes, and keeps what was written for the next holder of the key. Idempotent. */
   release(): Promise<void>
   /** Closes and deletes. */
@@ -205,7 +205,7 @@ export interface ScrubReport {
 /** A condition for removing a blob, checked without a race against concurrent ingests. */
 export interface RemoveOptions {
   /**
-   * Called right before the removal of a blob that nobody leases, while nobody else can publish it or look it up; false
+   * Called right before the removal of a blob that nobody leases, while nobody else can commit it or look it up; false
    * keeps it. `ageMs` is the time since its bytes were written.
    */
   readonly may?: (blob: BlobInfo & { readonly ageMs: number }) => boolean
@@ -259,7 +259,7 @@ export interface IngestManager {
 /** Looks after blobs. */
 export interface Manager {
   /**
-   * Whether the blob exists durably, so that a power loss cannot take it away. Waits for a running publication of it.
+   * Whether the blob exists durably, so that a power loss cannot take it away. Waits for a running commit of it.
    */
   stat(digest: Sha256Digest): Promise<BlobInfo | undefined>
   /** Sorted by digest; sizes from the file system. */

@@ -30,7 +30,7 @@ export interface SessionResult {
   readonly partFd: number | undefined
 }
 
-/** A part file to publish as a blob. The thread closes and removes it, unless the outcome is `exists`. */
+/** A part file to commit as a blob. The thread closes and removes it, unless the outcome is `exists`. */
 export interface CommitItem {
   /** The content, if the part file does not exist yet. */
   readonly bytes?: Uint8Array | undefined
@@ -47,7 +47,7 @@ export interface CommitItem {
 
 export type CommitOutcome =
   /** The name is durable and leads to the new bytes. */
-  | { readonly state: 'published' }
+  | { readonly state: 'committed' }
   /**
    * A file of that size has the name already. `same`: its bytes were compared and are equal. Otherwise the part is
    * untouched, or the bytes come back, and the caller compares.

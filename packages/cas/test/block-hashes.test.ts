@@ -45,7 +45,7 @@ describe('hashes of blocks', () => {
     const second = await store.partial(key, { attachments: [attachment] })
     writeVia(second, bytes, 2_000_000, 3_000_000)
     second.markWritten(2_000_000, 3_000_000, { blocks: mine(2_000_000, 3_000_000) })
-    const { attachments } = await second.publish()
+    const { attachments } = await second.commit()
     const right = blockHashes(bytes)
     right.fill(7, 2000 * 32, 3000 * 32)
     expect(Buffer.compare(attachments.blocks as Uint8Array, right)).toBe(0)
@@ -87,7 +87,7 @@ describe('hashes of blocks', () => {
       partial.markWritten(0, content.length, { blocks: hashesIn(content, 0, content.length) })
       await partial.verify()
     }
-    const { digest, attachments } = await partial.publish()
+    const { digest, attachments } = await partial.commit()
     expect(digest).toBe(key.digest)
     expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
@@ -112,7 +112,7 @@ describe('hashes of blocks', () => {
     expect(partial.ranges()).toEqual([])
     writeVia(partial, bytes, 0, bytes.length)
     partial.markWritten(0, bytes.length)
-    const { attachments } = await partial.publish()
+    const { attachments } = await partial.commit()
     expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
 

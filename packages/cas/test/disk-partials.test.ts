@@ -48,7 +48,7 @@ describe('partial blobs', () => {
       [5_000_000, 9_000_000]
     ])
     await third.write(1_000_000, bytes.subarray(1_000_000, 5_000_000))
-    const result = await third.publish()
+    const result = await third.commit()
     expect(result.digest).toBe(key.digest)
     expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
     expect(fs.readdirSync(join(root, 'incoming'))).toEqual([])
@@ -62,7 +62,7 @@ describe('partial blobs', () => {
       fs.writeSync(partial.fd as number, bytes, start, end - start, start)
       partial.markWritten(start, end)
     }
-    expect((await partial.publish()).digest).toBe(key.digest)
+    expect((await partial.commit()).digest).toBe(key.digest)
   })
 
   test('are swept when their blob is there', async () => {
@@ -76,7 +76,7 @@ describe('partial blobs', () => {
     expect(left.length).toBe(4)
     const again = await store.partial({ key: 'the same bytes', sizeBytes: bytes.length })
     await again.write(0, bytes)
-    await again.publish()
+    await again.commit()
     await store.close()
     store = await open()
     const swept = fs.readdirSync(join(root, 'incoming'))

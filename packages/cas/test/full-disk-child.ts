@@ -31,7 +31,7 @@ const ways: readonly { readonly bytes: Uint8Array; take(): Promise<unknown> }[] 
         await partial.write(50_000, small.subarray(50_000))
         await partial.checkpoint()
         await partial.write(0, small.subarray(0, 50_000))
-        await partial.publish()
+        await partial.commit()
       } catch (error) {
         await partial.discard()
         throw error

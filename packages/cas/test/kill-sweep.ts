@@ -99,7 +99,7 @@ export function describeKills(stride: number): void {
           if (result.killed) killed++
           await checkAfterCrash(root, result)
         }
-        // Calls are counted by thread, and which of two threads publishes is open: the last points may not be reached.
+        // Calls are counted by thread, and which of two threads commits is open: the last points may not be reached.
         expect(killed).toBeGreaterThan(mine.length * 0.5)
         await folder.dispose()
       })

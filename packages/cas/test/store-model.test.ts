@@ -34,7 +34,7 @@ async function* cut(bytes: Uint8Array, lengths: readonly number[]): AsyncGenerat
 /** What is done to a store. Few blobs and keys, so that steps meet. */
 const step = fc.record({
   blob: fc.nat(4),
-  act: fc.constantFrom('ingest', 'wrong digest', 'flip', 'write', 'publish', 'discard', 'verify', 'read'),
+  act: fc.constantFrom('ingest', 'wrong digest', 'flip', 'write', 'commit', 'discard', 'verify', 'read'),
   start: fc.nat(100),
   length: fc.integer({ min: 1, max: 100 }),
   cuts: fc.array(fc.integer({ min: 1, max: 1000 }), { minLength: 1, maxLength: 5 })
@@ -81,14 +81,14 @@ describe.each(stores)('%s store', (_, open) => {
             const partial = await store.partial(key)
             if (to > from) await partial.write(from, bytes.subarray(from, to))
             await partial.release()
-          } else if (act === 'publish') {
+          } else if (act === 'commit') {
             const partial = await store.partial(key)
             const whole = partial.ranges().reduce((sum, [low, high]) => sum + high - low, 0) === bytes.length
             if (whole) {
-              expect((await partial.publish()).digest).toBe(digest)
+              expect((await partial.commit()).digest).toBe(digest)
               model.set(digest, bytes)
             } else {
-              expect(await codeOf(partial.publish())).toBe('E_INCOMPLETE')
+              expect(await codeOf(partial.commit())).toBe('E_INCOMPLETE')
               await partial.release()
             }
           } else if (act === 'discard') {

@@ -56,7 +56,7 @@ const ways: readonly {
           [300_000, large.length]
         ] as const)
           await second.write(start, large.subarray(start, end))
-        await second.publish()
+        await second.commit()
       } finally {
         await second.release()
       }

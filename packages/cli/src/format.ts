@@ -49,11 +49,11 @@ export function formatSince(at: string | undefined, nowMs: number): string {
 }
 
 /** Whether `host:port` can be reached from this machine only. */
-export const isLoopback = (address: string): boolean => /^(127\.|\[?::1\]?:|localhost:)/.test(address)
+export const isLoopbackAddress = (address: string): boolean => /^(127\.|\[?::1\]?:|localhost:)/.test(address)
 
 /** A listening address for people. */
 export const spokenAddress = (address: string): string =>
-  isLoopback(address)
+  isLoopbackAddress(address)
     ? `${address}, from this machine only`
     : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'every address of this machine, port ')
 

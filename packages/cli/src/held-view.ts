@@ -1,5 +1,5 @@
 import { createClient, type View } from '@svc/client'
-import { viewOf } from './runtime-view.ts'
+import { madeView } from './runtime-view.ts'
 import type { Session } from './session.ts'
 
 /** How long the daemon keeps the view after our last renewal. */
@@ -18,7 +18,7 @@ export async function withHeldViews<T>(session: Session, refs: readonly string[]
  * `work`
  */
 export async function withHeldView<T>(session: Session, ref: string, work: (view: View) => Promise<T>): Promise<T> {
-  const view = await viewOf(session, ref, { holdSeconds: HOLD_SECONDS })
+  const view = await madeView(session, ref, { holdSeconds: HOLD_SECONDS })
   // a client of its own, because Ctrl-C aborts the session's
   const client = createClient({ socketPath: session.client.socketPath })
   const hold = { ref: view.ref, holdSeconds: HOLD_SECONDS }

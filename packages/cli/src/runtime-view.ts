@@ -13,7 +13,7 @@ export function splitTarget(text: string): { readonly ref: string; readonly file
 }
 
 /** The managed view of a model, or the one that `wanted` describes. @throws CliError, ClientError */
-export async function viewOf(session: Session, ref: string, wanted: Omit<ViewBody, 'ref'> = {}): Promise<View> {
+export async function madeView(session: Session, ref: string, wanted: Omit<ViewBody, 'ref'> = {}): Promise<View> {
   const canonical = await canonicalRef(session, ref)
   try {
     const view = await session.client.makeView({ ref: canonical, ...wanted })

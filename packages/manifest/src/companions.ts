@@ -2,7 +2,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'
-import { checkNames, compareText, defectOfName } from './file-rules.ts'
+import { compareText, defectOfName, requireDistinctNames } from './file-rules.ts'
 import type { Sealed } from './types.ts'
 
 /** Bounds of the companions of one artifact (spec doc.21). */
@@ -96,7 +96,7 @@ function checkCompanions(value: unknown, code: ManifestErrorCode): Companions {
   for (const { row, path } of omitted)
     if (!REASONS.includes(row.reason)) read.fail('field', `${path}: the reason is not known`, { field: 'reason' })
   if (document.more !== undefined) read.count(document.more, 'more')
-  checkNames(
+  requireDistinctNames(
     read,
     files.map(({ path }) => path)
   )

@@ -95,7 +95,7 @@ export function checkKind(read: FieldReader, kind: FileKind, name: string, file:
 }
 
 /** Names must be distinct after NFC, and none may be a folder of another. */
-export function checkNames(read: FieldReader, names: readonly string[]): void {
+export function requireDistinctNames(read: FieldReader, names: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of names) {
     const folded = name.normalize('NFC')

@@ -3,7 +3,7 @@ import { digestFromBytes, isDigest } from '@svc/ref'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'
-import { checkKind, checkNames, compareFiles, defectOfName, isFileKind } from './file-rules.ts'
+import { checkKind, compareFiles, defectOfName, isFileKind, requireDistinctNames } from './file-rules.ts'
 import type { FileKind, Manifest, ManifestFile, Sealed } from './types.ts'
 
 /** Largest total size of a torrent that clients accept. */
@@ -54,7 +54,7 @@ function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   if (countOf('config') !== 1) read.fail('config-count', 'a manifest has exactly one config entry')
   if (countOf('tokenizer') > 1) read.fail('tokenizer-count', 'a manifest has at most one tokenizer entry')
   if (countOf('chat-template') > 1) read.fail('chat-template-count', 'a manifest has at most one chat-template entry')
-  checkNames(
+  requireDistinctNames(
     read,
     files.map((file) => file.name)
   )

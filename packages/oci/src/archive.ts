@@ -50,8 +50,8 @@ export async function writeArchive(
       await writeAt(handle, TAR_END, end)
       await handle.truncate(end + TAR_END.length)
       await handle.sync()
-      // publish while the partial is still locked, before another call can claim it
-      await publish(partial, path)
+      // name it while the partial is still locked, before another call can claim it
+      await nameArchive(partial, path)
     } finally {
       await handle.close()
     }
@@ -80,7 +80,7 @@ const taken = (path: string, cause?: unknown): OciError =>
  * Links rather than renames, since a link never replaces an existing file. On file systems without links (common on
  * removable disks) it checks once more that the name is free, and renames.
  */
-async function publish(partial: string, path: string): Promise<void> {
+async function nameArchive(partial: string, path: string): Promise<void> {
   try {
     await link(partial, path)
   } catch (error) {

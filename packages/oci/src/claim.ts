@@ -24,14 +24,14 @@ export async function openPartial(path: string, mode: number): Promise<FileHandl
       const mine = await handle.stat()
       if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is not a regular file`, { path })
       await lock(handle, path)
-      // the previous owner may have published it in the meantime; then it is no longer ours to write
+      // the previous owner may have finished it in the meantime; then it is no longer ours to write
       const named = await stat(path).catch(() => undefined)
       const isNamed = named?.ino === mine.ino && named.dev === mine.dev
       if (isNamed && mine.nlink === 1) {
         if (mode === OWN_FILE) await handle.chmod(mode)
         return handle
       }
-      // it was published, and its writer died before removing this name
+      // it was finished, and its writer died before removing this name
       if (isNamed) await unlink(path)
     } catch (error) {
       await handle.close()

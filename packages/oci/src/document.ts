@@ -51,7 +51,7 @@ export function sealOci(mediaType: string, value: unknown): OciDocument {
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>
   digestFromBytes(createHash('sha256').update(bytes).digest())
 
-export const describe = ({ mediaType, digest, bytes }: OciDocument): Descriptor => ({
+export const descriptorOf = ({ mediaType, digest, bytes }: OciDocument): Descriptor => ({
   mediaType,
   digest,
   size: bytes.length

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { tarPadding } from '@svc/internal-tar'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { type ContentSegment, type CopyOptions, readContent } from './content.ts'
-import { describe, digestOf, sealOci } from './document.ts'
+import { descriptorOf, digestOf, sealOci } from './document.ts'
 import { OciError } from './errors.ts'
 import { IMAGE_CONFIG_TYPE, IMAGE_LAYER_TYPE, MANIFEST_TYPE, TITLE_ANNOTATION } from './media-types.ts'
 import {
@@ -51,7 +51,7 @@ export async function packImage(
   const manifest = sealOci(MANIFEST_TYPE, {
     schemaVersion: 2,
     mediaType: MANIFEST_TYPE,
-    config: describe(config),
+    config: descriptorOf(config),
     layers: layers.map(({ descriptor }) => descriptor),
     annotations: manifestAnnotations(input)
   })

@@ -7,7 +7,7 @@ import { ANY_FILE, claimFolder, OWN_FILE, OWN_FOLDER } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import {
   type Descriptor,
-  describe,
+  descriptorOf,
   MAX_DOCUMENT_BYTES,
   type OciDocument,
   parseObject,
@@ -47,7 +47,7 @@ export function entriesOf(images: readonly PackedImage[]): Descriptor[] {
   const repos = new Set(images.map(({ ref }) => ref?.split(':')[0]))
   return images.map(({ manifest, ref }) => {
     const tag = repos.size === 1 ? ref?.split(':')[1] : ref
-    return { ...describe(manifest), ...(tag !== undefined && { annotations: { [REF_NAME_ANNOTATION]: tag } }) }
+    return { ...descriptorOf(manifest), ...(tag !== undefined && { annotations: { [REF_NAME_ANNOTATION]: tag } }) }
   })
 }
 

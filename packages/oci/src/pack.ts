@@ -1,6 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
 import type { BlobContent } from './content.ts'
-import { type Descriptor, describe, digestOf, type OciDocument, sealOci } from './document.ts'
+import { type Descriptor, descriptorOf, digestOf, type OciDocument, sealOci } from './document.ts'
 import { OciError } from './errors.ts'
 import {
   FILEPATH_ANNOTATION,
@@ -96,7 +96,7 @@ export function packArtifact(input: PackInput): PackedImage {
     schemaVersion: 2,
     mediaType: MANIFEST_TYPE,
     artifactType: MODEL_ARTIFACT_TYPE,
-    config: describe(config),
+    config: descriptorOf(config),
     layers: layers.map(({ descriptor }) => descriptor),
     annotations: manifestAnnotations(input)
   })

@@ -1,6 +1,6 @@
 import type { Backoff } from '@svc/internal-http'
 import { type BlobContent, checkContent, readContent } from './content.ts'
-import { describe, type OciDocument } from './document.ts'
+import { descriptorOf, type OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
 import type { PackedImage } from './pack.ts'
 import type { Repository } from './registry.ts'
@@ -80,7 +80,7 @@ async function pushManifest(
 }
 
 function asContent(document: OciDocument): BlobContent {
-  const { digest, size } = describe(document)
+  const { digest, size } = descriptorOf(document)
   return { digest, sizeBytes: size, segments: [document.bytes] }
 }
 

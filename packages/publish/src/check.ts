@@ -1,4 +1,4 @@
-import { readContent } from './content.ts'
+import { readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import { urlOf } from './key.ts'
 import type { PublishedObject, Target } from './target.ts'
@@ -39,7 +39,7 @@ export async function checkObject(
 ): Promise<number> {
   const samples = samplesOf(object)
   for (const [start, end] of samples) {
-    const [wanted, found] = await Promise.all([readContent(object, start, end), read(object, start, end, signal)])
+    const [wanted, found] = await Promise.all([readContentRange(object, start, end), read(object, start, end, signal)])
     if (Buffer.compare(wanted, found) !== 0) {
       throw new PublishError(
         'E_CHECK_FAILED',

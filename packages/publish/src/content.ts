@@ -59,7 +59,7 @@ async function readUpTo(handle: FileHandle, target: Uint8Array, start: number): 
 }
 
 /** Reads the bytes `[start, end)` into one buffer. */
-export async function readContent(known: KnownContent, start: number, end: number): Promise<Uint8Array> {
+export async function readContentRange(known: KnownContent, start: number, end: number): Promise<Uint8Array> {
   const reader = await openContent(known)
   try {
     const bytes = Buffer.allocUnsafe(end - start)

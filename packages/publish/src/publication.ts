@@ -23,7 +23,7 @@ import {
   toHex
 } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { chunksOf, digestOf, readContent } from './content.ts'
+import { chunksOf, digestOf, readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import type { PublishedObject } from './target.ts'
 
@@ -108,7 +108,7 @@ async function publishedCompanions(
   const roots = new Map<Sha256Digest, Uint8Array | undefined>()
   for (const { digest, size: sizeBytes } of companions.document.files) {
     signal?.throwIfAborted()
-    const bytes = await readContent({ content: { path: input.pathOf(digest) }, sizeBytes, digest }, 0, sizeBytes)
+    const bytes = await readContentRange({ content: { path: input.pathOf(digest) }, sizeBytes, digest }, 0, sizeBytes)
     roots.set(digest, sizeBytes === 0 ? undefined : piecesRoot(leafLayer(bytes), sizeBytes))
   }
   const torrent = companionsTorrent(companions, (digest) => roots.get(digest))

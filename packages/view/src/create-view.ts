@@ -125,7 +125,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
       await writeMarker(draft.folder, marker, target)
       await syncTree(draft.folder)
       throwIfAborted(signal)
-      await draft.publish()
+      await draft.moveIntoPlace()
       return { ...viewOf(target, marker), made: true }
     } finally {
       await draft.dispose()

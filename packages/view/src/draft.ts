@@ -23,7 +23,7 @@ export interface Draft {
   /**
    * Moves it to its place; an earlier view there has been deleted when this resolves. @throws ViewError `E_NOT_A_VIEW`
    */
-  publish(): Promise<void>
+  moveIntoPlace(): Promise<void>
   /** Deletes whatever is left; never throws. */
   dispose(): Promise<void>
 }
@@ -60,8 +60,8 @@ export async function openDraft(target: string): Promise<Draft> {
   let isOldSafe = true
   return {
     folder,
-    publish: () =>
-      publish(path, target, () => {
+    moveIntoPlace: () =>
+      replaceByRename(path, target, () => {
         isOldSafe = false
       }),
     dispose: async () => {
@@ -72,7 +72,7 @@ export async function openDraft(target: string): Promise<Draft> {
 }
 
 /** @param onStuck called when the earlier view could neither be replaced nor put back: recoverViews will try again */
-async function publish(work: string, target: string, onStuck: () => void): Promise<void> {
+async function replaceByRename(work: string, target: string, onStuck: () => void): Promise<void> {
   const old = join(work, 'old')
   for (let tried = 1; ; tried++) {
     if (tried > 1) await rm(old, { recursive: true, force: true })

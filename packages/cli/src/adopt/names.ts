@@ -65,10 +65,10 @@ async function haveSameBytes(a: FoundFile, b: FoundFile): Promise<boolean> {
 }
 
 const digestOf = async (file: FoundFile): Promise<string | undefined> =>
-  file.expectedSha256 ?? (await sha256Of(file.path).catch(() => undefined))
+  file.expectedSha256 ?? (await sha256OfFile(file.path).catch(() => undefined))
 
 /** @throws the error of a file that cannot be read */
-export async function sha256Of(path: string): Promise<string> {
+export async function sha256OfFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   await pipeline(createReadStream(path), hash)
   return `sha256:${hash.digest('hex')}`

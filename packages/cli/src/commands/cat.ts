@@ -4,7 +4,7 @@ import type { BlobSlice } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { asDigest, canonicalRef, shortRef } from '../reference.ts'
-import { splitTarget, viewOf } from '../runtime-view.ts'
+import { madeView, splitTarget } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 import { isWeights, namedFiles } from './model.ts'
 
@@ -46,7 +46,7 @@ async function bytesOf(session: Session, target: string): Promise<FoundBytes> {
   const companions = result.companions?.files ?? []
   const companion = companions.find(({ path }) => path === wanted)
   if (companion !== undefined) return { digest: companion.digest, isBinary: false }
-  const unpacked = wanted === undefined || result.missing !== undefined ? undefined : await viewOf(session, asked)
+  const unpacked = wanted === undefined || result.missing !== undefined ? undefined : await madeView(session, asked)
   const member = unpacked?.files.find(({ name }) => name === wanted)
   if (member !== undefined) return { path: member.path, sizeBytes: member.size, isBinary: false }
   const ref = shortRef(result.ref)

@@ -6,7 +6,7 @@ import { importName } from '../reference.ts'
 import type { ReplaceField } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
-import { auxOf, type ChoiceOptions, choiceOf, finish } from './imports.ts'
+import { auxOf, type ChoiceOptions, choiceOf, finishImport } from './imports.ts'
 
 /** `svc catalog search TERMS` */
 export async function catalogSearch(session: Session, terms: readonly string[]): Promise<void> {
@@ -46,7 +46,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
     })
     return sayingWhatWaits(session, `asking the catalog and the hub about ${repo}`, job)
   }
-  for (const each of wanted) await finish(session, (field) => start(each, field), options)
+  for (const each of wanted) await finishImport(session, (field) => start(each, field), options)
 }
 
 /**

@@ -66,7 +66,7 @@ export async function importLocal(session: Session, paths: readonly string[], op
   // whoever names each file has chosen
   const aux = options.aux === undefined && absolute.every(isFile) ? {} : auxOf(options)
   const body = { paths: absolute, as, ...choiceOf(options), ...aux, ...(companions !== undefined && { companions }) }
-  await finish(session, (field) => session.client.importLocal({ ...body, ...field }), options)
+  await finishImport(session, (field) => session.client.importLocal({ ...body, ...field }), options)
   if (sharedFrom !== undefined) tellShared(session, as, sharedFrom)
 }
 
@@ -134,7 +134,7 @@ export async function importHf(session: Session, text: string, options: HfOption
   if (options.private !== true) await tellSharingOnce(session)
   const start = (field: ReplaceField): Promise<Job> =>
     askingHub(session, choice, session.client.importHf({ ...choice, ...field }))
-  await finish(session, start, options, warnings)
+  await finishImport(session, start, options, warnings)
 }
 
 /** Mentions what we wait for: when the hub limits the rate, an answer may take minutes. */
@@ -241,14 +241,14 @@ export async function importBt(session: Session, source: string, options: BtOpti
     ...(options.as !== undefined && { as: importName(options.as, source) }),
     ...(options.private === true && { private: true })
   }
-  await finish(session, (field) => session.client.importBt({ ...body, ...field }), options)
+  await finishImport(session, (field) => session.client.importBt({ ...body, ...field }), options)
 }
 
 /**
  * Runs an import that replaces nothing unless it is told to, and prints its result. Each warning is printed once, as
  * soon as it is known; those in `told` were printed before.
  */
-export async function finish(
+export async function finishImport(
   session: Session,
   start: (field: ReplaceField) => Promise<Job>,
   options: ImportOptions,

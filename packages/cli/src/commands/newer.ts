@@ -5,7 +5,7 @@ import { count, formatBytes, formatTable } from '../format.ts'
 import { refsOf } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
-import { finish } from './imports.ts'
+import { finishImport } from './imports.ts'
 
 /** `svc outdated [REF…]` */
 export async function outdated(session: Session, texts: readonly string[]): Promise<void> {
@@ -68,7 +68,10 @@ export async function upgrade(session: Session, texts: readonly string[], option
     return session.note(`it would fetch ${formatBytes(bytes)}`)
   }
   for (const body of bodiesOf(models))
-    await finish(session, async (field) => session.client.importHf({ ...body, ...field }), { ...options, as: body.as! })
+    await finishImport(session, async (field) => session.client.importHf({ ...body, ...field }), {
+      ...options,
+      as: body.as!
+    })
   if (!models.some(({ status }) => status === 'newer')) session.note('nothing newer')
   const barred = texts.length === 0 ? [] : models.filter(({ status }) => BARRED.includes(status))
   for (const { ref, status, reason = '' } of barred) session.note(`${ref} is ${status}: ${reason}`)

@@ -7,11 +7,11 @@ import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldView } from '../held-view.ts'
 import { withOci } from '../oci/failure.ts'
-import { type ModelToPack, type PackOptions, packView, subjectOf } from '../oci/packing.ts'
+import { type ModelToPack, type PackOptions, packView, resolveForPacking } from '../oci/packing.ts'
 import { importName } from '../reference.ts'
 import { requireConsent } from '../replacing.ts'
 import type { Session } from '../session.ts'
-import { type ChoiceOptions, choiceOf, finish } from './imports.ts'
+import { type ChoiceOptions, choiceOf, finishImport } from './imports.ts'
 
 /** `svc export oci REF… DIR|FILE.tar [--image] [--withheld]` */
 export async function exportOci(session: Session, words: readonly string[], options: PackOptions): Promise<void> {
@@ -78,7 +78,7 @@ async function packed(
   work: (images: readonly PackedImage[]) => Promise<void>
 ): Promise<readonly PackedImage[]> {
   const subjects: ModelToPack[] = []
-  for (const ref of refs) subjects.push(await subjectOf(session, ref, door, options))
+  for (const ref of refs) subjects.push(await resolveForPacking(session, ref, door, options))
   const images: PackedImage[] = []
   const hold = async (at: number): Promise<void> => {
     const subject = subjects[at]
@@ -110,7 +110,7 @@ export async function importOci(session: Session, source: string, options: Impor
     // our own artifacts have a manifest's names already, those of others need to be normalized
     const names = ref === undefined && options.keepNames !== true ? { names: 'normalized' as const } : {}
     const whole = { ...body, as, ...choice, ...names }
-    await finish(session, (field) => session.client.importOci({ ...whole, ...field }), { ...options, replace })
+    await finishImport(session, (field) => session.client.importOci({ ...whole, ...field }), { ...options, replace })
   }
 }
 

@@ -1,7 +1,7 @@
 import type { OpenFile } from '@svc/client'
 import { usage } from '../errors.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
-import { incomplete, loadPath, splitTarget, viewOf } from '../runtime-view.ts'
+import { incomplete, loadPath, madeView, splitTarget } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 import { isWeights, namedFiles } from './model.ts'
 
@@ -17,7 +17,7 @@ export async function path(session: Session, text: string, options: PathOptions)
   if (options.dir === true && (options.all === true || options.blob === true || file !== undefined))
     throw usage('--dir is the folder of the whole model', `svc path --dir ${ref}`)
   if (options.blob === true) return blobPaths(session, ref, file, options.all === true)
-  const view = await viewOf(session, ref)
+  const view = await madeView(session, ref)
   if (options.dir === true) {
     if (session.json) return session.document({ path: view.folder })
     return session.print(view.folder)

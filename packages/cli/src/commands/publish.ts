@@ -3,7 +3,7 @@ import { usage } from '../errors.ts'
 import { progressFor } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldViews } from '../held-view.ts'
-import { type ModelToPack, subjectOf } from '../oci/packing.ts'
+import { type ModelToPack, resolveForPacking } from '../oci/packing.ts'
 import { withPublish } from '../publish/failure.ts'
 import { storedModel } from '../publish/stored-model.ts'
 import type { Session } from '../session.ts'
@@ -32,7 +32,7 @@ export async function publish(
   await withPublish(session, async (lib) => {
     const where = lib.parsePlace(place, session.terminal.cwd)
     const subjects: ModelToPack[] = []
-    for (const ref of operands.slice(0, -1)) subjects.push(await subjectOf(session, ref, 'publish', options))
+    for (const ref of operands.slice(0, -1)) subjects.push(await resolveForPacking(session, ref, 'publish', options))
     const refs = subjects.map(({ canonical }) => canonical)
     await withHeldViews(session, refs, async () => {
       const { endpoint, region } = options

@@ -6,7 +6,7 @@ import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { canonicalRef } from '../reference.ts'
-import { viewOf } from '../runtime-view.ts'
+import { madeView } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 
 export interface ViewCommandOptions {
@@ -52,7 +52,7 @@ export async function view(
     await makeFolders(dirname(path))
   }
   const mode = options.copy === true ? 'copy' : options.hardlink === true ? 'hardlink' : 'symlink'
-  const made = await watched(session, path, () => viewOf(session, ref, { path, layout, mode }))
+  const made = await watched(session, path, () => madeView(session, ref, { path, layout, mode }))
   const comfyuiPaths = comfyui === undefined ? undefined : await writeComfyuiPaths(base)
   if (session.json) return session.document({ ...made, ...(comfyuiPaths !== undefined && { comfyuiPaths }) })
   session.print(made.folder)

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { createConnection, isIP } from 'node:net'
-import { isLoopback, spokenAddress } from '../format.ts'
+import { isLoopbackAddress, spokenAddress } from '../format.ts'
 import { type Check, codeOf, type Finding, findingsOf } from './finding.ts'
 
 /** The proxies of this shell. A service has its own environment. */
@@ -46,7 +46,7 @@ export const listeners: Check = async ({ status }) => {
   if (peerAddress === undefined) found.push(say.note('peers cannot connect', 'set [swarm] peer_addr = "0.0.0.0:0"'))
   else await probe('peers', peerAddress)
   if (webseedAddress !== undefined) await probe('HTTP', webseedAddress)
-  const reached = [peerAddress, webseedAddress].some((address) => address !== undefined && !isLoopback(address))
+  const reached = [peerAddress, webseedAddress].some((address) => address !== undefined && !isLoopbackAddress(address))
   if (swarm.seed && !reached)
     found.push(
       say.note('only this machine can fetch what is shared', 'to share with others: [swarm] peer_addr = "0.0.0.0:0"')

@@ -33,7 +33,7 @@ export interface ModelToPack {
  * Resolves a reference, and asks the daemon whether the model may be passed on by a door.
  * @throws CliError naming `--withheld` for what is withheld; ClientError, RefError
  */
-export async function subjectOf(
+export async function resolveForPacking(
   session: Session,
   text: string,
   door: 'export' | 'push' | 'publish',

@@ -12,7 +12,7 @@ const validator = new Lazy(() => import('./schema-problems.ts'))
  * @returns only the known fields, and the names of the unknown ones (ignored and logged, spec http.7).
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
-export async function readBody<S extends TObject>(
+export async function readJsonBody<S extends TObject>(
   schema: S,
   bytes: Uint8Array | undefined
 ): Promise<{ readonly body: Static<S>; readonly unknown: readonly string[] }> {

@@ -3,7 +3,7 @@ import type { Route } from '@svc/client/protocol'
 import type { Static, TObject, TSchema } from 'typebox'
 import { JSON_TYPE } from '../http/envelope.ts'
 import type { Log } from '../log.ts'
-import { readBody } from './body.ts'
+import { readJsonBody } from './body.ts'
 import { readQuery } from './query.ts'
 
 /** The static type of one component of a route's contract; an empty object if the route does not have it. */
@@ -122,7 +122,7 @@ function readCall<R extends Route>(route: R, request: ApiRequest, body: object =
 }
 
 async function knownFields(schema: TObject, request: ApiRequest, log: Log): Promise<object> {
-  const { body, unknown } = await readBody(schema, request.body)
+  const { body, unknown } = await readJsonBody(schema, request.body)
   if (unknown.length > 0) {
     const fields = unknown.slice(0, 20).map((name) => name.slice(0, 100))
     log.info({ path: request.message.url, fields }, 'unknown fields ignored')

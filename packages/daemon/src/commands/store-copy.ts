@@ -93,7 +93,7 @@ export async function missingBlobs(
 }
 
 /** `thereBytes`: what partial blobs of an earlier attempt hold already. @throws CopyError */
-export async function requireRoom(root: string, missing: readonly BlobInfo[], thereBytes = 0): Promise<void> {
+export async function requireCopySpace(root: string, missing: readonly BlobInfo[], thereBytes = 0): Promise<void> {
   const all = missing.reduce(
     (bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES,
     0
@@ -200,7 +200,7 @@ async function copyResumably(
         await partial.checkpoint().catch(() => undefined)
         throw error
       }
-      await partial.publish()
+      await partial.commit()
       return
     } catch (error) {
       // Bytes from an earlier attempt may be the wrong ones: all ranges are forgotten, so the next round reads the

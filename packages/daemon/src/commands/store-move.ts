@@ -6,7 +6,7 @@ import { writeMoveMarker } from '../library/move-marker.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
 import { checkPlaces, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
-import { CopyError, type CopyProgress, copyBlobs, missingBlobs, openRoot, requireRoom } from './store-copy.ts'
+import { CopyError, type CopyProgress, copyBlobs, missingBlobs, openRoot, requireCopySpace } from './store-copy.ts'
 
 interface MoveProgress extends CopyProgress {
   readonly phase: 'copying' | 'checking'
@@ -75,7 +75,7 @@ async function move(
   const missing = await missingBlobs(target, new Map(blobs.map(({ digest, sizeBytes }) => [digest, sizeBytes])))
   const shared = sharesBlocks(places)
   // partial blobs of an interrupted attempt will be completed
-  if (!shared) await requireRoom(places.to, missing, await occupiedBytes(join(places.to, 'incoming')))
+  if (!shared) await requireCopySpace(places.to, missing, await occupiedBytes(join(places.to, 'incoming')))
   await copyMissing(source, target, missing, shared, { signal, onProgress })
   await checkBlobs(target, blobs.length, signal, onProgress)
   await copyState(places)

@@ -15,7 +15,7 @@ import {
   copyBlobs,
   missingBlobs,
   openRoot,
-  requireRoom
+  requireCopySpace
 } from './store-copy.ts'
 
 export interface RestoreOptions {
@@ -95,7 +95,7 @@ async function copyMissing(
   { backup, signal, onProgress }: RestoreOptions
 ): Promise<readonly Sha256Digest[]> {
   const missing = await missingBlobs(store, backup.snapshot.blobs)
-  await requireRoom(store.root, missing)
+  await requireCopySpace(store.root, missing)
   const source = { open: async (digest: Sha256Digest) => readerOf(backup, digest, signal) }
   return copyBlobs(source, store, missing, { signal, onProgress })
 }

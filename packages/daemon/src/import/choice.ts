@@ -40,7 +40,7 @@ export async function planSelected(
   const named = selection.normalizedNames ? withNormalizedNames(source) : source
   const whole = await planListing(named, offload)
   if (selection.quants === undefined && selection.files === undefined && selection.aux === undefined) return whole
-  const left = await leftOut(whole, selection, signal)
+  const left = await notSelected(whole, selection, signal)
   const files = named.files.filter(({ name }) => !left.has(name))
   const chosen = await planListing({ ...named, files, fetchUnrecognised: false }, offload)
   return { ...chosen, companions: whole.companions, notChosen: left.size }
@@ -59,7 +59,7 @@ function withNormalizedNames(source: ImportSource): ImportSource {
   }
 }
 
-async function leftOut(
+async function notSelected(
   whole: PlannedImport,
   selection: ImportSelection,
   signal: AbortSignal

@@ -263,8 +263,8 @@ class FileIngest {
         return await leafLayers.keep(await this.#ingestLocal(file, opened, signal, onProgress))
       const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present, proof }
       return await fetchRemote(file, opened, options, async (partial) => {
-        const tree = await leafLayers.keep(await partial.publish({ accept: acceptOf(file) }))
-        await proof.published(file)
+        const tree = await leafLayers.keep(await partial.commit({ accept: acceptOf(file) }))
+        await proof.committed(file)
         return tree
       })
     } finally {

@@ -15,7 +15,7 @@ export class ImportProgress {
 
   start(...files: readonly { readonly name: string; readonly sizeBytes: number }[]): void {
     for (const { name, sizeBytes } of files) this.#active.set(name, { name, bytesDone: 0, bytesTotal: sizeBytes })
-    this.#publish()
+    this.#report()
   }
 
   /** `bytesDone` of this file so far. */
@@ -25,7 +25,7 @@ export class ImportProgress {
     const done = Math.min(bytesDone, file.bytesTotal)
     this.#bytesDone += done - file.bytesDone
     this.#active.set(name, { ...file, bytesDone: done })
-    this.#publish()
+    this.#report()
   }
 
   /** The whole files were read; files without relevant bytes are counted by {@link pass}. */
@@ -37,19 +37,19 @@ export class ImportProgress {
       this.#filesDone++
       this.#bytesDone += file.bytesTotal - file.bytesDone
     }
-    this.#publish()
+    this.#report()
   }
 
   /** Counts files that are not read. */
   pass(count: number): void {
     this.#filesDone += count
-    this.#publish()
+    this.#report()
   }
 
   /** Shown as the job's message until cleared with `undefined`. */
   readonly wait = (message: string | undefined): void => this.#update({ message })
 
-  #publish(): void {
+  #report(): void {
     // an import of many small files has hundreds of them in progress
     const files: ActiveFile[] = []
     for (const file of this.#active.values()) if (files.push(file) === MAX_ACTIVE_FILES) break

@@ -55,8 +55,8 @@ export class Proof {
   }
 
   /** The partial blob has become a blob. */
-  async published({ digest }: NamedDigest): Promise<void> {
-    if (digest !== undefined) await this.#holdings.arrivals.published(digest)
+  async committed({ digest }: NamedDigest): Promise<void> {
+    if (digest !== undefined) await this.#holdings.arrivals.committed(digest)
   }
 
   /**

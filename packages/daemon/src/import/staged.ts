@@ -44,7 +44,7 @@ export interface StagedFetchOptions<T> {
 }
 
 /**
- * Fetches a remote file into its partial blob and passes it to `settle`, which verifies and publishes, keeps or
+ * Fetches a remote file into its partial blob and passes it to `settle`, which verifies and commits, keeps or
  * discards it. Wrong bytes are fetched once more from the start; other failures keep verified bytes for the next
  * attempt.
  * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; errors of the source

@@ -14,7 +14,7 @@ const LIVE_ONLY = {
 }
 
 /**
- * One job: its published snapshot, its progress, and its end.
+ * One job: the snapshot that clients see, its progress, and its end.
  *
  * `waiting` → `fetching` → `done` or `failed` (spec job.3). Snapshots are frozen; each change creates a new one (spec
  * job.10). A terminal state is final, even if progress is still reported.

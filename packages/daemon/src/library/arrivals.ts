@@ -9,7 +9,7 @@ interface ArrivalRecord {
   /** Sources whose bytes are in the partial blob, or were when it became a blob. */
   readonly from: readonly string[]
   /** It became a blob, through the last of them. */
-  readonly published: boolean
+  readonly committed: boolean
 }
 
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
@@ -38,18 +38,18 @@ export class Arrivals {
   /** Call this before a source's bytes go into a partial blob. */
   async begin(digest: Sha256Digest, source: string, { isEmpty }: { readonly isEmpty: boolean }): Promise<void> {
     const before = isEmpty ? [] : ((await this.#read(digest))?.from ?? [UNKNOWN])
-    await this.#write(digest, { from: [...new Set([...before, source])], published: false })
+    await this.#write(digest, { from: [...new Set([...before, source])], committed: false })
   }
 
   /** The partial blob has become a blob. */
-  async published(digest: Sha256Digest): Promise<void> {
-    await this.#write(digest, { from: (await this.#read(digest))?.from ?? [UNKNOWN], published: true })
+  async committed(digest: Sha256Digest): Promise<void> {
+    await this.#write(digest, { from: (await this.#read(digest))?.from ?? [UNKNOWN], committed: true })
   }
 
   /** Whether all bytes that arrived came from one source: of the blob, or else of its partial. */
   async isAlone(digest: Sha256Digest, source: string, { isBlob }: { readonly isBlob: boolean }): Promise<boolean> {
     const arrival = await this.#read(digest)
-    if (arrival === undefined || (isBlob && !arrival.published)) return false
+    if (arrival === undefined || (isBlob && !arrival.committed)) return false
     return arrival.from.length === 1 && arrival.from[0] === source
   }
 
@@ -74,7 +74,7 @@ export class Arrivals {
       return await this.#notes.read(nameOf(digest))
     } catch (error) {
       if (!(error instanceof UnreadableStateError)) throw error
-      return { from: [UNKNOWN], published: false }
+      return { from: [UNKNOWN], committed: false }
     }
   }
 
@@ -91,7 +91,7 @@ const ARRIVAL: RecordKind<ArrivalRecord> = {
   readers: 2,
   parse: ({ from, published }, file) => ({
     from: stringsField(from, file, '"from"'),
-    published: published === true
+    committed: published === true
   }),
-  format: ({ from, published }) => ({ from, published })
+  format: ({ from, committed }) => ({ from, published: committed })
 }

@@ -2,7 +2,7 @@ import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import { type Provenance, parseProvenanceOf } from './provenance.ts'
-import { isFirstFormat, parseRecord, type RecordKind } from './record.ts'
+import { isFirstFormat, parseStateRecord, type RecordKind } from './record.ts'
 import { CorruptStateError, digestField, type Fields, fieldsOf, onlyKeys, stringsField } from './strict.ts'
 
 /** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
@@ -73,7 +73,7 @@ export function artifactOf(file: string): Sha256Digest | undefined {
 /** @throws CorruptStateError, NewerStateError */
 export const parseArtifactState = (bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState => ({
   manifestDigest,
-  ...parseRecord(bytes, file, ARTIFACT_RECORD)
+  ...parseStateRecord(bytes, file, ARTIFACT_RECORD)
 })
 
 function sourceOf(fields: Fields, file: string): ArtifactSource {

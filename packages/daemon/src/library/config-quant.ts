@@ -5,7 +5,7 @@ import { isQuant } from '@svc/ref'
 import { readSmallBlob } from './small-blob.ts'
 
 /** The quant that an artifact from elsewhere gets in an index: that of its model config, or else `raw` (spec add.8). */
-export async function configQuant(store: DiskBlobStore, { files }: Pick<Manifest, 'files'>): Promise<string> {
+export async function storedConfigQuant(store: DiskBlobStore, { files }: Pick<Manifest, 'files'>): Promise<string> {
   const config = files.find(({ kind }) => kind === 'config')
   const bytes = config && (await readSmallBlob(store, config.digest))
   try {
@@ -27,7 +27,7 @@ export async function futureQuant(
   manifest: Pick<Manifest, 'files'>
 ): Promise<string | undefined> {
   const config = manifest.files.find(({ kind }) => kind === 'config')
-  if (config === undefined || (await store.stat(config.digest)) !== undefined) return configQuant(store, manifest)
+  if (config === undefined || (await store.stat(config.digest)) !== undefined) return storedConfigQuant(store, manifest)
   const weights = manifest.files.find(({ kind }) => kind === 'weights.gguf')
   const quant = weights === undefined ? RAW : ggufQuant(weights.name)
   return quant === RAW ? undefined : quant

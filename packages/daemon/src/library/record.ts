@@ -34,7 +34,7 @@ const LAST_LINE_BYTES = lastLine(0).length
  * spelling matters, and no byte can change unnoticed.
  * @throws CorruptStateError, NewerStateError
  */
-export function parseRecord<State>(bytes: Uint8Array, file: string, kind: RecordKind<State>): State {
+export function parseStateRecord<State>(bytes: Uint8Array, file: string, kind: RecordKind<State>): State {
   return kind.parse(fieldsIn(bytes, file, kind), file)
 }
 
@@ -107,7 +107,7 @@ export class StateRecords<State> {
   /** @param name below the folder of the kind. @throws CorruptStateError, NewerStateError, the system's error */
   async read(name: string): Promise<State | undefined> {
     const bytes = await this.#bytes(name)
-    return bytes && parseRecord(bytes, this.#fileOf(name), this.#kind)
+    return bytes && parseStateRecord(bytes, this.#fileOf(name), this.#kind)
   }
 
   /** {@link read} at once; undefined where `read` has to be asked, which also says what is wrong. */
@@ -115,7 +115,7 @@ export class StateRecords<State> {
     const file = this.#files.readNow(path)
     if (file === undefined) return undefined
     try {
-      return { state: parseRecord(file.bytes, this.#fileOf(name), this.#kind), stat: file.stat }
+      return { state: parseStateRecord(file.bytes, this.#fileOf(name), this.#kind), stat: file.stat }
     } catch (error) {
       if (error instanceof UnreadableStateError) return undefined
       throw error

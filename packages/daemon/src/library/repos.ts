@@ -3,7 +3,7 @@ import { KeyedLock } from '@svc/internal-concurrency'
 import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
 import { QuietFolders } from './quiet-folders.ts'
-import { parseRecord, type RecordKind, StateRecords } from './record.ts'
+import { parseStateRecord, type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
 import { CorruptStateError, digestField, type Fields, fieldsOf, type OnUnreadable, readable } from './strict.ts'
@@ -203,7 +203,7 @@ const REPO_RECORD: RecordKind<RepoState> = {
 }
 
 /** @throws CorruptStateError, NewerStateError */
-export const parseRepoState = (bytes: Uint8Array, file: string): RepoState => parseRecord(bytes, file, REPO_RECORD)
+export const parseRepoState = (bytes: Uint8Array, file: string): RepoState => parseStateRecord(bytes, file, REPO_RECORD)
 
 function repoStateOf(fields: Fields, file: string): RepoState {
   const tags = new Map<string, Sha256Digest>()

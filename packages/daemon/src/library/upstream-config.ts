@@ -16,14 +16,14 @@ export async function upstreamConfigOf(
   const config = files.find(({ kind }) => kind === 'config')
   if (config === undefined) return undefined
   const bytes = await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
-  if (bytes === undefined) throw missingBlobs([config.digest])
+  if (bytes === undefined) throw missingBlobsError([config.digest])
   if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
     throw new DaemonError('E_CORRUPTION', `the model config ${config.digest} has other bytes; verify the store`)
   return parseModelConfig(bytes).upstream
 }
 
 /** The refusal of work that needs blobs which are not here. */
-export const missingBlobs = (digests: readonly string[]): DaemonError =>
+export const missingBlobsError = (digests: readonly string[]): DaemonError =>
   new DaemonError('E_NOT_FOUND', `${digests.length} of the model's blobs are not here; make it complete first`, {
     candidates: digests
   })

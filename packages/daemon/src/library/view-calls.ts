@@ -1,4 +1,4 @@
-import { decodeError, encodeError, type SerializedError } from '@svc/internal-errors'
+import { deserializeError, type SerializedError, serializeError } from '@svc/internal-errors'
 import type { ErrorCodec } from '@svc/internal-workers'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -36,8 +36,8 @@ export interface ViewCalls {
 /** Encodes errors of views. The thread throws only `ViewError`s; other errors become `E_IO`. */
 export const viewErrors = {
   encode: (error: unknown): SerializedError =>
-    encodeError(error instanceof ViewError ? error : new ViewError('E_IO', String(error), {}, error)),
-  decode: (wire: SerializedError): Error => decodeError(wire, { ViewError }),
+    serializeError(error instanceof ViewError ? error : new ViewError('E_IO', String(error), {}, error)),
+  decode: (wire: SerializedError): Error => deserializeError(wire, { ViewError }),
   lost: (cause) => new ViewError('E_IO', 'the thread that makes views ended', {}, cause),
   closed: () => new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; the view was not made')
 } satisfies ErrorCodec

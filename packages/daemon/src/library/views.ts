@@ -20,7 +20,7 @@ import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
 import type { OnUnreadable } from './strict.ts'
-import { missingBlobs, upstreamConfigOf } from './upstream-config.ts'
+import { missingBlobsError, upstreamConfigOf } from './upstream-config.ts'
 import type { Usage } from './usage.ts'
 import { answerOf } from './view-answer.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
@@ -409,7 +409,7 @@ export class Views {
 
   async #manifest(digest: Sha256Digest): Promise<Manifest> {
     const manifest = await this.#deps.documents.manifest(digest)
-    if (manifest === undefined) throw missingBlobs([digest])
+    if (manifest === undefined) throw missingBlobsError([digest])
     return manifest
   }
 }

@@ -12,7 +12,7 @@ interface AtCommit {
 }
 
 /** In hexadecimal digits. */
-export const sha1 = (text: string): string => hash('sha1', text)
+export const sha1Hex = (text: string): string => hash('sha1', text)
 
 /** Sent with every answer about a repository. */
 export const commitHeaders = ({ commit }: Pick<AtCommit, 'commit'>): OutgoingHttpHeaders => ({
@@ -20,7 +20,7 @@ export const commitHeaders = ({ commit }: Pick<AtCommit, 'commit'>): OutgoingHtt
 })
 
 /** What names commits, as JSON; of what is here, that is the default branch. */
-export function refsOf({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchParams): Buffer {
+export function refsBody({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchParams): Buffer {
   const branches = [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }]
   const withPulls = query.get('include_prs') === '1' ? { pullRequests: [] } : {}
   return Buffer.from(JSON.stringify({ branches, tags: [], converts: [], ...withPulls }))
@@ -30,7 +30,7 @@ export function refsOf({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchPar
 export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: readonly unknown[]): unknown {
   const at = importedAt ?? new Date(0).toISOString()
   return {
-    _id: sha1(repo).slice(0, 24),
+    _id: sha1Hex(repo).slice(0, 24),
     id: repo,
     modelId: repo,
     ...(repo.includes('/') && { author: repo.split('/')[0] }),
@@ -48,7 +48,7 @@ export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: read
 }
 
 /** Sends a document about a repository. */
-export function sendJson(
+export function sendHubJson(
   request: IncomingMessage,
   response: ServerResponse,
   found: Pick<AtCommit, 'commit'> & Pick<HubRevision, 'leftOut'>,

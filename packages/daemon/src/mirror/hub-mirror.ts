@@ -9,12 +9,12 @@ import type { Listeners } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
-import { absent, absentFile, commitHeaders, modelInfo, refsOf, sendJson, sha1 } from './hub-answers.ts'
+import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
 import type { HubDemand } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving, sendFile } from './send-file.ts'
-import { isOutOfRoom, type ServedModels } from './served-models.ts'
+import { lacksSpace, type ServedModels } from './served-models.ts'
 import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -99,7 +99,7 @@ export class HubMirror {
     try {
       await answer()
     } catch (error) {
-      if (isOutOfRoom(error)) return refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      if (lacksSpace(error)) return refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
       if (error instanceof NotNowError) {
         const { status, code, message, retryAfterSeconds: wait } = error
         if (status === 404) return absent(request, response, 'RepoNotFound', message)
@@ -129,7 +129,7 @@ export class HubMirror {
       const found = await this.#repository(request, named, 'main')
       return found === undefined
         ? this.#unknown(request, response, named)
-        : this.#send(request, response, named, found, refsOf(found, query))
+        : this.#send(request, response, named, found, refsBody(found, query))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
@@ -188,7 +188,7 @@ export class HubMirror {
     found: HubRevision,
     bytes: Uint8Array
   ): Promise<void> {
-    return this.#answerAbout(request, response, repo, found, () => sendJson(request, response, found, bytes))
+    return this.#answerAbout(request, response, repo, found, () => sendHubJson(request, response, found, bytes))
   }
 
   async #answerAbout(
@@ -247,7 +247,7 @@ export class HubMirror {
         const at = folder + segments.slice(0, i).join('/')
         if (folders.has(at) || (i > 1 && !isRecursive)) continue
         folders.add(at)
-        entries.push({ type: 'directory', oid: sha1(at), size: 0, path: at })
+        entries.push({ type: 'directory', oid: sha1Hex(at), size: 0, path: at })
       }
       if (segments.length === 1 || isRecursive) entries.push(await this.#entry(name, file, found))
     }
@@ -279,7 +279,7 @@ export class HubMirror {
       const { sizeBytes: size } = file
       const name = await this.#contentName(file, rfilename)
       const lfs = isLarge(rfilename, file) ? { lfs: { sha256: name, size, pointerSize: POINTER_BYTES } } : {}
-      siblings.push({ rfilename, size, blobId: isLarge(rfilename, file) ? sha1(name) : name, ...lfs })
+      siblings.push({ rfilename, size, blobId: isLarge(rfilename, file) ? sha1Hex(name) : name, ...lfs })
     }
     return modelInfo(found, siblings)
   }
@@ -291,7 +291,7 @@ export class HubMirror {
     const lastCommit = { id: commit, title: '', date: importedAt ?? new Date(0).toISOString() }
     if (!isLarge(path, file)) return { type: 'file', oid, size, path, lastCommit }
     const lfs = { oid, size, pointerSize: POINTER_BYTES }
-    return { type: 'file', oid: sha1(oid), size, path, lfs, lastCommit }
+    return { type: 'file', oid: sha1Hex(oid), size, path, lfs, lastCommit }
   }
 
   /** The hub's name of a file's content: its SHA-256 in large-file storage, else git's SHA-1. */

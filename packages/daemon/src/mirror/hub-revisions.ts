@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from '../library/artifacts.ts'
-import { isOutOfRoom, type ServedFile, type ServedModels } from './served-models.ts'
+import { lacksSpace, type ServedFile, type ServedModels } from './served-models.ts'
 import type { LeftOut, UpstreamFile, UpstreamRepo } from './upstream.ts'
 
 /** The names by which clients request the default branch. */
@@ -135,7 +135,7 @@ const NONE: readonly ServedFile[] = []
 
 /** For an artifact with missing or damaged files. */
 function noFiles(error: unknown): readonly ServedFile[] {
-  if (isOutOfRoom(error)) throw error
+  if (lacksSpace(error)) throw error
   return NONE
 }
 

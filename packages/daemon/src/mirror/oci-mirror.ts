@@ -7,13 +7,13 @@ import { LRUCache } from 'lru-cache'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
-import { configQuant, futureQuant } from '../library/config-quant.ts'
+import { futureQuant, storedConfigQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { WaitingClient } from './demand.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
 import { clientOf, sendArriving, sendFile } from './send-file.ts'
-import { isOutOfRoom, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
+import { lacksSpace, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
 import type { Presence, SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
@@ -95,7 +95,7 @@ export class OciMirror {
       await this.#answer(request, response, url)
     } catch (error) {
       if (error instanceof NotNowError) return notNow(request, response, error)
-      if (!isOutOfRoom(error)) throw error
+      if (!lacksSpace(error)) throw error
       refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
     }
   }
@@ -212,7 +212,7 @@ export class OciMirror {
         continue
       }
       const found = await this.#pack(ref, manifest, false).catch((error: unknown) => {
-        if (isOutOfRoom(error)) throw error
+        if (lacksSpace(error)) throw error
         return undefined
       })
       if (found !== undefined) yield found
@@ -312,7 +312,7 @@ export class OciMirror {
   async #quantOf(digest: Sha256Digest): Promise<string> {
     const { store, documents } = this.#deps
     const manifest = await documents.manifest(digest)
-    return configQuant(store, manifest ?? { files: [] })
+    return storedConfigQuant(store, manifest ?? { files: [] })
   }
 }
 

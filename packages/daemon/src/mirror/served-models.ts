@@ -65,7 +65,7 @@ const MAX_WALKS = 8
 const RETRY_MS = 2_000
 
 /** True for a reason why a mirror cannot show an existing model, as opposed to a model that is not here. */
-export const isOutOfRoom = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
+export const lacksSpace = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
 
 /** What the imports of each repository of the hub left. */
 interface ByRepo {

@@ -1,12 +1,12 @@
 import { ClassifyError } from '@svc/classify'
-import { decodeError, encodeError, type SerializedError } from '@svc/internal-errors'
+import { deserializeError, type SerializedError, serializeError } from '@svc/internal-errors'
 import { type ErrorCodec, WorkerThread, type WorkerThreadOptions, workerUrl } from '@svc/internal-workers'
 import type { OffloadTasks } from './task.ts'
 
 /** Encodes the errors of tasks: those of `@svc/classify` keep their class. */
 export const offloadErrors = {
-  encode: (error: unknown): SerializedError => encodeError(error),
-  decode: (wire: SerializedError): Error => decodeError(wire, { ClassifyError }),
+  encode: (error: unknown): SerializedError => serializeError(error),
+  decode: (wire: SerializedError): Error => deserializeError(wire, { ClassifyError }),
   lost: (cause) => new Error('the offload thread ended', { cause }),
   closed: () => new Error('the offload thread is closed')
 } satisfies ErrorCodec

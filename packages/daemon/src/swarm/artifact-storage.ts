@@ -127,7 +127,7 @@ export class ArtifactStorage implements TorrentStorage {
         await partial.discard()
         return 'ok'
       }
-      const result = await partial.publish()
+      const result = await partial.commit()
       this.#fetching.delete(fileIndex)
       await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!)
       if (!result.existed) this.#options.onBlob?.(file.digest, file.length)
@@ -188,9 +188,9 @@ export class ArtifactStorage implements TorrentStorage {
       { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest },
       { attachments: [LEAVES], signal }
     )
-    // the previous holder of the key may have published it
+    // the previous holder of the key may have committed it
     if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
-    else if (sizeBytes === 0) await partial.publish()
+    else if (sizeBytes === 0) await partial.commit()
     else this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin })
   }
 

@@ -9,7 +9,7 @@ import { writeDocument } from '../import/seal.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { ArtifactImport } from '../library/artifacts.ts'
-import { configQuant } from '../library/config-quant.ts'
+import { storedConfigQuant } from '../library/config-quant.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
@@ -236,7 +236,7 @@ class BtImport {
     distribution: Sha256Digest
   ): Promise<Named> {
     const { context } = this.#deps
-    const quant = await configQuant(context.store, manifest.document)
+    const quant = await storedConfigQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
     const { hints, isResumed = false, mayReplace = true } = this.#request
     const source = {

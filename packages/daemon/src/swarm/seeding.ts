@@ -250,23 +250,23 @@ export class Seeding {
     const bytesTotal = [...distinct.values()].reduce((sum, bytes) => sum + bytes, 0)
     let artifactsDone = 0
     let bytesDone = 0
-    const publish = (): void => {
+    const report = (): void => {
       this.#progress = { artifactsDone, artifactsTotal: candidates.length, bytesDone, bytesTotal }
     }
-    publish()
+    report()
     const timer = this.#deps.clock.every(LOG_EVERY_MS, () => log.info(this.#progress, 'verifying what will be seeded'))
     const queue = [...candidates]
     const work = async (): Promise<void> => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
         const sound = await this.#isSound(next, (bytes) => {
           bytesDone += bytes
-          publish()
+          report()
         })
         // a damaged one may be repaired from now on, and joins then
         this.#unverified.delete(next.state.manifestDigest)
         if (sound) await this.#join(next)
         artifactsDone++
-        publish()
+        report()
       }
     }
     try {

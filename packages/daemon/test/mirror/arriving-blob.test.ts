@@ -103,7 +103,7 @@ describe('a blob that arrives', () => {
     const partial = await store.partial({ key: digest, sizeBytes: SIZE_BYTES, digest })
     await partial.write(0, right)
     isHere = true
-    await partial.publish()
+    await partial.commit()
     expect((await all).equals(right)).toBe(true)
   })
 

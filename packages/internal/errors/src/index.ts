@@ -1,2 +1,2 @@
 export { CodedError, type ErrorExtras, ReasonedError } from './coded-error.ts'
-export { decodeError, encodeError, type SerializedError } from './serialized-error.ts'
+export { deserializeError, type SerializedError, serializeError } from './serialized-error.ts'

@@ -12,23 +12,23 @@ const FIELDS = ['code', 'reason', 'details', 'errno', 'syscall'] as const
 /** Causes have causes; further ones are of no use to anybody. */
 const MAX_DEPTH = 4
 
-export function encodeError(error: unknown, depth = 0): SerializedError {
+export function serializeError(error: unknown, depth = 0): SerializedError {
   if (!(error instanceof Error))
     return { name: 'Error', message: String(error), stack: undefined, cause: undefined, fields: {} }
   const { name, message, stack, cause } = error
   const own = error as unknown as Readonly<Record<string, unknown>>
   const fields = Object.fromEntries(FIELDS.flatMap((key) => (own[key] === undefined ? [] : [[key, own[key]]])))
-  const further = cause instanceof Error && depth < MAX_DEPTH ? encodeError(cause, depth + 1) : undefined
+  const further = cause instanceof Error && depth < MAX_DEPTH ? serializeError(cause, depth + 1) : undefined
   return { name, message, stack, cause: further, fields }
 }
 
-/** Inverts {@link encodeError}. An error whose name is a key of `classes` is one of that class again; others are plain. */
-export function decodeError(
+/** Inverts {@link serializeError}. An error whose name is a key of `classes` is one of that class again; others are plain. */
+export function deserializeError(
   wire: SerializedError,
   classes: Readonly<Record<string, { readonly prototype: Error }>> = {}
 ): Error {
   const { name, message, stack, cause, fields } = wire
-  const error = new Error(message, cause === undefined ? undefined : { cause: decodeError(cause, classes) })
+  const error = new Error(message, cause === undefined ? undefined : { cause: deserializeError(cause, classes) })
   if (Object.hasOwn(classes, name)) Object.setPrototypeOf(error, classes[name]!.prototype)
   return Object.assign(error, { name, ...fields }, stack !== undefined && { stack })
 }

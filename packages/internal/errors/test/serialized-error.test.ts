@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CodedError, decodeError, encodeError, ReasonedError } from '../src/index.ts'
+import { CodedError, deserializeError, ReasonedError, serializeError } from '../src/index.ts'
 
 class StoreError extends CodedError<'E_IO', { readonly path?: string }> {
   override readonly name = 'StoreError'
@@ -7,7 +7,8 @@ class StoreError extends CodedError<'E_IO', { readonly path?: string }> {
 class FormatError extends ReasonedError<'E_FORMAT', 'too-long'> {
   override readonly name = 'FormatError'
 }
-const cross = (error: unknown): Error => decodeError(structuredClone(encodeError(error)), { StoreError, FormatError })
+const cross = (error: unknown): Error =>
+  deserializeError(structuredClone(serializeError(error)), { StoreError, FormatError })
 
 test('an error of a known class crosses a thread as one of that class, with its cause', () => {
   const system = Object.assign(new Error('no room'), { code: 'ENOSPC', errno: -28, syscall: 'write' })

@@ -1,4 +1,4 @@
-import { decodeError, encodeError, type SerializedError } from '@svc/internal-errors'
+import { deserializeError, type SerializedError, serializeError } from '@svc/internal-errors'
 
 /**
  * How errors are passed between threads. Structured clone keeps neither an error's class nor its own properties, so
@@ -16,6 +16,6 @@ export interface ErrorCodec {
 
 /** Errors as plain `Error`s, with the fields of system errors. */
 export const plainErrors = {
-  encode: (error: unknown): SerializedError => encodeError(error),
-  decode: (wire: SerializedError): Error => decodeError(wire)
+  encode: (error: unknown): SerializedError => serializeError(error),
+  decode: (wire: SerializedError): Error => deserializeError(wire)
 } satisfies ErrorCodec

@@ -20,7 +20,7 @@ import { encodeKey } from '../key.ts'
 import type { Place } from '../place.ts'
 import type { PublishedObject } from '../target.ts'
 import { boundAnswers } from './answers.ts'
-import { nameOf, s3Error, statusOf } from './failure.ts'
+import { errorNameOf, errorStatusOf, s3Error } from './failure.ts'
 import type { S3Options } from './options.ts'
 import { MAX_PARTS } from './part-size.ts'
 
@@ -123,7 +123,7 @@ export class Bucket {
         isEncoded: !['', 'identity'].includes(answer.ContentEncoding ?? '')
       }
     } catch (error) {
-      if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return undefined
+      if (errorStatusOf(error) === 404 && errorNameOf(error) !== 'NoSuchBucket') return undefined
       throw s3Error(error, `inspect ${this.name}${key}`, signal)
     }
   }
@@ -149,7 +149,7 @@ export class Bucket {
       }
       return { bytes: Buffer.concat(chunks), tag: answer.ETag ?? '', contentRange: answer.ContentRange }
     } catch (error) {
-      if (statusOf(error) === 404 && nameOf(error) !== 'NoSuchBucket') return undefined
+      if (errorStatusOf(error) === 404 && errorNameOf(error) !== 'NoSuchBucket') return undefined
       throw s3Error(error, `read ${this.name}${key}`, signal)
     }
   }
@@ -166,8 +166,8 @@ export class Bucket {
       await this.#client.send(new PutObjectCommand({ ...input, ...condition }), during(signal))
       return true
     } catch (error) {
-      const status = statusOf(error)
-      if (status === 412 || (status === 409 && nameOf(error) === 'ConditionalRequestConflict')) return false
+      const status = errorStatusOf(error)
+      if (status === 412 || (status === 409 && errorNameOf(error) === 'ConditionalRequestConflict')) return false
       if (status === 501 && Object.keys(condition).length > 0) {
         this.#canCondition = false
         return this.put(object, body, before, signal)
@@ -281,7 +281,7 @@ export class Bucket {
 export const md5Of = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string =>
   createHash('md5').update(bytes).digest(encoding)
 
-const isGone = (error: unknown): boolean => nameOf(error) === 'NoSuchUpload'
+const isGone = (error: unknown): boolean => errorNameOf(error) === 'NoSuchUpload'
 
 const PROXY_NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy']
 

@@ -42,18 +42,18 @@ const HINTS: Partial<Record<PublishErrorCode, string>> = {
 }
 
 /** The HTTP status of an error response; undefined if there was no response. */
-export const statusOf = (error: unknown): number | undefined =>
+export const errorStatusOf = (error: unknown): number | undefined =>
   (error as Thrown).$metadata?.httpStatusCode ?? (error as Thrown).$response?.statusCode
 
 /** S3's error code, such as `NoSuchBucket`. */
-export const nameOf = (error: unknown): string => (error as Thrown).Code ?? (error as Thrown).name ?? ''
+export const errorNameOf = (error: unknown): string => (error as Thrown).Code ?? (error as Thrown).name ?? ''
 
 /** Maps a failed request to a {@link PublishError}. Errors of this package and aborts pass through unchanged. */
 export function s3Error(error: unknown, doing: string, signal?: AbortSignal): unknown {
   if (signal?.aborted === true) return signal.reason
   if (error instanceof PublishError) return error
-  const status = statusOf(error)
-  const name = nameOf(error)
+  const status = errorStatusOf(error)
+  const name = errorNameOf(error)
   const code = BY_NAME[name] ?? BY_STATUS[status ?? 0] ?? 'E_UNAVAILABLE'
   const { message, code: system } = error as Thrown
   // the client's messages about unparsable error bodies are useless to users

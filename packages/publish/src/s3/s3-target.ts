@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { digestHex } from '@svc/ref'
-import { chunksOf, digestOf, readContent, wrongBytes } from '../content.ts'
+import { chunksOf, digestOf, readContentRange, wrongBytes } from '../content.ts'
 import { ioError, PublishError } from '../errors.ts'
 import type { Place } from '../place.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from '../target.ts'
@@ -131,7 +131,7 @@ export class S3Target implements Target {
   }
 
   async #putAtOnce(object: PublishedObject, { signal, onBytes }: ObjectOptions): Promise<void> {
-    const body = await readContent(object, 0, object.sizeBytes)
+    const body = await readContentRange(object, 0, object.sizeBytes)
     if (digestOf(body) !== object.digest) throw wrongBytes(object)
     await this.#bucket.put(object, body, undefined, signal)
     onBytes?.(body.length)

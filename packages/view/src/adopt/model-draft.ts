@@ -62,7 +62,7 @@ export class ModelDraft {
       this.#folder.warn('size-differs', at, `it has ${stats.size} bytes, the cache says ${expected.sizeBytes}`)
     }
     this.#sizes.set(`${stats.dev}:${stats.ino}`, stats.size)
-    const expectedSha256 = sha256Of(expected.sha256)
+    const expectedSha256 = tryParseSha256(expected.sha256)
     const { gitSha1 } = expected
     this.#files.push({
       name,
@@ -99,7 +99,7 @@ export class ModelDraft {
 }
 
 /** From `sha256:<hex>`, `sha256-<hex>` or bare hex; undefined for anything else. */
-export function sha256Of(text: string | undefined): Sha256Digest | undefined {
+export function tryParseSha256(text: string | undefined): Sha256Digest | undefined {
   const hex = /^(?:sha256[:-])?([0-9a-fA-F]{64})$/.exec(text ?? '')?.[1]
   return hex === undefined ? undefined : tryParseDigest(`sha256:${hex.toLowerCase()}`)
 }

@@ -1,7 +1,7 @@
 import { type CacheFolder, isObject, listOf, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
 import { taggedName } from './model-base.ts'
-import { ModelDraft, sha256Of } from './model-draft.ts'
+import { ModelDraft, tryParseSha256 } from './model-draft.ts'
 import { namespaceOf } from './suggest-name.ts'
 
 const FILE_PATH = 'org.cncf.model.filepath'
@@ -10,7 +10,7 @@ const FILE_PATH = 'org.cncf.model.filepath'
 export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
   const models: FoundModel[] = []
   for (const entry of listOf((await folder.json('models.json', true))?.models)) {
-    const id = sha256Of(textOf(entry.id))
+    const id = tryParseSha256(textOf(entry.id))
     if (id === undefined) {
       folder.warn('bad-document', 'models.json', 'an entry has no digest')
       continue
@@ -44,7 +44,7 @@ async function addLayers(draft: ModelDraft, manifest: ParsedObject, base: string
   for (const layer of layers) counts.set(endingOf(layer) ?? '', (counts.get(endingOf(layer) ?? '') ?? 0) + 1)
   const seen = new Map<string, number>()
   for (const layer of layers) {
-    const digest = sha256Of(textOf(layer.digest))
+    const digest = tryParseSha256(textOf(layer.digest))
     const type = textOf(layer.mediaType) ?? ''
     const ending = endingOf(layer)
     if (digest === undefined || ending === undefined) {

@@ -1,7 +1,7 @@
 import { type CacheFolder, listOf, type ParsedObject, textOf } from './cache-folder.ts'
 import type { FoundModel, FoundWarning } from './found.ts'
 import { taggedName } from './model-base.ts'
-import { ModelDraft, sha256Of } from './model-draft.ts'
+import { ModelDraft, tryParseSha256 } from './model-draft.ts'
 import { namespaceOf } from './suggest-name.ts'
 
 const TYPE = 'application/vnd.ollama.image.'
@@ -58,7 +58,7 @@ async function runnable(folder: CacheFolder, at: string): Promise<ParsedObject |
   if (document?.mediaType !== LIST_TYPE) return document
   for (const child of listOf(document.manifests)) {
     if (textOf(child.format)?.toLowerCase() === 'safetensors' || child.runner === 'mlx') continue
-    const digest = sha256Of(textOf(child.digest))
+    const digest = tryParseSha256(textOf(child.digest))
     const whole = child.layers === undefined && digest !== undefined ? await folder.json(blobAt(digest)) : child
     if (layersOf(whole, 'model').length > 0) return whole
   }
@@ -86,7 +86,7 @@ async function addLayers(draft: ModelDraft, at: string, manifest: ParsedObject, 
   for (const [kind, nameOf] of Object.entries(names)) {
     const layers = layersOf(manifest, kind)
     for (const [i, layer] of layers.entries()) {
-      const digest = sha256Of(textOf(layer.digest))
+      const digest = tryParseSha256(textOf(layer.digest))
       if (digest === undefined) draft.folder.warn('bad-document', at, `a layer of ${kind} has no digest`)
       else await draft.add(nameOf(positionOf(kind, i, layers.length)), blobAt(digest), expectedOf(layer))
     }
@@ -112,7 +112,7 @@ function positionOf(kind: string, index: number, count: number): string {
 
 async function readConfig(folder: CacheFolder, manifest: ParsedObject): Promise<ParsedObject | undefined> {
   const config = manifest.config
-  const digest = sha256Of(textOf((config as ParsedObject | undefined)?.digest))
+  const digest = tryParseSha256(textOf((config as ParsedObject | undefined)?.digest))
   return digest === undefined ? undefined : folder.json(blobAt(digest), true)
 }
 

@@ -299,7 +299,7 @@ export class Catalog {
         await arrivals.begin(digest, key, { isEmpty })
         return arrivals.isAlone(digest, key, { isBlob: false })
       },
-      published: (digest) => arrivals.published(digest)
+      committed: (digest) => arrivals.committed(digest)
     }
   }
 

@@ -22,14 +22,14 @@ export function contentKey(anchor: AnchorFile, sizeBytes: number): ContentKey {
 export interface SourceArrivals {
   /** Before bytes go into a partial blob. @returns whether no other source's are in it */
   begin(digest: Sha256Digest, isEmpty: boolean): Promise<boolean>
-  published(digest: Sha256Digest): Promise<void>
+  committed(digest: Sha256Digest): Promise<void>
 }
 
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**
  * The bytes of one content while several sources fetch it at once: each writes what is still missing. If the store
- * already has it, it is read from there. It becomes a blob only through {@link publish}, after {@link verify} compared
+ * already has it, it is read from there. It becomes a blob only through {@link commit}, after {@link verify} compared
  * it with the anchor.
  */
 export class AnchoredContent {
@@ -66,7 +66,7 @@ export class AnchoredContent {
       { key: key.key, sizeBytes: key.sizeBytes, ...(sha256 && { digest: sha256 }) },
       { attachments: gitBlobSha1 ? [LEAVES, GIT] : [LEAVES], signal }
     )
-    // Another import may have published it while this one waited for the key.
+    // Another import may have committed it while this one waited for the key.
     if (sha256 && (await store.stat(sha256))) {
       await partial.discard()
       return new AnchoredContent(key, await store.open(sha256), undefined, false)
@@ -143,13 +143,13 @@ export class AnchoredContent {
   }
 
   /** @returns the digest, and the hashes, the leaf layer among them, if they were computed here. Closes the content. */
-  async publish(): Promise<{ readonly digest: Sha256Digest; readonly hashes: HashResult | undefined }> {
+  async commit(): Promise<{ readonly digest: Sha256Digest; readonly hashes: HashResult | undefined }> {
     if (!this.#partial) {
       const { digest } = this.#reader!
       await this.#reader!.close()
       return { digest, hashes: undefined }
     }
-    const hashes = await this.#partial.publish({ accept: (result) => this.#checkGit(result) })
+    const hashes = await this.#partial.commit({ accept: (result) => this.#checkGit(result) })
     return { digest: hashes.digest, hashes }
   }
 

@@ -27,11 +27,11 @@ const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
 
 /** Parses text lines of four fields separated by two spaces (spec cat.2). Invalid lines are skipped. */
-export const parseListing = (text: string): ListedTorrent[] =>
+export const parseCatalogListing = (text: string): ListedTorrent[] =>
   [...entriesOf(text)].filter((entry) => entry !== undefined)
 
-/** {@link parseListing} in turns of the event loop: four megabytes can name hundreds of thousands of trackers. */
-export async function parseListingInTurns(text: string): Promise<ListedTorrent[]> {
+/** {@link parseCatalogListing} in turns of the event loop: four megabytes can name hundreds of thousands of trackers. */
+export async function parseCatalogListingInTurns(text: string): Promise<ListedTorrent[]> {
   const entries: ListedTorrent[] = []
   for (const entry of entriesOf(text)) {
     if (entry) entries.push(entry)

@@ -1,7 +1,7 @@
 import type { HttpClient } from '@svc/internal-http'
 import { DaemonError } from '../../errors.ts'
-import { type ListedTorrent, parseListingInTurns } from './listing.ts'
-import { parseRecordInTurns } from './record.ts'
+import { type ListedTorrent, parseCatalogListingInTurns } from './listing.ts'
+import { parseDigestListInTurns } from './record.ts'
 
 /**
  * A community catalog of model torrents. Only the daemon queries it; magnets from callers are never accepted (spec
@@ -34,13 +34,13 @@ export class HttpCatalogProvider implements CatalogProvider {
 
   async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
     const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
-    return text === undefined ? [] : parseListingInTurns(text)
+    return text === undefined ? [] : parseCatalogListingInTurns(text)
   }
 
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
     const path = repo.split('/').map(encodeURIComponent).join('/')
     const text = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)
-    return text === undefined ? undefined : parseRecordInTurns(text)
+    return text === undefined ? undefined : parseDigestListInTurns(text)
   }
 
   async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<string | undefined> {

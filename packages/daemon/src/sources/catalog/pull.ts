@@ -109,7 +109,7 @@ export class CatalogPull {
     try {
       await this.#fill(torrent, signal)
       await torrent.leave()
-      return await this.#publish()
+      return await this.#commit()
     } catch (error) {
       this.#job.signal.throwIfAborted()
       throw toDaemonError(error)
@@ -283,7 +283,7 @@ export class CatalogPull {
     return { repoId: repo, commit: revision, path, sizeBytes, sha256: anchor.sha256 }
   }
 
-  async #publish(): Promise<Pulled> {
+  async #commit(): Promise<Pulled> {
     for (const content of this.#opened) {
       try {
         await content.verify()
@@ -293,11 +293,11 @@ export class CatalogPull {
       }
     }
     const { arrivals } = this.#options
-    const published = new Map<string, Pick<PulledFile, 'digest' | 'tree' | 'isSeen'>>()
+    const committed = new Map<string, Pick<PulledFile, 'digest' | 'tree' | 'isSeen'>>()
     for (const content of this.#opened) {
-      const { digest, hashes } = await content.publish()
-      if (hashes !== undefined && content.key.anchor.sha256 !== undefined) await arrivals.published(digest)
-      published.set(content.key.key, {
+      const { digest, hashes } = await content.commit()
+      if (hashes !== undefined && content.key.anchor.sha256 !== undefined) await arrivals.committed(digest)
+      committed.set(content.key.key, {
         digest,
         isSeen: content.isSeen,
         tree: hashes && (await this.#options.leafLayers.keep(hashes))
@@ -306,7 +306,7 @@ export class CatalogPull {
     const files = this.#wanted!.map(({ path, sizeBytes, anchor }) => ({
       path,
       sizeBytes,
-      ...published.get(contentKey(anchor, sizeBytes).key)!
+      ...committed.get(contentKey(anchor, sizeBytes).key)!
     }))
     return { files, layout: this.#layout, warnings: this.#warnings }
   }

@@ -11,14 +11,14 @@ const STEP_CHARACTERS = 65_536
  * The SHA-256 list in a provider's page: lines `<sha256>  <path>` in a JSON string property `manifest`, anywhere on the
  * page (spec cat.8). Undefined when there is none, or when two lists contradict each other.
  */
-export function parseRecord(page: string): ReadonlyMap<string, string> | undefined {
+export function parseDigestList(page: string): ReadonlyMap<string, string> | undefined {
   const files = new Map<string, string>()
   for (const line of linesOf(page)) if (line !== undefined && !note(files, line)) return undefined
   return files.size > 0 ? files : undefined
 }
 
-/** {@link parseRecord} in turns of the event loop: a page can have a million lists. */
-export async function parseRecordInTurns(page: string): Promise<ReadonlyMap<string, string> | undefined> {
+/** {@link parseDigestList} in turns of the event loop: a page can have a million lists. */
+export async function parseDigestListInTurns(page: string): Promise<ReadonlyMap<string, string> | undefined> {
   const files = new Map<string, string>()
   for (const line of linesOf(page)) {
     if (line !== undefined && !note(files, line)) return undefined

@@ -7,10 +7,10 @@ import { DaemonError } from '../../errors.ts'
 import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { localBytes } from '../../import/staged.ts'
 import { type HubAnswer, type HubConfirmation, isClaimed } from '../hub/confirm.ts'
-import { notRegular } from './folder.ts'
+import { sourceNotRegular } from './folder.ts'
 import { HeldParents } from './held-parents.ts'
 import { openLocal } from './source.ts'
-import { checkPath, explained, identityOf, type WalkedFile } from './walk.ts'
+import { checkPath, explained, fileIdentityOf, type WalkedFile } from './walk.ts'
 
 type AdoptedFile = AdoptBody['files'][number]
 
@@ -159,8 +159,8 @@ async function lookAt({ name, path }: AdoptedFile, parents: HeldParents): Promis
   try {
     return await parents.with(path, async (parent, last) => {
       const stat = await parent.lstat(last)
-      if (!stat.isFile()) throw notRegular(path, stat)
-      return { name, path, identity: identityOf(stat) }
+      if (!stat.isFile()) throw sourceNotRegular(path, stat)
+      return { name, path, identity: fileIdentityOf(stat) }
     })
   } catch (error) {
     throw explained(error, path)

@@ -79,7 +79,7 @@ export class OpenFolder {
     }
     try {
       const stat = await handle.stat({ bigint: true })
-      if (!stat.isFile()) throw notRegular(path, stat)
+      if (!stat.isFile()) throw sourceNotRegular(path, stat)
       return { handle, stat }
     } catch (error) {
       await handle.close()
@@ -97,13 +97,13 @@ export class OpenFolder {
     if (code !== 'ELOOP' && code !== 'ENOTDIR' && code !== 'EMLINK' && code !== 'ENXIO' && code !== 'EOPNOTSUPP')
       return error
     const stat = await this.lstat(name).catch(() => undefined)
-    if (stat !== undefined && !stat.isFile() && !stat.isDirectory()) return notRegular(path, stat)
-    return code === 'ELOOP' || code === 'EMLINK' ? notRegular(path, undefined) : error
+    if (stat !== undefined && !stat.isFile() && !stat.isDirectory()) return sourceNotRegular(path, stat)
+    return code === 'ELOOP' || code === 'EMLINK' ? sourceNotRegular(path, undefined) : error
   }
 }
 
 /** The refusal of everything that is neither a regular file nor a folder (spec route.15). */
-export function notRegular(path: string, stat: BigIntStats | undefined): DaemonError {
+export function sourceNotRegular(path: string, stat: BigIntStats | undefined): DaemonError {
   const what =
     stat === undefined || stat.isSymbolicLink()
       ? 'a symbolic link'

@@ -4,7 +4,7 @@ import { errnoName, isNoSpace } from '@svc/internal-files'
 import { DaemonError } from '../../errors.ts'
 import type { HeldName, ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
 import { HeldParents } from './held-parents.ts'
-import { identityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
+import { fileIdentityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
 /** Many small files go to the hashing threads and the disk at a time; large ones wait for a thread. */
 const CONCURRENCY = 64
@@ -66,7 +66,7 @@ export async function openLocal({ path, name, identity }: WalkedFile, parents: H
     throw new DaemonError(isNoSpace(cause) ? 'E_NO_SPACE' : 'E_INTERNAL', what, { cause })
   }
   const { handle, stat } = opened
-  if (!sameIdentity(identityOf(stat), identity)) {
+  if (!sameIdentity(fileIdentityOf(stat), identity)) {
     await handle.close()
     throw changed(name, 'it is not the file that was listed any more')
   }
@@ -75,7 +75,7 @@ export async function openLocal({ path, name, identity }: WalkedFile, parents: H
     kind: 'file',
     fd: handle.fd,
     async unchanged() {
-      if (!sameIdentity(identityOf(await handle.stat({ bigint: true })), identity))
+      if (!sameIdentity(fileIdentityOf(await handle.stat({ bigint: true })), identity))
         throw changed(name, 'it was written to')
     },
     async close() {

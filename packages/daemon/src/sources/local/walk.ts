@@ -2,7 +2,7 @@ import type { BigIntStats } from 'node:fs'
 import { isAbsolute } from 'node:path'
 import type { FileIdentity } from '@svc/cas'
 import { DaemonError } from '../../errors.ts'
-import { notRegular, type OpenFolder, withParent } from './folder.ts'
+import { type OpenFolder, sourceNotRegular, withParent } from './folder.ts'
 
 const MAX_FILES = 100_000
 const MAX_DEPTH = 64
@@ -10,7 +10,7 @@ const MAX_PATHS = 1_000
 const MAX_PATH_BYTES = 4_096
 const STATS_AT_ONCE = 32
 
-export const identityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileIdentity => ({
+export const fileIdentityOf = ({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): FileIdentity => ({
   dev,
   ino,
   size,
@@ -63,8 +63,8 @@ async function addPath(parent: OpenFolder, last: string | undefined, add: (file:
   if (last === undefined) return addFolder(parent, '', 0, add)
   const stat = await parent.lstat(last)
   const path = `${parent.path === '/' ? '' : parent.path}/${last}`
-  if (stat.isFile()) return add({ name: last, path, identity: identityOf(stat) })
-  if (!stat.isDirectory()) throw notRegular(path, stat)
+  if (stat.isFile()) return add({ name: last, path, identity: fileIdentityOf(stat) })
+  if (!stat.isDirectory()) throw sourceNotRegular(path, stat)
   const folder = await parent.folder(last)
   try {
     await addFolder(folder, '', 0, add)
@@ -91,8 +91,8 @@ async function addFolder(
     for (const [at, { name }] of batch.entries()) {
       const stat = stats[at]!
       const path = `${folder.path === '/' ? '' : folder.path}/${name}`
-      if (stat.isFile()) add({ name: `${prefix}${name}`, path, identity: identityOf(stat) })
-      else if (!stat.isDirectory()) throw notRegular(path, stat)
+      if (stat.isFile()) add({ name: `${prefix}${name}`, path, identity: fileIdentityOf(stat) })
+      else if (!stat.isDirectory()) throw sourceNotRegular(path, stat)
       else {
         const below = await folder.folder(name)
         try {

@@ -1,8 +1,8 @@
 import { globTest } from '@svc/classify'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { parseListing, parseListingInTurns } from '../../../src/sources/catalog/listing.ts'
-import { parseRecord, parseRecordInTurns } from '../../../src/sources/catalog/record.ts'
+import { parseCatalogListing, parseCatalogListingInTurns } from '../../../src/sources/catalog/listing.ts'
+import { parseDigestList, parseDigestListInTurns } from '../../../src/sources/catalog/record.ts'
 import { selectEntry } from '../../../src/sources/catalog/select.ts'
 
 const HASH = 'c'.repeat(40)
@@ -13,7 +13,7 @@ const line = (repo: string, dn: string, hash?: string) => `${repo}  1.5 GiB  12 
 
 describe('a listing', () => {
   test('gives its fields', () => {
-    expect(parseListing(`${line('Org/Model', 'model-q4_k_m.gguf')}\r\n`)).toEqual([
+    expect(parseCatalogListing(`${line('Org/Model', 'model-q4_k_m.gguf')}\r\n`)).toEqual([
       {
         repo: 'Org/Model',
         sizeLabel: '1.5 GiB',
@@ -30,7 +30,7 @@ describe('a listing', () => {
     'passes over the tracker %s, which no announce can be sent to',
     (tracker) => {
       const text = `${line('Org/Model', 'm.gguf')}&tr=${encodeURIComponent(tracker)}`
-      expect(parseListing(text)[0]!.trackers).toEqual(['udp://127.0.0.1:1'])
+      expect(parseCatalogListing(text)[0]!.trackers).toEqual(['udp://127.0.0.1:1'])
     }
   )
   test('skips invalid lines', () => {
@@ -45,19 +45,19 @@ describe('a listing', () => {
       `Org/Model  1 GiB  1 seeds  magnet:?xt=urn:btmh:1220${'a'.repeat(64)}`,
       'x'.repeat(20_000)
     ]
-    expect(parseListing([...bad, line('A/b', 'x.gguf'), ...bad].join('\n'))).toHaveLength(1)
+    expect(parseCatalogListing([...bad, line('A/b', 'x.gguf'), ...bad].join('\n'))).toHaveLength(1)
   })
   test('takes anything', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 500 }), (text) => void parseListing(text)))
+    fc.assert(fc.property(fc.string({ maxLength: 500 }), (text) => void parseCatalogListing(text)))
   })
   test('a web seed without a revision is none', () => {
     const text = `A/b  1 GiB  1 seeds  magnet:?xt=urn:btih:${HASH}&dn=x&ws=http%3A%2F%2F127.0.0.1%2Fmain`
-    expect(parseListing(text)[0]!.webseed).toBeUndefined()
+    expect(parseCatalogListing(text)[0]!.webseed).toBeUndefined()
   })
 })
 
 describe('the choice of a torrent', () => {
-  const entries = parseListing(
+  const entries = parseCatalogListing(
     [
       line('A/b', 'm-q4_k_m.gguf', '1'.repeat(40)),
       line('A/b', 'm-q4_k_s.gguf', '2'.repeat(40)),
@@ -92,7 +92,7 @@ describe('the choice of a torrent', () => {
 })
 
 describe('the choice among normalized names', () => {
-  const entries = parseListing(
+  const entries = parseCatalogListing(
     ['m.Q4_K_M.gguf', 'm.Q8_0.gguf', 'M-Q6_K.gguf'].map((dn, i) => line('A/b', dn, `${i + 1}`.repeat(40))).join('\n')
   )
   const normalized = { normalizedNames: true }
@@ -121,7 +121,7 @@ describe("the provider's record", () => {
   const sum = 'a'.repeat(64)
   test('is found in a page', () => {
     const page = `<html>{"x": {"manifest": ${JSON.stringify(`${sum}  m.gguf\n${'b'.repeat(64)}  sub/a b.json\r\nnoise\n`)}}}`
-    expect(parseRecord(page)).toEqual(
+    expect(parseDigestList(page)).toEqual(
       new Map([
         ['m.gguf', sum],
         ['sub/a b.json', 'b'.repeat(64)]
@@ -135,19 +135,19 @@ describe("the provider's record", () => {
     ['an empty list', '{"manifest": ""}'],
     ['two answers', `{"manifest": "${sum}  a"}{"manifest": "${'b'.repeat(64)}  a"}`]
   ])('%s', (_, page) => {
-    expect(parseRecord(page)).toBeUndefined()
+    expect(parseDigestList(page)).toBeUndefined()
   })
   test('takes anything', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseRecord(`"manifest":"${text}`)))
+    fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseDigestList(`"manifest":"${text}`)))
   })
   test('a list longer than any of a model is none', () => {
-    expect(parseRecord(`{"manifest": "${`${sum}  a\\n`.repeat(80_000)}"}`)).toBeUndefined()
+    expect(parseDigestList(`{"manifest": "${`${sum}  a\\n`.repeat(80_000)}"}`)).toBeUndefined()
   })
 })
 
 test('of a listing of 20,000 lines the first 10,000 are read', () => {
   const line = `Org/Model  1 GB  1 seed  magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf\n`
-  expect(parseListing(line.repeat(20_000))).toHaveLength(10_000)
+  expect(parseCatalogListing(line.repeat(20_000))).toHaveLength(10_000)
 })
 
 /** The turns of the event loop that others had meanwhile. */
@@ -166,7 +166,7 @@ async function turnsDuring<T>(work: () => Promise<T>): Promise<{ readonly turns:
 test('of four million empty lines no more than 10,000 are made', async () => {
   const text = '\n'.repeat(4 << 20)
   const split = vi.spyOn(String.prototype, 'split')
-  const parsed = await parseListingInTurns(text)
+  const parsed = await parseCatalogListingInTurns(text)
   const made = split.mock.results.map(({ value }) => (value as readonly string[]).length)
   split.mockRestore()
   expect(parsed).toEqual([])
@@ -179,9 +179,9 @@ test.each([
   ['a string without end', `"manifest":"${'\\'.repeat((8 << 20) - 1)}`],
   ['thousands of lines', `"manifest":"${`${'a'.repeat(64)}  a\\n`.repeat(60_000)}"`]
 ])('a record of %s is read in turns', async (_, page) => {
-  const { turns, value } = await turnsDuring(() => parseRecordInTurns(page))
+  const { turns, value } = await turnsDuring(() => parseDigestListInTurns(page))
   expect(turns).toBeGreaterThan(2)
-  expect(value).toEqual(parseRecord(page))
+  expect(value).toEqual(parseDigestList(page))
 })
 
 test.each([
@@ -192,7 +192,7 @@ test.each([
   ['thousands of web seeds', `magnet:?xt=urn:btih:${HASH}&dn=x${'&ws=http://h/x'.repeat(1_000)}`],
   ['thousands of trackers', `magnet:?xt=urn:btih:${HASH}&dn=x${'&tr=udp://127.0.0.1:1'.repeat(700)}`]
 ])('a magnet with %s is passed over, or has fields within their bounds', (_, text) => {
-  for (const entry of parseListing(`A/b  1 GiB  1 seeds  ${text}\n`)) {
+  for (const entry of parseCatalogListing(`A/b  1 GiB  1 seeds  ${text}\n`)) {
     expect(entry.infohash).toMatch(/^[0-9a-f]{40}$/)
     expect(entry.trackers.length).toBeLessThanOrEqual(50)
     expect(entry.quant.length).toBeLessThan(256)
@@ -201,16 +201,16 @@ test.each([
 
 test('one repository in 10,000 lines, with and without an end of the last one, is read as often', () => {
   const all = `${line('A/b', 'm-q4_k_m.gguf')}\n`.repeat(500)
-  expect(parseListing(all)).toHaveLength(500)
-  expect(parseListing(all.trimEnd())).toHaveLength(500)
+  expect(parseCatalogListing(all)).toHaveLength(500)
+  expect(parseCatalogListing(all.trimEnd())).toHaveLength(500)
 })
 
 test('a listing of hundreds of thousands of trackers is read in turns, and says the same', async () => {
   const magnet = `magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf${'&tr=udp://a:1'.repeat(900)}`
   // long enough for many turns on a fast machine
   const text = `Org/Model  1 GB  1 seed  ${magnet}\n`.repeat(300)
-  const { turns, value: entries } = await turnsDuring(() => parseListingInTurns(text))
-  expect(entries).toEqual(parseListing(text))
+  const { turns, value: entries } = await turnsDuring(() => parseCatalogListingInTurns(text))
+  expect(entries).toEqual(parseCatalogListing(text))
   expect(entries).toHaveLength(300)
   expect(turns).toBeGreaterThan(3)
 })

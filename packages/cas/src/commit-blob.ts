@@ -6,7 +6,7 @@ import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
 
-/** Parts from this size on are synced before their turn to be published comes: a disk may take long. */
+/** Parts from this size on are synced before their turn to be committed comes: a disk may take long. */
 const SYNC_FIRST_BYTES = 4 << 20
 /** Free space is checked in advance from this size on; smaller blobs simply fail. */
 const ROOM_BYTES = 16 << 20
@@ -24,7 +24,7 @@ export type Part =
  * @throws CasError `E_SIZE_MISMATCH`, `E_DIGEST_MISMATCH`, `E_ABORTED`, `E_NO_SPACE`, `E_IO`; `E_STORE_GONE`; what `accept`
  *   throws
  */
-export async function publish(
+export async function commitBlob(
   context: StoreContext,
   result: HashResult,
   from: Part,
@@ -109,7 +109,7 @@ async function isSound(context: StoreContext, digest: Sha256Digest, signal: Abor
 }
 
 /** @throws CasError `E_NO_SPACE` before the first byte is written, if the size is known. */
-export async function requireRoom({ port, layout }: StoreContext, sizeBytes: number | undefined): Promise<void> {
+export async function requireFreeSpace({ port, layout }: StoreContext, sizeBytes: number | undefined): Promise<void> {
   if (sizeBytes === undefined || sizeBytes < ROOM_BYTES) return
   let free: number
   try {

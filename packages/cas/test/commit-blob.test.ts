@@ -37,7 +37,7 @@ const ways: readonly {
     take: async (bytes) => {
       const partial = await store.partial({ key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) })
       await partial.write(0, bytes)
-      return partial.publish()
+      return partial.commit()
     }
   }
 ]
