@@ -16,17 +16,18 @@ const FOR_LOADERS: readonly RegExp[] = [
 /** Names, in lower case, that are secrets by convention. */
 const SECRETS: readonly RegExp[] = [
   /\.(?:pem|key|ppk|p12|pfx|jks|keystore|kdbx|gpg|asc|ovpn|tfstate)$/,
-  /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|authorized_keys|known_hosts|npmrc|pypirc|pgpass|kubeconfig|token)(?:\..*)?$/,
-  /(?:^|[._-])env(?:$|\.local$)/,
-  /(?:^|[._-])(?:credentials?|secrets?|passwords?|passwd|htpasswd|netrc)(?:[._-]|$)/,
-  /(?:^|[._-])(?:api|access|private|secret|ssh|licen[cs]e|deploy)[._-]?keys?(?:[._-]|$)/,
-  /(?:^|[._-])(?:hf|auth|access|bearer|refresh|api|github|gitlab)[._-]?token(?:[._-]|$)/,
-  /service[._-]?account|client[._-]?secret/
+  /^(?:id_(?:rsa|dsa|ecdsa|ed25519)|authorized_keys|known_hosts|npmrc|pypirc|pgpass|kubeconfig|token)(?:[. ~(].*)?$/,
+  /(?:^|[^a-z0-9])env(?:$|\.local$)/,
+  /(?:^|[^a-z0-9])(?:credentials?|secrets?|passwords?|passwd|htpasswd|netrc)(?:[^a-z0-9]|$)/,
+  /(?:^|[^a-z0-9])(?:api|access|private|secret|ssh|licen[cs]e|deploy)[^a-z0-9]?keys?(?:[^a-z0-9]|$)/,
+  /(?:^|[^a-z0-9])(?:hf|auth|access|bearer|refresh|api|github|gitlab)[^a-z0-9]?token(?:[^a-z0-9]|$)/,
+  /service[^a-z0-9]?account|client[^a-z0-9]?secret/
 ]
 
 /** Whether a file or one of its folders has a name that is a secret's by convention: it is not kept at all (spec rec.24). */
 export const isSecretByName = (path: string): boolean =>
   path
+    .normalize('NFKC')
     .toLowerCase()
     .split('/')
     .some((part) => SECRETS.some((pattern) => pattern.test(part)))

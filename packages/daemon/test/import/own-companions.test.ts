@@ -21,7 +21,7 @@ const GIVEN = [
     'USE_POLICY.md'
   ],
   ...['config.json', 'config_sentence_transformers.json', 'generation_config.json'],
-  ...['hf_quant_config.json', 'modules.json', 'my/helpers.py', 'params.json'],
+  ...['hf_quant_config.json', 'modules.json', 'my/helpers.py', 'params.json', 'token_embedding.py'],
   ...[
     'scheduler/scheduler_config.json',
     'sentence_bert_config.json',
@@ -62,7 +62,9 @@ const SECRET = [
     'LICENSE_KEY',
     'kubeconfig'
   ],
-  ...['passwords.txt', 'wallet.kdbx', '_netrc', 'apikey.json']
+  ...['passwords.txt', 'wallet.kdbx', '_netrc', 'apikey.json'],
+  // as people and browsers name copies
+  ...['my secrets.py', 'secrets (1).py', 'api key.jinja', 'token (1).txt', 'id_rsa~', 'credentials copy.json']
 ]
 const sorted = (names: readonly string[]): string[] =>
   [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
