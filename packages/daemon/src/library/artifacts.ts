@@ -111,6 +111,18 @@ export class Artifacts {
     }))
   }
 
+  /** A name that the artifact lost takes its companions with it, unless another name has the same. */
+  dropCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      const { [name]: dropped, ...companions } = before?.companions ?? {}
+      if (before === undefined || dropped === undefined) return
+      const { companions: ofSource, ...source } = before.source
+      const isKept = ofSource !== undefined && (ofSource !== dropped || Object.values(companions).includes(dropped))
+      await this.#write({ ...before, companions, source: isKept ? before.source : source }, before)
+    })
+  }
+
   /** Changes what is recorded of an artifact; one without a record gets one of which nobody knows who may have it. */
   #amend(manifestDigest: Sha256Digest, change: (before: ArtifactState) => ArtifactState): Promise<ArtifactState> {
     return this.#inTurn(async () => {

@@ -64,8 +64,30 @@ export class Removals {
         return changed(current, request, this.#deps, { removed, tags, isToCome })
       })
     )
+    await this.#dropCompanions(request, removed.keys())
     const ref = quant === undefined ? formatRepoId(request) : `${formatRepoId(request)}:${quant}`
     return { ref, tags: tags.sort(), ...(await this.#after(removed)) }
+  }
+
+  /** What lay beside artifacts under a name stays with none that others names have, unless a tag of it still names them. */
+  async #dropCompanions(repo: RepoId, manifests: Iterable<Sha256Digest>): Promise<void> {
+    const { repos, documents, artifacts, needed } = this.#deps
+    const given: Sha256Digest[] = []
+    for (const manifest of manifests) if (await needed.isGiven(manifest)) given.push(manifest)
+    if (given.length === 0) return
+    // in the name's turn: an import may give it the same artifact again
+    await repos.change({ ns: repo.ns, name: repo.name }, async (current) => {
+      const named = new Set<Sha256Digest>()
+      for (const digest of new Set([current?.index, ...(current?.tags.values() ?? [])])) {
+        const index = digest && (await indexOf(digest, documents, true))
+        // nobody can tell whom it names
+        if (digest !== undefined && index === undefined) return current
+        for (const { manifest } of index?.members ?? []) named.add(manifest)
+      }
+      for (const manifest of given)
+        if (!named.has(manifest)) await artifacts.dropCompanions(manifest, formatRepoId(repo))
+      return current
+    })
   }
 
   /** What was to get the name does not get it from clients of a mirror. @returns whether there was something */

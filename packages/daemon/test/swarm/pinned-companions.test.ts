@@ -123,8 +123,8 @@ test('they are announced with their artifact, and with nothing else', async () =
   await node.client.setPrivate({ ref, private: false })
   await eventually(async () => ((await fetch(webseed)).status === 200 ? true : undefined))
   // a second name brings others
-  const second = await node.importFiles({ ...MODEL, 'README.md': '# another' }, 'me/second')
-  expect(second).toBe(manifestDigest)
+  const again = await node.importFiles({ ...MODEL, 'README.md': '# another' }, 'me/second')
+  expect(again).toBe(manifestDigest)
   const other = await eventually(async () => {
     const { companions } = await shareOf(node, 'svc:///me/second:q8_0')
     const at = torrentAt({ ...share, companions: companions! })
@@ -132,7 +132,15 @@ test('they are announced with their artifact, and with nothing else', async () =
   })
   expect(other).not.toEqual(share.companions)
   expect((await fetch(webseed)).status).toBe(200)
-  for (const name of ['model', 'second']) await node.client.removeModel({ ns: 'me', name })
+  // a name that is removed takes them with it
+  await node.client.removeModel({ ns: 'me', name: 'second' })
+  const second = torrentAt({ ...share, companions: other! })
+  await eventually(async () => ((await fetch(second)).status === 404 ? true : undefined))
+  expect((await fetch(webseed)).status).toBe(200)
+  await node.done(await node.client.gc({ graceSeconds: 0 }))
+  expect(node.blobs()).not.toContain(other!.digest)
+  expect((await besideOf(node, ref))!.files.map(([path]) => path)).toEqual(Object.keys({ ...BESIDE, ...CONFIG }).sort())
+  await node.client.removeModel({ ns: 'me', name: 'model' })
   expect((await fetch(webseed)).status).toBe(404)
 })
 
