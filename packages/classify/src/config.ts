@@ -60,7 +60,7 @@ export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {
 
 const warning = (code: WarningCode, message: string): Warning => ({ code, names: ['config.json'], message })
 
-type Json = Readonly<Record<string, unknown>>
+export type Json = Readonly<Record<string, unknown>>
 
 const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 /** Own properties only: a key `__proto__` or `constructor` is nothing special. */
@@ -74,6 +74,12 @@ function getObject(object: Json, key: string): Json | undefined {
   return isObject(value) ? value : undefined
 }
 
+/** Where the configuration of the language model is: in a multimodal one, inside. */
+export const textConfigOf = (root: Json): Json => nestedOf(root)[0] ?? root
+
+const nestedOf = (root: Json): Json[] =>
+  TEXT_CONFIG_KEYS.map((key) => getObject(root, key)).filter((object) => object !== undefined)
+
 function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'quant'> {
   const quantization = getObject(root, 'quantization_config')
   const quant = quantization && configQuant(getText(quantization, 'quant_method'), getText(quantization, 'format'))
@@ -81,8 +87,7 @@ function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'qu
   const family = [get(root, 'model_type'), ...(Array.isArray(architectures) ? architectures.slice(0, 1) : [])].find(
     isFamily
   )
-  const nested = TEXT_CONFIG_KEYS.map((key) => getObject(root, key)).filter((object) => object !== undefined)
-  const contextLength = [root, ...nested]
+  const contextLength = [root, ...nestedOf(root)]
     .flatMap((object) => CONTEXT_KEYS.map((key) => get(object, key)))
     .find(isContextLength)
   return {
@@ -99,7 +104,7 @@ export const isFamily = (value: unknown): value is string =>
 export const isContextLength = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
 /** The object, or a description of the defect. */
-function tryParseObject(text: string): Json | string {
+export function tryParseObject(text: string): Json | string {
   const plain = withoutPythonWords(text.replace(/^\uFEFF/, ''))
   if (plain === undefined) return `is nested deeper than ${MAX_CONFIG_DEPTH}`
   try {

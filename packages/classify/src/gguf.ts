@@ -8,6 +8,10 @@ const MAX_ARRAY_DEPTH = 4
 /** Longer texts are skipped: no architecture has such a name. */
 const MAX_TEXT_BYTES = 256
 const MAX_CONTEXT_KEYS = 64
+/** Longer arrays are skipped: no model has so many layers. */
+const MAX_NUMBERS = 1024
+const MAX_FACTS = 1024
+const TOKENS = 'tokenizer.ggml.tokens'
 
 /** Sizes of the value types with fixed length, indexed by their number in the format; 8 is a string, 9 an array. */
 const FIXED_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8]
@@ -75,12 +79,16 @@ class Walker {
     return this.text(MAX_KEY_BYTES)
   }
 
-  /** A text or a whole number; undefined for other values, which are skipped. */
-  value(type: number): string | number | undefined {
+  /** A text or a whole number, or a few of the latter; undefined for other values, which are skipped. */
+  value(type: number): string | number | readonly number[] | undefined {
     if (type === STRING) return this.text(MAX_TEXT_BYTES)
-    if (type === ARRAY) return this.#skipArray(1)
+    if (type === ARRAY) return this.#array(1)
+    return this.#number(type)
+  }
+
+  #number(type: number): number | undefined {
     const at = this.take(fixedBytes(type, this.offset))
-    if (type === 0) return this.#view.getUint8(at)
+    if (type === 0 || type === 7) return this.#view.getUint8(at)
     if (type === 1) return this.#view.getInt8(at)
     if (type === 2) return this.#view.getUint16(at, this.littleEndian)
     if (type === 3) return this.#view.getInt16(at, this.littleEndian)
@@ -91,14 +99,25 @@ class Walker {
     return undefined
   }
 
-  #skipArray(depth: number): undefined {
+  /** The length of an array, whose elements come next. */
+  arrayLength(): number {
+    this.u32()
+    return this.count()
+  }
+
+  /** A short list of numbers; other arrays are skipped. */
+  #array(depth: number): readonly number[] | undefined {
     if (depth > MAX_ARRAY_DEPTH)
       throw new Malformed(`arrays nested deeper than ${MAX_ARRAY_DEPTH} at byte ${this.offset}`)
     const type = this.u32()
     const count = this.count()
     if (type === STRING) for (let i = 0; i < count; i++) this.take(this.count())
-    else if (type === ARRAY) for (let i = 0; i < count; i++) this.#skipArray(depth + 1)
-    else this.take(count * fixedBytes(type, this.offset))
+    else if (type === ARRAY) for (let i = 0; i < count; i++) this.#array(depth + 1)
+    else if (depth === 1 && count <= MAX_NUMBERS) {
+      const numbers = Array.from({ length: count }, () => this.#number(type) ?? Number.NaN)
+      return numbers
+    } else this.take(count * fixedBytes(type, this.offset))
+    return undefined
   }
 }
 
@@ -116,7 +135,8 @@ function readWanted(walker: Walker, found: Map<string, string | number>): void {
   for (let i = 0; i < keyCount; i++) {
     const key = walker.key()
     const value = walker.value(walker.u32())
-    if (key === undefined || value === undefined || found.has(key)) continue
+    // a flag is no number here
+    if (key === undefined || value === undefined || typeof value === 'object' || found.has(key)) continue
     if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS)) found.set(key, value)
   }
 }
@@ -143,9 +163,7 @@ export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary 
   const found = new Map<string, string | number>()
   let complete = false
   try {
-    const word = walker.u32()
-    walker.littleEndian = word >= 1 && word <= 3
-    walker.version = walker.littleEndian ? word : swap32(word)
+    const word = readVersion(walker)
     if (walker.version < 1 || walker.version > 3) return cut(`the version is ${word}, not 1 to 3`)
     readWanted(walker, found)
     complete = true
@@ -178,6 +196,38 @@ export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary 
       fileType: whole('general.file_type')
     })
   }
+}
+
+function readVersion(walker: Walker): number {
+  const word = walker.u32()
+  walker.littleEndian = word >= 1 && word <= 3
+  walker.version = walker.littleEndian ? word : swap32(word)
+  return word
+}
+
+/** Key/values of a GGUF: texts, numbers, flags as 0 and 1, short lists of these; of the vocabulary its size. */
+export type GgufFacts = ReadonlyMap<string, string | number | readonly number[]>
+
+/** The key/values before the vocabulary, as far as `head` has them and they are well-formed; at most 1,024. */
+export function ggufFacts(head: Uint8Array, sizeBytes: number): GgufFacts {
+  const found = new Map<string, string | number | readonly number[]>()
+  if (MAGIC.some((byte, at) => head[at] !== byte)) return found
+  const walker = new Walker(head, sizeBytes)
+  try {
+    readVersion(walker)
+    if (walker.version < 1 || walker.version > 3) return found
+    walker.count()
+    for (let left = Math.min(walker.count(), MAX_FACTS); left > 0; left--) {
+      const key = walker.key()
+      const type = walker.u32()
+      const value = key === TOKENS && type === ARRAY ? walker.arrayLength() : walker.value(type)
+      if (key !== undefined && value !== undefined) found.set(key, value)
+      if (key === TOKENS) break
+    }
+  } catch (error) {
+    if (!(error instanceof Malformed) && error !== BEYOND) throw error
+  }
+  return found
 }
 
 const WANTED = new Set(['general.type', 'general.architecture', 'general.file_type', 'split.no', 'split.count'])

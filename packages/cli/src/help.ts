@@ -82,7 +82,6 @@ const MORE: Readonly<Record<string, More>> = {
     text: 'ALONE is the space that removing it frees; SHARED is what other models need as well.',
     examples: [['svc du qwen/qwen3-0.6b-gguf', 'one repository']]
   },
-  show: { examples: [['svc show qwen/qwen3-0.6b-gguf:q8_0', '']] },
   path: {
     examples: [
       ['llama-cli -m "$(svc path qwen/qwen3-0.6b-gguf)"', 'load it'],
@@ -100,6 +99,13 @@ const MORE: Readonly<Record<string, More>> = {
   exec: {
     text: 'In the arguments, {} stands for the path of the weights, {mmproj} for that of the projector, and {dir} for the folder. svc exits with the exit code of the command.',
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
+  },
+  show: {
+    text: 'With hf: what a repository of the hub holds, what of it is here, and whether it fits this machine. Memory is that of weights, cache (f16) and about that of computing, for one sequence.',
+    examples: [
+      ['svc show acme/model:q8_0', 'a model that is here'],
+      ['svc show hf Qwen/Qwen3-0.6B-GGUF --context 8192', 'before it is imported']
+    ]
   },
   cat: {
     examples: [

@@ -215,10 +215,15 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   add(program, 'fsck', 'the same as svc verify all').action(async (_options, command: Command) =>
     run(command, async (session) => (await import('./commands/jobs.ts')).verify(session, 'all'))
   )
-  add(program, 'show <ref>', 'show files, sizes and licence of a model; with ns/name its quants')
+  add(program, 'show <ref> [name]', 'show files, sizes and licence of a model; with ns/name its quants')
     .alias('info')
-    .action(async (ref: string, _options, command: Command) =>
-      run(command, async (session) => (await import('./commands/model.ts')).show(session, ref))
+    .option('--context <tokens>', 'of show hf: how much memory is for; default: as the model says, at most 32768')
+    .action(async (ref: string, name: string | undefined, options, command: Command) =>
+      run(command, async (session) =>
+        ref === 'hf' && name !== undefined
+          ? (await import('./commands/remote.ts')).showHf(session, name, options)
+          : (await import('./commands/model.ts')).show(session, ref, name)
+      )
     )
   add(program, 'cat <target>', 'print a file of a model: REF, REF#name, REF#manifest or a digest')
     .option('--range <start-end>', 'only these bytes: 0-99, 100-, or -16 for the last 16')

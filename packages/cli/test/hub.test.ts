@@ -1,5 +1,8 @@
 // `svc import hf` against the real daemon and a hub on 127.0.0.1.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { makeGguf } from '@svc/testkit/models'
@@ -117,4 +120,40 @@ it('says what is newer, upgrades it, and keeps the older state until gc takes it
   expect(await daemon.svc('show', `some-org/moving:${before}+q8_0`)).toMatchObject({ code: 3 })
   hub.setAccess(id, { private: true })
   expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })
+})
+
+it('shows what a repository holds before it is imported, and what fits this machine', async () => {
+  const metadata = {
+    'llama.block_count': 2,
+    'llama.embedding_length': 64,
+    'llama.attention.head_count': 4,
+    'llama.context_length': 4096
+  }
+  const files = ['q4_0', 'q8_0'].map((quant, seed) => ({
+    path: `fit-${quant}.gguf`,
+    content: makeGguf({ metadata, seed })
+  }))
+  const commit = hub.commit({ id: 'some-org/fit', files })
+  const bin = mkdtempSync(join(tmpdir(), 'svc-smi-'))
+  undo.later(() => rmSync(bin, { recursive: true }))
+  writeFileSync(join(bin, 'nvidia-smi'), '#!/bin/sh\necho 24576\necho 8192\n', { mode: 0o755 })
+  const env = { PATH: `${bin}:${process.env.PATH}` }
+  const shown = await daemon.svcWith(['show', 'hf', 'some-org/fit'], { env })
+  expect(shown).toMatchObject({ code: 0 })
+  expect(shown.stdout).toContain(commit)
+  expect(shown.stdout).toMatch(/^ +q8_0 .* fits/m)
+  expect(shown.stderr).toContain('32.0 GiB of VRAM')
+  const json = JSON.parse(
+    (await daemon.svcWith(['show', 'hf', 'some-org/fit', '--context', '1', '--json'], { env })).stdout
+  )
+  expect(json).toMatchObject({
+    quants: ['q4_0', 'q8_0'],
+    machine: { vramBytes: 32 * 2 ** 30 },
+    memory: { contextTokens: 1 }
+  })
+  expect(json.fits).toEqual([expect.objectContaining({ fit: 'fits' }), expect.objectContaining({ fit: 'fits' })])
+  expect((await daemon.svc('ls', 'fit')).stdout).toBe('')
+  expect(await daemon.svc('show', 'hf', 'some-org/gated')).toMatchObject({ code: 6 })
+  expect(await daemon.svc('show', 'hf', 'some-org/fit', '--context', 'all')).toMatchObject({ code: 2 })
+  expect(await daemon.svc('show', 'some-org/fit', 'more')).toMatchObject({ code: 2 })
 })

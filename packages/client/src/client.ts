@@ -8,6 +8,7 @@ import type {
   ImportBtBody,
   ImportCatalogBody,
   ImportHfBody,
+  ImportHfPlanBody,
   ImportLocalBody,
   ImportOciBody,
   OutdatedBody,
@@ -76,7 +77,7 @@ export interface Client {
   importLocal(body: ImportLocalBody, options?: CallOptions): Promise<Job>
   importHf(body: ImportHfBody, options?: CallOptions): Promise<Job>
   /** The plan of {@link importHf}; fetches no weights. */
-  planHf(body: ImportHfBody, options?: CallOptions): Promise<ImportPlan>
+  planHf(body: ImportHfPlanBody, options?: CallOptions): Promise<ImportPlan>
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
   importOci(body: ImportOciBody, options?: CallOptions): Promise<Job>

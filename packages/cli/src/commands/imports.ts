@@ -8,6 +8,8 @@ import { follow } from '../follow.ts'
 import { count, formatBytes, formatTable } from '../format.ts'
 import { escapeGlob } from '../hub-origin.ts'
 import { tryParseHubSource } from '../hub-source.ts'
+import { thisMachine } from '../machine.ts'
+import { adviceOf, artifactTable } from '../plan-table.ts'
 import { asDigest, importName } from '../reference.ts'
 import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
@@ -149,7 +151,7 @@ const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>):
  * When a repository has several quants, asks on a terminal which of them to import; otherwise refuses with the list.
  */
 async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
-  const plan = await askingHub(session, body, session.client.planHf(body))
+  const plan = await askingHub(session, body, session.client.planHf({ ...body, context: 0 }))
   // import the commit that was listed, and follow what was asked for
   const { revision: follows = 'main' } = body
   const followed = /^[0-9a-f]{40}$/.test(follows) ? {} : { follows }
@@ -157,27 +159,16 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   // warn before gigabytes are fetched
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
+  const machine = await thisMachine(session)
+  const advice = adviceOf(plan, machine)
   const chosen = await chooseQuants(session, {
     what: plan.repo,
     command: 'svc import hf',
     names: plan.quants,
-    table: artifactTable(plan),
+    table: [...artifactTable(plan, machine), ...(advice === undefined ? [] : [advice])],
     all: `--all for ${formatBytes(plan.totals.fetchBytes)}`
   })
   return chosen === undefined ? pinned : { ...pinned, quants: [...chosen] }
-}
-
-/** Smallest first. */
-function artifactTable({ artifacts }: ImportPlan): string[] {
-  const rows = [...artifacts]
-    .sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
-    .map(({ quant, bytes, files, bytesPresent }) => [
-      `  ${quant}`,
-      formatBytes(bytes),
-      count(files, 'file'),
-      bytesPresent === 0 ? '' : bytesPresent >= bytes ? 'here' : `${formatBytes(bytesPresent)} here`
-    ])
-  return formatTable([['  QUANT', 'SIZE', 'FILES', ''], ...rows])
 }
 
 /** Names are lower-cased anyway; report only other changes. */

@@ -1,5 +1,6 @@
 import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
+import { usage } from '../errors.ts'
 import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
 import { readManifest } from '../manifest-facts.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../reference.ts'
@@ -18,7 +19,9 @@ export async function resolve(session: Session, text: string): Promise<void> {
 }
 
 /** `svc show REF`, or `svc show ns/name` for the quants. */
-export async function show(session: Session, typed: string): Promise<void> {
+export async function show(session: Session, typed: string, more?: string): Promise<void> {
+  if (more !== undefined)
+    throw usage(`"${typed} ${more}" names no model`, 'svc show hf ORG/NAME shows what the hub has')
   const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo !== undefined && (session.json || !(await hasOneQuant(session, repo)))) return showRepo(session, repo)

@@ -115,6 +115,23 @@ export const ImportHfBodySchema = Type.Object(
 /** A value of {@link ImportHfBodySchema}. */
 export type ImportHfBody = Type.Static<typeof ImportHfBodySchema>
 
+/** Body of `POST /v1/import/hf/plan`. */
+export const ImportHfPlanBodySchema = Type.Object(
+  {
+    ...ImportHfBodySchema.properties,
+    context: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1e9,
+        description: 'adds what each artifact needs of memory at so many tokens; 0: as the model says, at most 32,768'
+      })
+    )
+  },
+  { title: 'ImportHfPlanBody' }
+)
+/** A value of {@link ImportHfPlanBodySchema}. */
+export type ImportHfPlanBody = Type.Static<typeof ImportHfPlanBodySchema>
+
 /** Body of `POST /v1/import/bt` (spec route.18). */
 export const ImportBtBodySchema = Type.Object(
   {

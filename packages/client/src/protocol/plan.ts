@@ -36,7 +36,11 @@ export const PlanArtifactSchema = Type.Object(
     quant: Type.String(),
     files: Type.Integer({ minimum: 0, description: 'entries, those that it shares with other artifacts included' }),
     bytes: BytesSchema,
-    bytesPresent: Type.Integer({ minimum: 0, description: 'of these, bytes that the store has' })
+    bytesPresent: Type.Integer({ minimum: 0, description: 'of these, bytes that the store has' }),
+    weightsBytes: Type.Optional({
+      ...BytesSchema,
+      description: 'of weights and projectors, where `memory` was asked for'
+    })
   },
   { title: 'PlanArtifact' }
 )
@@ -63,6 +67,17 @@ export const ImportPlanSchema = Type.Object(
     quants: Type.Array(Type.String()),
     artifacts: Type.Array(PlanArtifactSchema, { description: 'one a quant, in the same order' }),
     license: Type.Optional(Type.String({ description: 'SPDX expression' })),
+    gated: Type.Optional(Type.Boolean({ description: 'true where the hub asks for consent' })),
+    private: Type.Optional(Type.Boolean({ description: 'true where the hub shows it to some only' })),
+    memory: Type.Optional(
+      Type.Union(
+        [
+          Type.Object({ contextTokens: CountSchema, cacheBytes: BytesSchema, computeBytes: BytesSchema }),
+          Type.Object({ unknown: Type.String({ description: 'why nobody can tell' }) })
+        ],
+        { description: 'where `context` was given: what every artifact needs beside its weights, about' }
+      )
+    ),
     warnings: Type.Array(Type.String())
   },
   { title: 'ImportPlan' }

@@ -8,6 +8,7 @@ import {
   ImportBtBodySchema,
   ImportCatalogBodySchema,
   ImportHfBodySchema,
+  ImportHfPlanBodySchema,
   ImportLocalBodySchema,
   ImportOciBodySchema,
   OutdatedBodySchema,
@@ -186,7 +187,7 @@ export const ROUTES = {
     ...PATHS.importHfPlan,
     summary: 'What an import from the hub would fetch, store and skip',
     additive: true,
-    body: ImportHfBodySchema,
+    body: ImportHfPlanBodySchema,
     status: 200,
     response: ImportPlanSchema,
     errors: { ...HUB, E_NOT_IMPORTABLE: 502 }

@@ -5,6 +5,7 @@ import {
   type ImportBtBody,
   type ImportCatalogBody,
   type ImportHfBody,
+  type ImportHfPlanBody,
   type ImportLocalBody,
   type ImportOciBody,
   type ImportPlan,
@@ -47,7 +48,7 @@ export const importHfRoute = ({ hub }: { readonly hub: HubImporter | undefined }
 
 /** Plans of imports from the hub. */
 export interface HubPlans {
-  plan(body: ImportHfBody): Promise<ImportPlan>
+  plan(body: ImportHfPlanBody): Promise<ImportPlan>
 }
 
 export const importHfPlanRoute = ({ hub }: { readonly hub: HubPlans | undefined }) =>

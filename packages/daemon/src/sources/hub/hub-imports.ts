@@ -1,4 +1,4 @@
-import type { ImportHfBody, ImportPlan, Job, OutdatedBody } from '@svc/client/protocol'
+import type { ImportHfBody, ImportHfPlanBody, ImportPlan, Job, OutdatedBody } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
@@ -47,7 +47,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
 /** Imports from the model hub. Bodies are validated. */
 export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
-  plan(body: ImportHfBody): Promise<ImportPlan>
+  plan(body: ImportHfPlanBody): Promise<ImportPlan>
   /** Whether there are newer commits of what models follow. */
   outdated(body: OutdatedBody): Promise<Job>
   /** Asks that once a day where `[hub] check` says so, until `close`. */
@@ -147,14 +147,10 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       const signed = await owners.now()
       const listing = await list(signed, body)
       try {
-        return await planHub(
-          signed.hub,
-          listing,
-          sourceOf(signed, body.repo, listing),
-          selection,
-          formatRepoId(repo),
-          context
-        )
+        return await planHub(signed.hub, listing, sourceOf(signed, body.repo, listing), selection, formatRepoId(repo), {
+          ...context,
+          contextTokens: body.context
+        })
       } catch (error) {
         throw hubFailure(error)
       }

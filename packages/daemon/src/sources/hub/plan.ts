@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import {
+  type ArtifactPlan,
+  cacheNeed,
+  configCache,
+  GGUF_HEAD_BYTES,
+  type GgufFacts,
+  ggufCache,
+  ggufFacts,
   type HeaderSummary,
   type LicenceFact,
   normalisedName,
@@ -14,7 +21,7 @@ import {
   requireImportable
 } from '@svc/classify'
 import type { ImportPlan } from '@svc/client/protocol'
-import type { Hub, HubFile, HubListing } from '@svc/hub'
+import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
@@ -51,7 +58,7 @@ export async function planHub(
   source: ImportSource,
   selection: ImportSelection,
   as: string,
-  { store, offload }: PlanDeps
+  { store, offload, contextTokens }: PlanDeps & { readonly contextTokens?: number | undefined }
 ): Promise<ImportPlan> {
   const planned = await planSelected(source, selection, offload, NEVER)
   requireImportable(planned.recognition)
@@ -76,6 +83,10 @@ export async function planHub(
     const path = upstream.get(name)!
     return path === name ? row : { ...row, upstream: path }
   })
+  const memory =
+    contextTokens === undefined
+      ? undefined
+      : await memoryOf(hub, plan.artifacts, files, facts.config?.upstream, contextTokens)
   const license = plan.artifacts[0]?.annotations['svc.license']
   return {
     repo: listing.repoId,
@@ -88,9 +99,13 @@ export async function planHub(
       quant,
       files: entries.length,
       bytes: sum(entries),
-      bytesPresent: sum(entries.filter(({ name }) => present.has(name)))
+      bytesPresent: sum(entries.filter(({ name }) => present.has(name))),
+      ...(memory !== undefined && { weightsBytes: sum(entries.filter(isLoaded)) })
     })),
     ...(license !== undefined && { license }),
+    ...(listing.gated && { gated: true }),
+    ...(listing.private && { private: true }),
+    ...(memory !== undefined && { memory }),
     warnings: [...source.warnings, ...plan.warnings.map(({ message }) => message), ...facts.openQuestions]
   }
 }
@@ -100,6 +115,35 @@ const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
 
 const isWeights = ({ kind }: { readonly kind: string }): boolean =>
   kind === 'weights.gguf' || kind === 'weights.safetensors'
+
+/** What is in memory while a model runs. */
+const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
+  isWeights(entry) || entry.role === 'vision-projector'
+
+/** What the artifacts of a repository, which differ in their quants, need beside their weights: one header tells it of all. */
+async function memoryOf(
+  hub: Pick<Hub, 'read'>,
+  artifacts: readonly Pick<ArtifactPlan, 'entries'>[],
+  files: ReadonlyMap<string, HubFile>,
+  config: string | undefined,
+  contextTokens: number
+): Promise<NonNullable<ImportPlan['memory']>> {
+  const ggufs = artifacts.flatMap(({ entries }) => entries.filter(({ kind }) => kind === 'weights.gguf'))
+  const first = ggufs.toSorted((a, b) => (a.name < b.name ? -1 : 1))[0]
+  const file = first && files.get(first.name)
+  try {
+    const shape = file === undefined ? configCache(config) : ggufCache(await factsOf(hub, file))
+    return typeof shape === 'string' ? { unknown: shape } : cacheNeed(shape, contextTokens)
+  } catch (error) {
+    if (!(error instanceof HubError)) throw error
+    return { unknown: `the hub does not give its header: ${error.message}` }
+  }
+}
+
+async function factsOf(hub: Pick<Hub, 'read'>, file: HubFile): Promise<GgufFacts> {
+  const head = await hub.read(file, { start: 0, end: Math.min(file.sizeBytes, GGUF_HEAD_BYTES) })
+  return ggufFacts(head, file.sizeBytes)
+}
 
 async function readFacts(hub: Pick<Hub, 'read'>, { recognition }: PlannedImport, files: ReadonlyMap<string, HubFile>) {
   const reads = requiredReads(recognition)

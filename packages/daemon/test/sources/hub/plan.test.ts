@@ -1,5 +1,7 @@
 import { ImportPlanSchema } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
+import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import { makeGguf } from '@svc/testkit/models'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
 import {
@@ -125,4 +127,61 @@ test('a plan is refused where the import would be', async () => {
     status: 502
   })
   await expect(rig.client.planHf({ repo: 'a/b/c' })).rejects.toMatchObject({ code: 'E_BAD_REQUEST', status: 400 })
+})
+
+const HEADER = {
+  'llama.block_count': 28,
+  'llama.embedding_length': 3584,
+  'llama.attention.head_count': 28,
+  'llama.attention.head_count_kv': 4,
+  'llama.context_length': 2048
+}
+const MIB = 2 ** 20
+
+test('with a context it says what memory the artifacts need, from one header', async () => {
+  const files = ['q4_0', 'q8_0'].map((quant) => ({
+    path: `m-${quant}.gguf`,
+    content: makeGguf({ metadata: { ...HEADER, 'tokenizer.ggml.tokens': ['a', 'b'] } }),
+    lfs: true
+  }))
+  fake.commit({ id: 'fit/gguf', files: [...files, { path: 'config.json', content: Buffer.from('{}') }] })
+  const before = fake.requests.length
+  const plan = await rig.client.planHf({ repo: 'fit/gguf', context: 0 })
+  expect(Value.Check(ImportPlanSchema, plan)).toBe(true)
+  expect(plan.memory).toEqual({ contextTokens: 2048, cacheBytes: 112 * MIB, computeBytes: 2048 * (2 + 3584) })
+  expect(plan.artifacts.map(({ weightsBytes }) => weightsBytes)).toEqual(files.map(({ content }) => content.length))
+  const read = fake.requests.slice(before).filter(({ origin }) => origin === 'cdn')
+  expect(new Set(read.map(({ path }) => path))).toEqual(new Set(['m-q4_0.gguf']))
+  expect((await rig.client.planHf({ repo: 'fit/gguf', context: 4096 })).memory).toMatchObject({ cacheBytes: 224 * MIB })
+  expect(await rig.client.planHf({ repo: 'fit/gguf' })).not.toHaveProperty('memory')
+})
+
+test('what no formula is known for, and a header that lies or does not come, is unknown; the plan stands', async () => {
+  const noise = { path: 'm-q8_0.gguf', content: { seed: 3, sizeBytes: 50_000 } }
+  fake.commit({ id: 'fit/noise', files: [noise] })
+  expect((await rig.client.planHf({ repo: 'fit/noise', context: 0 })).memory).toEqual({ unknown: expect.any(String) })
+  const odd = makeGguf({ metadata: { ...HEADER, 'llama.wkv.head_size': 64 } })
+  fake.commit({ id: 'fit/odd', files: [{ path: 'm-q8_0.gguf', content: odd, lfs: true }] })
+  expect((await rig.client.planHf({ repo: 'fit/odd', context: 0 })).memory).toEqual({ unknown: expect.any(String) })
+  fake.setFaults(scriptedFaults([{ stage: 'cdn', skip: 1, fault: { kind: 'status', status: 500 } }]))
+  const plan = await rig.client.planHf({ repo: 'fit/odd', context: 0 })
+  fake.setFaults(undefined)
+  expect(plan).toMatchObject({ quants: ['q8_0'], memory: { unknown: expect.any(String) } })
+})
+
+test('of safetensors the config.json tells it', async () => {
+  const config = {
+    num_hidden_layers: 28,
+    hidden_size: 3584,
+    num_attention_heads: 28,
+    num_key_value_heads: 4,
+    vocab_size: 2
+  }
+  const files = [
+    { path: 'model.safetensors', content: safetensors('BF16', 9_000) },
+    { path: 'config.json', content: Buffer.from(JSON.stringify(config)) }
+  ]
+  fake.commit({ id: 'fit/st', files })
+  const plan = await rig.client.planHf({ repo: 'fit/st', context: 2048 })
+  expect(plan.memory).toEqual({ contextTokens: 2048, cacheBytes: 112 * MIB, computeBytes: 2048 * 3586 })
 })

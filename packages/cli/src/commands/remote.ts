@@ -1,0 +1,62 @@
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { formatBytes, formatTable } from '../format.ts'
+import { tryParseHubSource } from '../hub-source.ts'
+import { thisMachine } from '../machine.ts'
+import { adviceOf, artifactTable, fitsOf } from '../plan-table.ts'
+import type { Session } from '../session.ts'
+import { sayingWhatWaits } from '../slow-answer.ts'
+
+/** `svc show hf org/name [--context N]`: what an import would bring, and whether it fits this machine. */
+export async function showHf(session: Session, text: string, options: { readonly context?: string }): Promise<void> {
+  const source = tryParseHubSource(text)
+  if (source === undefined) throw new CliError(EXIT.usage, `"${text}" is not a repository of the hub`)
+  const { repo, revision, quant } = source
+  const context = contextOf(options.context)
+  const body = {
+    repo,
+    names: 'normalized' as const,
+    aux: ['one'],
+    context,
+    ...(revision !== undefined && { revision })
+  }
+  const quants = quant === undefined ? {} : { quants: quant.split(',') }
+  const plan = await sayingWhatWaits(
+    session,
+    `asking the hub what ${repo} holds`,
+    session.client.planHf({ ...body, ...quants })
+  )
+  const machine = await thisMachine(session)
+  if (session.json) return session.document({ ...plan, machine, fits: fitsOf(plan, machine) })
+  if (session.quiet) return plan.quants.forEach((each) => session.print(each))
+  const { memory, totals, gated = false, license = 'none found' } = plan
+  const facts = [
+    ['  commit', plan.commit],
+    ['  license', license],
+    ['  gated', gated ? 'yes, and you have access' : 'no'],
+    [
+      '  whole',
+      `${totals.files} files, ${formatBytes(totals.bytes)}; an import of all fetches ${formatBytes(totals.fetchBytes)}`
+    ],
+    ...(memory === undefined || 'unknown' in memory
+      ? [['  memory', `weights only: ${memory?.unknown}`]]
+      : [
+          [
+            '  memory',
+            `weights, ${formatBytes(memory.cacheBytes)} of cache for ${memory.contextTokens} tokens, about ${formatBytes(memory.computeBytes)} to compute`
+          ]
+        ])
+  ]
+  session.print(plan.repo)
+  for (const line of [...formatTable(facts), ...artifactTable(plan, machine)]) session.print(line)
+  const advice = adviceOf(plan, machine)
+  if (advice !== undefined) session.note(advice)
+  for (const warning of plan.warnings) session.note(`warning: ${warning}`)
+  session.note(`import one with: svc import hf ${plan.repo}:QUANT`)
+}
+
+/** `0`: what the model says. @throws CliError */
+function contextOf(text = '0'): number {
+  if (/^\d{1,8}$/.test(text)) return Number(text)
+  throw usage(`"${text}" is no number of tokens`, '--context 8192')
+}

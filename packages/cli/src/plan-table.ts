@@ -1,0 +1,81 @@
+import type { ImportPlan } from '@svc/client'
+import { count, formatBytes, formatTable } from './format.ts'
+import type { Machine } from './machine.ts'
+
+type Artifact = ImportPlan['artifacts'][number]
+/** `tight`: it runs, and little else does beside it. */
+type Fit = 'fits' | 'tight' | 'no'
+
+/** Of a card, what a model may take of it: the screen and the driver have the rest. */
+const VRAM_SHARE = 0.9
+/** Of the machine's memory, so that the rest of it goes on. */
+const RAM_SHARE = 0.75
+const TIGHT_SHARE = 0.95
+
+/** An artifact beside this machine. */
+interface Judged {
+  readonly artifact: Artifact
+  /** Weights, cache and computing; weights alone where more is not known. */
+  readonly needBytes: number
+  readonly fit: Fit
+  readonly why: string
+}
+
+function judge(artifact: Artifact, { memory }: ImportPlan, machine: Machine): Judged {
+  const beside = memory === undefined || 'unknown' in memory ? 0 : memory.cacheBytes + memory.computeBytes
+  const needBytes = (artifact.weightsBytes ?? artifact.bytes) + beside
+  return { artifact, needBytes, ...fitOf(needBytes, artifact.bytes - artifact.bytesPresent, machine) }
+}
+
+function fitOf(needBytes: number, fetchBytes: number, machine: Machine): Pick<Judged, 'fit' | 'why'> {
+  const { ramBytes, vramBytes, diskBytes = Number.POSITIVE_INFINITY } = machine
+  if (fetchBytes > diskBytes) return { fit: 'no', why: `${formatBytes(diskBytes)} of disk are free` }
+  if (vramBytes > 0 && needBytes <= vramBytes * VRAM_SHARE)
+    return { fit: 'fits', why: `${formatBytes(vramBytes)} of VRAM` }
+  const ram = `${formatBytes(ramBytes)} of RAM`
+  if (needBytes <= ramBytes * RAM_SHARE) return { fit: 'fits', why: ram }
+  const both = vramBytes > 0 ? `${ram} and ${formatBytes(vramBytes)} of VRAM` : ram
+  return { fit: needBytes <= (ramBytes + vramBytes) * TIGHT_SHARE ? 'tight' : 'no', why: both }
+}
+
+/** The artifacts of a plan, smallest first; beside a machine, whether they fit. */
+export function artifactTable(plan: ImportPlan, machine?: Machine): string[] {
+  const rows = [...plan.artifacts]
+    .sort((a, b) => a.bytes - b.bytes || (a.quant < b.quant ? -1 : 1))
+    .map((artifact) => {
+      const { quant, bytes, files, bytesPresent } = artifact
+      const judged = machine && plan.memory && judge(artifact, plan, machine)
+      return [
+        `  ${quant}`,
+        formatBytes(bytes),
+        count(files, 'file'),
+        ...(judged === undefined ? [] : [formatBytes(judged.needBytes), judged.fit]),
+        bytesPresent === 0 ? '' : bytesPresent >= bytes ? 'here' : `${formatBytes(bytesPresent)} here`
+      ]
+    })
+  const memory = machine && plan.memory ? ['MEMORY', 'FIT'] : []
+  return formatTable([['  QUANT', 'SIZE', 'FILES', ...memory, ''], ...rows])
+}
+
+/** The largest artifact that fits, or else the largest that is tight, and why; undefined for none. */
+export function adviceOf(plan: ImportPlan, machine: Machine): string | undefined {
+  const judged = plan.artifacts.map((artifact) => judge(artifact, plan, machine))
+  const best = (fit: Fit): Judged | undefined =>
+    judged.filter((each) => each.fit === fit).sort((a, b) => b.needBytes - a.needBytes)[0]
+  const chosen = best('fits') ?? best('tight')
+  if (plan.memory === undefined) return undefined
+  if (chosen === undefined) return `none of them fits: ${judged[0]?.why ?? 'there is none'}`
+  const { artifact, needBytes, fit, why } = chosen
+  const what =
+    'unknown' in plan.memory
+      ? `its weights alone, since ${plan.memory.unknown}`
+      : `about ${formatBytes(needBytes)} at ${plan.memory.contextTokens} tokens`
+  return `the largest that ${fit === 'fits' ? 'fits' : 'just fits'} is ${artifact.quant}: ${what}, of ${why}`
+}
+
+/** For programs: what the table and the advice say. */
+export const fitsOf = (plan: ImportPlan, machine: Machine) =>
+  plan.artifacts.map((artifact) => {
+    const { needBytes, fit } = judge(artifact, plan, machine)
+    return { quant: artifact.quant, needBytes, fit }
+  })
