@@ -114,9 +114,10 @@ export class Artifacts {
   /** A name that the artifact lost takes its companions with it, unless another name has the same. */
   dropCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
     return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      const { [name]: dropped, ...companions } = before?.companions ?? {}
-      if (before === undefined || dropped === undefined) return
+      const before = await this.standing(manifestDigest)
+      if (before === undefined || before === 'damaged') return
+      const { [name]: dropped, ...companions } = before.companions ?? {}
+      if (dropped === undefined) return
       const { companions: ofSource, ...source } = before.source
       const isKept = ofSource !== undefined && (ofSource !== dropped || Object.values(companions).includes(dropped))
       await this.#write({ ...before, companions, source: isKept ? before.source : source }, before)
