@@ -7,3 +7,4 @@ export type { ByteRanges, FileState, FileWriter, TorrentStorage } from './storag
 export { createSwarm, type Swarm, type SwarmOptions, type SwarmTorrent } from './swarm.ts'
 export type { TorrentOptions as SwarmTorrentOptions } from './torrent/torrent-options.ts'
 export type { FileRange, TorrentEvents, TorrentProgress, TorrentState } from './torrent/torrent-status.ts'
+export type { UploadLimit } from './upload/limiter.ts'

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { DhtOptions } from '@svc/internal-discovery'
 import { HttpClient } from '@svc/internal-http'
-import { AddressRanges, hostKey, PerSecond, tryParseRange } from '@svc/internal-net'
+import { AddressRanges, hostKey, PerSecond, TokenBucket, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, tryFromHex } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
@@ -25,8 +25,7 @@ import { identityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
 import { FRAME_BLOCK_BYTES, Frame, Spares } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
-import { UploadLimiter } from './upload/limiter.ts'
-import { TokenBucket } from './upload/token-bucket.ts'
+import { type UploadLimit, UploadLimiter } from './upload/limiter.ts'
 import { isZone } from './wire/extensions.ts'
 import { mseKeyOf } from './wire/mse.ts'
 import { wireKey } from './wire/wire-key.ts'
@@ -52,8 +51,8 @@ export interface SwarmOptions {
    * the same zone has are not requested from other zones. Default: no zone.
    */
   readonly zone?: string
-  /** Bytes per second over all torrents; 0: unlimited. */
-  readonly uploadLimit?: number
+  /** Bytes per second over all torrents; 0: unlimited. Or a limit that the program's other senders share. */
+  readonly uploadLimit?: number | UploadLimit
   /**
    * Limit of connections over all torrents, including half-open ones; a quarter is reserved for outgoing ones. Default
    * 500.
@@ -110,8 +109,6 @@ export interface Swarm {
   /** The DHT's UDP port, if there is a DHT. */
   readonly dhtPort: number | undefined
   readonly torrents: readonly SwarmTorrent[]
-  /** The engine's upload limit, to be shared with other senders (a webseed server); undefined when unlimited. */
-  readonly uploadBudget: { waitMs(nowMs: number): number; spend(bytes: number): void } | undefined
   /**
    * Joins a swarm. A torrent that was already added is refused.
    * @throws SwarmError `E_OPTION`, `E_ADDRESS`, `E_CLOSED`; MetainfoError `E_METAINFO`, `E_MAGNET`.
@@ -190,7 +187,10 @@ export class Engine implements Swarm {
       clientName: options.clientName ?? 'svc-swarm 0.1',
       // Torrents are added only after the listener is open.
       listenPort: () => this.#listener?.port,
-      globalBucket: new TokenBucket(options.uploadLimit ?? 0, clock.monotonic()),
+      globalBucket:
+        typeof options.uploadLimit === 'object'
+          ? options.uploadLimit
+          : new TokenBucket(options.uploadLimit ?? 0, clock.monotonic()),
       uploadSlots: options.uploadSlots ?? 32,
       pex: options.pex !== false,
       trusted: rangesOf(options.trusted ?? []),
@@ -224,11 +224,6 @@ export class Engine implements Swarm {
 
   get dhtPort(): number | undefined {
     return this.#discovery.dhtPort
-  }
-
-  get uploadBudget(): TokenBucket | undefined {
-    const { globalBucket } = this.#environment
-    return globalBucket.limited ? globalBucket : undefined
   }
 
   get torrents(): readonly Torrent[] {

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { TokenBucket } from '@svc/internal-net'
 import { encodeBencode, leafLayer } from '@svc/metainfo'
 import { until } from '@svc/testkit/until'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
@@ -85,7 +86,8 @@ describe('hash requests', () => {
   test('stay within the upload limit, and leave no endless debt', async () => {
     const limit = 100_000
     const clock = new VirtualClock()
-    const { swarm } = await engines.seed(fixture, { uploadLimit: limit, clock })
+    const uploadLimit = new TokenBucket(limit, clock.monotonic())
+    const { swarm } = await engines.seed(fixture, { uploadLimit, clock })
     const peer = await raw(swarm.port!)
     const root = fixture.info.files[0]!.piecesRoot!
     const range = { root, baseLayer: 0, index: 0, length: 512, proofLayers: 0 }
@@ -96,7 +98,7 @@ describe('hash requests', () => {
       async () => {
         peer.send(requests)
         await clock.advance(20)
-        debtMs = Math.max(debtMs, swarm.uploadBudget!.waitMs(clock.monotonic()))
+        debtMs = Math.max(debtMs, uploadLimit.waitMs(clock.monotonic()))
       }
     )
     const answers = () => peer.received.filter(({ id }) => id === MESSAGE.hashes)

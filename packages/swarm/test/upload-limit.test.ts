@@ -1,3 +1,4 @@
+import { TokenBucket } from '@svc/internal-net'
 import { until } from '@svc/testkit/until'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, onTestFinished, test } from 'vitest'
@@ -15,7 +16,8 @@ test('an upload limit holds within a tenth and is shared by four peers', async (
     await fixture.remove()
   })
   const limit = 1_000_000
-  const { address, swarm, torrent: seeding } = await engines.seed(fixture, { uploadLimit: limit, clock })
+  const uploadLimit = new TokenBucket(limit, clock.monotonic())
+  const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit, clock })
   const torrents: SwarmTorrent[] = []
   for (let index = 0; index < 4; index += 1) {
     const leech = await engines.open({ pex: false })
@@ -32,7 +34,7 @@ test('an upload limit holds within a tenth and is shared by four peers', async (
   const sent = () => seeding.progress().uploadedBytes
   /** Nothing is saved up when it resolves. */
   const passed = async (holds: () => boolean) => {
-    const isSpent = (): boolean => swarm.uploadBudget!.waitMs(clock.monotonic()) > 0
+    const isSpent = (): boolean => uploadLimit.waitMs(clock.monotonic()) > 0
     await until(
       () => holds() && isSpent(),
       () => clock.advance(20)

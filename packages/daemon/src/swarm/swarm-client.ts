@@ -1,10 +1,11 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { HttpClient } from '@svc/internal-http'
+import { TokenBucket } from '@svc/internal-net'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { formatMagnet, parseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { createSwarm, type Swarm } from '@svc/swarm'
+import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
@@ -84,6 +85,7 @@ export class SwarmClient {
   readonly #fetches: Fetches
   readonly #web = new HttpClient()
   readonly #keys: WebseedKeys
+  readonly #limit: UploadLimit
   readonly #signed: SignedRequests
   readonly #companionsTimeoutMs: number
   #closing: Promise<void> | undefined
@@ -94,6 +96,7 @@ export class SwarmClient {
     webseed: WebseedListener | undefined,
     peerHost: string,
     keys: WebseedKeys,
+    limit: UploadLimit,
     options: SwarmClientOptions
   ) {
     const { clock, store, leafLayers, documents, artifacts, log, config } = context
@@ -102,6 +105,7 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
+    this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
     const { trackers } = config.swarm
@@ -141,16 +145,17 @@ export class SwarmClient {
     const peer = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
     const keys = new WebseedKeys(config.webseedKeys, process.env, clock)
     await keys.check()
+    const limit = new TokenBucket(swarm.uploadLimitBytesPerSecond, clock.monotonic())
     let webseed: WebseedListener | undefined
     try {
-      webseed = await listenAsWebseed(context, swarm.seed)
+      webseed = await listenAsWebseed(context, limit, swarm.seed)
       const signed: { current?: SignedRequests } = {}
       const engine = await createSwarm({
         clock,
         peerAddress: peer,
         pex: swarm.dht,
         dht: swarm.dht && { bootstrap: swarm.dhtBootstrap ?? PUBLIC_DHT_NODES, host: peer.host },
-        uploadLimit: swarm.uploadLimitBytesPerSecond,
+        uploadLimit: limit,
         ...(config.webseedKeys.length > 0 && {
           webseedHeaders: (url: URL, range: string, infohash: Uint8Array) =>
             signed.current!.headersFor(url, range, infohash)
@@ -165,8 +170,7 @@ export class SwarmClient {
             'a thread that finds peers crashed or hung, and starts again'
           )
       })
-      webseed?.shareBudget(engine.uploadBudget)
-      const client = new SwarmClient(context, engine, webseed, peer.host, keys, options)
+      const client = new SwarmClient(context, engine, webseed, peer.host, keys, limit, options)
       signed.current = client.#signed
       return client
     } catch (cause) {
@@ -189,8 +193,7 @@ export class SwarmClient {
   /** Before sharing is turned on: opens what it needs. @throws the error of `listen` */
   async prepareSeeding(): Promise<void> {
     if (this.#webseed !== undefined) return
-    this.#webseed = await listenAsWebseed(this.#context, true)
-    this.#webseed?.shareBudget(this.#engine.uploadBudget)
+    this.#webseed = await listenAsWebseed(this.#context, this.#limit, true)
   }
 
   /** After a change of `[swarm] seed`. Resolves when nothing is given any more, or with everything under way to be given. */
@@ -477,10 +480,12 @@ export class SwarmClient {
 /** Undefined where nothing is shared, or none is configured. @throws ConfigError, and the error of `listen` */
 async function listenAsWebseed(
   { config, store, log, clock, listeners }: SwarmClientDeps,
+  limit: UploadLimit,
   shares: boolean
 ): Promise<WebseedListener | undefined> {
   const { webseedAddr } = config.swarm
   if (webseedAddr === '') return undefined
   const address = configuredAddress(webseedAddr, '[swarm] webseed_addr')
-  return shares ? WebseedListener.listen({ store, log, clock }, address, listeners?.add('webseed')) : undefined
+  const budget = limit.limited ? limit : undefined
+  return shares ? WebseedListener.listen({ store, log, clock, budget }, address, listeners?.add('webseed')) : undefined
 }

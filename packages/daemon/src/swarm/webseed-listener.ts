@@ -16,6 +16,15 @@ export interface ServedArtifact {
   readonly layers: PieceLayers
 }
 
+/** The daemon's objects that the listener uses. */
+export interface WebseedListenerDeps {
+  readonly store: DiskBlobStore
+  readonly log: Log
+  readonly clock: Clock
+  /** That of the peers: `[swarm] upload_limit` applies to both together (spec swarm.9). Absent: no limit. */
+  readonly budget?: SendBudget | undefined
+}
+
 /** Two of these for each of at most 512 connections of strangers. */
 const WEBSEED_CHUNK_BYTES = 256 << 10
 
@@ -31,20 +40,22 @@ export class WebseedListener {
   readonly #byName = new Map<string, ServedArtifact & { readonly answers: Set<ServerResponse> }>()
   readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
   #listener!: GuardedListener
-  #budget: SendBudget | undefined
+  readonly #budget: SendBudget | undefined
 
-  private constructor(store: Pick<DiskBlobStore, 'open'>, clock: Clock) {
+  private constructor({ store, clock, budget }: WebseedListenerDeps) {
     this.#clock = clock
     this.#store = store
+    this.#budget = budget
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE. */
   static async listen(
-    { store, log, clock }: { readonly store: DiskBlobStore; readonly log: Log; readonly clock: Clock },
+    deps: WebseedListenerDeps,
     address: { readonly host: string; readonly port: number },
     traffic?: Traffic
   ): Promise<WebseedListener> {
-    const webseed = new WebseedListener(store, clock)
+    const { store, log } = deps
+    const webseed = new WebseedListener(deps)
     const answer: ListenerOptions['answer'] = (request, response, url) => webseed.#route(request, response, url)
     const requireStore = (): void => store.requireRoot()
     webseed.#listener = await GuardedListener.listen({ name: 'webseed', address, requireStore, answer, log, traffic })
@@ -53,11 +64,6 @@ export class WebseedListener {
 
   get address(): { readonly host: string; readonly port: number } {
     return this.#listener.address
-  }
-
-  /** `[swarm] upload_limit` applies to peers and this listener together (spec swarm.9). */
-  shareBudget(budget: SendBudget | undefined): void {
-    this.#budget = budget
   }
 
   serve(artifact: ServedArtifact): void {

@@ -29,7 +29,7 @@ import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { ByteRanges } from '../storage.ts'
-import type { TokenBucket } from '../upload/token-bucket.ts'
+import type { UploadLimit } from '../upload/limiter.ts'
 import { parseMetadataMessage } from '../wire/extensions.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { checkFile } from './file-check.ts'
@@ -45,7 +45,7 @@ export interface ActivePhaseDeps {
   readonly env: TorrentEnvironment
   readonly options: TorrentOptions
   readonly info: TorrentInfo
-  readonly bucket: TokenBucket
+  readonly bucket: UploadLimit
   readonly webseeds: readonly string[]
   readonly emit: Emit<ActivePhaseEvents>
 }

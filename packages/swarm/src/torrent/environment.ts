@@ -9,8 +9,7 @@ import type { ConnectionBudget } from '../net/connection-budget.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
 import type { Frame, Spares } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
-import type { UploadLimiter } from '../upload/limiter.ts'
-import type { TokenBucket } from '../upload/token-bucket.ts'
+import type { UploadLimit, UploadLimiter } from '../upload/limiter.ts'
 
 /** The properties of a torrent that peer discovery uses. */
 export interface DiscoverySubject {
@@ -42,7 +41,7 @@ export interface TorrentEnvironment {
   readonly clientName: string
   /** Undefined without a listener. */
   readonly listenPort: () => number | undefined
-  readonly globalBucket: TokenBucket
+  readonly globalBucket: UploadLimit
   readonly uploadSlots: number
   readonly pex: boolean
   /** The ranges of peers that belong to the same fleet. */

@@ -18,9 +18,9 @@ import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
 import { HashServer } from '../upload/hash-server.ts'
+import type { UploadLimit } from '../upload/limiter.ts'
 import { type Reply, ReplyQueue } from '../upload/reply-queue.ts'
 import { SuperSeed } from '../upload/super-seed.ts'
-import type { TokenBucket } from '../upload/token-bucket.ts'
 import { UploadQueue } from '../upload/upload-queue.ts'
 import { formatMetadataData, formatMetadataReject, METADATA_PIECE_BYTES } from '../wire/extensions.ts'
 import {
@@ -50,7 +50,7 @@ export interface SeedingDeps {
   readonly hashes: PieceHashes
   readonly progress: FileProgress
   /** The torrent's own limit. */
-  readonly bucket: TokenBucket
+  readonly bucket: UploadLimit
   /** True: peers of the same fleet are told of a few pieces at a time (`SuperSeed`). */
   readonly firstSeed: boolean
   /** False: no bytes of pieces are sent. */
@@ -63,7 +63,7 @@ export interface SeedingDeps {
 /** Uploads to the peers of one torrent. Invariant: only connected peers have a queue. */
 export class Seeding {
   readonly #deps: SeedingDeps
-  readonly #buckets: readonly TokenBucket[]
+  readonly #buckets: readonly UploadLimit[]
   readonly #server: HashServer
   readonly #choking: Choking
   readonly #uploads = new Map<number, UploadQueue>()

@@ -11,7 +11,7 @@
 // handles it. A phase's events reach the user's listeners after our own state has changed.
 
 import { EventEmitter } from 'node:events'
-import type { PeerAddress } from '@svc/internal-net'
+import { type PeerAddress, TokenBucket } from '@svc/internal-net'
 import { MetainfoError, type TorrentInfo, type TorrentLayout } from '@svc/metainfo'
 import type { Discovery } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
@@ -23,7 +23,6 @@ import type { Transport } from '../net/transport.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { PeerStatus } from '../peer/peer-status.ts'
 import { protocolError } from '../peer/protocol-error.ts'
-import { TokenBucket } from '../upload/token-bucket.ts'
 import type { OurExtendedHandshake } from '../wire/extensions.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import { ActivePhase, storageError } from './active-phase.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
+import { TokenBucket } from '@svc/internal-net'
 import type { PieceTree } from '@svc/metainfo'
-import { TokenBucket } from './token-bucket.ts'
 
 /**
  * Limit of pair hashes per second on this thread that peers can cause: at 0.5 µs each (measured), a twentieth of a

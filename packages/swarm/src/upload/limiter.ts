@@ -1,6 +1,17 @@
 import type { Clock, Timer } from '@svc/internal-clock'
 import { guarded, reportDefect } from '../net/guarded.ts'
-import type { TokenBucket } from './token-bucket.ts'
+
+/** A limit of bytes over time that several senders share. Times are those of the engine's clock. */
+export interface UploadLimit {
+  /** False: it lets everything through. */
+  readonly limited: boolean
+  /** Whether something may be sent now, of any length. */
+  ready(nowMs: number): boolean
+  /** Milliseconds until it may. */
+  waitMs(nowMs: number): number
+  /** Charges what is sent. */
+  spend(bytes: number): void
+}
 
 /**
  * A sender that waits for the upload limit. `sendOne` sends one block, and returns false when there is nothing more to
@@ -8,7 +19,7 @@ import type { TokenBucket } from './token-bucket.ts'
  */
 export interface LimitedSender {
   /** Outermost first: global, torrent, peer. */
-  readonly buckets: readonly TokenBucket[]
+  readonly buckets: readonly UploadLimit[]
   sendOne(): boolean
 }
 

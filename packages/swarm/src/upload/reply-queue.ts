@@ -3,8 +3,7 @@ import { hostKey, type PerSecond } from '@svc/internal-net'
 import { reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
-import { type LimitedSender, UploadLimiter } from './limiter.ts'
-import type { TokenBucket } from './token-bucket.ts'
+import { type LimitedSender, type UploadLimit, UploadLimiter } from './limiter.ts'
 
 /**
  * Builds the message of one answer, which may be a rejection; called when it may be sent, not before. Does not reject.
@@ -28,7 +27,7 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024
  * Invariant: it is either waiting at the limiter, or building an answer, or empty.
  */
 export class ReplyQueue implements LimitedSender {
-  readonly buckets: readonly TokenBucket[]
+  readonly buckets: readonly UploadLimit[]
   readonly #peer: Peer
   readonly #clock: Clock
   readonly #limiter: UploadLimiter
@@ -41,7 +40,7 @@ export class ReplyQueue implements LimitedSender {
   constructor(
     peer: Peer,
     env: { readonly clock: Clock; readonly limiter: UploadLimiter; readonly rejects: PerSecond },
-    buckets: readonly TokenBucket[]
+    buckets: readonly UploadLimit[]
   ) {
     this.#peer = peer
     this.#clock = env.clock

@@ -9,8 +9,7 @@ import type { TorrentStorage } from '../storage.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
 import { FRAME_BLOCK_BYTES, type Frame, type Spares } from './frame.ts'
-import { type LimitedSender, UploadLimiter } from './limiter.ts'
-import type { TokenBucket } from './token-bucket.ts'
+import { type LimitedSender, type UploadLimit, UploadLimiter } from './limiter.ts'
 
 interface Entry {
   readonly block: BlockRef
@@ -58,7 +57,7 @@ const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
  * {@link FRAME_BLOCK_BYTES}; nothing is sent while the peer is choked.
  */
 export class UploadQueue implements LimitedSender {
-  readonly buckets: readonly TokenBucket[]
+  readonly buckets: readonly UploadLimit[]
   readonly #peer: Peer
   readonly #context: UploadContext
   readonly #queue: Entry[] = []
@@ -83,7 +82,7 @@ export class UploadQueue implements LimitedSender {
   drainedAt: number
   readonly #wake = guarded((): void => this.pump())
 
-  constructor(peer: Peer, context: UploadContext, buckets: readonly TokenBucket[]) {
+  constructor(peer: Peer, context: UploadContext, buckets: readonly UploadLimit[]) {
     this.#peer = peer
     this.#context = context
     this.buckets = buckets

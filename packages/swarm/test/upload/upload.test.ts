@@ -2,7 +2,6 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
 import { Frame, Spares } from '../../src/upload/frame.ts'
-import { TokenBucket } from '../../src/upload/token-bucket.ts'
 import { formatPieceHeader } from '../../src/wire/messages.ts'
 
 const candidate = fc.record<Omit<ChokeCandidate, 'id'>>({
@@ -101,47 +100,6 @@ describe('the choker', () => {
       ].sort()
     ).toEqual([0, 4, 5])
   })
-})
-
-test('a bucket lets through its rate, whatever the steps of time', () => {
-  fc.assert(
-    fc.property(
-      fc.integer({ min: 50_000, max: 5_000_000 }),
-      fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 20, maxLength: 100 }),
-      (rate, steps) => {
-        let now = 0
-        const bucket = new TokenBucket(rate, now)
-        let sent = 0
-        for (const step of steps) {
-          now += step
-          while (bucket.ready(now)) {
-            bucket.spend(16_384)
-            sent += 16_384
-          }
-          expect(bucket.waitMs(now)).toBeGreaterThan(0)
-        }
-        expect(sent).toBeLessThanOrEqual((rate * now) / 1000 + 2 * 16_384)
-        expect(sent).toBeGreaterThanOrEqual(
-          Math.min(...steps) > 0 ? (rate * now) / 1000 - Math.max(131_072, rate / 2) : 0
-        )
-      }
-    )
-  )
-})
-
-test('the debt of a bucket has a floor: who waits for it waits a second or two, whatever was spent', () => {
-  for (const rate of [100_000, 1_000_000]) {
-    const bucket = new TokenBucket(rate, 0)
-    for (let n = 0; n < 1_000; n++) bucket.spend(1_000_000)
-    expect(bucket.waitMs(0)).toBe(rate === 100_000 ? 2_622 : 1_000)
-    expect(bucket.ready(3_000)).toBe(true)
-  }
-})
-
-test('a bucket without a rate is always ready', () => {
-  const bucket = new TokenBucket(0, 0)
-  bucket.spend(1e12)
-  expect(bucket.ready(0)).toBe(true)
 })
 
 test('a frame holds the blocks that were added, each behind its head, and is used again', () => {
