@@ -106,9 +106,10 @@ class BtImport {
       if (repo !== undefined) await joinWhenDone(pin).catch(() => undefined)
       throw error
     }
+    // companions may be long in coming, and whoever gives them up has the model
+    await joinWhenDone(pin)
     const { companions } = this.#request
     const beside = companions && (await bringCompanions(companions, this.#request, torrent, this.#deps, this.#job))
-    await joinWhenDone(pin)
     const all = [...this.#warnings, ...warnings, ...(beside?.warnings ?? []), ...(await this.#withheld(named))]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })

@@ -8,7 +8,7 @@ import { createSwarm, type TorrentStorage } from '@svc/swarm'
 import { expect, onTestFinished, test } from 'vitest'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile } from '../support/daemon.ts'
-import { Node, type NodeOptions, pinned, weights } from './nodes.ts'
+import { eventually, Node, type NodeOptions, pinned, weights } from './nodes.ts'
 
 /** Waits for companions only a moment. */
 const IMPATIENT: NodeOptions = {
@@ -135,6 +135,19 @@ test('the torrent that the document implies is taken, from the same peers', asyn
   const job = await node.importBt({ ...body, companions: { digest: companions.digest, infohash: infohashText } })
   expect(job.result).toMatchObject({ companions: companions.digest, omitted: 0 })
   expect(job.result).not.toHaveProperty('warnings')
+})
+
+test('whoever cancels the wait for companions has the model, which is shared as any other', async () => {
+  const seeder = await Node.start()
+  const { companions: _, ...share } = await seeder.publish({ 'model-q8_0.gguf': weights(30_000, 92) })
+  const node = await Node.start()
+  const companions = { digest: digestOf(OTHER), infohash: `btmh:1220${'a'.repeat(64)}` }
+  const job = await node.client.importBt({ ...pinned(share, { as: 'a/b' }), companions })
+  await eventually(async () => ((await node.client.models()).namespaces.length > 0 ? true : undefined))
+  await node.client.cancelJob(job.id)
+  expect(await node.done(job)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
+  await node.announced(share.manifestDigest)
+  await node.expectWhole(share.manifestDigest)
 })
 
 test('a second pin that names the torrent of a model that is shared here: the model stays', async () => {
