@@ -143,6 +143,13 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc pull acme/model:q8_0 --wait 10m', 'give peers more time']
     ]
   },
+  search: {
+    text: 'The most downloaded come first. The hub gets the words, and the token if there is one.',
+    examples: [
+      ['svc search qwen3 --gguf --size -8B', 'what llama.cpp loads, up to 8 billion parameters'],
+      ['svc search qwen3 --here', 'without a network']
+    ]
+  },
   outdated: {
     text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. Exit code 0 with newer ones, too. [hub] check = "daily" asks by itself, for svc ls.',
     examples: [
@@ -239,7 +246,7 @@ function belowOptions(command: Command, words: string): string {
 
 /** The commands on the first page, grouped by purpose. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Get models:': ['import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
+  'Get models:': ['search', 'import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
   'Use them:': ['path', 'view', 'exec'],
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
   'Remove:': ['rm', 'gc'],

@@ -239,6 +239,19 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .action(async (ref: string, options, command: Command) =>
       run(command, async (session) => (await import('./commands/jobs.ts')).pull(session, ref, options))
     )
+  add(program, 'search <words...>', 'search the hub for models')
+    .option('--gguf', 'only repositories with GGUF files')
+    .option('--safetensors', 'only repositories with safetensors')
+    .option('--size <range>', 'parameters: 1B-8B, -8B or 70B-')
+    .option('--license <id>', 'as the hub names it: apache-2.0')
+    .option('--limit <n>', 'repositories of a page, at most 100 (default 20)')
+    .option('--page <n>', 'a later page')
+    .option('--catalog', 'the community catalog instead')
+    .option('--here', 'the models in the store instead')
+    .option('--format <format>', 'table, json or ids')
+    .action(async (words: string[], options, command: Command) =>
+      run(command, async (session) => (await import('./commands/search.ts')).search(session, words, options))
+    )
   add(program, 'outdated [ref...]', 'ask the hub whether what models came from has newer commits').action(
     async (refs: string[], _options, command: Command) =>
       run(command, async (session) => (await import('./commands/newer.ts')).outdated(session, refs))

@@ -23,6 +23,7 @@ import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { AdoptPlan, CatalogSearch, ImportPlan } from './protocol/plan.ts'
 import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
+import type { SearchQuery, SearchResult } from './protocol/search.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
 import type { SeedLocalResult, SeedResult, ShareResult, Status } from './protocol/status.ts'
@@ -85,6 +86,8 @@ export interface Client {
   companions(body: CompanionsBody, options?: CallOptions): Promise<Job>
   /** With `names`, quants are those that an import with normalized names would make. */
   searchCatalog(terms: string, options?: CallOptions & { readonly names?: 'normalized' }): Promise<CatalogSearch>
+  /** One page; `next` of the result is the `cursor` of the following one. */
+  search(query: SearchQuery, options?: CallOptions): Promise<SearchResult>
   verify(body: VerifyBody, options?: CallOptions): Promise<Job>
   models(options?: CallOptions): Promise<Inventory>
   /** Removes a model's name, or one quant of it; blobs stay until {@link gc}. */
@@ -189,6 +192,7 @@ export function createClient(options: ClientOptions = {}): Client {
     companions: ({ ref }, call) => post('companions', { ref: canonical(ref) }, call),
     searchCatalog: (terms, call) =>
       get('catalogSearch', call, query('q', terms) + (call?.names === undefined ? '' : `&names=${call.names}`)),
+    search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),
     removeModel: ({ ns, name, quant, allTags = false }, call) => {

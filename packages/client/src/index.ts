@@ -32,6 +32,7 @@ export type {
   OpenResult,
   ResolveResult
 } from './protocol/resolve.ts'
+export type { HubEntry, SearchQuery, SearchResult } from './protocol/search.ts'
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
 export type { SeedLocalResult, SeedResult, ShareResult, Status, SwarmStatus, TorrentStatus } from './protocol/status.ts'

@@ -19,6 +19,7 @@ export * from './protocol/plan.ts'
 export * from './protocol/removal.ts'
 export * from './protocol/resolve.ts'
 export { ROUTES, type Route, type RouteErrors } from './protocol/routes.ts'
+export * from './protocol/search.ts'
 export { type Snapshot, SnapshotSchema } from './protocol/snapshot.ts'
 export {
   defaultSocketPath,

@@ -14,6 +14,7 @@ import {
 } from './listing.ts'
 import { Net } from './net.ts'
 import { type ProbeOptions, probeFile } from './probe.ts'
+import { type HubHits, type HubQuery, searchHub } from './search.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 
@@ -58,6 +59,8 @@ export interface Hub {
    * that is also a folder, impossible sizes or hashes, pages at another origin, too many entries.
    */
   listing(repo: string, revision?: string, options?: ListingOptions): Promise<HubListing>
+  /** One page of the repositories that fit a query, the most downloaded first. */
+  search(query: HubQuery, options?: ListingOptions): Promise<HubHits>
   /** The commits that the branches and tags of a repository name now; pull requests and conversions are neither. */
   namedCommits(repo: string, options?: ListingOptions): Promise<ReadonlySet<string>>
   /**
@@ -114,6 +117,7 @@ export function createHub(options: HubOptions = {}): Hub {
     endpoint: endpoint.base,
     info: (repo, revision, given) => fetchInfo(net, repo, revision, within(given)),
     listing: (repo, revision, given) => fetchListing(net, repo, revision, within(given)),
+    search: (query, given) => searchHub(net, query, within(given)),
     namedCommits: (repo, given) => fetchNamedCommits(net, repo, within(given)),
     download: (file, sink, given) =>
       downloadRange(shared, file, sink, { start: 0, end: file.sizeBytes }, within(given)),

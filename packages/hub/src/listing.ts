@@ -161,7 +161,7 @@ const badPaging = (repoId: string, what: string) =>
   )
 
 /** The target of `Link: <url>; rel="next"` (RFC 8288), which must be at the hub's own origin. */
-function nextPage(response: Response, base: URL, net: Net, repoId: string): URL | undefined {
+export function nextPage(response: Response, base: URL, net: Net, repoId: string): URL | undefined {
   const link = response.header('link') ?? ''
   for (const [, target, parameters] of link.matchAll(/<([^<>]*)>((?:\s*;\s*[^,<>]*)*)/g)) {
     if (!/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next)\s*(?:;|$)/i.test(parameters ?? '')) continue
@@ -175,7 +175,8 @@ function nextPage(response: Response, base: URL, net: Net, repoId: string): URL 
   return undefined
 }
 
-async function fetchJson(
+/** An answer of the hub's API, with retries. */
+export async function fetchJson(
   net: Net,
   url: URL,
   about: { repoId: string; revision: string | undefined },

@@ -21,6 +21,11 @@ export interface FakeRepo {
   readonly disabled?: boolean
   /** Default `main`. */
   readonly branch?: string
+  /** Of its card, e.g. `license:mit`; what its files tell is added. */
+  readonly tags?: readonly string[]
+  /** As the hub counts them from the headers. */
+  readonly parameters?: number
+  readonly downloads?: number
   /** An old name that redirects here. */
   readonly formerId?: string
 }
@@ -67,4 +72,44 @@ export function treeOf({ entries }: Commit, masked: boolean): FakeTreeEntry[] {
     tree.push({ type: 'directory', oid: createHash('sha1').update(path).digest('hex'), size: 0, path })
   }
   return tree
+}
+
+function tagsOf({ repo, entries }: Commit): string[] {
+  const formats = ['gguf', 'safetensors'].filter((format) =>
+    [...entries.keys()].some((path) => path.endsWith(`.${format}`))
+  )
+  return [...formats, ...(repo.tags ?? [])]
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, B: 1e9 }
+
+/** Whether a search of the hub finds a repository. */
+export function isFound(commit: Commit, query: URLSearchParams): boolean {
+  const { id, parameters = 0 } = commit.repo
+  const tags = tagsOf(commit)
+  const words = (query.get('search') ?? '').toLowerCase().split(/\s+/)
+  const bounds = (query.get('num_parameters') ?? '').split(',').map((text) => /^(min|max):([\d.]+)([KMB]?)$/.exec(text))
+  return (
+    words.every((word) => id.toLowerCase().includes(word)) &&
+    query.getAll('filter').every((tag) => tags.includes(tag)) &&
+    bounds.every((bound) => {
+      const count = Number(bound?.[2]) * UNITS[bound?.[3] ?? '']!
+      return bound === null || (bound[1] === 'min' ? parameters >= count : parameters <= count)
+    })
+  )
+}
+
+/** A repository in the answer to a search, with the fields that `expand[]` names. */
+export function searchEntry(commit: Commit, expand: readonly string[]): Record<string, unknown> {
+  const { id, gated = false, private: isPrivate = false, parameters, downloads = 0 } = commit.repo
+  const all: Record<string, unknown> = {
+    tags: tagsOf(commit),
+    downloads,
+    gated,
+    private: isPrivate,
+    lastModified: '2026-01-01T00:00:00.000Z',
+    safetensors: parameters === undefined ? undefined : { parameters: { BF16: parameters }, total: parameters }
+  }
+  const wanted = Object.entries(all).filter(([key]) => expand.includes(key))
+  return { _id: commit.sha.slice(0, 24), id, modelId: id, ...Object.fromEntries(wanted) }
 }

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { contentChunks } from './fake-hub-content.ts'
 import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest } from './fake-hub-faults.ts'
-import { type Commit, commitOf, type Entry, type FakeRepo, treeOf } from './fake-hub-repo.ts'
+import { type Commit, commitOf, type Entry, type FakeRepo, isFound, searchEntry, treeOf } from './fake-hub-repo.ts'
 import { sendBody } from './fake-hub-send.ts'
 
 export type { FakeRepo, FakeRepoFile } from './fake-hub-repo.ts'
@@ -158,6 +158,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const raw = request.url ?? '/'
     const url = new URL(raw, hubOrigin)
     const plain = url.pathname.split('/').slice(1)
+    if (url.pathname === '/api/models') return search(request, response, url)
     const api = plain[0] === 'api' && plain[1] === 'models'
     const at = api ? 2 : plain[0] === 'api' ? 3 : 0
     const isLegacy = repos.has(plain[at]?.toLowerCase() ?? '')
@@ -234,6 +235,36 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
       return give(request, response, found.commit, entry, verb === 'resolve-cache', fault)
     }
     fail(response, 404, undefined, 'Sorry, we cannot find the page you are looking for.')
+  }
+
+  /** `GET /api/models`: by words, tags and parameters, in pages with an absolute `Link` and a cursor. */
+  function search(request: IncomingMessage, response: ServerResponse, url: URL): void {
+    const fault = note('hub', 'search', request, '')
+    if (strikes(fault, request, response)) return
+    const bearer = /^Bearer (.*)$/.exec(request.headers.authorization ?? '')?.[1]
+    const isMember = bearer !== undefined && (options.tokens ?? []).includes(bearer)
+    if (bearer !== undefined && !isMember && !(options.outsiderTokens ?? []).includes(bearer))
+      return fail(response, 401, undefined, 'Invalid credentials in Authorization header')
+    const known = [...new Set(repos.values())].map(
+      ({ branches, id }) => commits.get(`${id.toLowerCase()}@${[...branches.values()][0]}`)!
+    )
+    const all = known
+      .map(current)
+      .filter(({ repo }) => isMember || repo.private !== true)
+      .filter((commit) => isFound(commit, url.searchParams))
+      .sort((a, b) => (b.repo.downloads ?? 0) - (a.repo.downloads ?? 0))
+    const limit = Number(url.searchParams.get('limit') ?? 1_000)
+    const at = Number(url.searchParams.get('cursor') ?? 0)
+    const page: unknown = all
+      .slice(at, at + limit)
+      .map((commit) => searchEntry(commit, url.searchParams.getAll('expand[]')))
+    const headers: Record<string, string> = {}
+    if (at + limit < all.length) {
+      url.searchParams.set('cursor', String(at + limit))
+      headers.link = `<${url.href}>; rel="next"`
+    }
+    if (fault?.kind === 'link') headers.link = `<${fault.href}>; rel="next"`
+    sendJson(response, fault, fault?.kind === 'tree' ? fault.edit(page as never) : page, headers)
   }
 
   function give(

@@ -25,17 +25,19 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   const seeded = new Set(
     swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
   )
-  const wanted = text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? ''
+  const wanted = (text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? '').split(' ')
   const all = inventory.namespaces.flatMap(({ ns, name, members }) =>
     members.map((member) => lineOf(`${ns}/${name}`, member, seeded, swarm.enabled && swarm.seed))
   )
   const lines = sorted(all, options.sort ?? 'name').filter(
-    (line) => line.ref.includes(wanted) && tests.every((test) => test(line))
+    (line) => wanted.every((word) => line.ref.includes(word)) && tests.every((test) => test(line))
   )
   // repositories without readable quants are listed, too, unless a filter or a text applies
   const listed = new Set(lines.map(({ ref }) => repoOf(ref)))
   const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
-    members.length === 0 ? tests.length === 0 && `${ns}/${name}`.includes(wanted) : listed.has(`${ns}/${name}`)
+    members.length === 0
+      ? tests.length === 0 && wanted.every((word) => `${ns}/${name}`.includes(word))
+      : listed.has(`${ns}/${name}`)
   )
   if (format === 'ids') return lines.forEach(({ ref }) => session.print(ref))
   if (format === 'csv') return printCsv(session, lines)

@@ -22,6 +22,7 @@ export const PATHS = {
   importOci: { method: 'POST', path: '/v1/import/oci' },
   companions: { method: 'POST', path: '/v1/companions' },
   catalogSearch: { method: 'GET', path: '/v1/catalog/search' },
+  search: { method: 'GET', path: '/v1/search' },
   verify: { method: 'POST', path: '/v1/verify' },
   models: { method: 'GET', path: '/v1/models' },
   removeModel: { method: 'DELETE', path: '/v1/models/{ns}/{name}' },

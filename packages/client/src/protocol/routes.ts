@@ -26,6 +26,7 @@ import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.
 import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
 import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
+import { SearchQuerySchema, SearchResultSchema } from './search.ts'
 import { SNAPSHOT_ROUTES } from './snapshot.ts'
 import { SeedLocalResultSchema, SeedResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
@@ -254,6 +255,15 @@ export const ROUTES = {
     status: 200,
     response: CatalogSearchSchema,
     errors: { E_BAD_REQUEST: 400, E_SOURCE_UNAVAILABLE: 502 }
+  },
+  search: {
+    ...PATHS.search,
+    summary: 'Search the model hub, or the community catalog',
+    additive: true,
+    query: SearchQuerySchema,
+    status: 200,
+    response: SearchResultSchema,
+    errors: { E_BAD_REQUEST: 400, E_SOURCE_FORBIDDEN: 502, E_RATE_LIMITED: 502, E_SOURCE_UNAVAILABLE: 502 }
   },
   verify: {
     ...PATHS.verify,

@@ -12,7 +12,8 @@ import {
   importHfRoute,
   importLocalRoute,
   importOciRoute,
-  outdatedRoute
+  outdatedRoute,
+  searchRoute
 } from './routes/imports.ts'
 import { cancelJobRoute, ensureRoute, gcRoute, jobRoute, jobsRoute, verifyRoute } from './routes/jobs.ts'
 import {
@@ -42,6 +43,7 @@ export type ApiDeps = Parameters<typeof blobRoutes>[0] &
   Parameters<typeof importOciRoute>[0] &
   Parameters<typeof modelsRoute>[0] &
   Parameters<typeof outdatedRoute>[0] &
+  Parameters<typeof searchRoute>[0] &
   Parameters<typeof removeModelRoute>[0] &
   Parameters<typeof gcRoute>[0] &
   Parameters<typeof privateRoute>[0] &
@@ -86,6 +88,7 @@ export const apiRoutes = (deps: ApiDeps): Readonly<Record<RouteId, ApiRoute>> =>
   unpin: unpinRoute(deps),
   gc: gcRoute(deps),
   outdated: outdatedRoute(deps),
+  search: searchRoute(deps),
   setPrivate: privateRoute(deps),
   status: statusRoute(deps),
   why: whyRoute(deps)

@@ -11,7 +11,9 @@ import {
   type ImportPlan,
   type Job,
   type OutdatedBody,
-  ROUTES
+  ROUTES,
+  type SearchQuery,
+  type SearchResult
 } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
 import type { RepoId, Sha256Digest } from '@svc/ref'
@@ -95,6 +97,24 @@ export const catalogSearchRoute = ({ catalog }: { readonly catalog: CatalogListi
   defineRoute(ROUTES.catalogSearch, ({ query }) =>
     (catalog ?? catalogIsOff()).search(query.q, query.names === undefined ? undefined : 'normalized')
   )
+
+/** Searches the model hub. */
+export interface HubSearches {
+  search(query: SearchQuery): Promise<SearchResult>
+}
+
+export const searchRoute = ({
+  hub,
+  catalog
+}: {
+  readonly hub: HubSearches | undefined
+  readonly catalog: CatalogListings | undefined
+}) =>
+  defineRoute(ROUTES.search, async ({ query }): Promise<SearchResult> => {
+    if (query.source !== 'catalog') return (hub ?? noHub()).search(query)
+    const { entries } = await (catalog ?? catalogIsOff()).search(query.q, 'normalized')
+    return { entries: [], catalog: entries }
+  })
 
 /** What lies beside artifacts that came from the hub. */
 interface HubCompanions {

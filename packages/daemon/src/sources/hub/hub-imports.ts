@@ -1,4 +1,12 @@
-import type { ImportHfBody, ImportHfPlanBody, ImportPlan, Job, OutdatedBody } from '@svc/client/protocol'
+import type {
+  ImportHfBody,
+  ImportHfPlanBody,
+  ImportPlan,
+  Job,
+  OutdatedBody,
+  SearchQuery,
+  SearchResult
+} from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
@@ -17,6 +25,7 @@ import { hubFailure } from './errors.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
 import { OwnersHub, type SignedHub } from './owners-hub.ts'
 import { planHub } from './plan.ts'
+import { search } from './search.ts'
 import { type HubSourceOptions, hubSource } from './source.ts'
 import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
 import { followedBy, hubTarget } from './target.ts'
@@ -48,6 +57,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
 export interface HubImports {
   importHf(body: ImportHfBody): Promise<Job>
   plan(body: ImportHfPlanBody): Promise<ImportPlan>
+  search(query: SearchQuery): Promise<SearchResult>
   /** Whether there are newer commits of what models follow. */
   outdated(body: OutdatedBody): Promise<Job>
   /** Asks that once a day where `[hub] check` says so, until `close`. */
@@ -155,6 +165,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         throw hubFailure(error)
       }
     },
+    search: async (query) => search(query, await owners.now()),
     outdated,
     checkDaily() {
       if (config.hub.check !== 'daily') return

@@ -1,0 +1,118 @@
+import { ClientError, type HubEntry, type SearchQuery } from '@svc/client'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { formatSince, formatTable } from '../format.ts'
+import type { Session } from '../session.ts'
+import { sayingWhatWaits } from '../slow-answer.ts'
+import { catalogSearch } from './catalog.ts'
+import { ls } from './inventory.ts'
+
+export interface SearchOptions {
+  readonly catalog?: boolean
+  readonly here?: boolean
+  readonly gguf?: boolean
+  readonly safetensors?: boolean
+  readonly license?: string
+  readonly size?: string
+  readonly limit?: string
+  readonly page?: string
+  readonly format?: string
+}
+
+/** `svc search WORDS [--catalog|--here] [--gguf|--safetensors] [--size A-B] [--license L] [--limit N] [--page N]` */
+export async function search(session: Session, words: readonly string[], options: SearchOptions): Promise<void> {
+  const { catalog, here, page = '1', format } = options
+  if (here === true) return ls(session, words.join(' '), format === undefined ? {} : { format })
+  if (format !== undefined && !['table', 'json', 'ids'].includes(format))
+    throw usage(`"${format}" is not a format`, '--format table, json or ids')
+  const as: Session = format === 'json' ? { ...session, json: true } : session
+  if (catalog === true) return catalogSearch(as, words)
+  const query = queryOf(words, options)
+  const { entries, next } = await sayingWhatWaits(session, 'asking the hub', pageOf(session, query, pageNumber(page)))
+  if (as.json) return as.document({ entries, ...(next !== undefined && { next }) })
+  if (format === 'ids' || session.quiet) return entries.forEach(({ repo }) => session.print(repo))
+  if (entries.length === 0) return session.note('nothing found')
+  const known = await reposHere(session)
+  const head = ['REPOSITORY', 'PARAMETERS', 'FORMATS', 'LICENSE', 'DOWNLOADS', 'UPDATED', '']
+  const rows = entries.map((entry) => rowOf(entry, known, session))
+  for (const line of formatTable([head, ...rows])) session.print(line)
+  if (next !== undefined) session.note(`more with: --page ${Number(page) + 1}`)
+  session.note('look at one with: svc show hf REPOSITORY')
+}
+
+function queryOf(words: readonly string[], { gguf, safetensors, license, size, limit }: SearchOptions): SearchQuery {
+  if (gguf === true && safetensors === true) throw usage('--gguf and --safetensors exclude each other')
+  return {
+    q: words.join(' '),
+    ...(gguf === true && { format: 'gguf' }),
+    ...(safetensors === true && { format: 'safetensors' }),
+    ...(license !== undefined && { license }),
+    ...(limit !== undefined && { limit }),
+    ...sizeOf(size)
+  }
+}
+
+const rowOf = (entry: HubEntry, known: ReadonlySet<string>, { clock }: Session): string[] => [
+  entry.repo,
+  entry.parameters === undefined ? '' : shortCount(entry.parameters),
+  entry.formats.join(', '),
+  entry.license ?? '',
+  entry.downloads === undefined ? '' : shortCount(entry.downloads),
+  formatSince(entry.updatedAt, clock.now()),
+  [entry.gated ? 'gated' : '', entry.private ? 'private' : '', known.has(entry.repo.toLowerCase()) ? 'here' : '']
+    .filter((word) => word !== '')
+    .join(', ')
+]
+
+const MAX_PAGES = 50
+
+function pageNumber(text: string): number {
+  const page = /^\d{1,2}$/.test(text) ? Number(text) : 0
+  if (page >= 1 && page <= MAX_PAGES) return page
+  throw usage(`--page is a number from 1 to ${MAX_PAGES}`)
+}
+
+/** @throws CliError that says where to look without a network */
+async function pageOf({ client }: Session, query: SearchQuery, page: number) {
+  try {
+    let answer = await client.search(query)
+    for (let at = 1; at < page; at++) {
+      if (answer.next === undefined) return { entries: [] }
+      answer = await client.search({ ...query, cursor: answer.next })
+    }
+    return answer
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code !== 'E_SOURCE_UNAVAILABLE') throw error
+    const hint = 'without a network: svc search --here looks among the models in the store'
+    throw new CliError(EXIT.source, error.message, { code: error.code, hint, cause: error })
+  }
+}
+
+/** What came from the hub, in lower case. */
+async function reposHere({ client }: Session): Promise<ReadonlySet<string>> {
+  const { namespaces } = await client.models()
+  const members = namespaces.flatMap((entry) => entry.members)
+  return new Set(members.flatMap(({ origin }) => (origin?.repo === undefined ? [] : [origin.repo.toLowerCase()])))
+}
+
+const SIZE = /^(?:(\d+(?:\.\d+)?)([KMB]))?-(?:(\d+(?:\.\d+)?)([KMB]))?$/i
+const SCALES: Readonly<Record<string, number>> = { K: 1e3, M: 1e6, B: 1e9 }
+
+/** `1B-8B`, `-8B`, `70B-`: parameters. @throws CliError */
+function sizeOf(text: string | undefined): Pick<SearchQuery, 'minParameters' | 'maxParameters'> {
+  if (text === undefined) return {}
+  const [, min, minUnit = '', max, maxUnit = ''] = SIZE.exec(text) ?? []
+  if (min === undefined && max === undefined) throw usage(`"${text}" is no size`, '--size 1B-8B, -8B or 70B-')
+  const count = (number: string, unit: string): string => `${Math.round(Number(number) * SCALES[unit.toUpperCase()]!)}`
+  return {
+    ...(min !== undefined && { minParameters: count(min, minUnit) }),
+    ...(max !== undefined && { maxParameters: count(max, maxUnit) })
+  }
+}
+
+/** `7.6B`, `12.3M`, `950`. */
+function shortCount(count: number): string {
+  for (const [unit, scale] of Object.entries(SCALES).reverse())
+    if (count >= scale) return `${(count / scale).toFixed(count < 100 * scale ? 1 : 0)}${unit}`
+  return `${count}`
+}

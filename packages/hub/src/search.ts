@@ -1,0 +1,127 @@
+import { isRepoId } from './endpoint.ts'
+import { HubError } from './errors.ts'
+import { isObject, own } from './json.ts'
+import { fetchJson, type ListingOptions, nextPage } from './listing.ts'
+import type { Net } from './net.ts'
+
+/** What to look for. Everything but `words` narrows. */
+export interface HubQuery {
+  readonly words: string
+  readonly formats?: readonly ('gguf' | 'safetensors')[] | undefined
+  /** As the hub names licences, e.g. `apache-2.0`. */
+  readonly license?: string | undefined
+  readonly minParameters?: number | undefined
+  readonly maxParameters?: number | undefined
+  /** Entries of one page, at most 100; default 20. */
+  readonly limit?: number | undefined
+  /** Of the page before. */
+  readonly cursor?: string | undefined
+}
+
+/** A repository that the hub found; what it does not say, or says in a form that it never had, is absent. */
+export interface HubHit {
+  readonly repoId: string
+  readonly gated: boolean
+  readonly private: boolean
+  readonly formats: readonly ('gguf' | 'safetensors')[]
+  readonly license?: string
+  readonly parameters?: number
+  readonly downloads?: number
+  /** RFC 3339. */
+  readonly updatedAt?: string
+}
+
+/** A page of hits, the most downloaded first. */
+export interface HubHits {
+  readonly hits: readonly HubHit[]
+  /** Of the next page; absent on the last one. */
+  readonly cursor?: string
+}
+
+const MAX_LIMIT = 100
+const MAX_CURSOR_CHARS = 4_096
+const MAX_TAGS = 1_000
+const FORMATS = ['gguf', 'safetensors'] as const
+const FIELDS = ['tags', 'downloads', 'gated', 'private', 'lastModified', 'safetensors', 'gguf']
+
+/** One page. Errors: see `Hub.search`. */
+export async function searchHub(net: Net, query: HubQuery, options: ListingOptions): Promise<HubHits> {
+  const limit = Math.min(query.limit ?? 20, MAX_LIMIT)
+  const url = searchUrl(net.endpoint.base, query, limit)
+  try {
+    const { value, response } = await fetchJson(net, url, { repoId: 'a search', revision: undefined }, options)
+    if (!Array.isArray(value)) throw unusable('its answer is no list')
+    // no more than were asked for, whatever it sends
+    const hits = (value as unknown[]).slice(0, limit).flatMap(hitOf).filter(inRange(query))
+    // only the cursor: the next request is of our own making
+    const cursor = nextPage(response, url, net, 'a search')?.searchParams.get('cursor')
+    return { hits, ...(cursor && cursor.length <= MAX_CURSOR_CHARS && { cursor }) }
+  } catch (error) {
+    if (!(error instanceof HubError) || !['E_UNKNOWN_REF', 'E_NOT_IMPORTABLE'].includes(error.code)) throw error
+    throw unusable(error.message, error)
+  }
+}
+
+const unusable = (why: string, cause?: unknown): HubError =>
+  new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `the hub gives no usable answer to a search: ${why}`, {}, cause)
+
+function searchUrl(base: string, query: HubQuery, limit: number): URL {
+  const { words, formats = [], license, minParameters, maxParameters, cursor } = query
+  const url = new URL(`${base}/api/models`)
+  const add = (key: string, value: string): void => url.searchParams.append(key, value)
+  add('search', words)
+  for (const format of formats) add('filter', format)
+  if (license !== undefined) add('filter', `license:${license}`)
+  const bounds = [
+    ...(minParameters === undefined ? [] : [`min:${inBillions(minParameters)}`]),
+    ...(maxParameters === undefined ? [] : [`max:${inBillions(maxParameters)}`])
+  ]
+  if (bounds.length > 0) add('num_parameters', bounds.join(','))
+  add('sort', 'downloads')
+  add('direction', '-1')
+  add('limit', `${limit}`)
+  for (const field of FIELDS) add('expand[]', field)
+  if (cursor !== undefined) add('cursor', cursor)
+  return url
+}
+
+const inBillions = (parameters: number): string => `${parameters / 1e9}B`
+
+function hitOf(entry: unknown): HubHit[] {
+  if (!isObject(entry)) return []
+  const repoId = own(entry, 'id') ?? own(entry, 'modelId')
+  if (!isRepoId(repoId)) return []
+  const given = own(entry, 'tags')
+  const tags: readonly unknown[] = Array.isArray(given) ? given.slice(0, MAX_TAGS) : []
+  const license = tags.map((tag) => (typeof tag === 'string' ? LICENSE.exec(tag)?.[1] : undefined)).find(Boolean)
+  const parameters = countIn(own(entry, 'safetensors'), 'total') ?? countIn(own(entry, 'gguf'), 'total')
+  const downloads = countIn(entry, 'downloads')
+  const updatedAt = own(entry, 'lastModified')
+  const gated = own(entry, 'gated')
+  return [
+    {
+      repoId,
+      gated: gated !== undefined && gated !== null && gated !== false,
+      private: own(entry, 'private') === true,
+      formats: FORMATS.filter((format) => tags.includes(format)),
+      ...(license !== undefined && { license }),
+      ...(parameters !== undefined && { parameters }),
+      ...(downloads !== undefined && { downloads }),
+      ...(typeof updatedAt === 'string' && TIME.test(updatedAt) && { updatedAt })
+    }
+  ]
+}
+
+const LICENSE = /^license:([\w.+-]{1,64})$/
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
+
+function countIn(object: unknown, key: string): number | undefined {
+  const value = isObject(object) ? own(object, key) : undefined
+  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
+}
+
+/** What a hub that knows no bounds sends all the same is left out; what it does not count stays. */
+const inRange =
+  ({ minParameters = 0, maxParameters = Number.POSITIVE_INFINITY }: HubQuery) =>
+  ({ parameters = minParameters }: HubHit): boolean =>
+    parameters >= minParameters && parameters <= maxParameters
