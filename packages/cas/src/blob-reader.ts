@@ -1,7 +1,8 @@
 import { constants } from 'node:fs'
+import { errnoOf } from '@svc/internal-errors'
 import { type FilePort, QuickReads } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { CasError, closedError, errnoOf, ioError } from './errors.ts'
+import { CasError, closedError, ioError } from './errors.ts'
 import type { BlobReader, Lease } from './store.ts'
 
 /** `O_NONBLOCK`: opening a FIFO must not hang. `O_NOFOLLOW`: a symbolic link must be seen as one. */

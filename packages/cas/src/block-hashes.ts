@@ -2,7 +2,7 @@ import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
 import { abortError, CasError } from './errors.ts'
 import type { HashThread } from './hash-thread.ts'
 import type { HashThreads } from './hash-threads.ts'
-import type { BlockShape, HashAttachment } from './store.ts'
+import type { BlockAttachment, BlockShape } from './store.ts'
 
 /** Blocks until this many bytes can be read in one message, except at the end. */
 const STEP_BYTES = 2 << 20
@@ -19,11 +19,6 @@ interface BlockRead {
   readonly thread: HashThread
   readonly session: number
   readonly done: Promise<void>
-}
-
-/** An attachment that hashes each block independently. */
-export interface BlockAttachment extends HashAttachment {
-  readonly blocks: BlockShape
 }
 
 /**

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
-import { errnoOf, ioError } from './errors.ts'
+import { errnoOf } from '@svc/internal-errors'
+import { ioError } from './errors.ts'
 import { identityOf, isSame } from './file-identity.ts'
 import type { FileIdentity } from './store.ts'
 import type { StoreContext } from './store-context.ts'

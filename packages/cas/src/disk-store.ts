@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { errnoOf } from '@svc/internal-errors'
 import {
   type FilePort,
   type FilePortModule,
@@ -14,7 +15,7 @@ import { BlobAudit } from './blob-audit.ts'
 import { DiskBlobReader, notRegular, openBlobFile, quickReads } from './blob-reader.ts'
 import { DiskPartials } from './disk-partials.ts'
 import { delaysBlocks } from './early-write.ts'
-import { type CasError, errnoOf, ioError } from './errors.ts'
+import { type CasError, ioError } from './errors.ts'
 import { HashThreads } from './hash-threads.ts'
 import { prepareIdentity, RootGuard, requireStoreId } from './identity.ts'
 import { Ingestor } from './ingest.ts'

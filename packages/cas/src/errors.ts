@@ -71,12 +71,6 @@ export class CasError extends CodedError<CasErrorCode, CasErrorDetails> {
   override readonly name = 'CasError'
 }
 
-/** The errno code (`ENOENT`, …) of a system error. */
-export function errnoOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
 /**
  * Wraps an error of the file system; a CasError passes unchanged. ENOSPC and EDQUOT become `E_NO_SPACE`, all others
  * `E_IO`.

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
+import { errnoOf } from '@svc/internal-errors'
 import { type FilePort, nodeFilePort } from '@svc/internal-files'
-import { CasError, errnoOf, ioError } from './errors.ts'
+import { CasError, ioError } from './errors.ts'
 import { type Layout, makeStoreFolders, readSmallFile, requireFolder, writeSmallFile } from './layout.ts'
 
 const FILE = 'id'

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
+import { errnoOf } from '@svc/internal-errors'
 import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
-import { CasError, errnoOf, ioError } from './errors.ts'
+import { CasError, ioError } from './errors.ts'
 
 /** The only version of the layout so far: spec disk.1. */
 const LAYOUT_VERSION = 1

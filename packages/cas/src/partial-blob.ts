@@ -2,12 +2,13 @@ import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
 import type { Timer } from '@svc/internal-clock'
 import { replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
-import { type BlockAttachment, BlockHashes } from './block-hashes.ts'
+import { BlockHashes } from './block-hashes.ts'
 import { commitBlob } from './commit-blob.ts'
 import { CasError, closedError, ioError } from './errors.ts'
 import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
 import type {
+  BlockAttachment,
   ByteRanges,
   HashResult,
   IngestOptions,

@@ -1,6 +1,7 @@
 import * as fs from 'node:fs'
+import { errnoOf } from '@svc/internal-errors'
 import { tryFlock } from '@svc/internal-files'
-import { CasError, errnoOf, ioError } from './errors.ts'
+import { CasError, ioError } from './errors.ts'
 
 /** `flock`: the kernel releases it with the process. `pid-file`: weaker, used if there is no `flock` program. */
 export type LockKind = 'flock' | 'pid-file'

@@ -39,6 +39,11 @@ export interface BlockShape {
   readonly blockBytes: number
   readonly hashBytes: number
 }
+
+/** An attachment that hashes each block independently. */
+export interface BlockAttachment extends HashAttachment {
+  readonly blocks: BlockShape
+}
 /**
  * One hash over one blob: `update` is called with its bytes in order, then `digest` once. It lives in a worker thread.
  */

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '@svc/internal-clock'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { SwarmV1Error } from './errors.ts'
 import { type FromThread, parseFromThread, type ToThread } from './messages.ts'
-import { Joined, type JoinOptions, type V1Torrent } from './torrent.ts'
+import { JoinedTorrent, type V1JoinOptions, type V1Torrent } from './torrent.ts'
 
 /** Options of a swarm client. */
 export interface V1SwarmOptions {
@@ -12,7 +12,7 @@ export interface V1SwarmOptions {
   readonly dht: boolean | readonly string[]
   /**
    * Also contact loopback, private and link-local addresses that come from a listing, trackers, the DHT or peers.
-   * Addresses in {@link JoinOptions.peers} are from the user and always dialled.
+   * Addresses in {@link V1JoinOptions.peers} are from the user and always dialled.
    */
   readonly allowPrivateAddresses: boolean
   /** Limit over all torrents; 0 is unlimited. */
@@ -34,7 +34,7 @@ const CLOSE_GRACE_MS = 5_000
  */
 export class V1Swarm {
   readonly #thread: SupervisedThread<ToThread, FromThread>
-  readonly #torrents = new Map<number, Joined>()
+  readonly #torrents = new Map<number, JoinedTorrent>()
   readonly #listening = Promise.withResolvers<void>()
   #address: { readonly host: string; readonly port: number } | undefined
   /** The port to restart on. */
@@ -95,10 +95,10 @@ export class V1Swarm {
     return new Set(this.#torrents.values())
   }
 
-  join(options: JoinOptions): V1Torrent {
+  join(options: V1JoinOptions): V1Torrent {
     if (this.#closing !== undefined) throw new SwarmV1Error('E_SWARM_V1', 'client', 'the swarm client is closed')
     const id = this.#nextId++
-    const torrent = new Joined(id, options, {
+    const torrent = new JoinedTorrent(id, options, {
       post: (message) => this.#thread.post(message),
       clock: this.#clock,
       running: () => this.#thread.running,

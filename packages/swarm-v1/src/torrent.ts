@@ -6,7 +6,7 @@ import type { FromThread, ThreadProgress, ToThread } from './messages.ts'
 import { Pieces, type V1Storage } from './pieces.ts'
 
 /** How to join a torrent. */
-export interface JoinOptions {
+export interface V1JoinOptions {
   /** 40 lower-case hex characters. */
   readonly infohash: string
   /** The info dictionary if it is already known (seeding after a restart); checked against the infohash. */
@@ -71,12 +71,12 @@ export interface TorrentOwner {
  *
  * Invariant: no read or write starts after `leave` was called; it resolves when the running ones are finished.
  */
-export class Joined implements V1Torrent {
+export class JoinedTorrent implements V1Torrent {
   readonly infohash: string
   readonly ready: Promise<V1Layout>
   readonly done: Promise<void>
   readonly #id: number
-  readonly #options: JoinOptions
+  readonly #options: V1JoinOptions
   readonly #owner: TorrentOwner
   readonly #ready = Promise.withResolvers<V1Layout>()
   readonly #done = Promise.withResolvers<void>()
@@ -91,7 +91,7 @@ export class Joined implements V1Torrent {
   #uploadedBefore = 0
   #left: Promise<void> | undefined
 
-  constructor(id: number, options: JoinOptions, owner: TorrentOwner) {
+  constructor(id: number, options: V1JoinOptions, owner: TorrentOwner) {
     this.#id = id
     this.#options = options
     this.#owner = owner

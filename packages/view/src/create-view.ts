@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { constants, copyFile, link, lstat, readdir, readlink, realpath, stat, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { errnoOf } from '@svc/internal-errors'
 import { makeFolders } from '@svc/internal-files'
 import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
-import { errnoOf, ioError, throwIfAborted, ViewError } from './errors.ts'
+import { ioError, throwIfAborted, ViewError } from './errors.ts'
 import { type HubIdentity, type LayoutWriter, layoutWriter } from './layout.ts'
 import {
   formatMarker,
@@ -25,7 +26,7 @@ import { readTarMembers } from './tar-members.ts'
 import { checkedTarget } from './target.ts'
 import { inTurn } from './turns.ts'
 import { type View, viewOf } from './view.ts'
-import { syncFolder, writeNewFile } from './written-file.ts'
+import { syncFolderIfPossible, writeNewFile } from './written-file.ts'
 
 /** An artifact whose blobs are on disk. */
 export interface ViewSource {
@@ -275,7 +276,7 @@ async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) await syncTree(join(folder, entry.name))
   }
-  await syncFolder(folder)
+  await syncFolderIfPossible(folder)
 }
 
 interface ViewSpec {

@@ -1,9 +1,10 @@
 import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errnoOf, ioError, ViewError } from './errors.ts'
+import { errnoOf } from '@svc/internal-errors'
+import { ioError, ViewError } from './errors.ts'
 import { readMarker, readReplaceable } from './marker.ts'
 import { isAbandoned, isOurs, isWorkName, releaseName, takeName } from './owner.ts'
-import { syncFolder, writeNewFile } from './written-file.ts'
+import { syncFolderIfPossible, writeNewFile } from './written-file.ts'
 
 // A view is built in a folder next to its final place, `.svc-view-<maker>/`, which holds:
 //   target   the name of the place, written first
@@ -77,7 +78,7 @@ async function replaceByRename(work: string, target: string, onStuck: () => void
   for (let tried = 1; ; tried++) {
     if (tried > 1) await rm(old, { recursive: true, force: true })
     const moved = (await readReplaceable(target)) !== undefined && (await tryRename(target, old))
-    if (moved) await syncFolder(work)
+    if (moved) await syncFolderIfPossible(work)
     try {
       await rename(join(work, 'new'), target)
       break
@@ -88,7 +89,7 @@ async function replaceByRename(work: string, target: string, onStuck: () => void
       if (!isTaken || tried === TRIES) throw error
     }
   }
-  await syncFolder(dirname(target))
+  await syncFolderIfPossible(dirname(target))
 }
 
 /** @returns false when `from` does not exist. */
@@ -107,7 +108,7 @@ export async function discardView(target: string): Promise<boolean> {
   const { name, path } = await openWork(target)
   try {
     if (!(await tryRename(target, join(path, 'gone')))) return false
-    await syncFolder(dirname(target))
+    await syncFolderIfPossible(dirname(target))
     await rm(path, { recursive: true, force: true })
     return true
   } finally {
@@ -166,5 +167,5 @@ async function restore(work: string, folder: string): Promise<void> {
     throw error
   })
   await rename(join(work, whole === undefined ? 'old' : 'new'), target)
-  await syncFolder(folder)
+  await syncFolderIfPossible(folder)
 }

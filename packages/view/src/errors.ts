@@ -1,4 +1,5 @@
 import { CodedError } from '@svc/internal-errors'
+import { isNoSpace } from '@svc/internal-files'
 
 /** Stable codes of {@link ViewError}; programs should test these, messages are for people. */
 export type ViewErrorCode =
@@ -43,23 +44,13 @@ export class ViewError extends CodedError<ViewErrorCode, ViewErrorDetails> {
   override readonly name = 'ViewError'
 }
 
-/** The errno code (`ENOENT`, …) of a system error. */
-export function errnoOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null | undefined)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
-/** Node has no name for EDQUOT, only its number, which differs between systems. */
-const isQuota = (error: unknown): boolean =>
-  (error as { errno?: unknown } | null | undefined)?.errno === (process.platform === 'darwin' ? -69 : -122)
-
 /**
  * Wraps an error of the file system; a ViewError passes unchanged. ENOSPC and EDQUOT become `E_NO_SPACE`, others
  * `E_IO`.
  */
 export function ioError(error: unknown, doing: string, path: string): ViewError {
   if (error instanceof ViewError) return error
-  if (errnoOf(error) === 'ENOSPC' || isQuota(error)) {
+  if (isNoSpace(error)) {
     const hint = 'free some space, or make the view with symbolic links'
     return new ViewError('E_NO_SPACE', `no room to ${doing} at ${path}: ${hint}`, { path }, error)
   }

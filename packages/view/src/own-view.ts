@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf, ioError, ViewError } from './errors.ts'
+import { errnoOf } from '@svc/internal-errors'
+import { ioError, ViewError } from './errors.ts'
 import { type Marker, markerPath, modelsOf, readReplaceable, steadily } from './marker.ts'
 
 const MAX_NAMED = 20

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { link, lstat, realpath, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
+import { errnoOf } from '@svc/internal-errors'
 import type { Sha256Digest } from '@svc/ref'
-import { errnoOf, ViewError } from './errors.ts'
+import { ViewError } from './errors.ts'
 import { reflink } from './reflink.ts'
 import { openRegular, readChunks, writeNewFile } from './written-file.ts'
 

@@ -4,7 +4,8 @@ import { constants } from 'node:fs'
 import { copyFile, lstat, rm, stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { errnoOf, ioError } from './errors.ts'
+import { errnoOf } from '@svc/internal-errors'
+import { ioError } from './errors.ts'
 
 const run = promisify(execFile)
 /** Errors of a file system that cannot share blocks, or not between these two files. */

@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
-import { errnoOf, ioError, ViewError } from './errors.ts'
+import { errnoOf } from '@svc/internal-errors'
+import { ioError, ViewError } from './errors.ts'
 import { isWorkName } from './owner.ts'
 
 /**

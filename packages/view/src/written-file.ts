@@ -73,7 +73,7 @@ export async function* readChunks(handle: FileHandle, onBytes?: (bytes: number) 
 export const gitBlobHash = (sizeBytes: number): Hash => createHash('sha1').update(`blob ${sizeBytes}\0`)
 
 /** Syncs a folder. File systems that cannot do that are left alone. */
-export async function syncFolder(path: string): Promise<void> {
+export async function syncFolderIfPossible(path: string): Promise<void> {
   const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
     await handle.sync()

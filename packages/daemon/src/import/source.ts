@@ -1,4 +1,4 @@
-import type { BlockShape, HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@svc/cas'
+import type { BlockAttachment, HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@svc/cas'
 import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlobTree } from '../library/leaf-layers.ts'
@@ -48,9 +48,6 @@ export interface FetchContext {
   /** Why nothing is transferred (a rate limit, a pause before a retry), for people; `undefined` when it continues. */
   readonly onWaiting?: (message: string | undefined) => void
 }
-
-/** A further hash that consists of independent block hashes. */
-export type BlockAttachment = HashAttachment & { readonly blocks: BlockShape }
 
 /** One upstream file. Nothing is read or fetched before `open`. */
 export interface SourceFile {

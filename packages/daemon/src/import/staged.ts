@@ -1,10 +1,10 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
-import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
+import type { BlockAttachment, HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Proof } from './proof.ts'
-import type { BlockAttachment, OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
+import type { OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)

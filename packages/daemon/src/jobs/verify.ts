@@ -1,6 +1,6 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
-import { parseManifest } from '@svc/manifest'
+import { MAX_DOCUMENT_BYTES, parseManifest } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
@@ -10,7 +10,7 @@ import type { Needed } from '../library/needed.ts'
 import { digestsOf } from '../library/open.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Resolver } from '../library/resolve.ts'
-import { MAX_DOCUMENT_BYTES, readWhole } from '../library/small-blob.ts'
+import { readWholeBlob } from '../library/small-blob.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
 import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
@@ -116,7 +116,7 @@ async function manifestFiles(
   try {
     if (reader.sizeBytes > MAX_DOCUMENT_BYTES) return undefined
     // a blob that is not a manifest is verified alone; corrupt bytes are found when it is hashed
-    return parseManifest(await readWhole(reader)).files
+    return parseManifest(await readWholeBlob(reader)).files
   } catch (error) {
     if (error instanceof CasError) throw error
     return undefined

@@ -3,6 +3,7 @@ import { CasError, type DiskBlobStore } from '@svc/cas'
 import { type FilePort, nodeFilePort, readNow } from '@svc/internal-files'
 import {
   type Companions,
+  MAX_DOCUMENT_BYTES,
   type Manifest,
   type ModelIndex,
   parseCompanions,
@@ -13,7 +14,7 @@ import {
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
-import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
+import { readWholeBlob } from './small-blob.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
 
 /** Why a document cannot be used. */
@@ -135,7 +136,7 @@ async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uin
         `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is not a document`
       )
     }
-    const bytes = await readWhole(reader)
+    const bytes = await readWholeBlob(reader)
     const actual = digestFromHex(hash('sha256', bytes))
     if (actual !== digest)
       throw new DocumentError('corrupt', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)

@@ -1,12 +1,12 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { parseCompanions, parseIndex, parseManifest, parseRecord } from '@svc/manifest'
+import { MAX_DOCUMENT_BYTES, parseCompanions, parseIndex, parseManifest, parseRecord } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { artifactOf } from './artifact-record.ts'
-import { MAX_DOCUMENT_BYTES, readWhole } from './small-blob.ts'
+import { readWholeBlob } from './small-blob.ts'
 import type { UnreadableStateError } from './strict.ts'
 
 /** Artifacts that are wanted, with the distribution records that indexes name for them. */
-export type Wanted = Map<Sha256Digest, Set<Sha256Digest>>
+export type WantedArtifacts = Map<Sha256Digest, Set<Sha256Digest>>
 
 /** What a blob is that a record of the state may name. */
 type Kind =
@@ -38,12 +38,12 @@ export class Nameable {
   async of(
     unreadable: readonly UnreadableStateError[],
     known: ReadonlySet<Sha256Digest>
-  ): Promise<{ readonly artifacts: Wanted; readonly blobs: ReadonlySet<Sha256Digest> }> {
+  ): Promise<{ readonly artifacts: WantedArtifacts; readonly blobs: ReadonlySet<Sha256Digest> }> {
     const files = unreadable.map(({ file }) => file)
     const hasRepo = files.some((file) => file.startsWith('state/repos/'))
     const hasView = files.some((file) => file.startsWith('state/views/'))
     const own = new Set(files.flatMap((file) => artifactOf(file) ?? []))
-    const artifacts: Wanted = new Map([...own].map((digest) => [digest, new Set()]))
+    const artifacts: WantedArtifacts = new Map([...own].map((digest) => [digest, new Set()]))
     const blobs = new Set<Sha256Digest>()
     const want = (manifest: Sha256Digest, record?: Sha256Digest): void => {
       const records = artifacts.get(manifest) ?? new Set()
@@ -93,7 +93,7 @@ export class Nameable {
       const text = Buffer.from(head).toString('latin1')
       if (/^d[1-9][0-9]{0,3}:/.test(text)) return { is: 'torrent' }
       if (!text.startsWith('{') || reader.sizeBytes > MAX_DOCUMENT_BYTES) return OTHER
-      return kindOf(await readWhole(reader))
+      return kindOf(await readWholeBlob(reader))
     } finally {
       await reader.close()
     }

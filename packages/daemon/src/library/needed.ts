@@ -6,13 +6,13 @@ import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
 import type { Documents } from './documents.ts'
-import { Nameable, type Wanted } from './nameable.ts'
+import { Nameable, type WantedArtifacts } from './nameable.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { OnUnreadable, UnreadableStateError } from './strict.ts'
 
 /** An artifact that is needed for another reason than names and pins. */
-export interface Held {
+export interface HeldArtifact {
   readonly manifest: Sha256Digest
   /** The path of what holds it. */
   readonly place: string
@@ -23,10 +23,10 @@ export interface Held {
 }
 
 /** Holders of artifacts other than names and pins, such as views (spec add.13). */
-export interface Holder {
+export interface HeldArtifacts {
   /** Increases with every change of what is held. */
   readonly changes: number
-  held(onUnreadable: OnUnreadable): Promise<Iterable<Held>>
+  held(onUnreadable: OnUnreadable): Promise<Iterable<HeldArtifact>>
   /** The companions that lie at a place, as far as it can be read: their artifact may have others by now. */
   companionsAt(place: string): Promise<readonly Sha256Digest[]>
 }
@@ -52,7 +52,7 @@ interface KnownManifests {
  */
 export class Needed {
   readonly #deps: NeededDeps
-  readonly #holders: Holder[] = []
+  readonly #holders: HeldArtifacts[] = []
   readonly #nameable: Nameable
   #known: { readonly revision: number; readonly manifests: Promise<KnownManifests> } | undefined
 
@@ -61,7 +61,7 @@ export class Needed {
     this.#nameable = new Nameable(deps.store)
   }
 
-  addHolder(holder: Holder): void {
+  addHolder(holder: HeldArtifacts): void {
     this.#holders.push(holder)
     this.#known = undefined
   }
@@ -189,7 +189,7 @@ export class Needed {
     }
   }
 
-  async #held(onUnreadable: OnUnreadable): Promise<Held[]> {
+  async #held(onUnreadable: OnUnreadable): Promise<HeldArtifact[]> {
     return (await Promise.all(this.#holders.map(async (holder) => [...(await holder.held(onUnreadable))]))).flat()
   }
 
@@ -204,9 +204,9 @@ export class Needed {
       readonly onInvalid?: (error: DaemonError) => void
       readonly ignored?: ReadonlySet<string>
     }
-  ): Promise<Wanted> {
+  ): Promise<WantedArtifacts> {
     const { repos, documents, artifacts } = this.#deps
-    const wanted: Wanted = new Map()
+    const wanted: WantedArtifacts = new Map()
     for await (const { ns, name, state } of repos.list(onUnreadable)) {
       const tagged = [...state.tags].filter(([tag]) => ignored?.has(`${ns}/${name}:${tag}`) !== true)
       for (const digest of [state.index, ...tagged.map(([, index]) => index)]) {
@@ -265,7 +265,7 @@ export class Needed {
 
 const ignore = (): void => undefined
 
-function want(wanted: Wanted, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
+function want(wanted: WantedArtifacts, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
   const records = wanted.get(manifestDigest) ?? new Set()
   wanted.set(manifestDigest, records)
   if (record !== undefined) records.add(record)

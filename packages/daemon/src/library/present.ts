@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
-import { QuietFolders } from './quiet-folders.ts'
+import { FolderListings } from './folder-listings.ts'
 
 /** Fewer files that are not there are looked for one by one. */
 const FEW = 64
@@ -26,8 +26,8 @@ const stateDigestOf = (name: string): Sha256Digest | undefined =>
   STATE_FILE.test(name) ? digestFromHex(name.slice(0, 64)) : undefined
 
 /** Digests that folders have as names of files, for one list after another; undefined for a folder that cannot be read. */
-export const newFolders = (clock?: Pick<Clock, 'now'>): QuietFolders<Digests | undefined> =>
-  new QuietFolders((digests) => digests?.size ?? 0, MAX_KEPT, clock)
+export const newFolders = (clock?: Pick<Clock, 'now'>): FolderListings<Digests | undefined> =>
+  new FolderListings((digests) => digests?.size ?? 0, MAX_KEPT, clock)
 
 /**
  * Which blobs and artifact states are missing, for one list of all models. A look at a file that is not there costs most, since each goes to the file

@@ -2,7 +2,7 @@ import { join, sep } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
-import { QuietFolders } from './quiet-folders.ts'
+import { FolderListings } from './folder-listings.ts'
 import { parseStateRecord, type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
@@ -38,7 +38,7 @@ export class Repos {
   /** By namespace and name: a list of all asks with the same strings each time, whose hashes are known. */
   readonly #cache = new Map<string, Map<string, CachedState>>()
   #cached = 0
-  readonly #names = new QuietFolders<readonly string[]>(({ length }) => length, MAX_CACHED)
+  readonly #names = new FolderListings<readonly string[]>(({ length }) => length, MAX_CACHED)
   readonly #changing = new KeyedLock()
   #changes = 0
 

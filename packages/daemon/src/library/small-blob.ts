@@ -1,12 +1,10 @@
 import type { BlobReader, BlobStore } from '@svc/cas'
+import { MAX_DOCUMENT_BYTES } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 
-/** Largest document (spec doc.1). */
-export const MAX_DOCUMENT_BYTES = 4 << 20
-
 /** All bytes of an open blob, whose size the caller has checked; fewer if the file was truncated in the meantime. */
-export async function readWhole(reader: BlobReader): Promise<Uint8Array> {
+export async function readWholeBlob(reader: BlobReader): Promise<Uint8Array> {
   const bytes = new Uint8Array(reader.sizeBytes)
   let filled = 0
   while (filled < bytes.length) {
@@ -27,7 +25,7 @@ export async function readSmallBlob(
   const reader = await store.open(digest)
   try {
     if (reader.sizeBytes > maxBytes) throw new DaemonError('E_CORRUPTION', `${digest} is larger than ${maxBytes} bytes`)
-    const bytes = await readWhole(reader)
+    const bytes = await readWholeBlob(reader)
     if (bytes.length < reader.sizeBytes) throw new DaemonError('E_CORRUPTION', `${digest} is shorter than it was`)
     return bytes
   } finally {

@@ -15,7 +15,7 @@ import type { Log } from '../log.ts'
 import type { Artifacts } from './artifacts.ts'
 import { keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
-import type { Held } from './needed.ts'
+import type { HeldArtifact } from './needed.ts'
 import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
@@ -109,8 +109,8 @@ export class Views {
    * The artifacts that views show, or are about to. A view that was deleted by other programs holds nothing.
    * Records that cannot be read are passed to `onUnreadable`.
    */
-  async held(onUnreadable: OnUnreadable): Promise<Held[]> {
-    const held: Held[] = []
+  async held(onUnreadable: OnUnreadable): Promise<HeldArtifact[]> {
+    const held: HeldArtifact[] = []
     for (const { entry } of this.#making.values())
       held.push({ manifest: parseDigest(entry.manifestDigest), place: entry.path, managed: entry.managed })
     for (const name of await this.#managedNames())

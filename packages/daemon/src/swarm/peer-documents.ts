@@ -4,6 +4,7 @@ import {
   COMPANION_BOUNDS,
   type Companions,
   companionsTorrent,
+  MAX_DOCUMENT_BYTES,
   ManifestError,
   manifestPath,
   parseCompanions,
@@ -22,7 +23,6 @@ import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, Swarm, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
 import { type FetchPatience, SourceWatch } from './source-watch.ts'
 
 export interface PeerDocumentRequest {

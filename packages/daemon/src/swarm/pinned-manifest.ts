@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '@svc/internal-clock'
 import { type HttpClient, isIdentity } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
-import { type ArtifactTorrent, manifestPath, torrentName } from '@svc/manifest'
+import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
 import {
   formatInfohash,
   type PieceLayers,
@@ -12,7 +12,6 @@ import {
   toHex
 } from '@svc/metainfo'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { MAX_DOCUMENT_BYTES } from '../library/small-blob.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
 /** A body that arrives slowly is abandoned after this time, however small it is. */

@@ -41,4 +41,4 @@ export const PEERS_WANTED = 100
 export const ANNOUNCE_TIMEOUT_MS = 15_000
 
 /** Untrusted text, printable and truncated. */
-export const printable = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '·').slice(0, 200)
+export const printableReason = (text: string): string => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '·').slice(0, 200)

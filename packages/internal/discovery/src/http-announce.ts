@@ -13,7 +13,14 @@ import {
   tryParseAddress
 } from '@svc/internal-net'
 import { BencodeDictionary, type BencodeValue, decodeBencode } from '@svc/metainfo'
-import { ANNOUNCE_TIMEOUT_MS, type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printable } from './announce.ts'
+import {
+  ANNOUNCE_TIMEOUT_MS,
+  type Announce,
+  type Announced,
+  MAX_PEERS,
+  PEERS_WANTED,
+  printableReason
+} from './announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 
 /** 200 peers as dictionaries take some 20 KiB. */
@@ -171,4 +178,4 @@ function peersOf(value: BencodeValue | undefined, addressBytes: 4 | 16): PeerAdd
 }
 
 const text = (value: BencodeValue | undefined): string | undefined =>
-  value instanceof Uint8Array ? printable(new TextDecoder().decode(value.subarray(0, 1_024))) : undefined
+  value instanceof Uint8Array ? printableReason(new TextDecoder().decode(value.subarray(0, 1_024))) : undefined

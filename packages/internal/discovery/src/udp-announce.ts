@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import type { Clock } from '@svc/internal-clock'
 import { DialGuard, type DialPolicy, isPublicAddress, parseCompact } from '@svc/internal-net'
-import { ANNOUNCE_TIMEOUT_MS, type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printable } from './announce.ts'
+import {
+  ANNOUNCE_TIMEOUT_MS,
+  type Announce,
+  type Announced,
+  MAX_PEERS,
+  PEERS_WANTED,
+  printableReason
+} from './announce.ts'
 import type { TrackerUrl } from './tracker-url.ts'
 
 const PROTOCOL_ID = 0x41727101980n
@@ -75,7 +82,8 @@ function conversation(socket: Socket, signal: AbortSignal, clock: Clock): UdpReq
     accept = (datagram) => {
       if (datagram.length < 8 || !datagram.subarray(4, 8).equals(transaction)) return false
       const got = datagram.readUInt32BE(0)
-      if (got === ACTION.error) answer.reject(new Error(`it refuses: ${printable(datagram.subarray(8).toString())}`))
+      if (got === ACTION.error)
+        answer.reject(new Error(`it refuses: ${printableReason(datagram.subarray(8).toString())}`))
       return got === action && datagram.length >= minBytes
     }
     const send = (): void => socket.send(bytes, (error) => error && answer.reject(error))

@@ -4,7 +4,7 @@ import type { PieceCalls } from './chunks.ts'
 /** Limit of concurrent calls to the owner; further ones wait here, so that peers cannot fill the owner's memory. */
 const MAX_CALLS = 64
 
-type Ask = (call: number) => FromThread
+type MakeMessage = (call: number) => FromThread
 
 /**
  * Calls the owner's storage by messages.
@@ -35,7 +35,7 @@ export class OwnerCalls {
     this.#queue.shift()?.()
   }
 
-  #call(ask: Ask): Promise<Uint8Array | undefined> {
+  #call(ask: MakeMessage): Promise<Uint8Array | undefined> {
     return new Promise((resolve) => {
       const send = (): void => {
         const call = this.#next++

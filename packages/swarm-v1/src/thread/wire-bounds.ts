@@ -113,9 +113,9 @@ function end(wire: WireInternals): void {
 /** A message with an unassigned id. */
 const UNKNOWN = new Uint8Array([255])
 
-type Verdict = 'pass' | 'drop' | 'refuse'
+type MessageVerdict = 'pass' | 'drop' | 'refuse'
 
-function judge(wire: WireInternals, message: Uint8Array): Verdict {
+function judge(wire: WireInternals, message: Uint8Array): MessageVerdict {
   const id = message[0]!
   const exact = EXACT[id]
   if (exact !== undefined && message.length !== exact) return 'refuse'
@@ -125,7 +125,7 @@ function judge(wire: WireInternals, message: Uint8Array): Verdict {
   return 'pass'
 }
 
-function judgeBlock(wire: WireInternals, message: Uint8Array): Verdict {
+function judgeBlock(wire: WireInternals, message: Uint8Array): MessageVerdict {
   const length = message.length - 9
   if (length < 1 || length > MAX_BLOCK_BYTES) return 'refuse'
   const view = new DataView(message.buffer, message.byteOffset)
@@ -137,7 +137,7 @@ function judgeBlock(wire: WireInternals, message: Uint8Array): Verdict {
   return asked ? 'pass' : 'drop'
 }
 
-function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): Verdict {
+function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): MessageVerdict {
   const name = id === 0 ? 'handshake' : wire.extendedMapping[id]
   try {
     switch (name) {

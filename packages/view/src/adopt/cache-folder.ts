@@ -1,7 +1,7 @@
 import type { Dirent, Stats } from 'node:fs'
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import { errnoOf } from '../errors.ts'
+import { errnoOf } from '@svc/internal-errors'
 import { openRegular } from '../written-file.ts'
 import type { FoundWarning, FoundWarningCode } from './found.ts'
 

@@ -6,7 +6,7 @@ import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
-import { readWhole } from '../../library/small-blob.ts'
+import { readWholeBlob } from '../../library/small-blob.ts'
 import type { Log } from '../../log.ts'
 import { cheapestWitness } from './witness.ts'
 
@@ -153,7 +153,7 @@ export async function gitSha1Of(
   try {
     return createHash('sha1')
       .update(`blob ${sizeBytes}\0`)
-      .update(await readWhole(reader))
+      .update(await readWholeBlob(reader))
       .digest('hex')
   } finally {
     await reader.close()

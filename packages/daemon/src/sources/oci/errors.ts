@@ -2,7 +2,8 @@ import type { ErrorCode } from '@svc/client/protocol'
 import type { OciErrorCode } from '@svc/oci'
 import { DaemonError } from '../../errors.ts'
 
-type Oci = typeof import('@svc/oci')
+/** The library, which is loaded with the first use. */
+export type Oci = typeof import('@svc/oci')
 
 /**
  * The API's codes for failures of a layout, an archive or a registry. Complete: when the library gains a code, it needs

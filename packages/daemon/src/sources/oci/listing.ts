@@ -1,8 +1,7 @@
 import type { FetchOptions, OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
 import type { FetchContext } from '../../import/source.ts'
 import type { Provenance } from '../../library/provenance.ts'
-
-type Oci = typeof import('@svc/oci')
+import type { Oci } from './errors.ts'
 
 /** The destination of one file's bytes. */
 type Sink = Parameters<Oci['fetchBlob']>[2]

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@svc/internal-clock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { QuietFolders } from '../../src/library/quiet-folders.ts'
+import { FolderListings } from '../../src/library/folder-listings.ts'
 
 let folder: string
 beforeEach(() => {
@@ -15,8 +15,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const write = (name: string): void => writeFileSync(join(folder, name), '')
 const namesIn = async (path: string): Promise<string[]> => readdirSync(path).sort()
 /** `laterMs`: how much later it is than the folder's last change, by the clock that is given. */
-const foldersAt = (laterMs: number, maxCount = 100): QuietFolders<string[]> =>
-  new QuietFolders(({ length }) => length, maxCount, { now: () => systemClock.now() + laterMs })
+const foldersAt = (laterMs: number, maxCount = 100): FolderListings<string[]> =>
+  new FolderListings(({ length }) => length, maxCount, { now: () => systemClock.now() + laterMs })
 
 test('names of a folder at rest are kept until one is added, taken away or renamed', async () => {
   const folders = foldersAt(60_000)

@@ -16,7 +16,7 @@ interface CachedListing<Names> {
  * The names in folders, in any form, kept while one look at the folder says that nothing was added to it or taken away since. For folders on the
  * store's own disk, whose times this machine's clock makes. What a file holds may change without a trace in its folder.
  */
-export class QuietFolders<Names> {
+export class FolderListings<Names> {
   readonly #kept = new Map<string, CachedListing<Names>>()
   readonly #countOf: (names: Names) => number
   readonly #maxCount: number
