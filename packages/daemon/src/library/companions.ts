@@ -97,7 +97,10 @@ const WITHOUT = 'the files that lie beside the weights at the source (generation
 
 /** The first few of a list, for a message. */
 export const someOf = (names: readonly string[]): string =>
-  names.slice(0, 5).join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
+  names.slice(0, 5).map(shortened).join(', ') + (names.length > 5 ? ` and ${names.length - 5} more` : '')
+
+/** Names in the documents of others may have megabytes. */
+const shortened = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name)
 
 const IS_WEIGHTS = /\.(?:safetensors|gguf)$/
 /** More are no list of parts that a program loads. */

@@ -137,6 +137,25 @@ test('the torrent that the document implies is taken, from the same peers', asyn
   expect(job.result).not.toHaveProperty('warnings')
 })
 
+test('names of whatever length in a document of others are told in short', async () => {
+  const { node, share } = await victim()
+  const omitted = [{ path: `${'x'.repeat(500_000)}\u001b[2J`, size: 5, reason: 'large' as const }]
+  const companions = sealCompanions({ files: [row('a.json', GOOD)], omitted })
+  const { info, peer } = await seeded(
+    torrentName(companions.digest),
+    new Map<string, Bytes>([
+      ['a.json', GOOD],
+      [manifestPath(companions.digest), companions.bytes]
+    ])
+  )
+  const body = { ...pinned(share, { webseeds: [], manifestFromPeers: true, as: 'long/names' }), peers: [peer] }
+  const pin = { digest: companions.digest, infohash: formatInfohash(info.infohash) }
+  const { result } = await node.importBt({ ...body, companions: pin })
+  expect(result).toMatchObject({ companions: companions.digest, omitted: 1 })
+  expect(result!.warnings).toHaveLength(1)
+  expect(result!.warnings![0]!.length).toBeLessThan(2_000)
+})
+
 test('whoever cancels the wait for companions has the model, which is shared as any other', async () => {
   const seeder = await Node.start()
   const { companions: _, ...share } = await seeder.publish({ 'model-q8_0.gguf': weights(30_000, 92) })
