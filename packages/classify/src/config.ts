@@ -25,7 +25,7 @@ const encoder = new TextEncoder()
  * Parses the root `config.json`: the quant word, the family and the context length. Its text is kept verbatim if it is
  * UTF-8 and fits into the model config. Never throws on content:
  * - not UTF-8, or longer than 1 MiB (pass `undefined`): no facts and not kept, with a warning;
- * - not a JSON object, or deeper than {@link MAX_CONFIG_DEPTH}: kept, no facts, with a warning. The bare words `NaN`
+ * - not a JSON object, or deeper than 32 levels: kept, no facts, with a warning. The bare words `NaN`
  *   and `Infinity`, which Python's writer emits, are tolerated as values.
  */
 export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {

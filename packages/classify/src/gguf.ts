@@ -239,6 +239,6 @@ type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
 const defined = <T extends object>(object: T): Defined<T> =>
   Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>
 
-/** {@link parseGgufHead} with bytes from `readAt`. */
+/** What the start of a GGUF says, by its general keys; what cannot be read is a value. @throws only what `readAt` throws */
 export const readGgufHead = async (readAt: ReadAt, sizeBytes: number): Promise<GgufSummary | HeaderProblem> =>
   parseGgufHead(await readAt(0, Math.min(sizeBytes, GGUF_HEAD_BYTES)), sizeBytes)

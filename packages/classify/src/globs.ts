@@ -15,7 +15,7 @@ const WILD = /[*?[\]{}\\]/
  * as a whole segment crosses folders, `[a-z]` and `[!a-z]` are one character, `{a,b}` an alternative, and `\` takes the
  * next character literally. There is no negation. `anyCase` ignores case. Time is at most proportional to the length of
  * the patterns times that of the name.
- * @throws ClassifyError `E_BAD_GLOB` for an empty, overlong or malformed pattern, for more than {@link MAX_GLOBS}, and
+ * @throws ClassifyError `E_BAD_GLOB` for an empty, overlong or malformed pattern, for more than 256, and
  *   for more than 4,096 characters of patterns that are not plain names
  */
 export function globTest(patterns: readonly string[], anyCase = false): (name: string) => boolean {

@@ -265,7 +265,7 @@ export function nodeOfReply(request: HashRequest, shape: TreeShape, reply: Uint8
   return { level, index, hash }
 }
 
-/** True when a reply folds to the pieces root `root`. @throws as {@link nodeOfReply}. */
+/** True when a reply folds to the pieces root `root`. @throws MetainfoError `E_MERKLE`: `request`, `reply-length`. */
 export function verifyReply(request: HashRequest, shape: TreeShape, reply: Uint8Array, root: Uint8Array): boolean {
   const node = nodeOfReply(request, shape, reply)
   return node.level === treeHeight(shape.sizeBytes) && equalBytes(node.hash, root)

@@ -6,7 +6,7 @@ import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } fr
 /** Piece layers, keyed by the pieces root in lower-case hex. Identical files share one. */
 export type PieceLayers = ReadonlyMap<string, Uint8Array>
 
-/** The result of {@link checkPieceLayers}. */
+/** The layers of a torrent, checked. */
 export interface CheckedPieceLayers {
   /** Each verified against its root. */
   readonly layers: PieceLayers
@@ -60,7 +60,10 @@ export function checkPieceLayers(
   return { layers, missing: [...files.keys()].filter((root) => !layers.has(root)) }
 }
 
-/** As {@link checkPieceLayers}, from the bencoded dictionary. @throws also `E_BENCODE`. */
+/**
+ * Parses `piece layers`, and checks each layer: it belongs to a file larger than a piece, and folds to its root. Absent
+ * ones are reported, not refused. @throws MetainfoError `E_BENCODE`, `E_METAINFO`
+ */
 export function parsePieceLayers(
   bytes: Uint8Array,
   info: Pick<TorrentInfo, 'files' | 'pieceLength'>

@@ -21,7 +21,7 @@ export interface StoreSnapshot {
   readonly blobs: ReadonlyMap<Sha256Digest, number>
 }
 
-/** A snapshot as {@link BackupDocument} lists it. */
+/** A snapshot as the list of a backup has it. */
 export interface StoredSnapshot {
   readonly key: string
   readonly sha256: string
