@@ -92,8 +92,8 @@ object store | {bucket#MAX_ATTEMPTS} tries, {bucket#STALL_MS} of silence; answer
 `),
   'Mirrors and metrics': rows(`
 list of paths | {form#MAX_BODY_BYTES}, {form#MAX_PATHS} paths | request | 400 before it is parsed | form mirror
-known repositories | {snapshots#MAX_BYTES} of names, {rendered#MAX_BYTES} of answers | mirror | made again | rendered mirror
-views made, files hashed | {published#MADE_AT_ONCE}, {git-names#HASHED_AT_ONCE} at a time | mirrors | wait | git-names
+known repositories | {hub-revisions#MAX_BYTES} of names, {rendered#MAX_BYTES} of answers | mirror | made again | rendered mirror
+views made, files hashed | {served-models#MADE_AT_ONCE}, {git-names#HASHED_AT_ONCE} at a time | mirrors | wait | git-names
 figures | once in {metrics-listener#FRESH_MS} | port | shared | metrics
 reads on demand (lookups, small files) | {demand#READS.atOnce} at a time, {demand#READS.maxWaiting} waiting | mirrors | 429; a host with fewer displaces one with the most | lookups host-queue small-on-demand.faults
 known of the hub | {lookups#MAX_KNOWN_BYTES} and {lookups#MAX_ABSENT} absent ones for {lookups#KNOWN_MS} | hub mirror | asked again | lookups
