@@ -190,6 +190,20 @@ const MORE: Readonly<Record<string, More>> = {
     text: 'Says where it came from, with which credential, what the owner decided, and when the hub last said that everybody may have it.',
     examples: [['svc why acme/model:q8_0', '']]
   },
+  'verify-signature': {
+    text: 'Names the files that the signature covers, leaves out and lacks; fails for a file that is changed, missing or not signed. Nothing is fetched. A signature says who vouches for the files, not that the model is harmless.',
+    examples: [
+      ['svc verify-signature acme/model:bf16 --key acme.pub', ''],
+      [
+        'svc verify-signature acme/model --root trusted_root.json --issuer https://accounts.example.com --subject release@acme.example',
+        ''
+      ]
+    ]
+  },
+  sign: {
+    text: 'Signs with a key or a certificate. Keyless signing asks an issuer on the internet, and is left to other tools.',
+    examples: [['svc sign acme/model:bf16 --key acme.key --output model.sig', '']]
+  },
   status: { examples: [] },
   swarm: { examples: [] },
   adopt: {
@@ -248,9 +262,9 @@ function belowOptions(command: Command, words: string): string {
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Get models:': ['search', 'import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
   'Use them:': ['path', 'view', 'exec'],
-  'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve'],
+  'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve', 'verify-signature'],
   'Remove:': ['rm', 'gc'],
-  'Share:': ['share', 'seed', 'private', 'why', 'swarm', 'export', 'push', 'publish'],
+  'Share:': ['share', 'seed', 'private', 'why', 'swarm', 'export', 'push', 'publish', 'sign'],
   'Maintain:': [
     'status',
     'jobs',

@@ -3,8 +3,35 @@ import type { CommandTools } from './keep.ts'
 
 const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
 
-/** The commands that export models, and the one that tells who may have them: `export`, `push`, `publish`, `why`. */
-export function addPassOnCommands(program: Command, { add, group, run }: CommandTools): void {
+function addSignatureCommands(program: Command, { add, run }: CommandTools): void {
+  add(
+    program,
+    'verify-signature <ref>',
+    'check who signed a model (OpenSSF model signing), and whether that is what is here'
+  )
+    .option('--key <file>', 'a public key (PEM) of a signer whom you trust; repeatable', list)
+    .option('--certificate <file>', "a certificate (PEM) that the signer's has to lead to; repeatable", list)
+    .option('--root <file>', 'a trust root of Sigstore (trusted_root.json), for who logged in to sign')
+    .option('--issuer <url>', 'where they logged in')
+    .option('--subject <name>', 'who they are there: an e-mail address or a URI')
+    .option('--signature <file>', 'the signature; default: model.sig beside the model')
+    .option('--allow-uncovered', 'files that are not signed may lie in the folder')
+    .action(async (ref: string, options, command: Command) =>
+      run(command, async (session) => (await import('./signature.ts')).verifyModel(session, ref, options))
+    )
+  add(program, 'sign <ref>', 'sign all files of a model, for svc verify-signature and other tools of that format')
+    .requiredOption('--key <file>', 'your private key (PEM): elliptic curve P-256, P-384 or P-521')
+    .option('--certificate <file>', 'the certificate of the key (PEM), and those that it leads to')
+    .requiredOption('--output <file>', 'where to write the signature')
+    .action(async (ref: string, options, command: Command) =>
+      run(command, async (session) => (await import('./signature.ts')).sign(session, ref, options))
+    )
+}
+
+/** The commands that export models, tell who may have them, and sign: `export`, `push`, `publish`, `why`, `sign`, `verify-signature`. */
+export function addPassOnCommands(program: Command, tools: CommandTools): void {
+  const { add, group, run } = tools
+  addSignatureCommands(program, tools)
   add(program, 'why <ref>', 'show to whom a model is given, by which door, and why; with ns/name all quants').action(
     async (ref: string, _options, command: Command) =>
       run(command, async (session) => (await import('./why.ts')).why(session, ref))

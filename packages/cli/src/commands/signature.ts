@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import type { View } from '@svc/client'
+import {
+  type Comparison,
+  compareWithFiles,
+  DEFAULT_IGNORED,
+  type ModelFile,
+  SignatureError,
+  type Signer,
+  signModel,
+  type Trust,
+  verifySignature
+} from '@svc/signature'
+import { CliError, usage } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { count } from '../format.ts'
+import { canonicalRef, shortRef } from '../reference.ts'
+import { madeView } from '../runtime-view.ts'
+import type { Session } from '../session.ts'
+
+/** Where a signature lies in a model's folder, unless it is named. */
+const SIGNATURE = 'model.sig'
+const MAX_NAMED = 20
+
+/** Options of `svc verify-signature`. */
+export interface VerifyOptions {
+  readonly key?: readonly string[]
+  readonly certificate?: readonly string[]
+  readonly root?: string
+  readonly issuer?: string
+  readonly subject?: string
+  readonly signature?: string
+  readonly allowUncovered?: boolean
+}
+
+/**
+ * `svc verify-signature REF`: whether the signature of a model holds, and for which of its files. The digests are those that the store
+ * verified when the bytes came in: weights are read again only for signatures of parts of files.
+ */
+export async function verifyModel(session: Session, ref: string, options: VerifyOptions): Promise<void> {
+  const trust = await trustOf(options)
+  const view = await madeView(session, ref)
+  const [bytes, signaturePath] = await signatureIn(view, options.signature)
+  const { signer, model } = orRefused(view.ref, () => verifySignature(bytes, trust, new Date(session.clock.now())))
+  const files = await filesOf(view)
+  const paths = new Map(view.files.map(({ name, path }) => [name, path]))
+  const hashPart = async (name: string, start: number, end: number): Promise<string> => {
+    session.note(`reading ${name} from ${start} to ${end}`)
+    return start === end ? EMPTY : sha256Of(paths.get(name)!, { start, end: end - 1 })
+  }
+  const found = await compareWithFiles(model, files, {
+    hashPart,
+    ...(signaturePath !== undefined && { signaturePath })
+  })
+  const notChosen = await notChosenOf(session, view, found.missing)
+  const missing = found.missing.filter((path) => !notChosen.includes(path))
+  const result = { ...found, missing, notChosen }
+  const defects = [
+    ...defectOf('changed', result.changed),
+    ...defectOf('missing', missing),
+    ...(options.allowUncovered === true ? [] : defectOf('not signed', result.uncovered))
+  ]
+  if (session.json) session.document({ ref: view.ref, signer, ...result, valid: defects.length === 0 })
+  else for (const line of linesOf(shortRef(view.ref), signer, result)) session.print(line)
+  if (defects.length > 0)
+    throw new CliError(EXIT.verification, `${shortRef(view.ref)} is not what was signed: ${defects.join('; ')}`, {
+      code: 'E_VERIFY_FAILED'
+    })
+}
+
+const EMPTY = createHash('sha256').digest('hex')
+
+async function trustOf({ key, certificate, root, issuer, subject }: VerifyOptions): Promise<Trust> {
+  if (key === undefined && certificate === undefined && root === undefined)
+    throw usage(
+      'name whom you trust to sign',
+      '--key FILE, --certificate FILE, or --root trusted_root.json with --issuer and --subject'
+    )
+  if ((root !== undefined || issuer !== undefined || subject !== undefined) && !(root && issuer && subject))
+    throw usage('a login is verified with all three of --root, --issuer and --subject')
+  return {
+    ...(key !== undefined && { keys: await Promise.all(key.map(textOf)) }),
+    ...(certificate !== undefined && { certificates: await Promise.all(certificate.map(textOf)) }),
+    ...(root !== undefined && { root: await textOf(root), identities: [{ issuer: issuer!, subject: subject! }] })
+  }
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    throw new CliError(EXIT.usage, `${file} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** The signature's bytes, and its name in the model's folder if it lies there. */
+async function signatureIn(view: View, named: string | undefined): Promise<readonly [Buffer, string | undefined]> {
+  if (named !== undefined) return [Buffer.from(await textOf(named)), undefined]
+  const file = view.files.find(({ name }) => name === SIGNATURE)
+  if (file !== undefined) return [await readFile(file.path), SIGNATURE]
+  throw new CliError(EXIT.notFound, `${shortRef(view.ref)} has no ${SIGNATURE}: it is not signed`, {
+    code: 'E_NOT_FOUND',
+    hint: 'a signature that lies elsewhere is named with --signature FILE'
+  })
+}
+
+function orRefused<T>(ref: string, verify: () => T): T {
+  try {
+    return verify()
+  } catch (error) {
+    if (!(error instanceof SignatureError)) throw error
+    if (error.code === 'E_INVALID') throw new CliError(EXIT.usage, error.message, { cause: error })
+    throw new CliError(EXIT.verification, `the signature of ${shortRef(ref)} is refused: ${error.message}`, {
+      code: 'E_VERIFY_FAILED',
+      cause: error
+    })
+  }
+}
+
+/** The files of a model's folder. Those that the store keeps packed are small, and read. */
+async function filesOf(view: View): Promise<ModelFile[]> {
+  const files: ModelFile[] = []
+  for (const { name, path, size, digest } of view.files)
+    files.push({ path: name, sizeBytes: size, sha256: digest?.slice('sha256:'.length) ?? (await sha256Of(path)) })
+  return files
+}
+
+async function sha256Of(path: string, range: { readonly start?: number; readonly end?: number } = {}): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path, range)) hash.update(chunk as Buffer)
+  return hash.digest('hex')
+}
+
+/** Files that the import left out on purpose: other quants of the same repository. */
+async function notChosenOf(session: Session, view: View, missing: readonly string[]): Promise<readonly string[]> {
+  if (missing.length === 0) return []
+  const { companions } = await session.client.open(view.ref)
+  const left = new Set(companions?.omitted.filter(({ reason }) => reason === 'artifact').map(({ path }) => path))
+  return missing.filter((path) => left.has(path))
+}
+
+const defectOf = (what: string, paths: readonly string[]): string[] =>
+  paths.length === 0 ? [] : [`${what}: ${named(paths)}`]
+
+const named = (paths: readonly string[]): string =>
+  [...paths.slice(0, MAX_NAMED), ...(paths.length > MAX_NAMED ? [`and ${paths.length - MAX_NAMED} more`] : [])].join(
+    ', '
+  )
+
+function linesOf(ref: string, signer: Signer, found: Comparison & { readonly notChosen: readonly string[] }): string[] {
+  const more = (what: string, paths: readonly string[]): string[] =>
+    paths.length === 0 ? [] : [`  ${what.padEnd(11)} ${named(paths)}`]
+  return [
+    `${ref}: signed by ${signerText(signer)}`,
+    `  ${'covered'.padEnd(11)} ${count(found.covered.length, 'file')}`,
+    ...more('ignored', found.ignored),
+    ...more('not chosen', found.notChosen),
+    ...more('not signed', found.uncovered),
+    ...more('missing', found.missing),
+    ...more('changed', found.changed)
+  ]
+}
+
+function signerText(signer: Signer): string {
+  if (signer.kind === 'key') return `the key ${signer.fingerprint}`
+  if (signer.kind === 'certificate') return `the certificate of ${signer.subject}`
+  return `${signer.subject} (${signer.issuer})`
+}
+
+/** Options of `svc sign`. */
+export interface SignOptions {
+  readonly key: string
+  readonly certificate?: string
+  readonly output: string
+}
+
+/** `svc sign REF`: signs the digests of all files of a model's folder. */
+export async function sign(session: Session, ref: string, options: SignOptions): Promise<void> {
+  const [key, certificates] = [await textOf(options.key), options.certificate && (await textOf(options.certificate))]
+  const view = await madeView(session, await canonicalRef(session, ref))
+  const ignored = [...DEFAULT_IGNORED, SIGNATURE]
+  const isIgnored = (path: string): boolean => ignored.some((each) => path === each || path.startsWith(`${each}/`))
+  const files = (await filesOf(view)).filter(({ path }) => !isIgnored(path))
+  const name = shortRef(view.ref)
+  const bytes = orRefused(view.ref, () =>
+    signModel({ name, files, ignored }, { key, ...(certificates && { certificates }) })
+  )
+  try {
+    await writeFile(options.output, bytes, { flag: 'wx' })
+  } catch (cause) {
+    throw new CliError(EXIT.failed, `${options.output} cannot be written: ${(cause as Error).message}`, { cause })
+  }
+  if (session.json) return session.document({ ref: view.ref, signature: options.output, files: files.length })
+  session.print(`${options.output}: signs ${count(files.length, 'file')} of ${name}`)
+  session.note(`to pass it on with the model, lay it beside the files as ${SIGNATURE}`)
+}

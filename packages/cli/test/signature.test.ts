@@ -1,0 +1,130 @@
+// A signed model: what is signed here verifies here, and each change of the folder is named.
+import { generateKeyPairSync } from 'node:crypto'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { makeSafetensors } from '@svc/testkit/models'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+const undo = laterUndo()
+afterAll(undo.all)
+
+const FILES: Record<string, string | Uint8Array> = {
+  'model.safetensors': makeSafetensors(),
+  'config.json': '{"model_type":"bert"}',
+  'tokenizer.json': '{"version":"1.0"}',
+  '1_Pooling/config.json': '{"pooling_mode_cls_token":true}',
+  'README.md': '# signed\n'
+}
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+const other = generateKeyPairSync('ec', { namedCurve: 'P-384' })
+let daemon: TestDaemon
+let key: readonly string[]
+
+const at = (name: string): string => join(daemon.folder, name)
+
+async function ok(...args: string[]): Promise<string> {
+  const ran = await daemon.svc(...args)
+  expect(ran.code, `svc ${args.join(' ')}: ${ran.stderr}`).toBe(0)
+  return ran.stdout
+}
+
+function write(folder: string, files: Readonly<Record<string, string | Uint8Array>>): string {
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(at(folder), name)), { recursive: true })
+    writeFileSync(join(at(folder), name), content)
+  }
+  return at(folder)
+}
+
+/** The signed folder with changes, imported under a name of its own. */
+async function importChanged(name: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
+  cpSync(at('signed'), at(name), { recursive: true })
+  await ok('import', 'local', write(name, files), '--as', `acme/${name}`)
+  return `acme/${name}`
+}
+
+beforeAll(async () => {
+  daemon = await testDaemon({}, undo.later)
+  writeFileSync(at('key.pem'), privateKey.export({ type: 'pkcs8', format: 'pem' }))
+  writeFileSync(at('key.pub'), publicKey.export({ type: 'spki', format: 'pem' }))
+  writeFileSync(at('other.pub'), other.publicKey.export({ type: 'spki', format: 'pem' }))
+  key = ['--key', at('key.pub')]
+  await ok('import', 'local', write('plain', FILES), '--as', 'acme/plain')
+  mkdirSync(at('signed'))
+  cpSync(at('plain'), at('signed'), { recursive: true })
+  await ok('sign', 'acme/plain', '--key', at('key.pem'), '--output', join(at('signed'), 'model.sig'))
+  await ok('import', 'local', at('signed'), '--as', 'acme/signed', '--companions', 'all')
+})
+
+it('what was signed verifies, with every file of the folder covered', async () => {
+  const found = JSON.parse(await ok('verify-signature', 'acme/signed', ...key, '--json'))
+  expect(found).toMatchObject({
+    valid: true,
+    covered: Object.keys(FILES).sort(),
+    ignored: ['model.sig'],
+    uncovered: [],
+    missing: [],
+    changed: []
+  })
+  expect(await ok('verify-signature', 'acme/plain', ...key, '--signature', join(at('signed'), 'model.sig'))).toContain(
+    'covered     5 files'
+  )
+})
+
+it('a model without a signature, another key and no key at all are refused', async () => {
+  expect((await daemon.svc('verify-signature', 'acme/plain', ...key)).code).toBe(3)
+  expect((await daemon.svc('verify-signature', 'acme/signed', '--key', at('other.pub'))).code).toBe(5)
+  expect((await daemon.svc('verify-signature', 'acme/signed')).code).toBe(2)
+  expect((await daemon.svc('verify-signature', 'acme/signed', '--root', at('key.pub'))).code).toBe(2)
+  expect((await daemon.svc('verify-signature', 'acme/signed', '--key', at('absent'))).code).toBe(2)
+})
+
+it('a flipped byte is named, in the weights and beside them', async () => {
+  const weights = await daemon.svc(
+    'verify-signature',
+    await importChanged('w', { 'model.safetensors': makeSafetensors({ seed: 7 }) }),
+    ...key
+  )
+  expect([weights.code, weights.stderr]).toEqual([5, expect.stringContaining('changed: model.safetensors')])
+  const beside = await daemon.svc(
+    'verify-signature',
+    await importChanged('p', { '1_Pooling/config.json': '{"pooling_mode_cls_token":null}' }),
+    ...key
+  )
+  expect([beside.code, beside.stderr]).toEqual([5, expect.stringContaining('changed: 1_Pooling/config.json')])
+})
+
+it('a missing file is named, and an added one, which may be allowed', async () => {
+  write('short', { 'model.safetensors': FILES['model.safetensors']!, 'config.json': FILES['config.json']! })
+  await ok('import', 'local', at('short'), '--as', 'acme/short')
+  const missing = await daemon.svc(
+    'verify-signature',
+    'acme/short',
+    ...key,
+    '--signature',
+    join(at('signed'), 'model.sig')
+  )
+  expect([missing.code, missing.stderr]).toEqual([
+    5,
+    expect.stringContaining('missing: 1_Pooling/config.json, README.md, tokenizer.json')
+  ])
+  const added = await importChanged('added', { 'generation_config.json': '{}' })
+  const ran = await daemon.svc('verify-signature', added, ...key)
+  expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('not signed: generation_config.json')])
+  await ok('verify-signature', added, ...key, '--allow-uncovered')
+})
+
+it('a signature is not written over a file', async () => {
+  const again = await daemon.svc(
+    'sign',
+    'acme/plain',
+    '--key',
+    at('key.pem'),
+    '--output',
+    join(at('signed'), 'model.sig')
+  )
+  expect(again.code).toBe(1)
+  expect((await daemon.svc('sign', 'acme/plain', '--key', at('key.pub'), '--output', at('x.sig'))).code).toBe(2)
+})

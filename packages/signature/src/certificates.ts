@@ -1,0 +1,86 @@
+import { X509Certificate } from 'node:crypto'
+import { X509Certificate as Parsed } from '@sigstore/core'
+import { SignatureError } from './errors.ts'
+
+const CODE_SIGNING = '1.3.6.1.5.5.7.3.3'
+/** Key usage, basic constraints, names, key identifiers, extended key usage: what is looked at, or needs no look. */
+const UNDERSTOOD = new Set(['2.5.29.14', '2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.35', '2.5.29.37'])
+const MAX_DEPTH = 10
+
+const refused = (what: string, cause?: unknown): SignatureError =>
+  new SignatureError('E_SIGNATURE', 'certificate', what, { cause })
+
+/**
+ * The signer's certificate, if a chain leads from it to one of `trusted`, every certificate of the chain is valid at `now`, and it may
+ * sign. A signature of this kind has no proof of its time: once its certificate has expired, it holds no longer.
+ * @throws SignatureError `certificate`
+ */
+export function certificateOfSigner(
+  chain: readonly Buffer[],
+  trusted: readonly X509Certificate[],
+  now: Date
+): X509Certificate {
+  const [signer, ...others] = chain.map((der) => parsed(der))
+  requireSigns(signer!)
+  const path = [signer!]
+  for (let at = signer!; !trusted.some(({ fingerprint256 }) => fingerprint256 === at.fingerprint256); ) {
+    const issuer = [...trusted, ...others].find(
+      (each) =>
+        !path.includes(each) && mayIssue(each, path.length - 1) && at.checkIssued(each) && at.verify(each.publicKey)
+    )
+    if (issuer === undefined || path.length > MAX_DEPTH) throw refused('its certificates lead to none that is trusted')
+    path.push(issuer)
+    at = issuer
+  }
+  for (const each of path) {
+    const name = each.subject.replaceAll('\n', ', ')
+    if (now < each.validFromDate || now > each.validToDate)
+      throw refused(`the certificate of ${name} is valid from ${each.validFrom} to ${each.validTo}`)
+    const unknown = Parsed.parse(each.raw).extensions.find((extension) => isUnknown(extension))
+    if (unknown !== undefined)
+      throw refused(`the certificate of ${name} has a critical extension that is not understood`)
+  }
+  return signer!
+}
+
+type Extension = Parsed['extensions'][number]
+
+function isUnknown({ subs }: Extension): boolean {
+  // identifier, whether it is critical (false if absent), value
+  return subs.length > 2 && subs[1]!.toBoolean() && !UNDERSTOOD.has(subs[0]!.toOID())
+}
+
+/** @param below how many certificates of issuers are below it in the path */
+function mayIssue(certificate: X509Certificate, below: number): boolean {
+  const { extBasicConstraints, extKeyUsage } = Parsed.parse(certificate.raw)
+  const limit = extBasicConstraints?.pathLenConstraint
+  return certificate.ca && extKeyUsage?.keyCertSign !== false && (limit === undefined || limit >= below)
+}
+
+function requireSigns(certificate: X509Certificate): void {
+  const usage = Parsed.parse(certificate.raw).extKeyUsage
+  if (usage?.digitalSignature === true || certificate.keyUsage?.includes(CODE_SIGNING) === true) return
+  throw refused('its certificate may not be used to sign')
+}
+
+function parsed(der: Buffer): X509Certificate {
+  try {
+    const certificate = new X509Certificate(der)
+    // what one parser takes and the other does not is nobody's certificate
+    Parsed.parse(certificate.raw)
+    return certificate
+  } catch (cause) {
+    throw refused('one of its certificates cannot be read', cause)
+  }
+}
+
+/** All certificates of a PEM text. @throws SignatureError `input` */
+export function certificatesOfPem(text: string): X509Certificate[] {
+  const found = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g)
+  if (found === null) throw new SignatureError('E_INVALID', 'input', 'there is no certificate (PEM) in it')
+  try {
+    return found.map((pem) => new X509Certificate(pem))
+  } catch (cause) {
+    throw new SignatureError('E_INVALID', 'input', 'a certificate in it cannot be read', { cause })
+  }
+}

@@ -1,0 +1,33 @@
+import { type KeyObject, verify } from 'node:crypto'
+import { type Bundle, PAYLOAD_TYPE } from './bundle.ts'
+
+const CURVES: Readonly<Record<string, string>> = { prime256v1: 'sha256', secp384r1: 'sha384', secp521r1: 'sha512' }
+
+/** The hash that belongs to an elliptic-curve key; undefined for keys that signers of models do not use. */
+export const hashOfKey = (key: KeyObject): string | undefined => CURVES[key.asymmetricKeyDetails?.namedCurve ?? '']
+
+/** What a DSSE signature is made of (secure-systems-lab/dsse, protocol 1.0.0). */
+export const signedBytes = (payload: Buffer): Buffer =>
+  Buffer.concat([Buffer.from(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `), payload])
+
+/** Whether a key made the signature, also as release 0.2 of the reference implementation signed. */
+export function isSignedBy(key: KeyObject, { payload, signature }: Pick<Bundle, 'payload' | 'signature'>): boolean {
+  const hash = hashOfKey(key)
+  if (hash === undefined) return false
+  return verify(hash, signedBytes(payload), key, signature) || verify('sha256', signedBytes02(payload), key, signature)
+}
+
+/** Release 0.2 put the payload in as Python shows bytes, under another mark, and always took SHA-256. */
+function signedBytes02(payload: Buffer): Buffer {
+  const quote = payload.includes("'") && !payload.includes('"') ? '"' : "'"
+  let shown = ''
+  for (const byte of payload) {
+    const character = String.fromCharCode(byte)
+    if (character === quote || character === '\\') shown += `\\${character}`
+    else if (byte >= 0x20 && byte < 0x7f) shown += character
+    else shown += ESCAPES[character] ?? `\\x${byte.toString(16).padStart(2, '0')}`
+  }
+  return Buffer.from(`DSSEV1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} b${quote}${shown}${quote}`)
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }

@@ -1,0 +1,34 @@
+import { ReasonedError } from '@svc/internal-errors'
+
+/**
+ * `E_SIGNATURE`: the signature says nothing that can be relied on. `E_INVALID`: what was given to verify or sign with is
+ * not of the expected form.
+ */
+export type SignatureErrorCode = 'E_SIGNATURE' | 'E_INVALID'
+
+/** The first defect found; stable, for programs. */
+export type SignatureErrorReason =
+  /** Not a bundle or statement of this kind, or larger than allowed. */
+  | 'malformed'
+  /** None of the given keys made it. */
+  | 'key'
+  /** Its certificates lead to none of the given ones, are not valid now, or may not sign. */
+  | 'certificate'
+  /** The transparency log, the certificate or the time does not hold against the trust root. */
+  | 'keyless'
+  /** Made by somebody else than the given identities. */
+  | 'identity'
+  /** Nothing was given that could verify this kind of signature. */
+  | 'untrusted'
+  /** The bytes that were signed are others. */
+  | 'signature'
+  /** A key, certificate or trust root that was given. */
+  | 'input'
+
+/** The one error class of this package. */
+export class SignatureError extends ReasonedError<SignatureErrorCode, SignatureErrorReason> {
+  override readonly name = 'SignatureError'
+}
+
+export const malformed = (what: string, cause?: unknown): SignatureError =>
+  new SignatureError('E_SIGNATURE', 'malformed', `not a signature of a model: ${what}`, { cause })

@@ -1,0 +1,138 @@
+import { createHash, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto'
+import { bundleFromJSON } from '@sigstore/bundle'
+import { TrustedRoot } from '@sigstore/protobuf-specs'
+import { toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify'
+import { type Bundle, parseBundle } from './bundle.ts'
+import { certificateOfSigner, certificatesOfPem } from './certificates.ts'
+import { hashOfKey, isSignedBy } from './envelope.ts'
+import { SignatureError } from './errors.ts'
+import { parseStatement, type SignedModel } from './statement.ts'
+
+/** Who may have signed; one of them suffices. */
+export interface Trust {
+  /** Public keys of signers, as PEM: elliptic curve P-256, P-384 or P-521. */
+  readonly keys?: readonly string[]
+  /** Certificates, as PEM, to one of which the signer's has to lead. */
+  readonly certificates?: readonly string[]
+  /** Who logged in to sign, exactly; needs `root`. */
+  readonly identities?: readonly Identity[]
+  /** A Sigstore trust root (`trusted_root.json`), as its text. */
+  readonly root?: string
+}
+
+/** Who somebody proved to be at an OpenID Connect issuer. */
+export interface Identity {
+  readonly issuer: string
+  /** The certificate's alternative name: an e-mail address or a URI. */
+  readonly subject: string
+}
+
+/** Who signed. */
+export type Signer =
+  | {
+      readonly kind: 'key' /** SHA-256 of the public key as PEM, in hexadecimal digits. */
+      readonly fingerprint: string
+    }
+  | { readonly kind: 'certificate'; readonly subject: string; readonly fingerprint: string }
+  | ({ readonly kind: 'identity' } & Identity)
+
+/** A signature that holds, and what it says. */
+export interface VerifiedModel {
+  readonly signer: Signer
+  readonly model: SignedModel
+}
+
+/**
+ * Verifies a signature of a model (OpenSSF model signing: a Sigstore bundle around an in-toto statement), without a network. What it says
+ * is to be compared with the files that are here. @param now for certificates that are in no log
+ * @throws SignatureError
+ */
+export function verifySignature(bytes: Uint8Array, trust: Trust, now: Date): VerifiedModel {
+  const bundle = parseBundle(bytes)
+  const signer = signerOf(bundle, trust, now)
+  return { signer, model: parseStatement(bundle.payload) }
+}
+
+function signerOf(bundle: Bundle, trust: Trust, now: Date): Signer {
+  const { material } = bundle
+  if (material.kind === 'key') return keyOf(bundle, material.hint, required(trust.keys, 'a public key'))
+  if (material.kind === 'keyless') return identityOf(bundle, trust)
+  const trusted = required(trust.certificates, 'a certificate').flatMap(certificatesOfPem)
+  const certificate = certificateOfSigner(material.chain, trusted, now)
+  requireSigned(bundle, certificate)
+  const fingerprint = createHash('sha256').update(certificate.raw).digest('hex')
+  return { kind: 'certificate', subject: certificate.subject.replaceAll('\n', ', '), fingerprint }
+}
+
+function required<T>(given: readonly T[] | undefined, what: string): readonly T[] {
+  if (given !== undefined && given.length > 0) return given
+  throw new SignatureError('E_SIGNATURE', 'untrusted', `it is made with ${what}, and none was given to verify it with`)
+}
+
+function keyOf(bundle: Bundle, hint: string | undefined, pems: readonly string[]): Signer {
+  for (const pem of pems) {
+    const key = publicKeyOfPem(pem)
+    const fingerprint = fingerprintOf(key)
+    if (hint !== undefined && hint.toLowerCase() !== fingerprint) continue
+    if (isSignedBy(key, bundle)) return { kind: 'key', fingerprint }
+  }
+  throw new SignatureError('E_SIGNATURE', 'key', 'none of the given keys made it, or it was changed')
+}
+
+function requireSigned(bundle: Bundle, { publicKey }: X509Certificate): void {
+  if (!isSignedBy(publicKey, bundle))
+    throw new SignatureError(
+      'E_SIGNATURE',
+      'signature',
+      'the key of its certificate did not make it, or it was changed'
+    )
+}
+
+function identityOf({ json }: Bundle, { identities, root }: Trust): Signer {
+  const wanted = required(identities, 'an identity (issuer and subject)')
+  if (root === undefined)
+    throw new SignatureError(
+      'E_SIGNATURE',
+      'untrusted',
+      'a login is verified with a trust root (trusted_root.json), and none was given'
+    )
+  const material = trustMaterialOf(root)
+  let found: ReturnType<Verifier['verify']>['identity']
+  try {
+    found = new Verifier(material).verify(toSignedEntity(bundleFromJSON(json))).identity
+  } catch (cause) {
+    throw new SignatureError('E_SIGNATURE', 'keyless', `it does not hold: ${(cause as Error).message}`, { cause })
+  }
+  // compared here: the library takes a subject as a regular expression
+  const issuer = found?.extensions?.issuer
+  const subject = found?.subjectAlternativeName
+  if (wanted.some((each) => each.issuer === issuer && each.subject === subject))
+    return { kind: 'identity', issuer: issuer!, subject: subject! }
+  throw new SignatureError('E_SIGNATURE', 'identity', `it was made by ${subject} (${issuer})`)
+}
+
+function trustMaterialOf(root: string): ReturnType<typeof toTrustMaterial> {
+  try {
+    return toTrustMaterial(TrustedRoot.fromJSON(JSON.parse(root)))
+  } catch (cause) {
+    throw new SignatureError('E_INVALID', 'input', 'the trust root cannot be read', { cause })
+  }
+}
+
+/** @throws SignatureError `input` */
+function publicKeyOfPem(pem: string): KeyObject {
+  let key: KeyObject
+  try {
+    key = createPublicKey(pem)
+  } catch (cause) {
+    throw new SignatureError('E_INVALID', 'input', 'the public key (PEM) cannot be read', { cause })
+  }
+  if (hashOfKey(key) !== undefined) return key
+  throw new SignatureError('E_INVALID', 'input', 'the key is not on the curve P-256, P-384 or P-521')
+}
+
+/** As signatures name a key. */
+export const fingerprintOf = (key: KeyObject): string =>
+  createHash('sha256')
+    .update(key.export({ type: 'spki', format: 'pem' }))
+    .digest('hex')
