@@ -72,8 +72,11 @@ export const ImportPlanSchema = Type.Object(
     memory: Type.Optional(
       Type.Union(
         [
-          Type.Object({ contextTokens: CountSchema, cacheBytes: BytesSchema, computeBytes: BytesSchema }),
-          Type.Object({ unknown: Type.String({ description: 'why nobody can tell' }) })
+          Type.Object(
+            { contextTokens: CountSchema, cacheBytes: BytesSchema, computeBytes: BytesSchema },
+            { title: 'MemoryNeed' }
+          ),
+          Type.Object({ unknown: Type.String({ description: 'why nobody can tell' }) }, { title: 'MemoryUnknown' })
         ],
         { description: 'where `context` was given: what every artifact needs beside its weights, about' }
       )

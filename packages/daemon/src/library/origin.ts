@@ -51,12 +51,18 @@ export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSo
     ...rest,
     ...(branch !== undefined && { branch }),
     ...(branchAt !== undefined && { branchAt }),
-    // whoever fetches it again by its commit does not stop following
-    ...followIn(isSame && now.byCommit === true ? before : now),
+    ...followIn(isSame && !saysMore(before, now) ? before : now),
     ...(companions !== undefined && { companions }),
     ...(onDemand === true && before.onDemand === true && { onDemand })
   }
 }
+
+/** Whoever fetches the same commit again, by its name or for somebody else, neither stops nor begins to follow. */
+const saysMore = (before: ArtifactSource, now: ArtifactSource): boolean =>
+  now.follows !== undefined || (now.byCommit === true && (before.onDemand === true || followed(before) === undefined))
+
+const followed = ({ follows, byCommit, branch }: ArtifactSource): string | undefined =>
+  byCommit === true ? undefined : (follows ?? branch)
 
 const followIn = ({ follows, byCommit }: ArtifactSource): Pick<ArtifactSource, 'follows' | 'byCommit'> => ({
   ...(follows !== undefined && { follows }),
@@ -67,12 +73,13 @@ const followIn = ({ follows, byCommit }: ArtifactSource): Pick<ArtifactSource, '
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
 
 /** The origin as the API shows it. Records of earlier versions know the default branch at most. */
-export function shownOrigin({ kind, repo, revision, follows, byCommit, branch }: ArtifactSource): Origin {
-  const followed = kind === 'hf' && byCommit !== true ? (follows ?? branch) : undefined
+export function shownOrigin(source: ArtifactSource): Origin {
+  const { kind, repo, revision } = source
+  const branch = kind === 'hf' ? followed(source) : undefined
   return {
     kind,
     ...(repo !== undefined && { repo }),
-    ...(followed !== undefined && { revision: followed }),
+    ...(branch !== undefined && { revision: branch }),
     ...(revision !== undefined && isCommit(revision) && { commit: revision })
   }
 }

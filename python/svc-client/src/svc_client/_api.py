@@ -26,7 +26,9 @@ __all__ = [
     "ErrorBody",
     "GcResult",
     "HeldBack",
+    "HubEntry",
     "ImportBtCompanions",
+    "ImportHfBody",
     "ImportPlan",
     "ImportPlanTotals",
     "ImportResult",
@@ -37,12 +39,17 @@ __all__ = [
     "JobList",
     "JobState",
     "Making",
+    "MemoryNeed",
+    "MemoryUnknown",
     "ModelMember",
     "NamespaceEntry",
     "OmittedFile",
     "OpenCompanions",
     "OpenFile",
     "OpenResult",
+    "Origin",
+    "OutdatedModel",
+    "OutdatedResult",
     "PlanArtifact",
     "PlanFile",
     "PrivateResult",
@@ -52,6 +59,7 @@ __all__ = [
     "RemovedView",
     "ResolveResult",
     "Routes",
+    "SearchResult",
     "SeedLocalResult",
     "SeedResult",
     "ShareResult",
@@ -82,7 +90,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt", "import-catalog", "import-oci", "companions", "verify", "gc"]
+JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt", "import-catalog", "import-oci", "companions", "verify", "gc", "outdated"]
 JobState: TypeAlias = Literal["waiting", "fetching", "done", "failed"]
 ViewLayout: TypeAlias = Literal["files", "hf"]
 ViewMode: TypeAlias = Literal["symlink", "copy", "hardlink"]
@@ -232,6 +240,8 @@ class ImportResult:
     skipped: int
     not_chosen: int | None = field(default=None, metadata={"json": "notChosen"})
     """weights and aux files that the choice left out, where there was one"""
+    before: str | None = None
+    """the tag that keeps what the name stood for before (additive)"""
     companions: str | None = None
     """the document of the files beside the artifacts (additive)"""
     omitted: int | None = None
@@ -248,8 +258,92 @@ class GcResult:
     """bytes"""
     unreadable: int | None = None
     """records that cannot be read: what they could name was kept (additive)"""
+    tags: int | None = None
+    """where `beforeOlderThanSeconds` was asked for: tags that went, or would go"""
     views: int | None = None
     """where `views` was asked for: managed views that went, or would go"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """`Origin` of the API."""
+
+    kind: str
+    """`local`, `hf`, `catalog`, `oci` or `bt`"""
+    repo: str | None = None
+    """`org/name`, as its source spells it"""
+    revision: str | None = None
+    """the branch or tag that it follows; absent for one that was imported by its
+    commit
+    """
+    commit: str | None = None
+    """40 hex"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportHfBody:
+    """`ImportHfBody` of the API."""
+
+    repo: str
+    """`org/name` on the hub, or `name` for one without an owner"""
+    revision: str | None = None
+    """branch, tag or commit; the default branch when absent"""
+    follows: str | None = None
+    """the branch or tag that `revision`, a commit, was found at; it is followed
+    (additive)
+    """
+    keep_before: bool | None = field(default=None, metadata={"json": "keepBefore"})
+    """what the name stands for now gets the tag `before-<date>` if it changes
+    (additive)
+    """
+    as_: str | None = field(default=None, metadata={"json": "as"})
+    """`ns/name`, lower case"""
+    aux: str | str | list[str] | None = None
+    """which projectors and importance matrices come along: precisions (`f16`),
+    `imatrix`, and `one` for one projector a folder; `all` when absent
+    """
+    names: Literal["upstream", "normalized"] | None = None
+    """how names of `*.gguf` are taken; `upstream` when absent"""
+    quants: list[str] | None = None
+    """only these; compared in lower case"""
+    files: list[str] | None = None
+    """globs: only these weights and aux files"""
+    private: bool | None = None
+    """not announced, and given to nobody"""
+    replace: bool | None = None
+    """false: the job fails where a quant of that name is another artifact here,
+    unless it came from the same repository of the hub; true when absent
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutdatedModel:
+    """`OutdatedModel` of the API."""
+
+    ref: str
+    """`ns/name:quant`"""
+    status: Literal["same", "newer", "gone", "gated", "pinned", "elsewhere", "unknown"]
+    origin: Origin | None = None
+    commit: str | None = None
+    """what the revision points to now"""
+    moved_to: str | None = field(default=None, metadata={"json": "movedTo"})
+    """the repository's new name"""
+    files: int | None = None
+    """on `newer`: of it, new or changed"""
+    bytes: int | None = None
+    """on `newer`: the bytes of these files"""
+    bytes_present: int | None = field(default=None, metadata={"json": "bytesPresent"})
+    """on `newer`: of these, bytes that the store has"""
+    reason: str | None = None
+    """on `gone`, `gated` and `unknown`, for people"""
+    upgrade: ImportHfBody | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutdatedResult:
+    """`OutdatedResult` of the API."""
+
+    models: list[OutdatedModel]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,7 +388,7 @@ class Job:
     files_done: int | None = field(default=None, metadata={"json": "filesDone"})
     files_total: int | None = field(default=None, metadata={"json": "filesTotal"})
     error: ErrorBody | None = None
-    result: ImportResult | GcResult | None = None
+    result: ImportResult | GcResult | OutdatedResult | None = None
     verify: VerifyReport | None = None
     bytes_done: int | None = field(default=None, metadata={"json": "bytesDone"})
     """bytes"""
@@ -378,6 +472,27 @@ class PlanArtifact:
     """bytes"""
     bytes_present: int = field(metadata={"json": "bytesPresent"})
     """of these, bytes that the store has"""
+    weights_bytes: int | None = field(default=None, metadata={"json": "weightsBytes"})
+    """of weights and projectors, where `memory` was asked for"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryNeed:
+    """`MemoryNeed` of the API."""
+
+    context_tokens: int = field(metadata={"json": "contextTokens"})
+    cache_bytes: int = field(metadata={"json": "cacheBytes"})
+    """bytes"""
+    compute_bytes: int = field(metadata={"json": "computeBytes"})
+    """bytes"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryUnknown:
+    """`MemoryUnknown` of the API."""
+
+    unknown: str
+    """why nobody can tell"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,6 +511,12 @@ class ImportPlan:
     """one a quant, in the same order"""
     license: str | None = None
     """SPDX expression"""
+    gated: bool | None = None
+    """true where the hub asks for consent"""
+    private: bool | None = None
+    """true where the hub shows it to some only"""
+    memory: MemoryNeed | MemoryUnknown | None = None
+    """where `context` was given: what every artifact needs beside its weights, about"""
     warnings: list[str]
 
 
@@ -433,6 +554,36 @@ class CatalogSearch:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HubEntry:
+    """`HubEntry` of the API."""
+
+    repo: str
+    """`org/name`"""
+    gated: bool
+    private: bool
+    formats: list[str]
+    """`gguf`, `safetensors`"""
+    license: str | None = None
+    """as the hub names it"""
+    parameters: int | None = None
+    downloads: int | None = None
+    updated_at: str | None = field(default=None, metadata={"json": "updatedAt"})
+    """UTC, RFC 3339"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """`SearchResult` of the API."""
+
+    entries: list[HubEntry]
+    """of the hub, the most downloaded first"""
+    catalog: list[CatalogEntry] | None = None
+    """where `source` is `catalog`"""
+    next: str | None = None
+    """the `cursor` of the next page; absent on the last one"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Withheld:
     """`Withheld` of the API."""
 
@@ -465,6 +616,9 @@ class ModelMember:
     """its hub repository needed access"""
     companions: str | None = None
     """the document of the files beside it (additive)"""
+    origin: Origin | None = None
+    newer: str | None = None
+    """the newer commit that the last `POST /v1/outdated` found"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1151,6 +1305,8 @@ class Routes:
         repo: str,
         *,
         revision: str | None = None,
+        follows: str | None = None,
+        keep_before: bool | None = None,
         as_: str | None = None,
         aux: str | str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None,
@@ -1171,6 +1327,8 @@ class Routes:
             body={
                 "repo": repo,
                 "revision": revision,
+                "follows": follows,
+                "keepBefore": keep_before,
                 "as": as_,
                 "aux": aux,
                 "names": names,
@@ -1186,6 +1344,8 @@ class Routes:
         repo: str,
         *,
         revision: str | None = None,
+        follows: str | None = None,
+        keep_before: bool | None = None,
         as_: str | None = None,
         aux: str | str | list[str] | None = None,
         names: Literal["upstream", "normalized"] | None = None,
@@ -1193,6 +1353,7 @@ class Routes:
         files: list[str] | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        context: int | None = None,
     ) -> ImportPlan:
         """What an import from the hub would fetch, store and skip."""
         return self._call(
@@ -1203,6 +1364,8 @@ class Routes:
             body={
                 "repo": repo,
                 "revision": revision,
+                "follows": follows,
+                "keepBefore": keep_before,
                 "as": as_,
                 "aux": aux,
                 "names": names,
@@ -1210,6 +1373,7 @@ class Routes:
                 "files": files,
                 "private": private,
                 "replace": replace,
+                "context": context,
             },
         )
 
@@ -1365,6 +1529,36 @@ class Routes:
             },
         )
 
+    def search(
+        self,
+        q: str,
+        *,
+        source: str | None = None,
+        format: str | None = None,
+        license: str | None = None,
+        min_parameters: str | None = None,
+        max_parameters: str | None = None,
+        limit: str | None = None,
+        cursor: str | None = None,
+    ) -> SearchResult:
+        """Search the model hub, or the community catalog."""
+        return self._call(
+            "search",
+            "GET",
+            "/v1/search",
+            SearchResult,
+            query={
+                "q": q,
+                "source": source,
+                "format": format,
+                "license": license,
+                "minParameters": min_parameters,
+                "maxParameters": max_parameters,
+                "limit": limit,
+                "cursor": cursor,
+            },
+        )
+
     def verify(
         self,
         target: str,
@@ -1447,6 +1641,7 @@ class Routes:
         *,
         dry_run: bool | None = None,
         grace_seconds: int | None = None,
+        before_older_than_seconds: int | None = None,
         views: bool | None = None,
     ) -> Job:
         """Remove blobs that nothing needs any more. The job can fail with:
@@ -1460,7 +1655,27 @@ class Routes:
             body={
                 "dryRun": dry_run,
                 "graceSeconds": grace_seconds,
+                "beforeOlderThanSeconds": before_older_than_seconds,
                 "views": views,
+            },
+        )
+
+    def outdated(
+        self,
+        *,
+        refs: list[str] | None = None,
+    ) -> Job:
+        """Ask the hub whether the revisions that models follow have newer commits.
+        The job can fail with: E_SOURCE_UNAVAILABLE, E_RATE_LIMITED,
+        E_SOURCE_FORBIDDEN, E_ABORTED, E_INTERNAL.
+        """
+        return self._call(
+            "outdated",
+            "POST",
+            "/v1/outdated",
+            Job,
+            body={
+                "refs": refs,
             },
         )
 

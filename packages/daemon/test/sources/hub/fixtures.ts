@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { type Client, createClient } from '@svc/client'
 import type { Job } from '@svc/client/protocol'
 import type { HubOptions } from '@svc/hub'
+import type { Clock } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 import {
@@ -70,6 +71,9 @@ export interface RigOptions {
   readonly root?: string
   readonly token?: string
   readonly skipUnrecognized?: boolean
+  /** `[hub] check` */
+  readonly check?: string
+  readonly clock?: Clock
   readonly hub?: Pick<HubOptions, 'limits' | 'retry'>
 }
 
@@ -79,13 +83,17 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
   const env = { HF_ENDPOINT: fake.endpoint, ...(options.token !== undefined && { SVC_HF_TOKEN: options.token }) }
   const fileConfig = {
     swarm: { enabled: false },
-    hub: { skip_unrecognized: options.skipUnrecognized ?? false },
+    hub: {
+      skip_unrecognized: options.skipUnrecognized ?? false,
+      ...(options.check !== undefined && { check: options.check })
+    },
     ...(options.mirror === true && { mirror: { hub_addr: '127.0.0.1:0' } })
   }
   const socketPath = join(await tempFolder(), 's.sock')
   const daemon = await startInspected({
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
+    ...(options.clock && { clock: options.clock }),
     networks: {
       hub: (context) =>
         createHubImports(context, {

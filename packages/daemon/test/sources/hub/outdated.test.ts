@@ -1,6 +1,7 @@
 import type { GcBody, ImportHfBody, Job, OutdatedModel } from '@svc/client/protocol'
 import type { FakeRepo, FakeRepoFile } from '@svc/testkit/fake-hub'
 import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
 import { isPrivate } from '../../../src/library/provenance.ts'
 import { fakeHub, finished, type Rig, rigOf, SMALL, undoAfterTests } from './fixtures.ts'
@@ -190,4 +191,21 @@ test('the token goes to the hub alone, and no upgrade takes the name of another 
   rig.fake.commit(mine)
   await bring(rig, { repo: mine.id, as: 'some-org/small.model', quants: ['q8_0'] })
   expect(await upgrade(rig, q8!)).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+})
+
+test('[hub] check asks soon after the start and then once a day; without it nobody asks', async () => {
+  const fake = await fakeHub()
+  fake.commit(SMALL)
+  const asked = async (check: string | undefined): Promise<readonly number[]> => {
+    const clock = new VirtualClock(Date.UTC(2026, 4, 1))
+    const rig = await rigOf(fake, { clock, ...(check !== undefined && { check }) })
+    const checks = async () => (await rig.client.jobs()).filter(({ kind }) => kind === 'outdated').length
+    await clock.advance(11 * 60_000)
+    const first = await checks()
+    await clock.advance(24 * 3600_000)
+    return [first, await checks()]
+  }
+  expect(await asked('daily')).toEqual([1, 2])
+  expect(await asked(undefined)).toEqual([0, 0])
+  await expect(rigOf(fake, { check: 'hourly' })).rejects.toMatchObject({ name: 'ConfigError' })
 })
