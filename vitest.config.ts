@@ -5,7 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { ALONE, WALL_TIME } from './scripts/structure/wall-time.ts'
 
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
-// in vite, in the forked test processes and in the worker threads that these start.
+// in vite, in the forked test processes and in the worker threads that these start (but see test/built-threads.ts).
 const conditions = ['svc-source']
 const report = process.env.SVC_TEST_REPORT
 
@@ -51,7 +51,7 @@ export const shared = defineConfig({
     // Files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
     // process it puts back; for these vitest does it, and of the clock test/put-back.ts makes sure.
     isolate: false,
-    setupFiles: ['test/put-back.ts'],
+    setupFiles: ['test/built-threads.ts', 'test/put-back.ts'],
     unstubEnvs: true,
     unstubGlobals: true,
     // A test that needs a second try is a defect of its own, in CI too.

@@ -56,6 +56,7 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     'package.json',
     'vitest.config.ts',
     'vitest.slow.config.ts',
+    'test/built-threads.ts',
     'test/put-back.ts',
     'scripts/skipped-reporter.ts',
     'scripts/structure/wall-time.ts'
