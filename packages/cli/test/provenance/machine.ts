@@ -80,7 +80,7 @@ export class Machine {
     }
     const socketPath = join(this.folder, 's.sock')
     const config = mergeConfig(file, { root: join(this.folder, 'root') }, { SVC_HF_TOKEN: TOKEN })
-    this.#running = await startInspected({ config, socketPath })
+    this.#running = await startInspected({ config, socketPath, hashThreads: 1 })
     this.client = createClient({ socketPath })
     const { swarm } = await this.client.status()
     const facts = JSON.parse(readFileSync(join(dirname(socketPath), 'runtime.json'), 'utf8'))

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { CasError, type DiskBlobStore, openDiskStore, withLease } from '@svc/cas'
+import { CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore, withLease } from '@svc/cas'
 import type { Job, SeedResult } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { type FilePortModule, holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
+import { holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
@@ -86,11 +86,14 @@ export interface Services {
   readonly decideSeed: (seed: boolean) => Promise<SeedResult>
 }
 
+/** What tests replace of a store. */
+type StoreReplacements = Pick<DiskStoreOptions, 'filePort' | 'hashThreads'>
+
 /** @throws StartError */
 async function openStore(
   { root, expect }: DaemonConfig['store'],
   clock: Clock,
-  filePort: FilePortModule | undefined
+  { filePort, hashThreads }: StoreReplacements
 ): Promise<DiskBlobStore> {
   try {
     return await openDiskStore({
@@ -98,7 +101,8 @@ async function openStore(
       clock,
       expectedId: expect,
       folders: STATE_FOLDERS,
-      ...(filePort && { filePort })
+      ...(filePort && { filePort }),
+      ...(hashThreads !== undefined && { hashThreads })
     })
   } catch (cause) {
     if (!(cause instanceof CasError)) throw cause
@@ -113,17 +117,17 @@ export async function composeContext(
   log: Log,
   version: string,
   clock: Clock,
-  filePort?: FilePortModule
+  replaced: StoreReplacements = {}
 ): Promise<DaemonContext> {
   const { root } = config.store
   await requireComplete(root)
-  const store = await openStore(config.store, clock, filePort)
+  const store = await openStore(config.store, clock, replaced)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {
     await endMove(store.root)
-    const port = await loadFilePort(filePort)
+    const port = await loadFilePort(replaced.filePort)
     const files = await ReplacedFiles.open(join(store.root, 'state'), port, () => store.requireRoot())
     const repos = new Repos(store.root, files)
     const artifacts = new Artifacts(store.root, files, clock)

@@ -43,6 +43,8 @@ export interface InspectedOptions extends DaemonOptions {
   readonly http?: ServerOptions
   /** Replaces the operating system's file functions for store, state and leaf layers: tests make operations fail. */
   readonly filePort?: FilePortModule
+  /** Threads that hash; default: the store's. A test rarely needs several, and each costs it as much as its work. */
+  readonly hashThreads?: number
   /** Default: the system's. */
   readonly clock?: Clock
 }
@@ -85,7 +87,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
   const clock = options.clock ?? systemClock
   const choice = socketChoice(options)
   if (options.socketDescriptor === undefined) await checkSocket(choice)
-  const context = await composeContext(config, log, VERSION, clock, options.filePort)
+  const context = await composeContext(config, log, VERSION, clock, options)
   let services: Services | undefined
   let notice: StartNotice | undefined
   let metrics: MetricsListener | undefined

@@ -119,6 +119,7 @@ export async function testDaemon(
   const { folder = temporaryFolder(cleanUp), ...more } = options
   const root = join(folder, 'root')
   const running = await startInspected({
+    hashThreads: 1,
     root,
     socketPath: join(folder, 's.sock'),
     fileConfig: { swarm: { enabled: false } },

@@ -57,6 +57,7 @@ export class Node {
   ): Promise<Node> {
     const own = folder ?? temporaryFolder(cleanUp)
     const running = await startInspected({
+      hashThreads: 1,
       root: join(own, 'root'),
       socketPath: join(own, 's.sock'),
       fileConfig: {

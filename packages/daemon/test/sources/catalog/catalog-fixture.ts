@@ -67,6 +67,7 @@ export async function start(
   const root = more.root ?? (await folder())
   let store: DiskBlobStore | undefined
   const daemon = await startInspected({
+    hashThreads: 1,
     root,
     socketPath: join(await folder(), 's.sock'),
     fileConfig: {

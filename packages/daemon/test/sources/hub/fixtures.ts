@@ -91,6 +91,7 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
   }
   const socketPath = join(await tempFolder(), 's.sock')
   const daemon = await startInspected({
+    hashThreads: 1,
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
     ...(options.clock && { clock: options.clock }),
