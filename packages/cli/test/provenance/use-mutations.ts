@@ -201,7 +201,29 @@ const MIRRORS = [
       'if ((await this'
     ]
   ]),
+  ...of('swarm/companions-swarm.ts', [
+    [
+      testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'withheld a moment ago'),
+      'companions of what is held back are not announced',
+      '?.seeding !== true || heldBackReason(standing, config) !== undefined)',
+      '?.seeding !== true)'
+    ]
+  ]),
+  ...of('sources/hub/outdated.ts', [
+    [
+      testOf(`${DAEMON}/sources/hub/outdated.test.ts`, 'what the owner keeps private'),
+      'an upgrade keeps the owner’s mark',
+      '...(isPrivate(state) && { private: true }),',
+      ''
+    ]
+  ]),
   ...of('mirror/served-models.ts', [
+    [
+      MEANWHILE('a download that has begun'),
+      'what is being sent ends when it is withheld',
+      "const { given } = verdictOf(await this.#deps.artifacts.standing(manifest).catch(() => 'damaged' as const), door)",
+      'const given = true'
+    ],
     [
       UNPROVEN,
       'what is to come is asked about at each request',
