@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /** The words of identifiers: `maxPeersPerTorrent` has four. */
 const WORD = /[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+/g
@@ -14,15 +14,15 @@ function wordsOf(page: string, head: string): string[] {
     .filter((word) => !word.startsWith('-'))
 }
 
-/** Each word of the identifiers of some sources, in lower case, with where it stands first. */
+/** Each word of the identifiers and the file names of some sources, in lower case, with where it stands first. */
 function identifierWords(sources: ReadonlyMap<string, string>): Map<string, string> {
   const words = new Map<string, string>()
   for (const [path, text] of sources) {
     const code = text.replace(PROSE, (prose) => prose.replace(/[^\n]/g, ' '))
-    for (const [i, line] of code.split('\n').entries())
+    for (const [i, line] of [basename(path), ...code.split('\n')].entries())
       for (const [word] of line.matchAll(WORD)) {
         const lower = word.toLowerCase()
-        if (!words.has(lower)) words.set(lower, `${path}:${i + 1}`)
+        if (!words.has(lower)) words.set(lower, i === 0 ? path : `${path}:${i}`)
       }
   }
   return words

@@ -31,6 +31,10 @@ test.each([
   expect(problems(text).join('\n')).toContain(where)
 })
 
+test('a banned word in the name of a file is found', () => {
+  expect(checkGlossary(page, new Map([['src/apple-tree.ts', 'const pear = 1']])).join()).toContain('src/apple-tree.ts')
+})
+
 test('a page without its tables is found', () => {
   expect(problems('const pear = 1', '# Words')).not.toEqual([])
 })

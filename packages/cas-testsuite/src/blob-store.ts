@@ -10,10 +10,10 @@ import {
   blockAttachment,
   blockHashes,
   type ContractApi,
-  chunksOf,
   codeOf,
   collect,
   digestOf,
+  inChunks,
   seededBytes
 } from './material.ts'
 import { describePartials } from './partials.ts'
@@ -44,7 +44,7 @@ export function describeBlobStore(
     name,
     async (blobs) => {
       const subject = await makeStore()
-      for (const bytes of blobs) await subject.store.ingest(chunksOf(bytes, 65_536))
+      for (const bytes of blobs) await subject.store.ingest(inChunks(bytes, 65_536))
       return subject
     },
     api
@@ -56,8 +56,8 @@ export function describeBlobStore(
         for (const sizeBytes of SIZES) {
           const bytes = seededBytes(sizeBytes, sizeBytes + 7)
           const [first, second] = [
-            await store.ingest(chunksOf(bytes, 100_003), { attachments: [blockAttachment] }),
-            await store.ingest(chunksOf(bytes, 1 << 20), {
+            await store.ingest(inChunks(bytes, 100_003), { attachments: [blockAttachment] }),
+            await store.ingest(inChunks(bytes, 1 << 20), {
               digest: digestOf(bytes),
               sizeBytes,
               attachments: [blockAttachment]
@@ -122,12 +122,12 @@ export function describeBlobStore(
           for (const at of [0, sizeBytes >> 1, sizeBytes - 1]) {
             const flipped = bytes.slice()
             flipped[at] = (flipped[at] as number) ^ 1
-            expect(await codeOf(store.ingest(chunksOf(flipped, 65_536), expected))).toBe('E_DIGEST_MISMATCH')
+            expect(await codeOf(store.ingest(inChunks(flipped, 65_536), expected))).toBe('E_DIGEST_MISMATCH')
           }
-          expect(await codeOf(store.ingest(chunksOf(bytes.subarray(1), 65_536), expected))).toBe('E_SIZE_MISMATCH')
+          expect(await codeOf(store.ingest(inChunks(bytes.subarray(1), 65_536), expected))).toBe('E_SIZE_MISMATCH')
           const more = new Uint8Array(sizeBytes + 1)
           more.set(bytes)
-          expect(await codeOf(store.ingest(chunksOf(more, 65_536), expected))).toBe('E_SIZE_MISMATCH')
+          expect(await codeOf(store.ingest(inChunks(more, 65_536), expected))).toBe('E_SIZE_MISMATCH')
         }
         expect(await digests(store)).toEqual([])
       }))
@@ -153,7 +153,7 @@ export function describeBlobStore(
         for (const sizeBytes of [1000, 600_000]) {
           const mine = new Error('the source broke')
           async function* breaking(): AsyncGenerator<Uint8Array> {
-            yield* chunksOf(seededBytes(sizeBytes), 65_536)
+            yield* inChunks(seededBytes(sizeBytes), 65_536)
             throw mine
           }
           const error = await store.ingest(breaking()).catch((thrown: unknown) => thrown)
@@ -171,7 +171,7 @@ export function describeBlobStore(
             expect([result.digest, await store.stat(result.digest)]).toEqual([digestOf(bytes), undefined])
             throw refusal
           }
-          expect(await store.ingest(chunksOf(bytes, 65_536), { accept }).catch((error: unknown) => error)).toBe(refusal)
+          expect(await store.ingest(inChunks(bytes, 65_536), { accept }).catch((error: unknown) => error)).toBe(refusal)
           expect(await store.stat(digestOf(bytes))).toBe(undefined)
         }
       }))
@@ -179,7 +179,7 @@ export function describeBlobStore(
     test('removes a blob when it may and nobody has it open, and it can come again', () =>
       withStore(async (store) => {
         const bytes = seededBytes(70_000)
-        const { digest, sizeBytes } = await store.ingest(chunksOf(bytes, 65_536))
+        const { digest, sizeBytes } = await store.ingest(inChunks(bytes, 65_536))
         const asked: unknown[] = []
         const keep = (blob: { readonly ageMs: number }): boolean => {
           asked.push(blob)
@@ -196,7 +196,7 @@ export function describeBlobStore(
         expect(await store.stat(digest)).toBe(undefined)
         expect(await codeOf(store.open(digest))).toBe('E_NOT_FOUND')
         expect([store.isLeased(digest), await store.remove(digest)]).toEqual([false, undefined])
-        const again = await store.ingest(chunksOf(bytes, 65_536))
+        const again = await store.ingest(inChunks(bytes, 65_536))
         expect([again.existed, (await store.stat(digest))?.sizeBytes]).toEqual([false, sizeBytes])
       }))
 
@@ -205,13 +205,13 @@ export function describeBlobStore(
         for (const sizeBytes of [1000, 600_000]) {
           const controller = new AbortController()
           async function* silent(): AsyncGenerator<Uint8Array> {
-            yield* chunksOf(seededBytes(sizeBytes), 65_536)
+            yield* inChunks(seededBytes(sizeBytes), 65_536)
             controller.abort()
             await new Promise(() => undefined)
           }
           expect(await codeOf(store.ingest(silent(), { signal: controller.signal }))).toBe('E_ABORTED')
         }
-        expect(await codeOf(store.ingest(chunksOf(seededBytes(9), 9), { signal: AbortSignal.abort() }))).toBe(
+        expect(await codeOf(store.ingest(inChunks(seededBytes(9), 9), { signal: AbortSignal.abort() }))).toBe(
           'E_ABORTED'
         )
         expect(await digests(store)).toEqual([])
@@ -228,7 +228,7 @@ export function describeBlobStore(
             'throw new Error("x")',
             'export default () => ({ update() { throw new Error("y") }, digest() {} })'
           ]) {
-            const source = chunksOf(seededBytes(sizeBytes), 65_536)
+            const source = inChunks(seededBytes(sizeBytes), 65_536)
             expect(await codeOf(store.ingest(source, { attachments: [bad(code)] }))).toBe('E_ATTACHMENT')
           }
         }
@@ -240,7 +240,7 @@ export function describeBlobStore(
         for (const sizeBytes of [1000, 400_000]) {
           const bytes = seededBytes(sizeBytes)
           const results = await Promise.all(
-            Array.from({ length: 50 }, (_, i) => store.ingest(chunksOf(bytes, 10_000 + i)))
+            Array.from({ length: 50 }, (_, i) => store.ingest(inChunks(bytes, 10_000 + i)))
           )
           expect(results.filter(({ existed }) => !existed).length).toBe(1)
         }
@@ -255,7 +255,7 @@ export function describeBlobStore(
     test('verify tells ok from missing, and gives further hashes', () =>
       withStore(async (store) => {
         const bytes = seededBytes(1_500_000)
-        const { digest } = await store.ingest(chunksOf(bytes, 65_536))
+        const { digest } = await store.ingest(inChunks(bytes, 65_536))
         const { status, sizeBytes, attachments } = await store.verify(digest, { attachments: [blockAttachment] })
         expect([status, sizeBytes]).toEqual(['ok', bytes.length])
         expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
@@ -264,7 +264,7 @@ export function describeBlobStore(
 
     test('scrub counts everything, up to the totals', () =>
       withStore(async (store) => {
-        for (let i = 0; i < 12; i++) await store.ingest(chunksOf(seededBytes(i * 1000, i), 512))
+        for (let i = 0; i < 12; i++) await store.ingest(inChunks(seededBytes(i * 1000, i), 512))
         let last: unknown
         const report = await store.scrub({ onProgress: (done) => (last = done) })
         expect(report).toEqual({ checked: 12, mismatched: [] })
@@ -275,10 +275,10 @@ export function describeBlobStore(
     test('close aborts what is under way; afterwards everything is E_CLOSED', () =>
       withStore(async (store) => {
         const bytes = seededBytes(1000)
-        const { digest } = await store.ingest(chunksOf(bytes, 100))
+        const { digest } = await store.ingest(inChunks(bytes, 100))
         const { promise: started, resolve } = Promise.withResolvers<void>()
         async function* silent(): AsyncGenerator<Uint8Array> {
-          yield* chunksOf(seededBytes(600_000), 65_536)
+          yield* inChunks(seededBytes(600_000), 65_536)
           resolve()
           await new Promise(() => undefined)
         }
@@ -290,7 +290,7 @@ export function describeBlobStore(
         const late = [
           store.stat(digest),
           store.open(digest),
-          store.ingest(chunksOf(bytes, 1)),
+          store.ingest(inChunks(bytes, 1)),
           store.verify(digest),
           store.scrub()
         ]

@@ -4,10 +4,10 @@ export {
   blockHashes,
   type ContractApi,
   type ContractMatchers,
-  chunksOf,
   codeOf,
   collect,
   digestOf,
+  inChunks,
   seededBytes
 } from './material.ts'
 export { createMemoryStore } from './memory-store.ts'

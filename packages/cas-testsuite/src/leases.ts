@@ -1,6 +1,6 @@
 import type { BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { type ContractApi, chunksOf, codeOf, digestOf, seededBytes } from './material.ts'
+import { type ContractApi, codeOf, digestOf, inChunks, seededBytes } from './material.ts'
 
 /** The store contract's section on leases. */
 export function describeLeases(
@@ -9,7 +9,7 @@ export function describeLeases(
   { describe, test, expect }: ContractApi
 ): void {
   const take = async (store: BlobStore, seed: number): Promise<Sha256Digest> =>
-    (await store.ingest(chunksOf(seededBytes(1000, seed), 500))).digest
+    (await store.ingest(inChunks(seededBytes(1000, seed), 500))).digest
   const isRemoved = async (store: BlobStore, digest: Sha256Digest): Promise<boolean> =>
     (await store.remove(digest)) !== undefined
 
@@ -57,7 +57,7 @@ export function describeLeases(
         const lease = store.lease()
         const accept = ({ digest }: { readonly digest: Sha256Digest }): void =>
           void expect(store.isLeased(digest)).toBe(true)
-        await store.ingest(chunksOf(seededBytes(1000), 500), { accept })
+        await store.ingest(inChunks(seededBytes(1000), 500), { accept })
         lease.release()
       }))
 

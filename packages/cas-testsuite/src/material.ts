@@ -32,7 +32,7 @@ export const digestOf = (bytes: Uint8Array): Sha256Digest =>
   parseDigest(`sha256:${createHash('sha256').update(bytes).digest('hex')}`)
 
 /** `bytes` in chunks of `chunkBytes`. */
-export async function* chunksOf(bytes: Uint8Array, chunkBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* inChunks(bytes: Uint8Array, chunkBytes: number): AsyncGenerator<Uint8Array, void, undefined> {
   for (let i = 0; i < bytes.length; i += chunkBytes) yield bytes.subarray(i, i + chunkBytes)
 }
 

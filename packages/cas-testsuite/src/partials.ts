@@ -3,10 +3,10 @@ import {
   blockAttachment,
   blockHashes,
   type ContractApi,
-  chunksOf,
   codeOf,
   collect,
   digestOf,
+  inChunks,
   seededBytes
 } from './material.ts'
 
@@ -192,7 +192,7 @@ export function describePartials(
     test('commit what is there already, as existing', () =>
       withStore(async (store) => {
         const bytes = seededBytes(100_000)
-        await store.ingest(chunksOf(bytes, 1000))
+        await store.ingest(inChunks(bytes, 1000))
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length })
         await partial.write(0, bytes)
         await partial.checkpoint()

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { chunksOf, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { codeOf, digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
@@ -26,9 +26,9 @@ const ways: readonly {
   readonly sizeBytes: number
   take(bytes: Uint8Array): Promise<{ existed: boolean }>
 }[] = [
-  { name: 'a short stream', sizeBytes: 1000, take: (bytes) => store.ingest(chunksOf(bytes, 99)) },
-  { name: 'a stream', sizeBytes: 600_000, take: (bytes) => store.ingest(chunksOf(bytes, 70_000)) },
-  { name: 'a long stream', sizeBytes: 5_000_000, take: (bytes) => store.ingest(chunksOf(bytes, 1 << 20)) },
+  { name: 'a short stream', sizeBytes: 1000, take: (bytes) => store.ingest(inChunks(bytes, 99)) },
+  { name: 'a stream', sizeBytes: 600_000, take: (bytes) => store.ingest(inChunks(bytes, 70_000)) },
+  { name: 'a long stream', sizeBytes: 5_000_000, take: (bytes) => store.ingest(inChunks(bytes, 1 << 20)) },
   { name: 'a file', sizeBytes: 600_000, take: fromFile },
   { name: 'a large file', sizeBytes: 9_000_000, take: fromFile },
   {
@@ -85,10 +85,10 @@ describe('bytes that come again', () => {
   test('an abort while the present blob is compared leaves it as it was, and nothing of the new bytes', async () => {
     await open()
     const bytes = seededBytes(40_000_000)
-    await store.ingest(chunksOf(bytes, 1 << 20))
+    await store.ingest(inChunks(bytes, 1 << 20))
     const stop = new AbortController()
     const stopSoon = (): void => void setImmediate(() => stop.abort())
-    const again = store.ingest(chunksOf(bytes, 1 << 20), { signal: stop.signal, accept: stopSoon })
+    const again = store.ingest(inChunks(bytes, 1 << 20), { signal: stop.signal, accept: stopSoon })
     expect(await codeOf(again)).toBe('E_ABORTED')
     expect(fs.readdirSync(`${root}/incoming`)).toEqual([])
     expect(fs.readdirSync(`${root}/quarantine`)).toEqual([])
@@ -112,11 +112,11 @@ describe('a blob is there once its folder is durable, and not before', () => {
     await open(plan)
     // The first sync is that of the file, the second that of its folder.
     plan.arm(2, { held: true })
-    const first = codeOf(store.ingest(chunksOf(bytes, 999)))
+    const first = codeOf(store.ingest(inChunks(bytes, 999)))
     await vi.waitFor(() => expect(plan.fired).toBe(true), { timeout: 20_000 })
     expect(fs.existsSync(store.blobPath(digest))).toBe(true)
     const asked = store.stat(digest)
-    const second = store.ingest(chunksOf(bytes, 999))
+    const second = store.ingest(inChunks(bytes, 999))
     // released whatever comes out: the store cannot be closed before
     const waited = [await settled(asked), await settled(second)]
     plan.release()
@@ -132,20 +132,20 @@ describe('a blob is there once its folder is durable, and not before', () => {
     const plan = new Faults({ only: '^(fsyncSync|unlinkSync)$' })
     await open(plan)
     plan.arm(2, { failures: 2 })
-    expect(await codeOf(store.ingest(chunksOf(bytes, 999)))).toBe('E_IO')
+    expect(await codeOf(store.ingest(inChunks(bytes, 999)))).toBe('E_IO')
     expect(fs.existsSync(store.blobPath(digest))).toBe(true)
     expect(await store.stat(digest)).toBe(undefined)
     plan.arm(0)
-    expect((await store.ingest(chunksOf(bytes, 999))).existed).toBe(false)
+    expect((await store.ingest(inChunks(bytes, 999))).existed).toBe(false)
     expect(await store.stat(digest)).toEqual({ digest, sizeBytes: bytes.length })
-    expect((await store.ingest(chunksOf(bytes, 999))).existed).toBe(true)
+    expect((await store.ingest(inChunks(bytes, 999))).existed).toBe(true)
   })
 
   test('such a name is made durable by the next start, as after a crash', async () => {
     const plan = new Faults({ only: '^(fsyncSync|unlinkSync)$' })
     await open(plan)
     plan.arm(2, { failures: 2 })
-    expect(await codeOf(store.ingest(chunksOf(bytes, 999)))).toBe('E_IO')
+    expect(await codeOf(store.ingest(inChunks(bytes, 999)))).toBe('E_IO')
     plan.arm(0)
     await store.close()
     expect(fs.readFileSync(`${root}/lock`, 'latin1')).not.toBe('')

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { openDiskStore } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 
 // Run by kill-sweep.ts under strace: takes blobs in by every way, and says so on stdout as soon as each is acknowledged.
 
@@ -8,8 +8,8 @@ const root = process.argv[2] as string
 const acknowledge = (digest: string): void => void writeSync(1, `ack ${digest}\n`)
 
 const store = await openDiskStore({ root, hashThreads: 1 })
-acknowledge((await store.ingest(chunksOf(seededBytes(5000, 1), 999))).digest)
-acknowledge((await store.ingest(chunksOf(seededBytes(300_000, 2), 99_999))).digest)
+acknowledge((await store.ingest(inChunks(seededBytes(5000, 1), 999))).digest)
+acknowledge((await store.ingest(inChunks(seededBytes(300_000, 2), 99_999))).digest)
 
 writeFileSync(`${root}.source`, seededBytes(70_000, 3))
 const fd = openSync(`${root}.source`, 'r')

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
-import { chunksOf, codeOf, collect, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { codeOf, collect, digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
@@ -15,7 +15,7 @@ async function open(options: Partial<DiskStoreOptions> = {}): Promise<DiskBlobSt
   opened.push(store)
   return store
 }
-const put = async (store: BlobStore, bytes: Uint8Array) => (await store.ingest(chunksOf(bytes, 65_536))).digest
+const put = async (store: BlobStore, bytes: Uint8Array) => (await store.ingest(inChunks(bytes, 65_536))).digest
 const modeOf = (path: string): number => fs.lstatSync(path).mode & 0o777
 
 beforeEach(async () => {
@@ -149,7 +149,7 @@ describe('what is wrong on disk', () => {
       const [aside] = fs.readdirSync(join(root, 'quarantine'))
       expect(aside).toMatch(new RegExp(`^${digest.slice(7)}-[0-9a-f]+$`))
       fs.unlinkSync(join(root, 'quarantine', aside as string))
-      expect((await store.ingest(chunksOf(bytes, 65_536))).existed).toBe(false)
+      expect((await store.ingest(inChunks(bytes, 65_536))).existed).toBe(false)
       expect((await store.verify(digest)).status).toBe('ok')
     }
   })
@@ -174,11 +174,11 @@ describe('what is wrong on disk', () => {
     const bytes = seededBytes(300_000)
     const digest = await put(store, bytes)
     const { ino } = fs.statSync(store.blobPath(digest))
-    expect((await store.ingest(chunksOf(bytes, 65_536))).existed).toBe(true)
+    expect((await store.ingest(inChunks(bytes, 65_536))).existed).toBe(true)
     expect(fs.statSync(store.blobPath(digest)).ino).toBe(ino)
     fs.chmodSync(store.blobPath(digest), 0o600)
     fs.truncateSync(store.blobPath(digest), 10)
-    expect((await store.ingest(chunksOf(bytes, 65_536))).existed).toBe(false)
+    expect((await store.ingest(inChunks(bytes, 65_536))).existed).toBe(false)
     expect(fs.readdirSync(join(root, 'quarantine')).length).toBe(1)
     expect((await store.verify(digest)).status).toBe('ok')
   })
@@ -202,7 +202,7 @@ describe('what is wrong on disk', () => {
       expect((await store.verify(digest)).status).toBe('mismatched')
       expect(await store.stat(digest)).toBe(undefined)
       wrong()
-      expect((await store.ingest(chunksOf(bytes, 99))).existed).toBe(false)
+      expect((await store.ingest(inChunks(bytes, 99))).existed).toBe(false)
       expect((await store.verify(digest)).status).toBe('ok')
       fs.unlinkSync(path)
     }
@@ -259,7 +259,7 @@ test('an abort releases the caller’s descriptor before it is reported', async 
   const path = join(folder.path, 'source')
   fs.writeFileSync(path, '')
   fs.truncateSync(path, 300_000_000)
-  await store.ingest(chunksOf(seededBytes(300_000), 65_536))
+  await store.ingest(inChunks(seededBytes(300_000), 65_536))
   const before = await openDescriptors()
   const fd = fs.openSync(path, 'r')
   const controller = new AbortController()

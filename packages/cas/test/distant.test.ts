@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { expect, test } from 'vitest'
 import { waited } from './distant-port.ts'
 import { temporaryFolder } from './temporary-root.ts'
@@ -15,7 +15,7 @@ async function waitedOn(type: number): Promise<readonly string[]> {
   const filePort = { module: new URL('./distant-port.ts', import.meta.url).href, options: type }
   const store = await openDiskStore({ root: join(folder.path, 'store'), filePort })
   try {
-    await store.ingest(chunksOf(bytes, bytes.length))
+    await store.ingest(inChunks(bytes, bytes.length))
     waited.length = 0
     await store.stat(digestOf(bytes))
     const blob = await store.open(digestOf(bytes))

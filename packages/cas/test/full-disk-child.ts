@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { closeSync, openSync, readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
 import { CasError, openDiskStore } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 
 // Run by crash.faults.ts on a small file system of its own: leaves less and less room, and takes blobs in by every way.
 
@@ -17,11 +17,11 @@ let phases = 0
 const sourceFd = openSync(source, 'w+')
 writeSync(sourceFd, large)
 const store = await openDiskStore({ root })
-await store.ingest(chunksOf(kept, 1000))
+await store.ingest(inChunks(kept, 1000))
 
 const ways: readonly { readonly bytes: Uint8Array; take(): Promise<unknown> }[] = [
-  { bytes: small, take: () => store.ingest(chunksOf(small, 30_000)) },
-  { bytes: large, take: () => store.ingest(chunksOf(large, 100_000)) },
+  { bytes: small, take: () => store.ingest(inChunks(small, 30_000)) },
+  { bytes: large, take: () => store.ingest(inChunks(large, 100_000)) },
   { bytes: large, take: () => store.ingest({ fd: sourceFd }) },
   {
     bytes: small,

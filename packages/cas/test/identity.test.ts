@@ -1,7 +1,7 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
-import { chunksOf, codeOf, seededBytes } from '@svc/cas-testsuite'
+import { codeOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
@@ -98,7 +98,7 @@ describe('further folders of a store', () => {
 
   test('and those of blobs: a store that lost them is not opened as an empty one', async () => {
     const store = await open()
-    await store.ingest(chunksOf(seededBytes(10), 10))
+    await store.ingest(inChunks(seededBytes(10), 10))
     await opened.pop()!.close()
     fs.renameSync(join(root, 'blobs'), join(root, 'blobs-elsewhere'))
     expect(await codeOf(open())).toBe('E_FORMAT')
@@ -123,8 +123,8 @@ describe('a root that goes away while it is open (spec disk.22)', () => {
     scrub: () => store.scrub(),
     verify: () => store.verify(missing),
     remove: () => store.remove(missing),
-    ingest: () => store.ingest(chunksOf(seededBytes(10), 10)),
-    'ingest of a large one': () => store.ingest(chunksOf(seededBytes(5 << 20), 65_536)),
+    ingest: () => store.ingest(inChunks(seededBytes(10), 10)),
+    'ingest of a large one': () => store.ingest(inChunks(seededBytes(5 << 20), 65_536)),
     partial: () => store.partial({ key: 'k', sizeBytes: 100 })
   })
 
@@ -155,7 +155,7 @@ describe('a root that goes away while it is open (spec disk.22)', () => {
 
   test('is used again when the same folder is back', async () => {
     const store = await open()
-    const { digest } = await store.ingest(chunksOf(seededBytes(10), 10))
+    const { digest } = await store.ingest(inChunks(seededBytes(10), 10))
     fs.renameSync(root, away())
     expect(await codeOf(store.stat(digest))).toBe('E_STORE_GONE')
     fs.renameSync(away(), root)
@@ -165,7 +165,7 @@ describe('a root that goes away while it is open (spec disk.22)', () => {
 
   test('a missing folder inside is no empty one', async () => {
     const store = await open({ folders: ['state/things'] })
-    const { digest } = await store.ingest(chunksOf(seededBytes(10), 10))
+    const { digest } = await store.ingest(inChunks(seededBytes(10), 10))
     const shard = join('blobs', 'sha256', digest.slice(7, 9))
     for (const each of ['state/things', 'incoming', 'quarantine', 'blobs/sha256', 'blobs']) {
       fs.renameSync(join(root, each), away())

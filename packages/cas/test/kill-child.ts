@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { openDiskStore } from '@svc/cas'
-import { chunksOf, seededBytes } from '@svc/cas-testsuite'
+import { inChunks, seededBytes } from '@svc/cas-testsuite'
 
 // Run by crash.faults.ts, which kills it: takes blobs in, eight at a time, and says so as soon as each is acknowledged.
 
@@ -20,7 +20,7 @@ async function lane(): Promise<void> {
       }
     } else {
       const bytes = seededBytes(n % 3 === 1 ? 5000 : 400_000, n)
-      writeSync(1, `ack ${(await store.ingest(chunksOf(bytes, 60_000))).digest}\n`)
+      writeSync(1, `ack ${(await store.ingest(inChunks(bytes, 60_000))).digest}\n`)
     }
   }
 }

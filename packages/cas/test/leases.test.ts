@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
-import { chunksOf, seededBytes } from '@svc/cas-testsuite'
+import { inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
@@ -13,7 +13,7 @@ test('a blob whose reader could not be closed is leased no longer', async () => 
     await store.close()
     await folder.dispose()
   })
-  const { digest } = await store.ingest(chunksOf(seededBytes(10), 10))
+  const { digest } = await store.ingest(inChunks(seededBytes(10), 10))
   const reader = await store.open(digest)
   expect(store.isLeased(digest)).toBe(true)
   plan.arm(1)
@@ -29,7 +29,7 @@ test('a removal that waits for its turn sees a lease that was taken meanwhile', 
     await store.close()
     await folder.dispose()
   })
-  const { digest } = await store.ingest(chunksOf(seededBytes(10), 10))
+  const { digest } = await store.ingest(inChunks(seededBytes(10), 10))
   const removal = store.remove(digest)
   const lease = store.lease([digest])
   expect(await removal).toBe(undefined)

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
@@ -16,7 +16,7 @@ const SIZES = [
 const judges: readonly { readonly name: string; judge(store: DiskBlobStore, bytes: Uint8Array): Promise<unknown> }[] = [
   { name: 'verify', judge: (store, bytes) => store.verify(digestOf(bytes)) },
   { name: 'scrub', judge: (store) => store.scrub() },
-  { name: 'ingest of the same stream', judge: (store, bytes) => store.ingest(chunksOf(bytes, 1 << 20)) },
+  { name: 'ingest of the same stream', judge: (store, bytes) => store.ingest(inChunks(bytes, 1 << 20)) },
   {
     name: 'ingest of the same file',
     judge: async (store, bytes) => {
@@ -48,7 +48,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number)
             root: `${folder.path}/store`,
             filePort: plan.filePort
           })) as DiskBlobStore
-          await store.ingest(chunksOf(bytes, 1 << 20))
+          await store.ingest(inChunks(bytes, 1 << 20))
           await judge(store, bytes)
           for (let n = 1; ; n += n < 8 ? 1 : stride) {
             plan.arm(n)
@@ -81,7 +81,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number)
         const plan = new Faults({})
         const store = (await openDiskStore({ root: `${folder.path}/store`, filePort: plan.filePort })) as DiskBlobStore
         for (const at of stride === 1 ? [0, sizeBytes >> 1, sizeBytes - 1] : [sizeBytes >> 1]) {
-          await store.ingest(chunksOf(bytes, 1 << 20))
+          await store.ingest(inChunks(bytes, 1 << 20))
           const rotten = Buffer.from(bytes)
           rotten[at]! ^= 1 << (at % 8)
           const path = store.blobPath(digest)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type BlobStore, CasError, type CasErrorCode, openDiskStore } from '@svc/cas'
-import { chunksOf, collect, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { collect, digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
@@ -45,8 +45,8 @@ const looks: readonly { readonly name: string; look(store: BlobStore): Promise<u
 ]
 
 async function fill(store: BlobStore): Promise<void> {
-  await store.ingest(chunksOf(small, 1000))
-  await store.ingest(chunksOf(large, 100_000))
+  await store.ingest(inChunks(small, 1000))
+  await store.ingest(inChunks(large, 100_000))
   const partial = await store.partial(key)
   await partial.write(0, partialBytes.subarray(0, 50_000))
   await partial.checkpoint()

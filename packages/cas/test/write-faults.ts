@@ -1,6 +1,6 @@
 import { closeSync, openSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { type BlobStore, CasError, type DiskBlobStore, openDiskStore, type PartialKey } from '@svc/cas'
-import { chunksOf, digestOf, seededBytes } from '@svc/cas-testsuite'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
@@ -18,8 +18,8 @@ const ways: readonly {
   readonly key?: PartialKey
   take(store: DiskBlobStore, folder: string): Promise<unknown>
 }[] = [
-  { name: 'a small stream', bytes: small, take: (store) => store.ingest(chunksOf(small, 1000)) },
-  { name: 'a large stream', bytes: large, take: (store) => store.ingest(chunksOf(large, 100_000)) },
+  { name: 'a small stream', bytes: small, take: (store) => store.ingest(inChunks(small, 1000)) },
+  { name: 'a large stream', bytes: large, take: (store) => store.ingest(inChunks(large, 100_000)) },
   { name: 'a small file', bytes: large, take: (store, folder) => fromFile(store, `${folder}/large`, large) },
   {
     name: 'a small file by its name',

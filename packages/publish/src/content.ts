@@ -71,7 +71,7 @@ export async function readContentRange(known: KnownContent, start: number, end: 
 }
 
 /** Streams chunks of at most 1 MiB from offset `start`. The buffer is reused: a chunk is valid until the next one is requested. */
-export async function* chunksOf(known: KnownContent, start = 0): AsyncGenerator<Uint8Array, void, void> {
+export async function* contentChunks(known: KnownContent, start = 0): AsyncGenerator<Uint8Array, void, void> {
   const reader = await openContent(known)
   try {
     const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, known.sizeBytes - start))

@@ -17,7 +17,7 @@ import {
 import { dirname, join } from 'node:path'
 import { makeFolders, tryFlock } from '@svc/internal-files'
 import { digestHex } from '@svc/ref'
-import { chunksOf, digestOf, wrongBytes } from './content.ts'
+import { contentChunks, digestOf, wrongBytes } from './content.ts'
 import { ioError, PublishError } from './errors.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './target.ts'
 
@@ -114,7 +114,7 @@ export class FolderTarget implements Target {
       if (!stats.isFile() || stats.size !== sizeBytes) return false
       if (trustKey === true) return true
       const hash = createHash('sha256')
-      for await (const chunk of chunksOf({ content: { path }, sizeBytes, digest })) {
+      for await (const chunk of contentChunks({ content: { path }, sizeBytes, digest })) {
         signal?.throwIfAborted()
         hash.update(chunk)
         onBytes?.(chunk.length)
@@ -264,7 +264,7 @@ async function fill(
     onBytes?.(bytesRead)
   }
   let at = kept
-  for await (const chunk of chunksOf(object, kept)) {
+  for await (const chunk of contentChunks(object, kept)) {
     signal?.throwIfAborted()
     hash.update(chunk)
     for (let done = 0; done < chunk.length; ) {

@@ -23,7 +23,7 @@ import {
   toHex
 } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { chunksOf, digestOf, readContentRange } from './content.ts'
+import { contentChunks, digestOf, readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import type { PublishedObject } from './target.ts'
 
@@ -176,7 +176,7 @@ async function makeLayers(
     const leaves = new Uint8Array(Math.ceil(length / BLOCK_BYTES) * HASH_BYTES)
     let at = 0
     // chunks are 1 MiB, a multiple of the block size
-    for await (const chunk of chunksOf({ content: { path: pathOf(digest) }, sizeBytes: length, digest })) {
+    for await (const chunk of contentChunks({ content: { path: pathOf(digest) }, sizeBytes: length, digest })) {
       signal?.throwIfAborted()
       for (let block = 0; block < chunk.length; block += BLOCK_BYTES) {
         leaves.set(

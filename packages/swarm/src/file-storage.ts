@@ -14,7 +14,7 @@ export interface FileStorageOptions {
   readonly maxOpenFiles?: number
 }
 
-interface OpenFile {
+interface SharedHandle {
   readonly handle: Promise<FileHandle>
   /** Once it is open. */
   fd: number | undefined
@@ -36,7 +36,7 @@ export function createFileStorage(folder: string, options: FileStorageOptions = 
 class FileStorage implements TorrentStorage {
   readonly #folder: string
   readonly #options: FileStorageOptions
-  readonly #open = new Map<number, OpenFile>()
+  readonly #open = new Map<number, SharedHandle>()
   readonly #incomplete = new Map<number, FileHandle>()
   #layout: TorrentLayout | undefined
 
@@ -83,7 +83,7 @@ class FileStorage implements TorrentStorage {
   }
 
   /** Least recently used first. */
-  #touch(fileIndex: number, file: OpenFile): void {
+  #touch(fileIndex: number, file: SharedHandle): void {
     this.#open.delete(fileIndex)
     this.#open.set(fileIndex, file)
   }
@@ -99,14 +99,14 @@ class FileStorage implements TorrentStorage {
     }
   }
 
-  #acquire(fileIndex: number): OpenFile {
+  #acquire(fileIndex: number): SharedHandle {
     const held = this.#open.get(fileIndex)
     if (held !== undefined) {
       held.users += 1
       this.#touch(fileIndex, held)
       return held
     }
-    const opened: OpenFile = { handle: openWhole(this.#path(fileIndex)), fd: undefined, users: 1 }
+    const opened: SharedHandle = { handle: openWhole(this.#path(fileIndex)), fd: undefined, users: 1 }
     opened.handle.then(
       ({ fd }) => {
         // It may have been closed in the meantime, and its number be another file's.

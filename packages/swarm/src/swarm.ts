@@ -21,7 +21,7 @@ import { IncomingHandshake } from './peer/handshaking.ts'
 import { SlotPool } from './piece/slot-pool.ts'
 import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment.ts'
 import { Torrent } from './torrent/torrent.ts'
-import { identityOf } from './torrent/torrent-identity.ts'
+import { torrentIdentityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
 import { FRAME_BLOCK_BYTES, Frame, Spares } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
@@ -237,7 +237,7 @@ export class Engine implements Swarm {
 
   add(options: TorrentOptions): Torrent {
     if (this.#closing !== undefined) throw new SwarmError('E_CLOSED', 'closed', 'the engine is closed')
-    const identity = identityOf(options)
+    const identity = torrentIdentityOf(options)
     const key = wireKey(identity.infohash)
     if (this.#torrents.has(key))
       throw new SwarmError('E_OPTION', 'duplicate', 'this torrent is here already', { details: { infohash: key } })

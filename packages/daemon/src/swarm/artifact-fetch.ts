@@ -7,7 +7,7 @@ import type { TorrentProgress } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
-import { type FetchPatience, SourceWatch } from './source-watch.ts'
+import { type FetchTimeouts, SourceWatch } from './source-watch.ts'
 
 export interface FetchRequest {
   readonly torrent: ArtifactTorrent
@@ -29,7 +29,7 @@ export interface FetchProgress {
   readonly rateBytesPerSecond: number
 }
 
-export interface FetchContext extends FetchPatience {
+export interface ArtifactFetchContext extends FetchTimeouts {
   readonly signal: AbortSignal
   readonly onProgress: (progress: FetchProgress) => void
 }
@@ -46,7 +46,7 @@ const MAX_WARNINGS = 50
 export async function fetchArtifact(
   artifacts: ArtifactSwarm,
   request: FetchRequest,
-  context: FetchContext
+  context: ArtifactFetchContext
 ): Promise<readonly string[]> {
   const { torrent, layers, hints, upload } = request
   const { signal } = context
@@ -120,7 +120,7 @@ const progressOf = (now: TorrentProgress, blobsDone: number, before: number | un
  */
 function gaveUp(
   why: 'silent' | 'lonely',
-  { fillTimeoutMs }: FetchContext,
+  { fillTimeoutMs }: ArtifactFetchContext,
   warnings: ReadonlySet<string>,
   liesOnly: boolean
 ): DaemonError {

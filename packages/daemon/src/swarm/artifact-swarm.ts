@@ -56,7 +56,7 @@ export interface SwarmTotals {
   readonly uploadedBytes: number
 }
 
-interface Entry extends JoinedArtifact {
+interface JoinedEntry extends JoinedArtifact {
   readonly storage: ArtifactStorage
   seeding: boolean
   /** As if it had been joined to be seeded: it gives, and hides from nobody. */
@@ -71,7 +71,7 @@ interface Entry extends JoinedArtifact {
 export class ArtifactSwarm {
   readonly #deps: ArtifactSwarmDeps
   readonly #blobs: OpenBlobs
-  readonly #entries = new Map<Sha256Digest, Entry>()
+  readonly #entries = new Map<Sha256Digest, JoinedEntry>()
   /** Those who wait for bytes of artifacts, whether these are joined or not. */
   readonly readings = new Readings({
     onChange: (manifestDigest) => {
@@ -129,7 +129,7 @@ export class ArtifactSwarm {
       ...(options.firstSeed && { firstSeed: true }),
       upload: options.upload
     })
-    const entry: Entry = {
+    const entry: JoinedEntry = {
       torrent,
       handle,
       storage,

@@ -7,7 +7,7 @@ import type { Artifacts } from '../library/artifacts.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
-import { type FetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
+import { type ArtifactFetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { isWhole } from './space.ts'
 
@@ -51,7 +51,7 @@ export class Fetches {
   /** @returns warnings. @throws as {@link fetchArtifact} */
   run(
     request: Omit<FetchRequest, keyof Exposure>,
-    { signal, onProgress }: Pick<FetchContext, 'signal' | 'onProgress'>
+    { signal, onProgress }: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
   ): Promise<readonly string[]> {
     const { store, artifacts } = this.#deps
     const { torrent } = request
@@ -92,7 +92,7 @@ export class Fetches {
   async #fetch(
     request: Omit<FetchRequest, keyof Exposure>,
     signal: AbortSignal,
-    onProgress: FetchContext['onProgress']
+    onProgress: ArtifactFetchContext['onProgress']
   ): Promise<readonly string[]> {
     const { clock, swarm, config } = this.#deps
     const { manifestDigest } = request.torrent

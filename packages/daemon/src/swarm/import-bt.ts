@@ -14,7 +14,7 @@ import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
-import type { FetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
+import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import { bringCompanions, type CompanionsDeps, type FromPeers, type FromPeersContext } from './pinned-companions.ts'
 import type { PinnedImport } from './pinned-import.ts'
@@ -34,7 +34,7 @@ export interface ImportBtDeps extends CompanionsDeps {
   /** Resolves when the engine has started. */
   readonly fetch: (
     request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints'>,
-    context: Pick<FetchContext, 'signal' | 'onProgress'>
+    context: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
 }

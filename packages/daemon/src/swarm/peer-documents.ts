@@ -23,7 +23,7 @@ import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, Swarm, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import { type FetchPatience, SourceWatch } from './source-watch.ts'
+import { type FetchTimeouts, SourceWatch } from './source-watch.ts'
 
 export interface PeerDocumentRequest {
   readonly pin: Sha256Digest
@@ -38,7 +38,7 @@ export interface PeerDocumentRequest {
   readonly quiet: boolean
 }
 
-export interface PeerDocumentContext extends FetchPatience {
+export interface PeerDocumentContext extends FetchTimeouts {
   readonly signal: AbortSignal
   /** Called for a source that was proven wrong and dropped. */
   readonly onLie: (source: string) => void
@@ -147,7 +147,7 @@ async function fetchInto<T>(
   what: string,
   engine: Swarm,
   { infohashText, info, hints, trackers, quiet }: PeerDocumentRequest,
-  { signal, onProgress, onLie, ...patience }: PeerDocumentContext
+  { signal, onProgress, onLie, ...timeouts }: PeerDocumentContext
 ): Promise<T> {
   const torrent = engine.add({
     ...(info === undefined ? { infohash: parseInfohash(infohashText) } : { info, webseeds: hints.webseeds }),
@@ -179,7 +179,7 @@ async function fetchInto<T>(
       `${why}${warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''}; try again when one is there`
     )
   try {
-    const watch = new SourceWatch(patience)
+    const watch = new SourceWatch(timeouts)
     for (;;) {
       signal.throwIfAborted()
       const { peers, webseeds, downloadedBytes, state } = torrent.progress()
@@ -187,7 +187,7 @@ async function fetchInto<T>(
       const asked = `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${part}`
       onProgress({ peers, message: peers === 0 ? 'looking for a peer that has it' : asked })
       const why = watch.look(downloadedBytes, peers + webseeds > 0)
-      if (why === 'silent') throw gaveUp(`no peer gave ${part} for ${Math.round(patience.fillTimeoutMs / 1000)} s`)
+      if (why === 'silent') throw gaveUp(`no peer gave ${part} for ${Math.round(timeouts.fillTimeoutMs / 1000)} s`)
       if (why === 'lonely') throw gaveUp('no peer answers, and neither a tracker nor the DHT can name another one')
       const done = await watch.next(storage.done, failed.promise)
       if (done !== undefined) return done

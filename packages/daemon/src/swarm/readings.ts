@@ -33,7 +33,7 @@ export interface ReadingsDeps {
   readonly fetched: (manifestDigest: Sha256Digest, digest: Sha256Digest) => FetchedBlob | undefined
 }
 
-interface Place {
+interface ReadPosition {
   readonly digests: ReadonlySet<Sha256Digest>
   readonly onNews: () => void
   offset: number
@@ -41,7 +41,7 @@ interface Place {
 
 /** The readers of artifacts that are being fetched, or may soon be: what they wait for is fetched first. */
 export class Readings {
-  readonly #places = new Map<Sha256Digest, Set<Place>>()
+  readonly #places = new Map<Sha256Digest, Set<ReadPosition>>()
   readonly #deps: ReadingsDeps
 
   constructor(deps: ReadingsDeps) {
@@ -51,7 +51,7 @@ export class Readings {
   /** Waits for blobs, from `offset` on. `onNews` is called when pieces or files of the artifact were verified. */
   open(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset = 0): Reading {
     const { onChange, fetched } = this.#deps
-    const place: Place = { digests: new Set(digests), onNews, offset }
+    const place: ReadPosition = { digests: new Set(digests), onNews, offset }
     const places = this.#places.get(manifestDigest) ?? new Set()
     this.#places.set(manifestDigest, places.add(place))
     onChange(manifestDigest)

@@ -20,7 +20,7 @@ const PARALLEL_BLOBS = 4
 /** Joining consists of waiting for many small reads. */
 const PARALLEL_JOINS = 16
 
-export interface SeedingDeps {
+export interface ArtifactSeedingDeps {
   readonly store: DiskBlobStore
   readonly artifacts: Artifacts
   readonly needed: Pick<Needed, 'isGiven'>
@@ -33,7 +33,7 @@ export interface SeedingDeps {
   readonly clock: Clock
 }
 
-interface Candidate {
+interface SeedCandidate {
   readonly state: ArtifactState
   readonly torrent: ArtifactTorrent
 }
@@ -42,8 +42,8 @@ interface Candidate {
  * Decides which artifacts are announced: the complete ones, re-hashed at the start unless the owner disabled that;
  * restricted ones are held back (spec swarm.4 to swarm.6).
  */
-export class Seeding {
-  readonly #deps: SeedingDeps
+export class ArtifactSeeding {
+  readonly #deps: ArtifactSeedingDeps
   readonly #stop = new AbortController()
   readonly #heldBack = new Map<Sha256Digest, HeldBack>()
   readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
@@ -56,7 +56,7 @@ export class Seeding {
   #progress: NonNullable<SwarmStatus['verifying']> | undefined
   #background: Promise<void> = Promise.resolve()
 
-  constructor(deps: SeedingDeps) {
+  constructor(deps: ArtifactSeedingDeps) {
     this.#deps = deps
   }
 
@@ -197,7 +197,7 @@ export class Seeding {
       { cached: true }
     ))
       states.push(state)
-    const candidates: Candidate[] = []
+    const candidates: SeedCandidate[] = []
     await forEachLimited(states, PARALLEL_JOINS, this.#stop.signal, async (state) => {
       try {
         const candidate = await this.#candidate(state)
@@ -221,7 +221,7 @@ export class Seeding {
   }
 
   /** Undefined for an artifact that is held back or incomplete. */
-  async #candidate(state: ArtifactState): Promise<Candidate | undefined> {
+  async #candidate(state: ArtifactState): Promise<SeedCandidate | undefined> {
     const { store, torrents, needed, config, log } = this.#deps
     const { manifestDigest } = state
     const reason = heldBackReason(state, config)
@@ -242,7 +242,7 @@ export class Seeding {
     return { state, torrent }
   }
 
-  async #verifyAndJoin(candidates: readonly Candidate[]): Promise<void> {
+  async #verifyAndJoin(candidates: readonly SeedCandidate[]): Promise<void> {
     const { log } = this.#deps
     const distinct = new Map(
       candidates.flatMap(({ torrent }) => torrent.files.map(({ digest, length }) => [digest, length] as const))
@@ -278,7 +278,7 @@ export class Seeding {
   }
 
   /** Re-hashes the blobs of an artifact; blobs shared by several artifacts are hashed once. */
-  async #isSound({ state, torrent }: Candidate, advance: (bytes: number) => void): Promise<boolean> {
+  async #isSound({ state, torrent }: SeedCandidate, advance: (bytes: number) => void): Promise<boolean> {
     const { store, log } = this.#deps
     let sound = true
     for (const { digest, length } of torrent.files) {
@@ -311,7 +311,7 @@ export class Seeding {
     return sound
   }
 
-  #join(candidate: Candidate): Promise<void> {
+  #join(candidate: SeedCandidate): Promise<void> {
     return this.#joining(candidate.torrent.manifestDigest, () => this.#joinOnce(candidate))
   }
 
@@ -331,7 +331,7 @@ export class Seeding {
     return reason === undefined && (await needed.isGiven(manifestDigest))
   }
 
-  async #joinOnce({ state, torrent }: Candidate): Promise<void> {
+  async #joinOnce({ state, torrent }: SeedCandidate): Promise<void> {
     const { swarm, torrents, config, log } = this.#deps
     // what peers gave is among them; the rest has its first seed here
     const firstSeed = config.trusted.length > 0 && state.source.kind !== 'bt'

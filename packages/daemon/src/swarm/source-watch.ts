@@ -1,7 +1,7 @@
 import type { Clock } from '@svc/internal-clock'
 
 /** How long a fetch goes on without getting anywhere. */
-export interface FetchPatience {
+export interface FetchTimeouts {
   readonly clock: Clock
   /** After this long without a byte the fetch fails. */
   readonly fillTimeoutMs: number
@@ -13,20 +13,20 @@ const LOOK_MS = 250
 
 /** Finds out that a fetch gets nothing any more, or has nobody to get it from. */
 export class SourceWatch {
-  readonly #patience: FetchPatience
+  readonly #timeouts: FetchTimeouts
   #bytes = -1
   #gotAtMs: number
   #accompaniedAtMs: number
 
-  constructor(patience: FetchPatience) {
-    this.#patience = patience
-    this.#gotAtMs = patience.clock.monotonic()
+  constructor(timeouts: FetchTimeouts) {
+    this.#timeouts = timeouts
+    this.#gotAtMs = timeouts.clock.monotonic()
     this.#accompaniedAtMs = this.#gotAtMs
   }
 
   /** @param bytes all that has come so far */
   look(bytes: number, hasSource: boolean): 'silent' | 'lonely' | undefined {
-    const { clock, fillTimeoutMs, lonelyTimeoutMs } = this.#patience
+    const { clock, fillTimeoutMs, lonelyTimeoutMs } = this.#timeouts
     const nowMs = clock.monotonic()
     if (hasSource) this.#accompaniedAtMs = nowMs
     if (bytes !== this.#bytes) this.#gotAtMs = nowMs
@@ -38,14 +38,14 @@ export class SourceWatch {
 
   /** Our own disk is read, which no source can hurry. */
   rest(): void {
-    this.#gotAtMs = this.#patience.clock.monotonic()
+    this.#gotAtMs = this.#timeouts.clock.monotonic()
     this.#accompaniedAtMs = this.#gotAtMs
   }
 
   /** Resolves with `events`, or as undefined when it is time for the next look. */
   async next<Event>(...events: readonly Promise<Event>[]): Promise<Event | undefined> {
     const pause = Promise.withResolvers<undefined>()
-    const timer = this.#patience.clock.after(LOOK_MS, () => pause.resolve(undefined))
+    const timer = this.#timeouts.clock.after(LOOK_MS, () => pause.resolve(undefined))
     try {
       return await Promise.race([...events, pause.promise])
     } finally {

@@ -33,7 +33,7 @@ import { type CompanionsDeps, type FromPeers, type FromPeersContext, importBtCom
 import { type PinnedImport, parseImportBt } from './pinned-import.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
-import { Seeding } from './seeding.ts'
+import { ArtifactSeeding } from './seeding.ts'
 import { SignedRequests } from './signed-requests.ts'
 import { isWhole } from './space.ts'
 import { WebseedKeys } from './webseed-keys.ts'
@@ -81,7 +81,7 @@ export class SwarmClient {
   /** Torrents of companions. */
   readonly #beside: ArtifactSwarm
   readonly #companions: CompanionsSwarm
-  readonly #seeding: Seeding
+  readonly #seeding: ArtifactSeeding
   readonly #fetches: Fetches
   readonly #web = new HttpClient()
   readonly #keys: WebseedKeys
@@ -125,7 +125,7 @@ export class SwarmClient {
     this.#signed = new SignedRequests({ keys, artifacts, swarm: this.#artifacts, onRestricted, log })
     const { holdings } = context
     this.#fetches = new Fetches({ store, artifacts, holdings, swarm: this.#artifacts, config: config.swarm, clock })
-    this.#seeding = new Seeding({
+    this.#seeding = new ArtifactSeeding({
       store,
       artifacts,
       needed: context.needed,

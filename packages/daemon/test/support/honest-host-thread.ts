@@ -10,7 +10,7 @@ const { webseedPort, webseedPath, hubPort, ociPort, metricsPort, peerPort, diges
   workerData as HostileData
 const DAEMON = '127.0.0.1'
 /** Whoever is told to come again does, for this long. */
-const PATIENCE_MS = 60_000
+const TIMEOUT_MS = 60_000
 const report: Record<string, { timesMs: number[]; failures: string[] }> = {}
 let isOver = false
 
@@ -37,7 +37,7 @@ function get(port: number, path: string, headers: Record<string, string> = {}): 
 
 /** As the clients of hubs and registries do: 429 and 503 are asked again, a broken connection too. */
 async function served(port: number, path: string, headers?: Record<string, string>): Promise<void> {
-  const until = performance.now() + PATIENCE_MS
+  const until = performance.now() + TIMEOUT_MS
   for (;;) {
     const answer = await get(port, path, headers).catch((error: Error) => error)
     if (!(answer instanceof Error)) {
@@ -54,7 +54,7 @@ async function served(port: number, path: string, headers?: Record<string, strin
 function block(): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port: peerPort, host: DAEMON, localAddress: HONEST_HOST })
-    const timer = setTimeout(() => socket.destroy(new Error('no block within a minute')), PATIENCE_MS)
+    const timer = setTimeout(() => socket.destroy(new Error('no block within a minute')), TIMEOUT_MS)
     let got = 0
     socket.on('error', reject).on('close', () => {
       clearTimeout(timer)
@@ -75,7 +75,7 @@ function block(): Promise<void> {
 
 /** Peers that lost their connection come again. */
 async function blockInTime(): Promise<void> {
-  const until = performance.now() + PATIENCE_MS
+  const until = performance.now() + TIMEOUT_MS
   for (;;) {
     const error = await block().then(
       () => undefined,

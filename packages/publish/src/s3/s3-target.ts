@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { digestHex } from '@svc/ref'
-import { chunksOf, digestOf, readContentRange, wrongBytes } from '../content.ts'
+import { contentChunks, digestOf, readContentRange, wrongBytes } from '../content.ts'
 import { ioError, PublishError } from '../errors.ts'
 import type { Place } from '../place.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from '../target.ts'
@@ -56,7 +56,7 @@ export class S3Target implements Target {
     if (facts.md5 === undefined) return false
     const hash = createHash('md5')
     try {
-      for await (const chunk of chunksOf(object)) {
+      for await (const chunk of contentChunks(object)) {
         signal?.throwIfAborted()
         hash.update(chunk)
         onBytes?.(chunk.length)

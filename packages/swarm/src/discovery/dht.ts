@@ -7,7 +7,7 @@ import { type FromDht, parseFromDht, type ToDht } from './messages.ts'
 
 const CLOSE_GRACE_MS = 2_000
 
-interface Joined {
+interface DhtJoin {
   readonly port: number | undefined
   readonly sink: DiscoverySink
 }
@@ -18,7 +18,7 @@ interface Joined {
  */
 export class DhtThread {
   readonly #thread: SupervisedThread<ToDht, FromDht>
-  readonly #joined = new Map<string, Joined>()
+  readonly #joined = new Map<string, DhtJoin>()
   readonly #listening = Promise.withResolvers<void>()
   #port: number | undefined
   /** The port to restart on. */

@@ -21,7 +21,7 @@ export interface TrackerJoin {
   readonly sink: DiscoverySink
 }
 
-interface Joined {
+interface TrackedTorrent {
   readonly join: Extract<ToTrackers, { kind: 'join' }>
   readonly sink: DiscoverySink
   readonly left: PromiseWithResolvers<void>
@@ -34,7 +34,7 @@ interface Joined {
  */
 export class TrackerThread {
   readonly #thread: SupervisedThread<ToTrackers, FromTrackers>
-  readonly #joined = new Map<number, Joined>()
+  readonly #joined = new Map<number, TrackedTorrent>()
   readonly #clock: Clock
   readonly #timer: Timer
   #nextId = 1
@@ -71,7 +71,7 @@ export class TrackerThread {
       port,
       stats
     } as const
-    const joined: Joined = { join, sink, left: Promise.withResolvers<void>(), stats }
+    const joined: TrackedTorrent = { join, sink, left: Promise.withResolvers<void>(), stats }
     this.#joined.set(id, joined)
     this.#thread.post(join)
     return {

@@ -20,13 +20,13 @@ export const FAR_AT_ONCE = 4
  */
 export class OriginGate {
   readonly #pieceBytes: number
-  readonly #patienceMs: number
+  readonly #timeoutMs: number
   readonly #readyAt: number
   readonly #leastTurnMs: number
   #turnMs: number
-  /** Bytes that near peers have to deliver within `#patienceMs` to count as delivering. */
+  /** Bytes that near peers have to deliver within `#timeoutMs` to count as delivering. */
   #leastBytes: number
-  /** Near peers count as delivering until `#patienceMs` after this. */
+  /** Near peers count as delivering until `#timeoutMs` after this. */
   #nearAt: number
   #tookAt: number
 
@@ -46,7 +46,7 @@ export class OriginGate {
     this.#pieceBytes = pieceBytes
     this.#leastBytes = Math.max(pieceBytes, LEAST_BYTES)
     this.#readyAt = nowMs + MIN_DELAY_MS + jitter * SPREAD_MS
-    this.#patienceMs = PATIENCE_MS + (PATIENCE_PER_MIB_MS * pieceBytes) / MIB + jitter * SPREAD_MS
+    this.#timeoutMs = TIMEOUT_MS + (TIMEOUT_PER_MIB_MS * pieceBytes) / MIB + jitter * SPREAD_MS
     this.#nearAt = nowMs
     this.#leastTurnMs = TURN_MS + jitter * SPREAD_MS
     this.#turnMs = this.#leastTurnMs
@@ -76,17 +76,17 @@ export class OriginGate {
   /** Such a piece has arrived after so much time: others will need about as much for theirs. */
   brought(tookMs: number): void {
     this.#turnMs = Math.min(MAX_TURN_MS, Math.max(this.#leastTurnMs, TURN_PIECES * tookMs))
-    const share = NEAR_SHARE * (this.#patienceMs / Math.max(1, tookMs)) * this.#pieceBytes
+    const share = NEAR_SHARE * (this.#timeoutMs / Math.max(1, tookMs)) * this.#pieceBytes
     this.#leastBytes = Math.max(this.#pieceBytes, LEAST_BYTES, share)
   }
 
   /**
-   * A near peer delivered so many bytes. A block now and then is no delivery: all that is fetched within the time of patience has to be
+   * A near peer delivered so many bytes. A block now and then is no delivery: all that is fetched within the time-out has to be
    * a piece and a mebibyte, and an eighth of what the far source gives within it.
    */
   nearGave(nowMs: number, bytes: number): void {
-    const before = Math.max(this.#nearAt, nowMs - this.#patienceMs)
-    this.#nearAt = Math.min(nowMs, before + (this.#patienceMs * bytes) / this.#leastBytes)
+    const before = Math.max(this.#nearAt, nowMs - this.#timeoutMs)
+    this.#nearAt = Math.min(nowMs, before + (this.#timeoutMs * bytes) / this.#leastBytes)
   }
 
   /** No near peer has anything that we lack: it is no fault of theirs that they give nothing. */
@@ -96,7 +96,7 @@ export class OriginGate {
 
   /** Whether near peers have delivered so little for so long that far sources may be used for pieces that they have. */
   isStarving(nowMs: number): boolean {
-    return nowMs - this.#nearAt >= this.#patienceMs
+    return nowMs - this.#nearAt >= this.#timeoutMs
   }
 }
 
@@ -104,13 +104,13 @@ const MIB = 1_048_576
 /** Time to connect and to learn who has what. */
 const MIN_DELAY_MS = 300
 const SPREAD_MS = 1_200
-const PATIENCE_MS = 4_000
+const TIMEOUT_MS = 4_000
 /** After this long without a piece to fetch ourselves, the next node's pieces may be fetched as well. */
 const TURN_MS = 2_000
 const MAX_TURN_MS = 20_000
 /** Another node has had its chance when a piece could have come so many times. */
 const TURN_PIECES = 3
-const PATIENCE_PER_MIB_MS = 1_000
+const TIMEOUT_PER_MIB_MS = 1_000
 /** After so many turns without a piece to fetch, any piece may be fetched. */
 const MAX_TURNS = 6
 const LEAST_BYTES = MIB

@@ -14,7 +14,7 @@ export function webseedUrl(base: string, layout: TorrentLayout, file: LayoutFile
 }
 
 /** How a webseed's answer to a range request is to be handled. */
-export type RangeVerdict =
+export type WebseedVerdict =
   | { readonly kind: 'body' /** Bytes of the body before the range begins. */; readonly skipBytes: number }
   /** The webseed does not have this file. */
   | { readonly kind: 'no-file'; readonly reason: string }
@@ -33,7 +33,7 @@ export function judgeRange(
   end: number,
   sizeBytes: number,
   nowMs: number
-): RangeVerdict {
+): WebseedVerdict {
   const { status, headers } = answer
   if (status === 408 || status === 429 || status >= 500) {
     const askedMs = parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)

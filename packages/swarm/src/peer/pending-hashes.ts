@@ -1,7 +1,7 @@
 import { equalBytes, replyLength } from '@svc/metainfo'
 import type { HashRange } from '../wire/messages.ts'
 
-interface Entry {
+interface PendingRange {
   readonly range: HashRange
   readonly sentAt: number
   /** Reassigned to another peer; a late answer is still accepted, since it is verified anyway. */
@@ -17,7 +17,7 @@ const sameRange = (a: HashRange, b: HashRange): boolean =>
 
 /** Our unanswered hash requests to a peer. They are few, so a linear search suffices. */
 export class PendingHashes {
-  readonly #entries: Entry[] = []
+  readonly #entries: PendingRange[] = []
 
   get size(): number {
     return this.#entries.length

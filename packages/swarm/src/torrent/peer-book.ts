@@ -4,7 +4,7 @@ import { BannedPeers, formatAddress, isHost, isPort, isPublicAddress, type PeerA
 /** The origin of an address. */
 export type AddressSource = 'user' | 'tracker' | 'pex'
 
-interface Entry {
+interface KnownPeer {
   readonly address: PeerAddress
   readonly source: AddressSource
   failures: number
@@ -28,7 +28,7 @@ const MAX_FAILURES = 6
  * Invariants: at most 2,000 entries; a banned address is never returned.
  */
 export class PeerBook {
-  readonly #entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, KnownPeer>()
   readonly #banned = new BannedPeers()
   /** Addresses of this engine itself. */
   readonly #self = new Set<string>()
@@ -73,7 +73,7 @@ export class PeerBook {
     connected: ReadonlySet<string>,
     takesFar = true
   ): { readonly address: PeerAddress; readonly encrypted: boolean } | undefined {
-    let best: Entry | undefined
+    let best: KnownPeer | undefined
     for (const [key, entry] of this.#entries) {
       if (entry.busy || entry.nextDialAt > nowMs || connected.has(key) || (entry.far && !takesFar)) continue
       if (best === undefined || rank(entry) < rank(best)) best = entry
@@ -162,4 +162,4 @@ export class PeerBook {
   }
 }
 
-const rank = (entry: Entry): number => entry.failures * 10 + (entry.far ? 5 : 0) + (entry.source === 'user' ? 0 : 1)
+const rank = (entry: KnownPeer): number => entry.failures * 10 + (entry.far ? 5 : 0) + (entry.source === 'user' ? 0 : 1)

@@ -19,7 +19,7 @@ import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
 import { HashServer } from '../upload/hash-server.ts'
 import type { UploadLimit } from '../upload/limiter.ts'
-import { type Reply, ReplyQueue } from '../upload/reply-queue.ts'
+import { type QueuedReply, ReplyQueue } from '../upload/reply-queue.ts'
 import { SuperSeed } from '../upload/super-seed.ts'
 import { UploadQueue } from '../upload/upload-queue.ts'
 import { formatMetadataData, formatMetadataReject, METADATA_PIECE_BYTES } from '../wire/extensions.ts'
@@ -235,8 +235,8 @@ export class Seeding {
   /** `opened`: resolves when the storage has reported its files. Every request is answered or rejected. */
   hashRequest(peer: Peer, range: HashRange, opened: Promise<void>): void {
     const message = formatHashRange(MESSAGE.hashReject, range)
-    const reject: Reply = { message, isReject: true }
-    const answer = async (): Promise<Reply> => {
+    const reject: QueuedReply = { message, isReject: true }
+    const answer = async (): Promise<QueuedReply> => {
       try {
         await opened
         const hashes = await this.#server.answer(range)
@@ -290,4 +290,4 @@ export class Seeding {
   }
 }
 
-const found = (message: Uint8Array): Reply => ({ message, isReject: false })
+const found = (message: Uint8Array): QueuedReply => ({ message, isReject: false })

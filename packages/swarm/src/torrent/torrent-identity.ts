@@ -21,7 +21,7 @@ const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)
  * Validates the options that identify a torrent, completely, before anything is registered.
  * @throws SwarmError `E_OPTION`, `E_ADDRESS`; MetainfoError `E_METAINFO`, `E_MAGNET`.
  */
-export function identityOf(options: TorrentOptions): TorrentIdentity {
+export function torrentIdentityOf(options: TorrentOptions): TorrentIdentity {
   const given = [options.info, options.infohash, options.magnet].filter((value) => value !== undefined).length
   if (given !== 1) throw new SwarmError('E_OPTION', 'identity', 'give exactly one of info, infohash and magnet')
   const hints = {

@@ -8,9 +8,9 @@ import { type LimitedSender, type UploadLimit, UploadLimiter } from './limiter.t
 /**
  * Builds the message of one answer, which may be a rejection; called when it may be sent, not before. Does not reject.
  */
-export type MakeReply = () => Reply | Promise<Reply>
+export type MakeReply = () => QueuedReply | Promise<QueuedReply>
 
-export interface Reply {
+export interface QueuedReply {
   readonly message: Uint8Array
   readonly isReject: boolean
 }

@@ -8,18 +8,18 @@ const ALONE_BYTES = 16 * 1_048_576
 /** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much, and a piece for each peer. */
 const MIN_OFFERED_BYTES = 16 * 1_048_576
 const RATE_MS = 1_000
-/** Far peers are left to get pieces from near ones for so many times the patience. */
-const FAR_PATIENCE = 3
+/** Far peers are left to get pieces from near ones for so many time-outs. */
+const FAR_TIMEOUTS = 3
 /** An offer that led to nothing for this long no longer counts against the limit. */
 const STALE_MS = 5_000
-const PATIENCE_MS = 4_000
-const PATIENCE_PER_MIB_MS = 1_000
+const TIMEOUT_MS = 4_000
+const TIMEOUT_PER_MIB_MS = 1_000
 const MIB = 1_048_576
 
-/** Offers to a peer lapse when it is sent nothing of them for so many times the patience, */
-const UNSERVED_PATIENCE = 3
+/** Offers to a peer lapse when it is sent nothing of them for so many time-outs, */
+const UNSERVED_TIMEOUTS = 3
 /** and when it has used none of them for so many times: who requests one block now and then holds them no longer. */
-const UNUSED_PATIENCE = 6
+const UNUSED_TIMEOUTS = 6
 
 /** A piece that a peer was told of and has not announced. */
 interface Offer {
@@ -228,7 +228,7 @@ export class SuperSeed {
     for (const receiver of this.#receivers.values()) {
       for (const [piece, offer] of receiver.offered) {
         const since = this.#isUsing(receiver, offer, nowMs) ? offer.servedAt : offer.sinceMs
-        if (nowMs - since < this.patienceMs * UNSERVED_PATIENCE) continue
+        if (nowMs - since < this.timeoutMs * UNSERVED_TIMEOUTS) continue
         receiver.offered.delete(piece)
         receiver.wasted += 1
         this.#forget(piece)
@@ -266,8 +266,8 @@ export class SuperSeed {
       if (receiver.offered.size >= perPeer) continue
       const isActive = this.#isActive(receiver, nowMs)
       if (!isActive && active >= FIRST_PEERS + this.#left) continue
-      const patienceMs = this.patienceMs * (nearFirst && receiver.far ? FAR_PATIENCE : 1)
-      const starving = nowMs - receiver.elsewhereAt >= patienceMs
+      const timeoutMs = this.timeoutMs * (nearFirst && receiver.far ? FAR_TIMEOUTS : 1)
+      const starving = nowMs - receiver.elsewhereAt >= timeoutMs
       const before = out.length
       while (receiver.offered.size < perPeer && (left > 0 || (starving && receiver.offered.size === 0))) {
         const piece =
@@ -291,8 +291,8 @@ export class SuperSeed {
   }
 
   /** A peer that gets nothing from others for this long is offered pieces that others have, too. */
-  get patienceMs(): number {
-    return PATIENCE_MS + (PATIENCE_PER_MIB_MS * this.#pieceBytes) / MIB
+  get timeoutMs(): number {
+    return TIMEOUT_MS + (TIMEOUT_PER_MIB_MS * this.#pieceBytes) / MIB
   }
 
   #isActive(receiver: Receiver, nowMs: number): boolean {
@@ -302,7 +302,7 @@ export class SuperSeed {
 
   /** Whether the peer uses what it is offered. */
   #isUsing({ wasted, usedAt }: Receiver, { sinceMs }: Offer, nowMs: number): boolean {
-    return wasted === 0 && nowMs - Math.max(usedAt, sinceMs) < this.patienceMs * UNUSED_PATIENCE
+    return wasted === 0 && nowMs - Math.max(usedAt, sinceMs) < this.timeoutMs * UNUSED_TIMEOUTS
   }
 
   /** Whether the offer counts against what may be offered to all. */

@@ -11,7 +11,7 @@ import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
 import { FRAME_BLOCK_BYTES, type Frame, type Spares } from './frame.ts'
 import { type LimitedSender, type UploadLimit, UploadLimiter } from './limiter.ts'
 
-interface Entry {
+interface QueuedBlock {
   readonly block: BlockRef
   readonly fileIndex: number
   /** In the file. */
@@ -60,12 +60,12 @@ export class UploadQueue implements LimitedSender {
   readonly buckets: readonly UploadLimit[]
   readonly #peer: Peer
   readonly #context: UploadContext
-  readonly #queue: Entry[] = []
+  readonly #queue: QueuedBlock[] = []
   /**
    * The waiting requests by where their block begins, so that a cancel without a match costs nothing. Of two requests
    * for one place, the later. Kept from the first cancel until the queue is empty: most peers cancel nothing.
    */
-  #byBlock: Map<number, Entry> | undefined
+  #byBlock: Map<number, QueuedBlock> | undefined
   #head = 0
   /** Where the piece requested last lies: requests for one piece mostly come one after the other. */
   #span: { readonly piece: number; readonly fileIndex: number; readonly offset: number } | undefined
@@ -111,7 +111,7 @@ export class UploadQueue implements LimitedSender {
       this.#span = { piece: block.piece, fileIndex: file.index, offset }
     }
     const { fileIndex, offset } = this.#span
-    const entry: Entry = { block, fileIndex, offset: offset + block.begin }
+    const entry: QueuedBlock = { block, fileIndex, offset: offset + block.begin }
     this.#queue.push(entry)
     this.#byBlock?.set(keyOf(block), entry)
     if (!this.#pumping) this.#later()
@@ -136,7 +136,7 @@ export class UploadQueue implements LimitedSender {
     this.#forget(entry)
   }
 
-  #forget(entry: Entry): void {
+  #forget(entry: QueuedBlock): void {
     if (this.#byBlock === undefined) return
     const key = keyOf(entry.block)
     if (this.#byBlock.get(key) === entry) this.#byBlock.delete(key)
@@ -338,7 +338,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   /** The request at the head, if its bytes are in the run. */
-  #nextOfRun(): Entry | undefined {
+  #nextOfRun(): QueuedBlock | undefined {
     const entry = this.#queue[this.#head]
     const run = this.#run
     if (entry === undefined || run === undefined) return undefined
@@ -373,7 +373,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   /** The entry's bytes are in a frame that is sent now. */
-  #shift(entry: Entry): void {
+  #shift(entry: QueuedBlock): void {
     this.#context.sent(entry.block.piece, entry.block.length)
     this.#forget(entry)
     this.#head += 1

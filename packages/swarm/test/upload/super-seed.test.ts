@@ -88,7 +88,7 @@ describe('super-seeding', () => {
     crowd.seed.gone(1)
     crowd.join(2)
     expect(crowd.offers()).toEqual([])
-    crowd.nowMs += crowd.seed.patienceMs - 1
+    crowd.nowMs += crowd.seed.timeoutMs - 1
     expect(crowd.offers()).toEqual([])
     crowd.nowMs += 1
     const [first] = crowd.offers()

@@ -135,7 +135,7 @@ class Check {
     const isOffline = this.#failure instanceof HubError && this.#failure.reason === 'unreachable'
     try {
       if (isOffline && this.#answers === 0) throw this.#failure
-      const info = await signed.hub.info(repo!, revision === 'main' ? undefined : revision, this.#patience())
+      const info = await signed.hub.info(repo!, revision === 'main' ? undefined : revision, this.#timeouts())
       this.#answers++
       const moved = info.repoId.toLowerCase() === repo!.toLowerCase() ? {} : { movedTo: info.repoId }
       for (const one of group) this.#verdicts.set(one.ref, { status: 'same', commit: info.commit, ...moved })
@@ -159,11 +159,11 @@ class Check {
     moved: Pick<OutdatedModel, 'movedTo'>
   ): Promise<void> {
     const { hub } = signed
-    const listing = await hub.listing(info.repoId, info.commit, this.#patience())
+    const listing = await hub.listing(info.repoId, info.commit, this.#timeouts())
     const witness = cheapestWitness(listing)
-    if (witness !== undefined) await hub.probe(witness, this.#patience())
+    if (witness !== undefined) await hub.probe(witness, this.#timeouts())
     for (const [commit, models] of Map.groupBy(group, (one) => one.commit)) {
-      const before = await hub.listing(info.repoId, commit, this.#patience()).catch((error: unknown) => {
+      const before = await hub.listing(info.repoId, commit, this.#timeouts()).catch((error: unknown) => {
         // a branch may have been written anew
         if (error instanceof HubError && error.code === 'E_UNKNOWN_REF') return undefined
         throw error
@@ -211,7 +211,7 @@ class Check {
     }
   }
 
-  #patience() {
+  #timeouts() {
     const onWaiting = ({ message }: { readonly message: string }): void => this.#job.update({ message })
     return { signal: this.#job.signal, tries: TRIES, onWaiting }
   }

@@ -4,7 +4,7 @@ import { hubFailure } from './errors.ts'
 import type { SignedHub } from './owners-hub.ts'
 
 /** Somebody waits for the answer. */
-const PATIENCE = { tries: 2, maxRateWaitMs: 20_000 }
+const RETRY = { tries: 2, maxRateWaitMs: 20_000 }
 const MAX_WORDS_CHARS = 200
 const MAX_CURSOR_CHARS = 4_096
 
@@ -25,7 +25,7 @@ export async function search(query: SearchQuery, { hub }: SignedHub): Promise<Se
         limit: wholeOf('limit', query.limit, 100),
         cursor
       },
-      PATIENCE
+      RETRY
     )
     const entries = hits.map(({ repoId, formats, ...hit }) => ({ repo: repoId, formats: [...formats], ...hit }))
     return { entries, ...(next !== undefined && { next }) }
