@@ -86,7 +86,7 @@ registry token | {registry-login#MAX_TOKEN_BYTES} | answer | the import fails | 
 slow source (hub, registry) | {min-rate#MIN_BYTES_PER_SECOND}/s over each {min-rate#SLOW_MS}; six tries without progress | range, blob | fails; its lane is free | download registry-client drips.faults
 catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, parsed as long work | answer | the rest is not read | listing
 catalog record | {provider#MAX_RECORD_BYTES}, {record#MAX_LINES} lines | answer | refused | listing
-pinned manifest | {small-blob#MAX_DOCUMENT_BYTES}, {pinned-manifest#TOTAL_TIMEOUT_MS} | request | the next source is asked | webseed-keys
+pinned manifest | {canonical#MAX_DOCUMENT_BYTES}, {pinned-manifest#TOTAL_TIMEOUT_MS} | request | the next source is asked | webseed-keys
 key file | {webseed-keys#MAX_FILE_BYTES} | file | refused | webseed-keys
 object store | {bucket#MAX_ATTEMPTS} tries, {bucket#STALL_MS} of silence; answers {answers#MAX_ANSWER_BYTES}, {bucket#MAX_PAGES} pages | svc publish | a code of its own; the next call goes on | hostile-s3
 `),
