@@ -151,7 +151,7 @@ const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>):
  * When a repository has several quants, asks on a terminal which of them to import; otherwise refuses with the list.
  */
 async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
-  const plan = await askingHub(session, body, session.client.planHf({ ...body, context: 0 }))
+  const plan = await askingHub(session, body, session.client.planHf(body))
   // import the commit that was listed, and follow what was asked for
   const { revision: follows = 'main' } = body
   const followed = /^[0-9a-f]{40}$/.test(follows) ? {} : { follows }
@@ -159,13 +159,15 @@ async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBod
   // warn before gigabytes are fetched
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   if (plan.quants.length < 2) return pinned
+  // a header is read only where there is a question
+  const sized = await askingHub(session, body, session.client.planHf({ ...body, revision: plan.commit, context: 0 }))
   const machine = await thisMachine(session)
-  const advice = adviceOf(plan, machine)
+  const advice = adviceOf(sized, machine)
   const chosen = await chooseQuants(session, {
     what: plan.repo,
     command: 'svc import hf',
     names: plan.quants,
-    table: [...artifactTable(plan, machine), ...(advice === undefined ? [] : [advice])],
+    table: [...artifactTable(sized, machine), ...(advice === undefined ? [] : [advice])],
     all: `--all for ${formatBytes(plan.totals.fetchBytes)}`
   })
   return chosen === undefined ? pinned : { ...pinned, quants: [...chosen] }
