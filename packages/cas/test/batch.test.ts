@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Batch } from '../src/batch.ts'
 
-test('what arrives while a batch is under way is the next one, in order and within the limit', async () => {
+test('what arrives during a batch forms the next one, in order and within the limit', async () => {
   const sent: (readonly number[])[] = []
   const ends: (() => void)[] = []
   const batch = new Batch<number, number>(3, (items) => {

@@ -115,7 +115,7 @@ describe('partial blobs', () => {
     await kept.discard()
   })
 
-  test('outlive a start whose clock is a year ahead; old at two starts in a row, they go', async () => {
+  test('survive one start with a clock a year ahead; they go when they are old at two starts in a row', async () => {
     const put = async (): Promise<void> => {
       const store = await open()
       const partial = await store.partial(key)

@@ -51,7 +51,7 @@ describe('the identity of a store (spec disk.21)', () => {
     expect(again.id).not.toBe(id)
   })
 
-  test('can be given to a new store, and is not taken from one that has its own', async () => {
+  test('can be set on a new store, and never replaces one that exists', async () => {
     expect((await open({ newId: OTHER })).id).toBe(OTHER)
     await opened.pop()!.close()
     expect((await open({ newId: 'ffffffff-0000-4000-8000-000000000000' })).id).toBe(OTHER)
@@ -85,7 +85,7 @@ describe('the identity of a store (spec disk.21)', () => {
 describe('further folders of a store', () => {
   const folders = ['state/things', 'state/others']
 
-  test('are made with it, or for a store without an identity, and have to be there from then on', async () => {
+  test('are created with it, or for a store without one, and are required from then on', async () => {
     await open({ folders })
     await opened.pop()!.close()
     for (const each of folders) expect(fs.statSync(join(root, each)).mode & 0o777).toBe(0o700)

@@ -150,7 +150,7 @@ it('a dry run names what would come in as the run does, in caches that meet', as
   expect(again.flatMap(({ refs }: { readonly refs: readonly string[] }) => refs)).toEqual(named)
 })
 
-it('two names of one file: it is removed under each, once what is here was read back', async () => {
+it('a file with two names is removed under both, after the imported bytes were read back', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'models')
   const bytes = weights(41)

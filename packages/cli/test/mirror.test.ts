@@ -324,7 +324,7 @@ describe('what a mirror lays out', () => {
     expect(await ask(hubAddress, config)).toMatchObject({ status: 200, body })
   })
 
-  it('keeps nothing: a model that its owner removes is gone, and its room can be had back', async () => {
+  it('keeps nothing: a removed model is gone, and its space can be reclaimed', async () => {
     await ask(hubAddress, config)
     const view = (await manifest('acme/tiny')).slice('sha256:'.length)
     expect(existsSync(join(lent(), view))).toBe(true)

@@ -46,7 +46,7 @@ it('an address with a commit means that commit', async () => {
   expect(ran.stdout).toContain(`${REPO} at ${commit}`)
 })
 
-it('svc import takes options of the hub before and after the name, and still knows its own words', async () => {
+it('svc import takes hub options before and after the name, and still has its own subcommands', async () => {
   const ran = await daemon.svc('import', '--as', 'my/small', `${REPO}:Q8_0`, '--private')
   expect(ran).toMatchObject({ code: 0, stdout: 'my/small:q8_0\n' })
   expect((await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)).stdout).toBe(`${NAME}:q4_k_m\n`)

@@ -124,7 +124,7 @@ describe('malformed requests', () => {
     expect(envelopeOf(answer)).toMatchObject({ status: 400, code: 'E_BAD_REQUEST' })
   })
 
-  it('takes the body before it says that nothing is there, so that a client sees the answer', async () => {
+  it('reads the body before it answers 404, so that the client sees the answer', async () => {
     const head = `POST /v1/nothing HTTP/1.1\r\nContent-Length: 100000\r\n${CLOSE}`
     const { socketPath } = await shared()
     expect(envelopeOf(await rawExchange(socketPath, head + 'x'.repeat(100_000)))).toMatchObject({ status: 404 })

@@ -39,7 +39,7 @@ const connected = (path: string): Promise<Socket> =>
   })
 
 describe('pipelined requests', () => {
-  it('are answered one at a time: what waits holds no descriptor, and all get their answer in order', async () => {
+  it('are answered one at a time, in order; a waiting request holds no descriptor', async () => {
     const { api, digest } = await shared()
     const count = 600
     const socket = await connected(api.socketPath)
@@ -94,7 +94,7 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('have time from when they can be read: a header behind a long answer is not late', async () => {
+  it('get their header time-out from when they can be read: a header behind a long answer is not late', async () => {
     let answer: (() => void) | undefined
     const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 20 }
     const server = createHttpServer((_request, response) => (answer = () => response.end('ok')), { limits })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { HostShares } from '../../src/http/host-shares.ts'
 
-it('a host may have all places while it is alone, and gives up those that others have less of', () => {
+it('a host alone may hold all places, and gives up those in excess of a newcomer’s', () => {
   const shares = new HostShares<string>(4)
   for (const holder of ['a1', 'a2', 'a3', 'a4']) expect(shares.add('192.0.2.1', holder)).toBeUndefined()
   expect(shares.add('192.0.2.1', 'a5')).toBe('a5')
@@ -18,7 +18,7 @@ it('a host may have all places while it is alone, and gives up those that others
   expect(shares.add('192.0.2.3', 'c2')).toBeUndefined()
 })
 
-it('who has left gives a place up first, to anybody; the choice among the others of a host may be another one', () => {
+it('a place whose holder has left goes first, to anybody; among the others of a host the policy decides', () => {
   const left = new Set<string>()
   const shares = new HostShares<string>(3, {
     hasLeft: (holder) => left.has(holder),
@@ -47,7 +47,7 @@ it('addresses of one IPv6 network are one host', () => {
   expect(shares.add('2001:db8:0:2::1', 4)).toBe(1)
 })
 
-it('whatever comes and goes: never more than there are, and who is refused has at most one less than anybody', () => {
+it('in any order of arrivals: never more places than the limit, and a refused host has at most one less than any other', () => {
   const steps = fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.boolean()), { maxLength: 200 })
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 12 }), (all, limit) => {

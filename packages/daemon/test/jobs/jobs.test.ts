@@ -98,7 +98,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('keep one that ends after a thousand newer ones, for a while; and no more than ten thousand in all', async () => {
+  it('keep a job that ends after a thousand newer ones for a while, and no more than ten thousand in all', async () => {
     const clock = new VirtualClock()
     const jobs = registry(OPEN_LIMITS, clock)
     const held = gate()

@@ -31,7 +31,7 @@ test('names of a folder at rest are kept until one is added, taken away or renam
   expect(folders.now(folder)).toBeUndefined()
 })
 
-test('names of a folder that was just written to are not kept, nor those of one that changes while it is read', async () => {
+test('a listing of a folder that was just written to, or changes while it is read, is not cached', async () => {
   const recent = foldersAt(-60_000)
   await recent.read(folder, namesIn)
   expect(recent.now(folder)).toBeUndefined()

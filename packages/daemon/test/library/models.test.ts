@@ -193,7 +193,7 @@ test('what was found missing counts until the state that a list starts from chan
   expect([present.lacksBlob(missing), present.lacksState(missing)]).toEqual([false, false])
 })
 
-test('what one list found missing is missing for the next one until something is added to the folder', async () => {
+test('a listing remembers what is missing until something is added to the folder', async () => {
   // a clock by which nobody has written to these folders for a while
   const folders = newFolders({ now: () => systemClock.now() + 60_000 })
   mkdirSync(join(root, 'state', 'artifacts'), { recursive: true })

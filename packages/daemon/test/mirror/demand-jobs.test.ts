@@ -42,7 +42,7 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
 
 const failed = (code: 'E_SOURCE_UNAVAILABLE' | 'E_NOT_IMPORTABLE'): Error => new DaemonError(code, 'no')
 
-test('what fails without a byte costs nothing of the day, and is not tried again at once', async () => {
+test('a failure without a byte costs nothing of the day’s budget, and is not retried at once', async () => {
   const { clock, day, started, bring, demand } = world()
   for (let tries = 1; tries <= 5; tries++) {
     const { over } = await bring('a')
@@ -142,7 +142,7 @@ test('one host that has all places gives one up for another, and loses no progre
   expect(jobs.openOf(MANIFEST)).toEqual([])
 })
 
-test('hosts that keep every place give one up for a host that had a turn less, and lose no progress', async () => {
+test('hosts that hold every place give one up to a host with fewer turns, and lose no progress', async () => {
   const { clock, started, bring } = world()
   const hosts = ['192.0.2.3', '192.0.2.4', '192.0.2.5', '192.0.2.6']
   const held = await Promise.all(hosts.map((host, i) => bring(`slow ${i}`, [10, 4], host)))

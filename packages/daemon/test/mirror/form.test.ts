@@ -49,7 +49,7 @@ it('takes a thousand paths, and beside them few other strings', async () => {
   expect(await read(JSON_TYPE, `{"paths":["a"],${others}}`)).toBeNull()
 })
 
-it('refuses too long a form when its first part has come, not when all of it has', async () => {
+it('refuses an oversized form after its first part, not after all of it', async () => {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   const answer = new Promise<Buffer>((resolve, reject) => socket.once('data', resolve).once('error', reject))
   socket.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n${'a&'.repeat(2_000)}`)

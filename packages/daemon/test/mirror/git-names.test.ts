@@ -31,7 +31,7 @@ it('are those of git, for files of any length', async () => {
   }
 })
 
-it('are made once for all who ask at the same time, and asked for again where the file was gone', async () => {
+it('are computed once for concurrent requests, and again when the file was gone', async () => {
   const bytes = Buffer.alloc(1_000_000, 'x')
   const path = join(temporaryFolder(), 'tokenizer.json')
   const names = new GitNames()

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { Rendered } from '../../src/mirror/rendered.ts'
 
-it('makes an answer once for all who ask, and forgets the one that was asked for least recently', async () => {
+it('computes an answer once for concurrent requests, and evicts the least recently used', async () => {
   const made: string[] = []
   const rendered = new Rendered(250)
   const get = (key: string): Promise<Buffer> =>
