@@ -52,6 +52,7 @@ it('on a terminal the answer to the question is taken', async () => {
   const ran = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/model'], { columns: 100, stdin })
   expect(ran).toMatchObject({ code: 0, stdout: 'asked/model:q2_k\n' })
   expect(ran.stderr).toContain('Which?')
+  expect(ran.stderr).toContain('the largest that fits is')
   expect((await daemon.svc('rm', 'asked/model')).code).toBe(0)
   expect((await daemon.svc('gc')).stdout).toMatch(/^freed /)
 })

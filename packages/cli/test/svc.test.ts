@@ -43,6 +43,7 @@ describe('svc, against the real daemon', () => {
       shared: false,
       companions: expect.stringMatching(/^sha256:/),
       importedAt: expect.any(String),
+      origin: { kind: 'local' },
       tags: []
     })
     expect(document.damaged).toEqual([])
