@@ -185,7 +185,11 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   addLoadCommands(program, { add, run })
   add(program, 'ls [text]', 'list the models in the store, one line per quant')
     .alias('list')
-    .option('--filter <filter>', 'size>1GB, used>30d, imported<7d, incomplete, damaged, private; repeatable', list)
+    .option(
+      '--filter <filter>',
+      'size>1GB, used>30d, imported<7d, complete, incomplete, damaged, private; repeatable',
+      list
+    )
     .option('--sort <key>', 'name (default), size, imported or used')
     .option('--format <format>', 'table, json, csv or ids')
     .action(async (text: string | undefined, options, command: Command) =>

@@ -1,12 +1,15 @@
-import { execFileSync } from 'node:child_process'
+import { execFile, execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { downloadFileToCacheDir } from '@huggingface/hub'
 import { type Client, createClient, type Job, type OmittedFile } from '@svc/client'
 import { startFakeBucket } from '@svc/testkit/fake-bucket'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import type { MadeRepository } from '@svc/testkit/made-repositories'
+import { missingModules, PYTHON } from '@svc/testkit/python-loaders'
 import { haveRegistry, startRegistry } from '@svc/testkit/registry'
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from './support.ts'
 
 interface Imported extends MadeRepository {
@@ -35,6 +38,7 @@ export async function typed(daemon: TestDaemon, command: string): Promise<string
   const words = execFileSync('/bin/sh', ['-c', `printf '%s\\n' ${command}`], { encoding: 'utf8' })
   return ok(daemon, ...words.trimEnd().split('\n').slice(1))
 }
+const lowerCase = (text: string): string => text.toLowerCase()
 const view = async (daemon: TestDaemon, ref: string): Promise<Folder> =>
   folderAt(await ok(daemon, 'path', ref, '--dir'))
 
@@ -66,10 +70,13 @@ async function withClient<T>(daemon: TestDaemon, work: (client: Client) => Promi
   }
 }
 
+/** The name that an import gives it: one without an owner is the hub's. */
+const nameOf = ({ id }: MadeRepository): string => (id.includes('/') ? id : `hf.co/${id}`).toLowerCase()
+
 /** What a daemon has of a repository that it imported under the repository's own name. */
 const importedAt = (daemon: TestDaemon, repo: MadeRepository, commit: string): Promise<Imported> =>
   withClient(daemon, async (client) => {
-    const name = repo.id.toLowerCase()
+    const name = nameOf(repo)
     const { members } = (await client.models()).namespaces.find((each) => `${each.ns}/${each.name}` === name)!
     const refs = members.map(({ quant }) => `${name}:${quant}`)
     const { companions } = await client.open(refs[0]!)
@@ -111,6 +118,14 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     }
   })
 
+  /** What the views of all quants have together in another daemon. */
+  async function wholeOf(daemon: TestDaemon, repo: Imported): Promise<Folder> {
+    const files = new Map<string, Buffer>()
+    for (const ref of (await importedAt(daemon, repo, repo.commit)).refs)
+      for (const [path, bytes] of await view(daemon, ref)) files.set(path, bytes)
+    return files
+  }
+
   /** The folders that all quants of a repository have on a road, each looked at alone and then together. */
   async function expectRoad(road: (ref: string, repo: Imported) => Promise<Folder>, repos = imported): Promise<void> {
     expect(repos).toHaveLength(repositories.length)
@@ -146,6 +161,50 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
       expectWhole(repo, found)
     }
   })
+
+  it('what svc imports: the same files, with names of GGUFs in lower case', async () => {
+    const to = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: mirror } } })
+    for (const repo of imported) {
+      await ok(to, 'import', 'hf', repo.id, '--all', '--aux', 'all')
+      const whole = await wholeOf(to, repo)
+      const lower = (path: string): string => (path.endsWith('.gguf') ? path.replace(/[^/]+$/, lowerCase) : path)
+      const files = repo.files.map((file) => ({ ...file, path: lower(file.path) }))
+      expectWhole({ ...repo, files }, new Map([...whole].map(([path, bytes]) => [lower(path), bytes])))
+    }
+  })
+
+  it('the JavaScript client at the mirror, for names that it can ask for', async () => {
+    const told = vi.spyOn(console, 'debug').mockReturnValue()
+    onTestFinished(() => told.mockRestore())
+    const cacheDir = join(from.folder, 'javascript')
+    for (const repo of imported) {
+      // it writes them into an address as they are, and asks for the first byte of each file
+      const files = repo.files.filter(
+        ({ path, content }) => content.length > 0 && new URL(`http://hub/${path}`).pathname === encodeURI(`/${path}`)
+      )
+      const omitted = new Set(repo.omitted.filter(({ reason }) => reason !== 'artifact').map(({ path }) => path))
+      const found = new Map<string, Buffer>()
+      for (const { path } of files)
+        if (!omitted.has(path))
+          found.set(path, readFileSync(await downloadFileToCacheDir({ repo: repo.id, path, hubUrl: mirror, cacheDir })))
+      expectWhole({ ...repo, files }, found)
+    }
+  })
+
+  it.skipIf(missingModules.includes('huggingface_hub'))(
+    'the Python client at the mirror, and its cache, adopted',
+    async () => {
+      const cache = join(from.folder, 'python')
+      const script =
+        'import huggingface_hub as h, json, sys; print(json.dumps([h.snapshot_download(r) for r in sys.argv[1:]]))'
+      const env = { ...process.env, HF_ENDPOINT: mirror, HF_HUB_CACHE: cache, HF_HUB_DISABLE_XET: '1' }
+      const { stdout } = await promisify(execFile)(PYTHON, ['-c', script, ...imported.map(({ id }) => id)], { env })
+      for (const [i, folder] of (JSON.parse(stdout) as string[]).entries()) expectWhole(imported[i]!, folderAt(folder))
+      const to = await testDaemon()
+      await ok(to, 'adopt', cache, '--yes', '--keep-names')
+      for (const repo of imported) expectWhole(repo, await wholeOf(to, repo))
+    }
+  )
 
   it('the folder of a daemon that imports from the mirror', async () => {
     const to = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: mirror } } })
@@ -216,7 +275,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
         mkdirSync(dirname(join(folder, path)), { recursive: true })
         writeFileSync(join(folder, path), content)
       }
-      await importAll(to, repo, (client) => client.importLocal({ paths: [folder], as: repo.id.toLowerCase() }))
+      await importAll(to, repo, (client) => client.importLocal({ paths: [folder], as: nameOf(repo) }))
       local.push(await importedAt(to, repo, ''))
     }
     await expectRoad((ref) => view(to, ref), local)

@@ -7,7 +7,8 @@ import type { FoundWarning, FoundWarningCode } from './found.ts'
 
 /** Limit of entries that are read in a cache. */
 const MAX_ENTRIES = 200_000
-const MAX_DEPTH = 16
+/** As an import of a folder has it. */
+const MAX_DEPTH = 64
 /** Limit of a document's size: listings of the largest repositories take some megabytes. */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 
