@@ -25,7 +25,7 @@ const SIGNATURE = 'model.sig'
 const MAX_NAMED = 20
 
 /** Options of `svc verify-signature`. */
-export interface VerifyOptions {
+export interface SignatureVerifyOptions {
   readonly key?: readonly string[]
   readonly certificate?: readonly string[]
   readonly root?: string
@@ -39,7 +39,7 @@ export interface VerifyOptions {
  * `svc verify-signature REF`: whether the signature of a model holds, and for which of its files. The digests are those that the store
  * verified when the bytes came in: weights are read again only for signatures of parts of files.
  */
-export async function verifyModel(session: Session, ref: string, options: VerifyOptions): Promise<void> {
+export async function verifyModel(session: Session, ref: string, options: SignatureVerifyOptions): Promise<void> {
   const trust = await trustOf(options)
   const view = await madeView(session, ref)
   const [bytes, signaturePath] = await signatureIn(view, options.signature)
@@ -72,7 +72,7 @@ export async function verifyModel(session: Session, ref: string, options: Verify
 
 const EMPTY = createHash('sha256').digest('hex')
 
-async function trustOf({ key, certificate, root, issuer, subject }: VerifyOptions): Promise<Trust> {
+async function trustOf({ key, certificate, root, issuer, subject }: SignatureVerifyOptions): Promise<Trust> {
   if (key === undefined && certificate === undefined && root === undefined)
     throw usage(
       'name whom you trust to sign',
