@@ -6,7 +6,7 @@ import {
   type FilePort,
   type FilePortModule,
   type FileStat,
-  holdOffWhereDistant,
+  holdOffOnNetworkFileSystem,
   loadFilePort,
   makeFolders
 } from '@svc/internal-files'
@@ -103,7 +103,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       lock,
       id,
       isNew,
-      endHoldOff: await holdOffWhereDistant(port, root)
+      endHoldOff: await holdOffOnNetworkFileSystem(port, root)
     })
   } catch (error) {
     lock.release()

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants, statfsSync, statSync } from 'node:fs'
+import { NETWORK_FILE_SYSTEMS } from '@svc/internal-files'
 import { formatBytes } from '../format.ts'
 import { type Check, codeOf, type DoctorInput, type Finding, findingsOf } from './finding.ts'
 
@@ -65,14 +66,8 @@ export function judgeSpace(freeBytes: number, totalBytes: number, freeInodes: nu
   return [say.ok(text)]
 }
 
-/** Magic numbers of statfs(2), Linux. */
+/** Of the machine's own disks and memory. */
 const LINUX_TYPES: Readonly<Record<number, string>> = {
-  26985: 'nfs',
-  4283649346: 'cifs',
-  4266872130: 'smb2',
-  20859: 'smb',
-  16914839: '9p',
-  1702057286: 'fuse',
   16914836: 'tmpfs',
   2240043254: 'ramfs',
   19780: 'vfat',
@@ -85,10 +80,12 @@ const LINUX_TYPES: Readonly<Record<number, string>> = {
   801189825: 'zfs',
   3393526350: 'bcachefs',
   4076150800: 'f2fs',
-  2035054128: 'overlay',
-  12805120: 'ceph',
-  198183888: 'lustre'
+  2035054128: 'overlay'
 }
+
+/** The name of a file system by `f_type` of statfs(2), Linux; undefined for an unknown one. */
+export const linuxType = (type: number): string | undefined =>
+  NETWORK_FILE_SYSTEMS.get(type >>> 0) ?? LINUX_TYPES[type >>> 0]
 
 /** The type of the store's file system, and its consequences. */
 export const fileSystem: Check = (subject) => {
@@ -96,7 +93,7 @@ export const fileSystem: Check = (subject) => {
   const root = storeRoot(subject)
   if (root === undefined) return []
   try {
-    const type = subject.platform === 'darwin' ? macType(root) : LINUX_TYPES[statfsSync(root).type >>> 0]
+    const type = subject.platform === 'darwin' ? macType(root) : linuxType(statfsSync(root).type)
     return [judgeFileSystem(type)]
   } catch (error) {
     return [say.note(`the file system cannot be told (${codeOf(error)})`)]
@@ -123,6 +120,7 @@ export function judgeFileSystem(type: string | undefined): Finding {
     case 'smb2':
     case 'smbfs':
     case '9p':
+    case 'afs':
     case 'ceph':
     case 'lustre':
       return say.warn(
@@ -141,10 +139,7 @@ export function judgeFileSystem(type: string | undefined): Finding {
     case 'ntfs':
     case 'ntfs3':
     case 'msdos':
-      return say.bad(
-        `${type} keeps no permissions, and publishing a file by a link fails`,
-        'use a Linux or macOS file system'
-      )
+      return say.bad(`${type} keeps no permissions, and has no hard links`, 'use a Linux or macOS file system')
     default:
       return say.note(type === undefined ? 'a file system that is not known here' : `${type}, not known here`)
   }

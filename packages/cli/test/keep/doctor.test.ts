@@ -4,13 +4,14 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@svc/internal-clock'
+import { NETWORK_FILE_SYSTEMS } from '@svc/internal-files'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import cli from '../../package.json' with { type: 'json' }
 import { judgeSkew } from '../../src/doctor/buckets.ts'
 import { judgeFileLimit, judgeNode, OLDEST_NODE } from '../../src/doctor/daemon.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { judgeClock } from '../../src/doctor/network.ts'
-import { judgeFileSystem, judgeSpace, mountedType } from '../../src/doctor/store.ts'
+import { judgeFileSystem, judgeSpace, linuxType, mountedType } from '../../src/doctor/store.ts'
 import { QUIET_SWARM, svc, testDaemon } from '../support.ts'
 
 interface Report {
@@ -133,6 +134,13 @@ describe('judgements', () => {
     [undefined, 'note', /not known/]
   ] as const)('file system %s: %s', (type, level, text) => {
     expect(judgeFileSystem(type)).toMatchObject({ level, text: expect.stringMatching(text) })
+  })
+
+  it.each([...NETWORK_FILE_SYSTEMS])('f_type %d is known as one that is reached over a network', (type, name) => {
+    expect(linuxType(type)).toBe(name)
+    // statfs gives some of them as negative numbers
+    expect(linuxType(type | 0)).toBe(name)
+    expect(judgeFileSystem(name).text).not.toMatch(/not known here/)
   })
 
   it('free space', () => {

@@ -3,7 +3,7 @@ import { CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore, wit
 import type { Job, SeedResult } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
-import { holdOffWhereDistant, loadFilePort } from '@svc/internal-files'
+import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
@@ -179,7 +179,7 @@ export async function composeContext(
       snapshots,
       views
     }
-    const endHoldOff = await holdOffWhereDistant(port, store.root)
+    const endHoldOff = await holdOffOnNetworkFileSystem(port, store.root)
     const work = { jobs, importer, offload, strangersOffload }
     return { clock, config, log, version, ...library, ...work, endHoldOff, listeners: new Listeners() }
   } catch (cause) {

@@ -1,4 +1,3 @@
-export { holdOffWhereDistant, isDistant } from './distant.ts'
 export {
   type FilePort,
   type FilePortFactory,
@@ -10,6 +9,7 @@ export {
 export { tryFlock } from './flock.ts'
 export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSync } from './folder.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
+export { holdOffOnNetworkFileSystem, isOnNetworkFileSystem, NETWORK_FILE_SYSTEMS } from './network-file-system.ts'
 export { errnoName, isNoSpace } from './no-space.ts'
 export { QuickReads } from './quick-reads.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'

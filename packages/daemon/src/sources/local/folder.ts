@@ -1,6 +1,6 @@
 import { type BigIntStats, constants, existsSync, lstatSync } from 'node:fs'
 import { type FileHandle, lstat, open, readdir } from 'node:fs/promises'
-import { isDistant, nodeFilePort, QuickReads } from '@svc/internal-files'
+import { isOnNetworkFileSystem, nodeFilePort, QuickReads } from '@svc/internal-files'
 import { DaemonError } from '../../errors.ts'
 
 /**
@@ -46,7 +46,7 @@ export class OpenFolder {
    * five times as much through the thread pool. Not on file systems that may stop responding.
    */
   async looks(): Promise<(name: string) => Promise<BigIntStats>> {
-    if (!HAS_PROC_FD || (await isDistant(nodeFilePort, this.#here))) return (name) => this.lstat(name)
+    if (!HAS_PROC_FD || (await isOnNetworkFileSystem(nodeFilePort, this.#here))) return (name) => this.lstat(name)
     return (name) =>
       quickLooks.run(
         () => lstatSync(this.at(name), { bigint: true }),

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
 import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { expect, test } from 'vitest'
-import { waited } from './distant-port.ts'
+import { waited } from './network-file-system-port.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 const EXT4 = 0xef53
@@ -12,7 +12,7 @@ const bytes = seededBytes(50_000)
 /** What was waited for on the event loop's thread while a blob of a store on that file system was looked at. */
 async function waitedOn(type: number): Promise<readonly string[]> {
   const folder = await temporaryFolder()
-  const filePort = { module: new URL('./distant-port.ts', import.meta.url).href, options: type }
+  const filePort = { module: new URL('./network-file-system-port.ts', import.meta.url).href, options: type }
   const store = await openDiskStore({ root: join(folder.path, 'store'), filePort })
   try {
     await store.ingest(inChunks(bytes, bytes.length))
