@@ -92,19 +92,26 @@ describe('hash requests', () => {
     const root = fixture.info.files[0]!.piecesRoot!
     const range = { root, baseLayer: 0, index: 0, length: 512, proofLayers: 0 }
     const requests = formatHashRange(MESSAGE.hashRequest, range)
+    const answers = () => peer.received.filter(({ id }) => id === MESSAGE.hashes)
+    const advance = (): Promise<unknown> => clock.advance(20)
+    // Threads read the hashes of the first answer, in their own time.
+    peer.send(requests)
+    await until(() => answers().length > 0, advance)
+    const before = answers().length
+    const beginMs = clock.monotonic()
     let debtMs = 0
     await until(
-      () => clock.monotonic() >= 3_000,
+      () => clock.monotonic() >= beginMs + 3_000,
       async () => {
         peer.send(requests)
-        await clock.advance(20)
+        await advance()
         debtMs = Math.max(debtMs, uploadLimit.waitMs(clock.monotonic()))
       }
     )
-    const answers = () => peer.received.filter(({ id }) => id === MESSAGE.hashes)
-    await until(() => answers().length > 0)
-    const seconds = clock.monotonic() / 1000
-    expect(answers().reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(limit * seconds + 131_072)
+    await until(() => answers().length > before, advance)
+    const seconds = (clock.monotonic() - beginMs) / 1000
+    const later = answers().slice(before)
+    expect(later.reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(limit * seconds + 131_072)
     // Rejects come at once and count: who waits for the limit waits for them, but not for all that were ever asked for.
     expect(debtMs).toBeGreaterThan(0)
     expect(debtMs).toBeLessThan(3_000)
