@@ -1,7 +1,18 @@
 // Models as static files: from one store through a plain web server or a bucket to another daemon, and to libtorrent.
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { OpenResult } from '@svc/client'
 import { haveLibtorrent, Libtorrent } from '@svc/testkit/libtorrent'
 import { makeModelFolder, seededBytes } from '@svc/testkit/models'
 import { haveNginx, type Nginx, startNginx } from '@svc/testkit/nginx'
@@ -221,6 +232,34 @@ describe('what is published', () => {
     expect(existsSync(join(from.folder, 'secret'))).toBe(false)
     await ok(from, 'publish', '--withheld', 'acme/tiny', 'secret')
     await ok(from, 'private', '--off', 'acme/tiny')
+  })
+
+  it("names companions whose bytes are lost here, to people and in the document; what is the owner's own it does not", async () => {
+    mkdirSync(join(from.folder, 'lossy'))
+    cpSync(join(from.folder, 'odd/odd-Q8_0.gguf'), join(from.folder, 'lossy/lossy-Q8_0.gguf'))
+    const beside = { 'README.md': '# lossy', 'generation_config.json': '{"top_k":7}', 'notes.txt': 'mine' }
+    for (const [name, text] of Object.entries(beside)) writeFileSync(join(from.folder, 'lossy', name), text)
+    await ok(from, 'import', 'local', 'lossy', '--as', 'acme/lossy')
+    const { companions } = JSON.parse(await ok(from, 'show', 'acme/lossy:q8_0', '--json')) as OpenResult
+    expect(companions).not.toHaveProperty('missing')
+    const lost = companions!.files.filter(({ path }) => path === 'README.md' || path === 'notes.txt')
+    for (const { blobPath } of lost) rmSync(blobPath)
+    const shown = JSON.parse(await ok(from, 'show', 'acme/lossy:q8_0', '--json')) as OpenResult
+    expect(shown.companions!.missing).toEqual(lost.map(({ blobPath: _, ...file }) => file))
+    const { warnings, models } = JSON.parse(await ok(from, 'publish', 'acme/lossy:q8_0', 'lossy-out', '--json'))
+    expect(warnings).toEqual([expect.stringContaining('README.md')])
+    const told = await from.svc('publish', 'acme/lossy:q8_0', 'lossy-out')
+    expect(told).toMatchObject({ code: 0, stderr: expect.stringContaining(warnings[0]) })
+    const digest = / --companions sha256:(\w{64})@/.exec(models[0].command)![1]!
+    const out = join(from.folder, 'lossy-out')
+    const document = readdirSync(out, { recursive: true, encoding: 'utf8' }).find((path) => path.endsWith(digest))!
+    const { files, omitted } = JSON.parse(
+      readFileSync(join(out, document), 'utf8')
+    ) as Required<OpenResult>['companions']
+    expect(files.map(({ path }) => path)).toContain('generation_config.json')
+    expect(omitted.filter(({ reason }) => reason !== 'artifact')).toEqual([
+      { path: 'README.md', size: beside['README.md'].length, reason: 'unreadable' }
+    ])
   })
 
   it('goes on after Ctrl-C and after a kill', async () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import {
   type ArtifactTorrent,
+  COMPANION_BOUNDS,
   type Companions,
   companionsTorrent,
   manifestPath,
@@ -35,7 +36,7 @@ export interface PublicationInput {
   readonly ref?: string | undefined
   /** The path of each file of the manifest. */
   readonly pathOf: (digest: Sha256Digest) => string
-  /** What lies beside it, whose files {@link pathOf} knows as well. */
+  /** What lies beside it, whose files {@link pathOf} knows as well. Of what is omitted, the first ones are listed. */
   readonly companions?: Pick<Companions, 'files' | 'omitted'> | undefined
   /** The bencoded piece layers, if known; otherwise computed from the files. */
   readonly pieceLayers?: Uint8Array | undefined
@@ -104,7 +105,9 @@ async function publishedCompanions(
   input: PublicationInput,
   signal: AbortSignal | undefined
 ): Promise<PublishedCompanions> {
-  const companions = sealCompanions(beside)
+  const omitted = beside.omitted.slice(0, COMPANION_BOUNDS.omitted)
+  const more = beside.omitted.length - omitted.length
+  const companions = sealCompanions({ files: beside.files, omitted, ...(more > 0 && { more }) })
   const roots = new Map<Sha256Digest, Uint8Array | undefined>()
   for (const { digest, size: sizeBytes } of companions.document.files) {
     signal?.throwIfAborted()

@@ -40,10 +40,13 @@ export async function publish(
       try {
         const url = await lib.readerUrl(target, givenUrl, session.signal)
         const publications: Publication[] = []
+        const warnings: string[] = []
         for (const subject of subjects) {
           const input = await storedModel(session, subject)
+          warnings.push(...input.warnings)
           publications.push(await lib.publicationOf({ ...input, url, trackers: options.tracker }, session.signal))
         }
+        for (const warning of warnings) session.note(`warning: ${warning}`)
         const checkUrl = givenUrl !== undefined && options.check !== false
         const done = await withProgress(session, target, (onProgress) =>
           lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
@@ -54,7 +57,10 @@ export async function publish(
           const command = lib.importCommand(model, url)
           return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
         })
-        if (session.json) return session.document({ target: target.name, url, ...done, models })
+        if (session.json) {
+          const told = warnings.length > 0 ? { warnings } : {}
+          return session.document({ target: target.name, url, ...done, models, ...told })
+        }
         for (const { command } of models) session.print(command)
         const { sentBytes, presentBytes, checkedRanges } = done
         session.note(

@@ -1,4 +1,4 @@
-import { ClientError, type CompanionFile, type OmittedFile } from '@svc/client'
+import { ClientError, type OpenCompanions } from '@svc/client'
 import type { PublicationInput } from '@svc/publish'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
@@ -16,7 +16,7 @@ const MAX_LAYERS_BYTES = 80 << 20
 export async function storedModel(
   session: Session,
   { canonical, ref, isWithheld }: ModelToPack
-): Promise<PublicationInput> {
+): Promise<PublicationInput & { readonly warnings: readonly string[] }> {
   const { client } = session
   const opened = await client.open(canonical)
   const missing = opened.missing ?? []
@@ -27,29 +27,37 @@ export async function storedModel(
     })
   }
   const paths = new Map(opened.files.map(({ digest, path }) => [digest, path]))
-  const { files = [], omitted = [] } = opened.companions ?? {}
-  const given = files.filter(({ own }) => own !== true)
-  for (const { digest, blobPath } of given) paths.set(digest, blobPath)
+  for (const { digest, blobPath } of opened.companions?.files ?? []) paths.set(digest, blobPath)
   const manifestDigest = tryParseDigest(opened.manifestDigest)!
   return {
     manifestDigest,
     manifest: await bytesOf(session, manifestDigest, MAX_DOCUMENT_BYTES),
     ref,
     isWithheld,
-    companions: given.length === 0 ? undefined : givenOf(given, omitted),
+    companions: opened.companions && givenOf(opened.companions),
+    warnings: lostOf(opened.companions).map(
+      ({ path }) => `${path} came with ${shortRef(canonical)} and is lost here: it is not published`
+    ),
     pathOf: (digest) => paths.get(digest)!,
     pieceLayers: await recordedLayers(session, opened.indexDigest, manifestDigest)
   }
 }
 
-/** The document of what may leave: the daemon marks what stays. */
-const givenOf = (
-  files: readonly CompanionFile[],
-  omitted: readonly OmittedFile[]
-): NonNullable<PublicationInput['companions']> => ({
-  files: files.map(({ path, size, digest }) => ({ path, size, digest: tryParseDigest(digest)! })),
-  omitted: omitted.filter(({ own }) => own !== true) as NonNullable<PublicationInput['companions']>['omitted']
-})
+const isGiven = ({ own }: { readonly own?: boolean }): boolean => own !== true
+
+const lostOf = (companions: OpenCompanions | undefined) => companions?.missing?.filter(isGiven) ?? []
+
+type Given = NonNullable<PublicationInput['companions']>
+
+/** The document of what may leave: the daemon marks what stays. What was to leave and is lost here, it names. */
+function givenOf(companions: OpenCompanions): Given | undefined {
+  const { files, omitted } = companions
+  const given = files.filter(isGiven).map(({ path, size, digest }) => ({ path, size, digest: tryParseDigest(digest)! }))
+  const lost = lostOf(companions).map(({ path, size }) => ({ path, size, reason: 'unreadable' as const }))
+  if (given.length + lost.length === 0) return undefined
+  // where not all can be listed, the lost ones are
+  return { files: given, omitted: [...lost, ...(omitted.filter(isGiven) as Given['omitted'])] }
+}
 
 /** The piece layers that the import recorded; undefined if there are none, and they have to be computed from the files. */
 async function recordedLayers(

@@ -35,15 +35,16 @@ export const OpenFileSchema = Type.Object(
 /** A value of {@link OpenFileSchema}. */
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
+const companion = {
+  path: Type.String({ description: 'as the source has it' }),
+  digest: DigestSchema,
+  size: BytesSchema,
+  own: Type.Optional(Type.Boolean({ description: "true: the owner's own, which no road out takes (additive)" }))
+}
+
 /** A file of the source that lies beside the artifact's own (spec doc.21). */
 export const CompanionFileSchema = Type.Object(
-  {
-    path: Type.String({ description: 'as the source has it' }),
-    digest: DigestSchema,
-    size: BytesSchema,
-    blobPath: Type.String({ description: 'absolute path of the blob' }),
-    own: Type.Optional(Type.Boolean({ description: "true: the owner's own, which no road out takes (additive)" }))
-  },
+  { ...companion, blobPath: Type.String({ description: 'absolute path of the blob' }) },
   { title: 'CompanionFile' }
 )
 /** A value of {@link CompanionFileSchema}. */
@@ -70,6 +71,9 @@ export const OpenCompanionsSchema = Type.Object(
   {
     digest: { ...DigestSchema, description: 'of the document that lists them' },
     files: Type.Array(CompanionFileSchema),
+    missing: Type.Optional(
+      Type.Array(Type.Object(companion), { description: 'their bytes are lost; absent when none are (additive)' })
+    ),
     omitted: Type.Array(OmittedFileSchema),
     warnings: Type.Optional(Type.Array(Type.String()))
   },

@@ -50,7 +50,9 @@ export async function addListed(
 export interface KeptCompanions {
   readonly digest: Sha256Digest
   readonly files: Companions['files']
-  /** Those that no road out takes. */
+  /** Those whose bytes are lost. */
+  readonly missing: Companions['files']
+  /** Those of both that no road out takes. */
   readonly own: ReadonlySet<string>
   readonly omitted: Companions['omitted']
   /** What is wrong with the folder without what is not here, for people. */
@@ -79,18 +81,19 @@ export async function keptCompanions(
   if (state === undefined || digest === undefined || document === undefined)
     return { warnings: isOfHub ? [`${WITHOUT}; ${remedy}`] : [] }
   const here: Companions['files'][number][] = []
-  const lost: string[] = []
+  const missing: Companions['files'][number][] = []
   for (const file of document.files) {
     if ((await store.stat(file.digest))?.sizeBytes === file.size) here.push(file)
-    else lost.push(file.path)
+    else missing.push(file)
   }
   const names = new Set(files.map(({ name }) => name))
+  const lost = missing.map(({ path }) => path)
   const warnings = [
     ...(lost.length > 0 ? [`${someOf(lost)} came with the model and cannot be found here any more; ${remedy}`] : []),
     ...(await partsLacking({ ...document, files: here }, names, store))
   ]
   const own = new Set(ownCompanions(document, state).map(({ path }) => path))
-  return { digest, files: here, own, omitted: markedOmissions(document, state), warnings }
+  return { digest, files: here, missing, own, omitted: markedOmissions(document, state), warnings }
 }
 
 const WITHOUT = 'the files that lie beside the weights at the source (generation_config.json and the like) are not here'

@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { OpenCompanions, OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
-import type { Manifest, ManifestFile } from '@svc/manifest'
+import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { Artifacts } from './artifacts.ts'
 import { type KeptCompanions, keptCompanions } from './companions.ts'
@@ -67,18 +67,19 @@ export async function openRef(ref: string, deps: OpenDeps): Promise<OpenResult> 
   }
 }
 
-const companionsOf = (
-  { digest, files, own, omitted, warnings }: KeptCompanions,
+function companionsOf(
+  { digest, files, missing, own, omitted, warnings }: KeptCompanions,
   store: Pick<DiskBlobStore, 'blobPath'>
-): OpenCompanions => ({
-  digest,
-  files: files.map(({ path, size, digest }) => {
-    const file = { path, digest, size, blobPath: store.blobPath(digest) }
-    return own.has(path) ? { ...file, own: true } : file
-  }),
-  omitted: [...omitted],
-  ...(warnings.length > 0 && { warnings: [...warnings] })
-})
+): OpenCompanions {
+  const rowOf = ({ path, size, digest }: CompanionFile) => ({ path, digest, size, ...(own.has(path) && { own: true }) })
+  return {
+    digest,
+    files: files.map((file) => ({ ...rowOf(file), blobPath: store.blobPath(file.digest) })),
+    ...(missing.length > 0 && { missing: missing.map(rowOf) }),
+    omitted: [...omitted],
+    ...(warnings.length > 0 && { warnings: [...warnings] })
+  }
+}
 
 /** Manifest and index of a resolution, in the form for `presenceOf`. */
 export function digestsOf(resolved: ResolveResult): [Sha256Digest, Sha256Digest?] {

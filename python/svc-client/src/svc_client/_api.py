@@ -45,6 +45,7 @@ __all__ = [
     "NamespaceEntry",
     "OmittedFile",
     "OpenCompanions",
+    "OpenCompanionsMissing",
     "OpenFile",
     "OpenResult",
     "Origin",
@@ -146,8 +147,22 @@ class CompanionFile:
     """`sha256:` and 64 lower-case hex characters"""
     size: int
     """bytes"""
+    own: bool | None = None
+    """true: the owner's own, which no road out takes (additive)"""
     blob_path: str = field(metadata={"json": "blobPath"})
     """absolute path of the blob"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenCompanionsMissing:
+    """`OpenCompanionsMissing` of the API."""
+
+    path: str
+    """as the source has it"""
+    digest: str
+    """`sha256:` and 64 lower-case hex characters"""
+    size: int
+    """bytes"""
     own: bool | None = None
     """true: the owner's own, which no road out takes (additive)"""
 
@@ -174,6 +189,8 @@ class OpenCompanions:
     digest: str
     """of the document that lists them"""
     files: list[CompanionFile]
+    missing: list[OpenCompanionsMissing] | None = None
+    """their bytes are lost; absent when none are (additive)"""
     omitted: list[OmittedFile]
     warnings: list[str] | None = None
 
