@@ -93,7 +93,8 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [
       ['svc view acme/model:bf16 ./model', 'links in ./model'],
       ['svc view acme/model:bf16 ./cache --layout hf', 'a hub cache'],
-      ['svc view --rm ./model', 'remove it again']
+      ['svc view --rm ./model', 'remove it again'],
+      ['svc view --rm ./cache acme/model:bf16', 'remove one model of a hub cache']
     ]
   },
   exec: {

@@ -78,6 +78,16 @@ it('view: a folder of copies, its list, its removal; other folders stay', async 
   rmSync(join(target, 'mine.txt'))
   expect(await run('view', '--rm', 'copy')).toMatchObject({ code: 0 })
   expect(existsSync(target)).toBe(false)
+  // one model of a hub cache
+  for (const ref of ['acme/tiny:bf16', 'acme/llama-1:f32'])
+    expect(await run('view', ref, 'cache', '--layout', 'hf')).toMatchObject({ code: 0 })
+  expect(await run('view', '--rm', 'cache', 'acme/tiny:bf16', 'extra')).toMatchObject({ code: 2 })
+  expect(await run('view', '--rm', 'cache', 'acme/tiny:bf16')).toMatchObject({ code: 0 })
+  expect(readdirSync(join(daemon.folder, 'cache')).filter((name) => name.startsWith('models--'))).toEqual([
+    'models--acme--llama-1'
+  ])
+  expect(await run('view', '--rm', 'cache', 'acme/tiny:bf16')).toMatchObject({ code: 3 })
+  expect(await run('view', '--rm', 'cache')).toMatchObject({ code: 0 })
   expect(await run('view', 'acme/tiny:bf16')).toMatchObject({ code: 2 })
   // folders on the way are made, but not for a model that is not here
   expect(await run('view', 'acme/nothing', 'deep/er/view')).toMatchObject({ code: 3 })

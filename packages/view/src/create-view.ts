@@ -1,24 +1,14 @@
 import { createHash } from 'node:crypto'
-import { constants, copyFile, link, lstat, readdir, readlink, realpath, stat, symlink } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { makeFolders } from '@svc/internal-files'
 import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
+import { carryOver, finishDraft, withBlobs } from './draft-content.ts'
 import { ioError, throwIfAborted, ViewError } from './errors.ts'
 import { type HubIdentity, type LayoutWriter, layoutWriter } from './layout.ts'
-import {
-  formatMarker,
-  MARKER,
-  MAX_MARKER_BYTES,
-  type MarkedFile,
-  type MarkedModel,
-  type Marker,
-  markerPath,
-  modelsOf,
-  type ViewLayout
-} from './marker.ts'
+import { MARKER, type MarkedFile, type MarkedModel, type Marker, modelsOf, type ViewLayout } from './marker.ts'
 import { ClaimedNames } from './names.ts'
 import { readOwnView } from './own-view.ts'
 import { type Blob, isPresent, type ViewMode } from './place.ts'
@@ -26,7 +16,6 @@ import { readTarMembers } from './tar-members.ts'
 import { checkedTarget } from './target.ts'
 import { inTurn } from './turns.ts'
 import { type View, viewOf } from './view.ts'
-import { syncFolderIfPossible, writeNewFile } from './written-file.ts'
 
 /** An artifact whose blobs are on disk. */
 export interface ViewSource {
@@ -113,18 +102,17 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
     try {
       const context = { draft: draft.folder, target, mode, root, signal, onCopied: options.onCopied }
       const writer = layoutWriter(layout, context, identity)
-      const files = await writeFiles(writer, source, signal)
+      const written = await writeFiles(writer, source, signal)
+      const files = layout === 'hf' ? await withBlobs(written, draft.folder) : written
       const others = await writer.finish()
       const { manifestDigest: manifest } = source
       const { digest: companions } = source.companions ?? {}
       const facts = { format: 1, manifest, layout, mode, ...(companions !== undefined && { companions }) } as const
       const latest = { ...facts, folder: writer.folder, files, others }
       const kept = layout === 'hf' ? models.filter((each) => !isCovered(each, files)) : []
-      for (const { files, others } of kept)
-        for (const at of [...files.map((file) => file.at), ...others]) await carryOver(at, target, draft.folder)
+      for (const model of kept) await carryOver(model, target, draft.folder)
       const marker: Marker = kept.length === 0 ? latest : { ...latest, earlier: kept }
-      await writeMarker(draft.folder, marker, target)
-      await syncTree(draft.folder)
+      await finishDraft(draft.folder, marker, target)
       throwIfAborted(signal)
       await draft.moveIntoPlace()
       return { ...viewOf(target, marker), made: true }
@@ -146,35 +134,6 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
 function isCovered(earlier: MarkedModel, files: readonly MarkedFile[]): boolean {
   const names = new Set(files.map(({ at }) => at))
   return earlier.files.every(({ at }) => names.has(at))
-}
-
-async function writeMarker(folder: string, marker: Marker, target: string): Promise<void> {
-  const bytes = Buffer.from(formatMarker(marker))
-  if (bytes.length > MAX_MARKER_BYTES)
-    throw new ViewError('E_BAD_TARGET', `${target} holds as many models as it can; choose another folder`, {
-      path: target
-    })
-  const path = join(folder, markerPath(marker.layout))
-  await makeFolders(dirname(path))
-  await writeNewFile(path, [bytes])
-}
-
-/**
- * Puts a file of the earlier view into the new one, unless that has it already: links keep their text, which is right at
- * the same place; copies are linked, and the earlier name goes with the earlier view. What others deleted stays away.
- */
-async function carryOver(at: string, from: string, to: string): Promise<void> {
-  const [source, target] = [join(from, at), join(to, at)]
-  await makeFolders(dirname(target))
-  try {
-    if ((await lstat(source)).isSymbolicLink()) return await symlink(await readlink(source), target)
-    await link(source, target).catch((error: unknown) => {
-      if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoOf(error) ?? '')) throw error
-      return copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
-    })
-  } catch (error) {
-    if (!['ENOENT', 'EEXIST'].includes(errnoOf(error) ?? '')) throw error
-  }
 }
 
 /** The repository and commit under which a hub cache shows the model. */
@@ -269,14 +228,6 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
     add(path, size, 'companion', { digest })
   }
   return files
-}
-
-/** Syncs folders from the innermost outwards; files were synced when they were written. */
-async function syncTree(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    if (entry.isDirectory()) await syncTree(join(folder, entry.name))
-  }
-  await syncFolderIfPossible(folder)
 }
 
 interface ViewSpec {

@@ -19,6 +19,8 @@ export interface MarkedFile {
   readonly name: string
   /** Its path below the view's folder. */
   readonly at: string
+  /** Layout `hf`: the file of its own that it links to, below the view's folder; a later model may have moved the link. */
+  readonly blob?: string
   readonly sizeBytes: number
   /** That of the manifest's entry; `config.json` has `config`, members of a tar have the tar's. */
   readonly kind: FileKind | 'companion'
@@ -51,7 +53,10 @@ export interface Marker extends MarkedModel {
 }
 
 /** All models of a view, the latest first. */
-export const modelsOf = (marker: Marker): readonly MarkedModel[] => [marker, ...(marker.earlier ?? [])]
+export const modelsOf = ({ format: _, layout: __, earlier = [], ...latest }: Marker): readonly MarkedModel[] => [
+  latest,
+  ...earlier
+]
 
 /**
  * The marker's name in a view with layout `files`. In layout `hf` it lies in `.locks`, the one folder that tools do not
@@ -173,10 +178,11 @@ function isModel(value: unknown): value is MarkedModel {
   const isOptional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   const isFile = (file: unknown): file is MarkedFile => {
     if (typeof file !== 'object' || file === null) return false
-    const { name, at, sizeBytes, kind, role, variant, part, digest } = file as Record<string, unknown>
+    const { name, at, blob, sizeBytes, kind, role, variant, part, digest } = file as Record<string, unknown>
     return (
       isPath(name) &&
       isPath(at) &&
+      (blob === undefined || isPath(blob)) &&
       Number.isSafeInteger(sizeBytes) &&
       typeof kind === 'string' &&
       isOptional(role, 'string') &&

@@ -6,7 +6,7 @@ import type { ViewMode } from './place.ts'
 import { checkedTarget } from './target.ts'
 
 /** A file of a view. */
-export interface ViewFile extends Omit<MarkedFile, 'at'> {
+export interface ViewFile extends Omit<MarkedFile, 'at' | 'blob'> {
   /** Absolute. It may be a symbolic link: pass it on unresolved, so that shards are found next to it. */
   readonly path: string
 }
@@ -53,6 +53,6 @@ export function viewOf(path: string, marker: Marker, model: MarkedModel = marker
     manifestDigest: manifest,
     others: [...new Set(others)].filter((digest) => digest !== manifest),
     companions: modelsOf(marker).flatMap(({ companions }) => companions ?? []),
-    files: files.map(({ at, ...file }) => ({ ...file, path: join(path, at) }))
+    files: files.map(({ at, blob: _, ...file }) => ({ ...file, path: join(path, at) }))
   }
 }

@@ -227,6 +227,63 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
     await createView(next, options)
     expect(namesIn(first.folder)).toEqual(['chat_template.jinja'])
   })
+
+  test('the marker holds each model once, however many there are', async () => {
+    const folder = temporaryFolder()
+    const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
+    for (let seed = 1; seed <= 4; seed++)
+      await createView(await quant(join(folder, 'store'), `m${seed}-q4_0`, seed), options)
+    const text = readFileSync(join(options.path, '.locks', MARKER), 'utf8')
+    expect(text.match(/"manifest": /g)).toHaveLength(4)
+  })
+
+  test('one is removed, the others stay byte for byte, and the last one takes the folder along', async () => {
+    const folder = temporaryFolder()
+    const store = join(folder, 'store')
+    const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
+    const small = await quant(store, 'small-q4_0', 1)
+    const large = await quant(store, 'small-q8_0', 2)
+    const other = await quant(store, 'other-q4_0', 4, 'gpt2', NEXT)
+    const later = await quant(store, 'small-q4_0', 3, REPO, NEXT)
+    for (const artifact of [small, other]) await createView(artifact, options)
+    const before = treeOf(options.path)
+    const withoutMarker = ({ [`.locks/${MARKER}`]: _, ...rest }: Record<string, string>): Record<string, string> => rest
+    for (const artifact of [large, later]) await createView(artifact, options)
+    expect(await removeView(options.path, digestFromHex('0'.repeat(64)))).toBe(false)
+    for (const { manifestDigest } of [later, large])
+      expect([await removeView(options.path, manifestDigest), existsSync(options.path)]).toEqual([true, true])
+    expect(withoutMarker(treeOf(options.path))).toEqual(withoutMarker(before))
+    expect(await readView(options.path)).toMatchObject({
+      manifestDigest: other.manifestDigest,
+      others: [small.manifestDigest]
+    })
+    expect((await createView(small, options)).made).toBe(false)
+    expect(await removeView(options.path, other.manifestDigest)).toBe(true)
+    expect(await removeView(options.path, other.manifestDigest)).toBe(false)
+    expect(namesIn(options.path)).toEqual(['.locks', 'models--Acme--Tiny-7B'])
+    expect(await removeView(options.path, small.manifestDigest)).toBe(true)
+    expect(namesIn(folder)).toEqual(['store'])
+  })
+
+  test('a file that a removed model had under the same name is again that of the model that stays', async () => {
+    const folder = temporaryFolder()
+    const options = { path: join(folder, 'cache'), layout: 'hf', mode, repo: 'a/b' } as const
+    const [first, second] = await Promise.all(
+      [1, 2].map((seed) =>
+        makeArtifact(join(folder, 'store'), [
+          { name: `m-q${seed}_0.gguf`, kind: 'weights.gguf', content: seededBytes(4_000, seed) },
+          { name: 'chat_template.jinja', kind: 'chat-template', content: `template ${seed}` }
+        ])
+      )
+    )
+    const { folder: snapshot } = await createView(first!, options)
+    await createView(second!, options)
+    expect(readFileSync(join(snapshot, 'chat_template.jinja'), 'utf8')).toBe('template 2')
+    await removeView(options.path, second!.manifestDigest)
+    expect(readFileSync(join(snapshot, 'chat_template.jinja'), 'utf8')).toBe('template 1')
+    expect(namesIn(snapshot)).toEqual(['chat_template.jinja', 'm-q1_0.gguf'])
+    expect(await removeView(options.path)).toBe(true)
+  })
 })
 
 describe('symbolic links', () => {

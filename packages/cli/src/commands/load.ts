@@ -31,7 +31,13 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
         'below DIR, in the folder for this use, with an extra_model_paths.yaml in DIR'
       ).choices(COMFYUI_USES)
     )
-    .addOption(new Option('--rm <dir>', 'remove a view').conflicts(['copy', 'hardlink', 'comfyui']))
+    .addOption(
+      new Option('--rm <dir>', 'remove a view; with REF only that model of a hub cache').conflicts([
+        'copy',
+        'hardlink',
+        'comfyui'
+      ])
+    )
     .action(async (ref: string | undefined, dir: string | undefined, options, command: Command) =>
       run(command, async (session) => (await import('./view.ts')).view(session, ref, dir, options))
     )

@@ -17,7 +17,7 @@ export interface ViewCommandOptions {
   readonly rm?: string
 }
 
-/** `svc view REF DIR`, `svc view` to list views, `svc view --rm DIR`. */
+/** `svc view REF DIR`, `svc view` to list views, `svc view --rm DIR [REF]`. */
 export async function view(
   session: Session,
   ref: string | undefined,
@@ -25,8 +25,8 @@ export async function view(
   options: ViewCommandOptions
 ): Promise<void> {
   if (options.rm !== undefined) {
-    if (ref !== undefined) throw usage('--rm takes the folder of a view, and no reference')
-    return removeView(session, resolve(session.terminal.cwd, options.rm))
+    if (dir !== undefined) throw usage('--rm takes the folder of a view, and perhaps one model in it')
+    return removeView(session, resolve(session.terminal.cwd, options.rm), ref)
   }
   if (ref === undefined) return listViews(session)
   if (dir === undefined)
@@ -93,11 +93,14 @@ async function watched(session: Session, path: string, make: () => Promise<View>
   }
 }
 
-async function removeView(session: Session, path: string): Promise<void> {
-  const answer = await session.client.removeView({ path })
+async function removeView(session: Session, path: string, typed: string | undefined): Promise<void> {
+  const ref = typed === undefined ? undefined : await canonicalRef(session, typed)
+  const answer = await session.client.removeView({ path, ...(ref !== undefined && { ref }) })
   if (session.json) return session.document(answer)
   session.note(
-    answer.removed ? `removed ${answer.path}` : `${answer.path} was gone; its model is not kept for it any more`
+    answer.removed
+      ? `removed ${ref === undefined ? '' : `${ref} from `}${answer.path}`
+      : `${answer.path} was gone; its model is not kept for it any more`
   )
 }
 

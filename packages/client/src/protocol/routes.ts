@@ -438,6 +438,6 @@ export const ROUTES = {
     body: RemoveViewBodySchema,
     status: 200,
     response: RemovedViewSchema,
-    errors: { E_BAD_REQUEST: 400, E_NOT_FOUND: 404 }
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
   }
 } as const satisfies Readonly<Record<RouteId, Route>>

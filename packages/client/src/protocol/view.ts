@@ -47,7 +47,13 @@ export type ViewBody = Type.Static<typeof ViewBodySchema>
 
 /** Body of `DELETE /v1/views` (spec route.31). */
 export const RemoveViewBodySchema = Type.Object(
-  { path: Type.String({ description: 'absolute path of the view' }) },
+  {
+    path: Type.String({ description: 'absolute path of the view' }),
+    ref: Type.Optional({
+      ...RefSchema,
+      description: 'only this model of a hub cache; the folder goes with the last one (additive)'
+    })
+  },
   { title: 'RemoveViewBody' }
 )
 /** A value of {@link RemoveViewBodySchema}. */

@@ -30,7 +30,8 @@ export interface ViewCalls {
   /** Reports the number of bytes copied. */
   create: { request: CreateRequest; response: MadeView; progress: number }
   read: { request: string; response: View | undefined }
-  remove: { request: string; response: boolean }
+  /** With `model` only that one of a hub cache. */
+  remove: { request: { readonly path: string; readonly model?: Sha256Digest | undefined }; response: boolean }
 }
 
 /** Encodes errors of views. The thread throws only `ViewError`s; other errors become `E_IO`. */

@@ -80,7 +80,8 @@ const VIEW_RECORD: RecordKind<ViewRecord> = {
   format: ({ path, manifest, others, layout, mode, device }) => ({
     path,
     manifest,
-    ...(others.length > 0 && { others }),
+    // undefined takes an earlier list away, which would stay like a key of a newer version
+    others: others.length > 0 ? others : undefined,
     layout,
     mode,
     device

@@ -10,7 +10,7 @@ serveCalls<ViewCalls>(
         { ...options, signal, onCopied: progress }
       ),
     read: (path) => readView(path),
-    remove: (path) => removeView(path)
+    remove: ({ path, model }) => removeView(path, model)
   },
   { errors: viewErrors }
 )

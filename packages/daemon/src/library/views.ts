@@ -182,7 +182,7 @@ export class Views {
   /** Removes a view made by {@link lend}, if there is one. */
   async endLoan(manifest: Sha256Digest): Promise<void> {
     const place = join(this.#lent, digestHex(manifest))
-    await this.#change(place, () => this.#thread.call('remove', place))
+    await this.#change(place, () => this.#thread.call('remove', { path: place }))
   }
 
   async #make(
@@ -270,7 +270,9 @@ export class Views {
       }
       // after a kill the record may name what was to come: what is there counts
       const there = typeof found === 'object' ? found : undefined
-      if (there !== undefined && !making && there.manifestDigest !== record.manifest) await this.#correct(record)
+      const isOther =
+        String([there?.manifestDigest, ...(there?.others ?? [])]) !== String([record.manifest, ...record.others])
+      if (there !== undefined && !making && isOther) await this.#correct(record)
       const { manifestDigest, others, layout, mode } = there ?? { manifestDigest: record.manifest, ...record }
       const models = { manifestDigest, ...(others.length > 0 && { others: [...others] }) }
       views.set(path, { path, managed: false, ...models, layout, mode, present: there !== undefined })
@@ -284,14 +286,17 @@ export class Views {
   }
 
   /**
-   * Removes a view. If it is being made, that is cancelled instead, and an earlier view stays.
-   * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST` for a view that is held; ViewError `E_NOT_A_VIEW`
+   * Removes a view, or with `ref` that model of a hub cache. If it is being made, that is cancelled instead, and an
+   * earlier view stays.
+   * @throws DaemonError `E_NOT_FOUND`, `E_BAD_REQUEST` for a view that is held; ViewError `E_NOT_A_VIEW`; with `ref` as
+   *   `Resolver.resolve`
    */
-  async remove(path: string): Promise<RemovedView> {
+  async remove(path: string, ref?: string): Promise<RemovedView> {
     if (!isAbsolute(path)) throw bad(`the path ${JSON.stringify(path)} is not absolute`)
     const place = await placeOf(path)
+    const [model] = ref === undefined ? [] : digestsOf(await this.#deps.resolver.resolve(ref))
     const making = this.#making.get(place)
-    if (making !== undefined) {
+    if (making !== undefined && (model === undefined || making.entry.manifestDigest === model)) {
       making.stop.abort()
       // when its turn comes, it has ended
       return this.#change(place, async () => ({ path: place, removed: false }))
@@ -301,12 +306,21 @@ export class Views {
       if (heldUntil !== undefined)
         throw bad(`a running command holds the view ${place} (svc exec); it can be removed when that has ended`)
       const { record, isDamaged } = await this.#records.find(place)
-      const removed = await this.#thread.call('remove', place)
-      if (record !== undefined || isDamaged) await this.#records.remove(place)
-      if (removed || record !== undefined || isDamaged) this.#changes++
-      else throw new DaemonError('E_NOT_FOUND', `there is no view at ${place}`)
+      const removed = await this.#thread.call('remove', { path: place, model })
+      const isRecorded = record !== undefined || isDamaged
+      if (!removed && (model !== undefined || !isRecorded))
+        throw new DaemonError('E_NOT_FOUND', `there is no view${ref === undefined ? '' : ` of ${ref}`} at ${place}`)
+      const left = model === undefined ? undefined : await this.#thread.call('read', place)
+      if (isRecorded) await (left === undefined ? this.#records.remove(place) : this.#record(left))
+      this.#changes++
       return { path: place, removed }
     })
+  }
+
+  /** Writes down what a view shows. */
+  async #record({ path, manifestDigest: manifest, others, layout, mode }: View): Promise<void> {
+    const device = (await deviceOf(dirname(path))) ?? ''
+    await this.#records.write({ path, manifest, others, layout, mode, device })
   }
 
   /** Ends the thread; an unfinished view is cleaned up at the next start, or when its place is used again. */
@@ -371,8 +385,7 @@ export class Views {
     await this.#change(record.path, async () => {
       const found = await this.#look(record)
       if (typeof found !== 'object') return
-      const { manifestDigest: manifest, others, layout, mode } = found
-      await this.#records.write({ ...record, manifest, others, layout, mode })
+      await this.#record(found)
       this.#changes++
     })
   }

@@ -37,8 +37,8 @@ async function refused(answer: ReturnType<TestDaemon['call']>) {
   const { status, body } = await answer
   return [status, body.error?.code]
 }
-const remove = (daemon: Pick<TestDaemon, 'call'>, path: string) =>
-  daemon.call('DELETE', '/v1/views', { body: { path } })
+const remove = (daemon: Pick<TestDaemon, 'call'>, path: string, ref?: string) =>
+  daemon.call('DELETE', '/v1/views', { body: { path, ref } })
 const held = async (daemon: TestDaemon) => [
   ...new Set((await daemon.running.context.views.held(() => undefined)).map(({ manifest }) => manifest))
 ]
@@ -113,6 +113,33 @@ test('a hub cache keeps every model in it, also after a restart and while its di
   for (const { path: file } of [...first.files, ...second.files]) expect(readFileSync(file).length).toBeGreaterThan(0)
   expect((await remove(again, path)).status).toBe(200)
   expect(await held(again)).toEqual([])
+})
+
+test('one model of a hub cache is removed: the others load, and only they are held', async () => {
+  const daemon = await withModel()
+  const path = join(daemon.folder, 'cache')
+  const first = await makeView(daemon, { ref: REF, path, layout: 'hf', mode: 'copy' })
+  const second = await makeView(daemon, { ref: GGUF, path, layout: 'hf', mode: 'copy' })
+  const records = new ViewRecords(daemon.root, await ReplacedFiles.open(join(daemon.root, 'state')))
+  const both = (await records.read(path))!
+  expect((await remove(daemon, path, GGUF)).body).toEqual({ path, removed: true })
+  expect(await held(daemon)).toEqual([first.manifestDigest])
+  expect(await records.read(path)).toMatchObject({ manifest: first.manifestDigest, others: [] })
+  expect(readFileSync(join(first.folder, 'model.safetensors')).equals(Buffer.from(MODEL['model.safetensors']!))).toBe(
+    true
+  )
+  expect(existsSync(second.loads)).toBe(false)
+  expect(await refused(remove(daemon, path, GGUF))).toEqual([404, 'E_NOT_FOUND'])
+  expect(await refused(remove(daemon, path, 'svc:///me/none:q8_0'))).toEqual([404, 'E_UNKNOWN_REF'])
+  // a kill came before the record: the list corrects it, also where the latest model stays
+  await records.write({ ...both, manifest: first.manifestDigest, others: [second.manifestDigest] })
+  expect(await held(daemon)).toContain(second.manifestDigest)
+  await viewsOf(daemon)
+  expect(await held(daemon)).toEqual([first.manifestDigest])
+  // also when no name stands for it any more
+  await daemon.call('DELETE', '/v1/models/me/model')
+  expect((await remove(daemon, path, `svc:///me/model@${first.manifestDigest}`)).status).toBe(200)
+  expect([existsSync(path), await viewsOf(daemon), await held(daemon)]).toEqual([false, [], []])
 })
 
 test.each(['symlink', 'copy', 'hardlink'] as const)(

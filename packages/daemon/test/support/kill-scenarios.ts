@@ -265,7 +265,7 @@ const view: KillScenario = {
 }
 
 const hubFolder: KillScenario = {
-  name: 'a model that is added to a hub folder of others',
+  name: 'a model that is added to a hub folder of others, and taken out',
   points: { ...CHANGES, symlink: FIRST_AND_LATER, rmdir: [1, 2] },
   async prepare(folder) {
     await rootWith(folder, { ...MODEL, 'm-q4_0.gguf': gguf(300_000, 1), 'm-q6_k.gguf': gguf(200_000, 2) })
@@ -275,8 +275,13 @@ const hubFolder: KillScenario = {
       await make(api, root, 'q4_0')
       await make(api, root, 'q6_k')
     }
+    const takeOut = (api: ApiClient, root: string): Promise<void> =>
+      ok(api.call('DELETE', '/v1/views', { body: { path: placeOf(root), ref: 'svc:///a/b:q6_k' } }))
     return {
-      act: add,
+      act: async (daemon, root) => {
+        await add(daemon, root)
+        await takeOut(daemon, root)
+      },
       check: async (after) => {
         const snapshots = join(placeOf(after.root), 'models--a--b/snapshots')
         const filesIn = (): string[] =>
@@ -298,9 +303,11 @@ const hubFolder: KillScenario = {
         if (found.includes('q6_k')) expect(found).toContain('q4_0')
         await add(after, after.root)
         expect(filesIn()).toEqual(expect.arrayContaining(['m-q4_0.gguf', 'm-q6_k.gguf', 'README.md']))
+        await takeOut(after, after.root)
+        expect(filesIn().filter((name) => name.startsWith('m-'))).toEqual(['m-q4_0.gguf'])
         expect(readdirSync(join(after.root, '..')).filter((name) => name.startsWith('.place'))).toEqual([])
         await ok(after.call('DELETE', '/v1/views', { body: { path: placeOf(after.root) } }))
-        return found.length === 2 ? 'new' : found.length === 1 ? 'between' : 'old'
+        return found.length === 2 ? 'between' : found.length === 1 ? 'new' : 'old'
       }
     }
   }

@@ -1931,6 +1931,8 @@ class Routes:
     def remove_view(
         self,
         path: str,
+        *,
+        ref: str | None = None,
     ) -> RemovedView:
         """Remove a view."""
         return self._call(
@@ -1940,5 +1942,6 @@ class Routes:
             RemovedView,
             body={
                 "path": path,
+                "ref": ref,
             },
         )

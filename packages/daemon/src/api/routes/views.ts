@@ -5,7 +5,7 @@ import { type ApiRoute, defineRoute, takeTime } from '../route.ts'
 export interface ViewRooms {
   make(body: ViewBody): Promise<View>
   list(): Promise<ViewList>
-  remove(path: string): Promise<RemovedView>
+  remove(path: string, ref?: string): Promise<RemovedView>
 }
 
 export const viewRoutes = ({
@@ -32,5 +32,5 @@ export const viewRoutes = ({
       }))
     }
   }),
-  removeView: defineRoute(ROUTES.removeView, ({ body }) => views.remove(body.path))
+  removeView: defineRoute(ROUTES.removeView, ({ body }) => views.remove(body.path, body.ref))
 })
