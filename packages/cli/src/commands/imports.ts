@@ -279,6 +279,8 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
     return session.note(`next: svc path ${refs[0]} prints what a program loads, svc show ${refs[0]} what it holds`)
   }
   for (const digest of result.manifests) session.print(digest)
+  // an ensure has a result where it brought companions
+  if (job.kind === 'ensure') return
   session.note(
     `imported, without a name: it is any/name@${result.manifests[0]} to svc path and svc show; --as ns/name gives it one`
   )

@@ -137,10 +137,11 @@ export async function pull(session: Session, text: string, options: { readonly w
   const origin = complete ? undefined : await hubOrigin(session, ref)
   if (!isTerminal(started))
     session.note(`asking peers for the missing parts of ${shortRef(ref)}${nextSource(origin, wait)}`)
-  await follow(session, started, origin?.as === undefined ? {} : { stallTimeoutMs }).catch((error: unknown) =>
-    followHub(session, error, { started, origin, ref, wait })
+  const done = await follow(session, started, origin?.as === undefined ? {} : { stallTimeoutMs }).catch(
+    (error: unknown) => followHub(session, error, { started, origin, ref, wait })
   )
   if (session.json) return
+  for (const warning of done?.result?.warnings ?? []) session.note(`warning: ${warning}`)
   session.print(shortRef(ref))
   session.note(complete ? 'already complete' : 'complete')
 }

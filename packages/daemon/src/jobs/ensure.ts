@@ -87,7 +87,8 @@ export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
           })
       })
       update({ filesDone: present.length + copies(absent), bytesDone: bytesTotal })
-      return {}
+      const beside = await filler.fillBeside(digest, { signal, update })
+      return beside === undefined ? {} : { result: { manifests: [digest], skipped: 0, ...beside } }
     })
   } catch (error) {
     if (error instanceof DaemonError && (error.code === 'E_SHUTTING_DOWN' || error.code === 'E_RATE_LIMITED'))

@@ -1,6 +1,11 @@
+import type { ImportResult } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState } from '../library/artifacts.ts'
+import type { JobContext } from './job-work.ts'
+
+/** What became of companions. */
+export type Beside = Pick<ImportResult, 'companions' | 'omitted' | 'warnings'>
 
 /** What to fetch from the swarm: every listed blob is absent from the store. */
 export interface FillRequest {
@@ -32,4 +37,10 @@ export interface FillContext {
  */
 export interface Filler {
   fill(request: FillRequest, context: FillContext): Promise<void>
+
+  /**
+   * After {@link fill}: brings the companions that a pinned import was to bring.
+   * @returns undefined if there were none to bring. @throws only the signal's reason
+   */
+  fillBeside(manifestDigest: Sha256Digest, context: Pick<JobContext, 'signal' | 'update'>): Promise<Beside | undefined>
 }

@@ -1,3 +1,4 @@
+import { tryParseInfohash } from '@svc/metainfo'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
@@ -22,8 +23,18 @@ export interface ArtifactState {
   readonly incomplete?: true
   /** The name, `ns/name`, that a pinned import is to give it; absent when it has that name, or nobody wants it to. */
   readonly futureName?: string
+  /** The companions that a pinned import is to bring, until they are here or nobody wants the name. */
+  readonly futureCompanions?: FutureCompanions
   /** The companions that imports brought (spec doc.21), by the name `ns/name` that each gave the artifact. */
   readonly companions?: Readonly<Record<string, Sha256Digest>>
+}
+
+interface FutureCompanions {
+  readonly digest: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohash: string
+  /** `ns/name`; empty for a pinned import without a name. */
+  readonly name: string
 }
 
 /** What is recorded: the digest is in the file's name. */
@@ -43,13 +54,14 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     'futureName',
     'provenance',
     'companions',
+    'futureCompanions',
     // before the provenance
     'restricted',
     'private'
   ],
   readers: 2,
   parse: artifactStateOf,
-  format: ({ record, source, provenance, pinned, hints, importedAt, incomplete, futureName, companions }) => ({
+  format: ({ record, source, provenance, pinned, hints, importedAt, incomplete, futureName, ...beside }) => ({
     record,
     source,
     provenance,
@@ -58,7 +70,8 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     importedAt,
     incomplete,
     futureName,
-    companions
+    companions: beside.companions,
+    futureCompanions: beside.futureCompanions
   })
 }
 
@@ -120,13 +133,29 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
     ...(fields.incomplete === true && { incomplete: true }),
     ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
-    ...(fields.companions !== undefined && { companions: companionsField(fields.companions, file) }),
+    ...besideFields(fields, file),
     hints: usableHints({
       trackers: stringsField(hints.trackers, file, '"hints.trackers"'),
       webseeds: stringsField(hints.webseeds, file, '"hints.webseeds"'),
       peers: stringsField(hints.peers, file, '"hints.peers"')
     })
   }
+}
+
+const besideFields = (
+  { companions, futureCompanions }: Fields,
+  file: string
+): Pick<RecordedState, 'companions' | 'futureCompanions'> => ({
+  ...(companions !== undefined && { companions: companionsField(companions, file) }),
+  ...(futureCompanions !== undefined && { futureCompanions: futureCompanionsField(futureCompanions, file) })
+})
+
+function futureCompanionsField(value: unknown, file: string): FutureCompanions {
+  const { digest, infohash, name } = fieldsOf(value, file, '"futureCompanions"')
+  if (typeof infohash !== 'string' || tryParseInfohash(infohash) === undefined)
+    throw new CorruptStateError(file, '"futureCompanions.infohash" is no infohash')
+  if (typeof name !== 'string') throw new CorruptStateError(file, '"futureCompanions.name" is not a string')
+  return { digest: digestField(digest, file, '"futureCompanions.digest"'), infohash, name }
 }
 
 function companionsField(value: unknown, file: string): Readonly<Record<string, Sha256Digest>> {

@@ -103,10 +103,11 @@ export class Artifacts {
     name: string,
     { digest, facts, isOfSource = false }: AddedCompanions
   ): Promise<ArtifactState> {
-    return this.#amend(manifestDigest, (before) => ({
+    return this.#amend(manifestDigest, ({ futureCompanions, ...before }) => ({
       ...before,
       provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),
       ...(isOfSource && { source: { ...before.source, companions: digest } }),
+      ...(futureCompanions !== undefined && futureCompanions.digest !== digest && { futureCompanions }),
       companions: { ...before.companions, [name]: digest }
     }))
   }
@@ -121,6 +122,16 @@ export class Artifacts {
       const { companions: ofSource, ...source } = before.source
       const isKept = ofSource !== undefined && (ofSource !== dropped || Object.values(companions).includes(dropped))
       await this.#write({ ...before, companions, source: isKept ? before.source : source }, before)
+    })
+  }
+
+  /** Nobody wants the companions any longer that a pinned import was to bring under a name `ns/name`. */
+  endFutureCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      if (before?.futureCompanions?.name !== name) return
+      const { futureCompanions: _, ...next } = before
+      await this.#write(next, before)
     })
   }
 
@@ -276,6 +287,7 @@ export class Artifacts {
     const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
     const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
     const next: ArtifactState = {
+      ...wantedBeside(before),
       ...state,
       ...(Object.keys(companions).length > 0 && { companions }),
       source: sourceAfter(before?.source, origin.source),
@@ -400,6 +412,9 @@ function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): Ar
   const given = new Set(Object.values(next.companions ?? {}))
   return Object.fromEntries(Object.entries(before.companions ?? {}).filter(([, digest]) => given.has(digest)))
 }
+
+const wantedBeside = ({ futureCompanions }: Pick<ArtifactState, 'futureCompanions'> = {}) =>
+  futureCompanions && { futureCompanions }
 
 /** What a damaged record could have said: only another import, and the owner's word, make more of it. */
 const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }

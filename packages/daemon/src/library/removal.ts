@@ -100,6 +100,7 @@ export class Removals {
       const known = document && (await futureQuant(store, document))
       if (known !== undefined && known !== quant) continue
       await artifacts.endFutureName(manifest, full)
+      await artifacts.endFutureCompanions(manifest, full)
       isToCome = true
     }
     return isToCome
@@ -107,11 +108,13 @@ export class Removals {
 
   /** Releases a pinned import without a name. @throws DaemonError `E_UNKNOWN_REF` if it is not one */
   async unpin(manifestDigest: Sha256Digest): Promise<RemovedModel> {
-    if (!(await this.#deps.artifacts.unpin(manifestDigest)))
+    const { artifacts } = this.#deps
+    if (!(await artifacts.unpin(manifestDigest)))
       throw new DaemonError(
         'E_UNKNOWN_REF',
         `${manifestDigest} is not a pinned import; a model with a name is removed by its name`
       )
+    await artifacts.endFutureCompanions(manifestDigest, '')
     return { ref: manifestDigest, tags: [], ...(await this.#after(new Map([[manifestDigest, RAW]]))) }
   }
 

@@ -49,7 +49,9 @@ export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
     (job) => new BtImport(request, deps, job).run(),
     // what its owner gave up, nobody else goes on with
     async (aborted) => {
-      if (as !== undefined && aborted instanceof UnwantedError) await artifacts.endFutureName(pin, as)
+      if (as === undefined || !(aborted instanceof UnwantedError)) return
+      await artifacts.endFutureName(pin, as)
+      await artifacts.endFutureCompanions(pin, as)
     }
   )
 }
@@ -219,14 +221,19 @@ class BtImport {
 
   /** What is known of the artifact; with a name it is needed for as long as it has one. */
   #state(): ArtifactImport {
-    const { pin, hints, repo, isResumed } = this.#request
+    const { pin, hints, repo, isResumed, companions } = this.#request
+    const name = repo === undefined ? '' : formatRepoId(repo)
     return {
       manifestDigest: pin,
       source: { kind: 'bt' },
       provenance: this.#provenance,
       pinned: repo === undefined,
       hints,
-      ...(repo !== undefined && isResumed !== true && { futureName: formatRepoId(repo) })
+      ...(repo !== undefined && isResumed !== true && { futureName: name }),
+      ...(companions &&
+        isResumed !== true && {
+          futureCompanions: { digest: companions.digest, infohash: companions.infohashText, name }
+        })
     }
   }
 

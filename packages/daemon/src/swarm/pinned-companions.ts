@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportResult } from '@svc/client/protocol'
-import type { ArtifactTorrent, Companions, Manifest, Sealed } from '@svc/manifest'
+import type { ArtifactTorrent, Companions } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -85,9 +85,9 @@ export interface BroughtCompanions {
 export async function bringCompanions(
   wanted: CompanionsPin,
   { pin, repo, hints }: { readonly pin: Sha256Digest; readonly repo: RepoId | undefined; readonly hints: SwarmHints },
-  torrent: Pick<ArtifactTorrent, 'infohash' | 'name'> & { readonly manifest: Sealed<Manifest> },
+  torrent: Pick<ArtifactTorrent, 'infohash' | 'name'>,
   { context, reading, companionsFromPeers, hasCompanions, isWithheld }: CompanionsDeps,
-  { signal, update }: JobContext
+  { signal, update }: Pick<JobContext, 'signal' | 'update'>
 ): Promise<BroughtCompanions> {
   const { store, leafLayers, artifacts, documents } = context
   const as = repo && formatRepoId(repo)
@@ -139,7 +139,7 @@ export async function bringCompanions(
       return without('their source does not give them to everybody, and the model is shared with everybody')
     const { document, facts } = brought
     await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts })
-    const names = new Set(torrent.manifest.document.files.map(({ name }) => name))
+    const names = new Set((await documents.manifest(pin))?.files.map(({ name }) => name))
     return {
       result: { companions: wanted.digest, omitted: leftOut({ document }).length },
       warnings: await companionWarnings({ document }, names, store)

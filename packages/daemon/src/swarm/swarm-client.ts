@@ -13,7 +13,7 @@ import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
 import { importTarget } from '../import/target.ts'
 import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
-import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
+import type { Beside, FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import { companionsUnder } from '../library/artifact-record.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Holdings } from '../library/holdings.ts'
@@ -29,7 +29,13 @@ import { CompanionsSwarm } from './companions-swarm.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, startImportBt } from './import-bt.ts'
 import { companionsFromPeers, manifestFromPeers } from './peer-documents.ts'
-import { type CompanionsDeps, type FromPeers, type FromPeersContext, importBtCommand } from './pinned-companions.ts'
+import {
+  bringCompanions,
+  type CompanionsDeps,
+  type FromPeers,
+  type FromPeersContext,
+  importBtCommand
+} from './pinned-companions.ts'
 import { type PinnedImport, parseImportBt } from './pinned-import.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
@@ -71,7 +77,10 @@ export interface SwarmClientOptions {
 
 /** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/swarm.md). */
 export class SwarmClient {
-  readonly filler: Filler = { fill: (request, context) => this.#fill(request, context) }
+  readonly filler: Filler = {
+    fill: (request, context) => this.#fill(request, context),
+    fillBeside: (manifestDigest, context) => this.#fillBeside(manifestDigest, context)
+  }
   readonly #context: SwarmClientDeps
   readonly #engine: Swarm
   #webseed: WebseedListener | undefined
@@ -210,11 +219,20 @@ export class SwarmClient {
     return { web: this.#web, keys: this.#keys, clock: this.#context.clock }
   }
 
-  #import(request: PinnedImport): Job {
-    return startImportBt(request, {
+  get #companionsDeps(): CompanionsDeps {
+    return {
       context: this.#context,
       reading: this.#reading,
       isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given,
+      hasCompanions: (digest) => this.#beside.joined.has(digest),
+      companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch)
+    }
+  }
+
+  #import(request: PinnedImport): Job {
+    return startImportBt(request, {
+      ...this.#companionsDeps,
+      context: this.#context,
       manifestFromPeers: (request, { signal, onProgress, onLie }) =>
         // one at a time: the engine can join a swarm only once
         this.#fetches.turns.run(request.pin, signal, async () => {
@@ -228,8 +246,6 @@ export class SwarmClient {
             { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
           )
         }),
-      hasCompanions: (digest) => this.#beside.joined.has(digest),
-      companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch),
       fetch: (request, fetching) => this.#fetches.run(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
@@ -392,7 +408,7 @@ export class SwarmClient {
     return ensure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler, lane: 'demand' })
   }
 
-  async #resume({ manifestDigest, hints }: ArtifactState, futureName: string): Promise<Job> {
+  async #resume({ manifestDigest, hints, futureCompanions }: ArtifactState, futureName: string): Promise<Job> {
     const torrent = await this.#torrents.of(manifestDigest)
     if (torrent === undefined)
       throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
@@ -401,6 +417,9 @@ export class SwarmClient {
       infohashText: torrent.infohashText,
       hints,
       manifestFromPeers: true,
+      ...(futureCompanions && {
+        companions: { digest: futureCompanions.digest, infohashText: futureCompanions.infohash }
+      }),
       repo: importTarget(futureName, 'as'),
       private: false,
       isResumed: true
@@ -465,6 +484,27 @@ export class SwarmClient {
       }
     )
     await this.#joinWhenDone(manifestDigest)
+  }
+
+  async #fillBeside(
+    manifestDigest: Sha256Digest,
+    context: Parameters<Filler['fillBeside']>[1]
+  ): Promise<Beside | undefined> {
+    try {
+      const state = await this.#context.artifacts.read(manifestDigest)
+      const torrent = state?.futureCompanions && (await this.#torrents.of(manifestDigest))
+      if (torrent === undefined) return undefined
+      const { digest, infohash: infohashText, name } = state!.futureCompanions!
+      const repo = name === '' ? undefined : importTarget(name, 'as')
+      const request = { pin: manifestDigest, repo, hints: state!.hints }
+      const wanted = { digest, infohashText }
+      const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#companionsDeps, context)
+      return { ...result, ...(warnings.length > 0 && { warnings: [...warnings] }) }
+    } catch (error) {
+      // the model is here, whatever becomes of what lies beside it
+      context.signal.throwIfAborted()
+      return { warnings: [`the files that lie beside the model are not here: ${(error as Error).message}`] }
+    }
   }
 
   /** A fetched artifact continues as a seed, or leaves (spec swarm.8). */

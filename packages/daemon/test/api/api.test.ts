@@ -65,7 +65,8 @@ describe('ensure', () => {
             async fill({ missing }, { onProgress }) {
               await context.store.ingest(once(content), { digest: missing[0]! })
               onProgress({ filesDone: 1, bytesDone: content.length })
-            }
+            },
+            fillBeside: async () => undefined
           },
           start: async () => undefined,
           verifying: undefined,

@@ -2,9 +2,11 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { ShareResult } from '@svc/client/protocol'
+import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile } from '../support/daemon.ts'
+import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { listeningTracker } from './listening-tracker.ts'
 import { type Node as DaemonNode, eventually, Node, type NodeOptions, pinned, weights } from './nodes.ts'
 
@@ -79,6 +81,54 @@ test.each([
   await node.done(await node.client.gc({ graceSeconds: 0 }))
   expect((await fetch(torrentAt(share))).status).toBe(200)
   expect(node.blobs()).toContain(share.companions!.digest)
+})
+
+test.each([
+  ['with a name', { as: 'their/model' }],
+  ['without one', {}]
+])('a pinned import %s that a stop cut: whoever fetches the rest brings them, once', async (_, as) => {
+  const { share } = await served()
+  let isOpen = false
+  const webseed = await startWebseed(await contentOf(share), (path) => !isOpen && kindOf(path) === 'file')
+  const node = await Node.start()
+  await node.client.importBt(pinned(share, { webseeds: [webseed.url], peers: [], ...as }))
+  await eventually(() => (webseed.requests.some((path) => kindOf(path) === 'file') ? true : undefined))
+  await node.stop()
+  isOpen = true
+  const again = await Node.start({ folder: node.folder })
+  const { artifacts } = again.running.context
+  const digest = share.manifestDigest as Sha256Digest
+  const before = (await artifacts.read(digest))!
+  // as if its tracker had told of the peer since
+  await artifacts.record({ ...before, hints: { ...before.hints, peers: [...share.peers] } })
+  const job = await again.ensure(digest)
+  expect(job).toMatchObject({ state: 'done', result: { companions: share.companions!.digest, omitted: 0 } })
+  expect(job.result).not.toHaveProperty('warnings')
+  expect((await besideOf(again, `svc:///any/name@${digest}`))?.digest).toBe(share.companions!.digest)
+  expect(await artifacts.read(digest)).not.toHaveProperty('futureCompanions')
+})
+
+test('a fill whose source has no companions succeeds, and warns', async () => {
+  const { share } = await served()
+  let isOpen = false
+  const webseed = await startWebseed(await contentOf(share), (path) => !isOpen && kindOf(path) === 'file')
+  const node = await Node.start()
+  await node.client.importBt(pinned(share, { webseeds: [webseed.url], peers: [], as: 'their/model' }))
+  await eventually(() => (webseed.requests.some((path) => kindOf(path) === 'file') ? true : undefined))
+  await node.stop()
+  isOpen = true
+  const again = await Node.start({ folder: node.folder, ...IMPATIENT })
+  const job = await again.ensure(share.manifestDigest)
+  expect(job).toMatchObject({
+    state: 'done',
+    result: { warnings: [expect.stringContaining(`--companions ${share.companions!.digest}@`)] }
+  })
+  // who removes the name wants them no longer
+  const { artifacts } = again.running.context
+  const digest = share.manifestDigest as Sha256Digest
+  expect(await artifacts.read(digest)).toHaveProperty('futureCompanions')
+  await again.client.removeModel({ ns: 'their', name: 'model' })
+  expect((await artifacts.read(digest))?.futureCompanions).toBeUndefined()
 })
 
 test('an old peer has the model alone: it comes, with a warning that has the command for the rest', async () => {
