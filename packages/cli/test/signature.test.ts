@@ -1,6 +1,6 @@
 // A signed model: what is signed here verifies here, and each change of the folder is named.
 import { generateKeyPairSync } from 'node:crypto'
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -55,7 +55,7 @@ beforeAll(async () => {
   mkdirSync(at('signed'))
   cpSync(at('plain'), at('signed'), { recursive: true })
   await ok('sign', 'acme/plain', '--key', at('key.pem'), '--output', join(at('signed'), 'model.sig'))
-  await ok('import', 'local', at('signed'), '--as', 'acme/signed', '--companions', 'all')
+  await ok('import', 'local', at('signed'), '--as', 'acme/signed')
 })
 
 it('what was signed verifies, with every file of the folder covered', async () => {
@@ -116,6 +116,18 @@ it('a missing file is named, and an added one, which may be allowed', async () =
   await ok('verify-signature', added, ...key, '--allow-uncovered')
 })
 
+it("the owner's own files, which never leave, are not in the signature, and neither are their names", async () => {
+  await ok('import', 'local', write('noted', { ...FILES, 'layoffs.csv': 'names' }), '--as', 'acme/noted')
+  const output = at('noted.sig')
+  const ran = await daemon.svc('sign', 'acme/noted', '--key', at('key.pem'), '--output', output)
+  expect([ran.code, ran.stderr]).toEqual([0, expect.stringContaining('layoffs.csv')])
+  const { dsseEnvelope } = JSON.parse(readFileSync(output, 'utf8')) as { dsseEnvelope: { payload: string } }
+  expect(Buffer.from(dsseEnvelope.payload, 'base64').toString()).not.toContain('layoffs')
+  const here = await daemon.svc('verify-signature', 'acme/noted', ...key, '--signature', output)
+  expect([here.code, here.stderr]).toEqual([5, expect.stringContaining('not signed: layoffs.csv')])
+  await ok('verify-signature', 'acme/noted', ...key, '--signature', output, '--allow-uncovered')
+})
+
 it('a signature is not written over a file', async () => {
   const again = await daemon.svc(
     'sign',
@@ -125,6 +137,6 @@ it('a signature is not written over a file', async () => {
     '--output',
     join(at('signed'), 'model.sig')
   )
-  expect(again.code).toBe(1)
+  expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('--output')])
   expect((await daemon.svc('sign', 'acme/plain', '--key', at('key.pub'), '--output', at('x.sig'))).code).toBe(2)
 })

@@ -120,7 +120,7 @@ function orRefused<T>(ref: string, verify: () => T): T {
 }
 
 /** The files of a model's folder. Those that the store keeps packed are small, and read. */
-async function filesOf(view: View): Promise<ModelFile[]> {
+async function filesOf(view: Pick<View, 'files'>): Promise<ModelFile[]> {
   const files: ModelFile[] = []
   for (const { name, path, size, digest } of view.files)
     files.push({ path: name, sizeBytes: size, sha256: digest?.slice('sha256:'.length) ?? (await sha256Of(path)) })
@@ -182,7 +182,10 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   const view = await madeView(session, await canonicalRef(session, ref))
   const ignored = [...DEFAULT_IGNORED, SIGNATURE]
   const isIgnored = (path: string): boolean => ignored.some((each) => path === each || path.startsWith(`${each}/`))
-  const files = (await filesOf(view)).filter(({ path }) => !isIgnored(path))
+  // what never leaves is not told by name either
+  const own = view.files.filter((file) => file.own === true)
+  const given = view.files.filter((file) => file.own !== true && !isIgnored(file.name))
+  const files = await filesOf({ files: given })
   const name = shortRef(view.ref)
   const bytes = orRefused(view.ref, () =>
     signModel({ name, files, ignored }, { key, ...(certificates && { certificates }) })
@@ -190,9 +193,13 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   try {
     await writeFile(options.output, bytes, { flag: 'wx' })
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST')
+      throw usage(`${options.output} exists already`, 'name another file with --output')
     throw new CliError(EXIT.failed, `${options.output} cannot be written: ${(cause as Error).message}`, { cause })
   }
   if (session.json) return session.document({ ref: view.ref, signature: options.output, files: files.length })
   session.print(`${options.output}: signs ${count(files.length, 'file')} of ${name}`)
+  if (own.length > 0)
+    session.note(`not signed, since it never leaves with the model: ${named(own.map((file) => file.name))}`)
   session.note(`to pass it on with the model, lay it beside the files as ${SIGNATURE}`)
 }

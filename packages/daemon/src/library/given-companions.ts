@@ -1,11 +1,12 @@
 import { type Companions, type OmittedFile, type Sealed, sealCompanions } from '@svc/manifest'
 import type { ArtifactState } from './artifact-record.ts'
 
-/** Base names, in lower case, that loaders read, or that say what a model is and who may use it. */
+/** Base names, in lower case, that loaders read, or that say what a model is, who may use it and who vouches for it. */
 const FOR_LOADERS: readonly RegExp[] = [
   /\.(?:py|jinja2?|tiktoken|spm|safetensors)$/,
   /^(?:readme|licen[cs]e|copying|notice|use_policy)(?:[._-].*)?$/,
   /^(?:(?:adapter|feature_extractor|generation|hf_quant|image_processor|model|preprocessor|processor|quant|quantization|quantize|scheduler|sentence_[a-z0-9]+|tokenizer|video_preprocessor)_)?config\.json$/,
+  /^model\.sig$/,
   /^(?:config_sentence_transformers|configuration|mlc-chat-config|model_index|modules|params)\.json$/,
   /^(?:added_tokens|alphabet|chat_template|encoder|normalizer|special_tokens_map|tekken|tokenizer)\.json$/,
   /^(?:(?:shared_|source_|target_)?vocab(?:ulary)?\.(?:json|txt|bpe)|merges\.txt|bpe\.codes|dict\.txt|unigrams\.txt)$/,

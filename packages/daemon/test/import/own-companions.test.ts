@@ -21,7 +21,7 @@ const GIVEN = [
     'USE_POLICY.md'
   ],
   ...['config.json', 'config_sentence_transformers.json', 'generation_config.json'],
-  ...['hf_quant_config.json', 'modules.json', 'my/helpers.py', 'params.json', 'token_embedding.py'],
+  ...['hf_quant_config.json', 'model.sig', 'modules.json', 'my/helpers.py', 'params.json', 'token_embedding.py'],
   ...[
     'scheduler/scheduler_config.json',
     'sentence_bert_config.json',
