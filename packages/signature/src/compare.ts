@@ -36,12 +36,7 @@ export async function compareWithFiles(
   { signaturePath, hashPart }: { readonly signaturePath?: string; readonly hashPart: HashPart }
 ): Promise<Comparison> {
   const here = new Map(files.map((file) => [file.path, file]))
-  const signed = new Map<string, SignedResource[]>()
-  for (const each of resources) {
-    const parts = signed.get(each.path)
-    if (parts === undefined) signed.set(each.path, [each])
-    else parts.push(each)
-  }
+  const signed = Map.groupBy(resources, ({ path }) => path)
   const covered: string[] = []
   const changed: string[] = []
   for (const [path, parts] of signed) {
@@ -62,8 +57,7 @@ export async function compareWithFiles(
 
 async function isSame(file: ModelFile, parts: readonly SignedResource[], hashPart: HashPart): Promise<boolean> {
   if (parts[0]!.start === undefined) return parts[0]!.sha256 === file.sha256
-  const end = Math.max(...parts.map((part) => part.end!))
-  if (end !== file.sizeBytes) return false
+  if (parts.reduce((end, part) => Math.max(end, part.end!), 0) !== file.sizeBytes) return false
   for (const part of parts) if ((await hashPart(file.path, part.start!, part.end!)) !== part.sha256) return false
   return true
 }

@@ -81,9 +81,7 @@ function ofResource({ name, algorithm, digest }: Fields, method: 'files' | 'shar
 /** Names that are there twice would let one file stand for another. */
 function checked(resources: readonly SignedResource[]): readonly SignedResource[] {
   if (resources.length === 0) throw malformed('it lists no files')
-  const parts = new Map<string, SignedResource[]>()
-  for (const resource of resources) parts.set(resource.path, [...(parts.get(resource.path) ?? []), resource])
-  for (const [path, of] of parts) {
+  for (const [path, of] of Map.groupBy(resources, (resource) => resource.path)) {
     const ordered = of.toSorted((a, b) => (a.start ?? 0) - (b.start ?? 0))
     if (ordered.some(({ start, end }) => start === undefined || end === undefined) && of.length > 1)
       throw malformed(`it lists ${quoted(path)} twice`)

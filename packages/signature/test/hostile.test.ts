@@ -187,6 +187,13 @@ test('a flipped byte, a missing file and an added one are named', async () => {
   expect(await compare([...files, own])).toEqual({ ...whole, ignored: ['.git/HEAD', 'model.sig'] })
 })
 
+test('a file of very many parts is one file', async () => {
+  const resources = Array.from({ length: 50_000 }, (_, at) => entry(`w:${at}:${at + 1}`, 'x'))
+  const { model } = verify(bundleOf(statement({ resources, serialization: shards })))
+  const file = { path: 'w', sizeBytes: 50_000, sha256: sha256('') }
+  expect((await compareWithFiles(model, [file], { hashPart: async () => sha256('x') })).covered).toEqual(['w'])
+})
+
 test('of a file whose parts are signed each part counts, and its length', async () => {
   const { model } = verify(bundleOf(statement({ resources: twoParts, serialization: shards })))
   const content = { w: 'abcdef' }
