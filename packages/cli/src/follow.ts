@@ -3,7 +3,7 @@ import type { Clock } from '@svc/internal-clock'
 import { CliError, jobFailure } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import { jsonText } from './printable.ts'
-import { barProgress, lineProgress, type Progress, silent } from './progress.ts'
+import { barProgress, lineProgress, type Progress, type Shown, silent } from './progress.ts'
 import type { Session } from './session.ts'
 
 /** No byte arrived within the allowed time, and the job was cancelled. */
@@ -85,8 +85,22 @@ export async function follow(
   return last
 }
 
+/** Shows a transfer that `svc` makes itself. */
+export async function withProgress<T>(
+  session: Session,
+  subject: Pick<Shown, 'kind' | 'ref'>,
+  work: (update: (counts: Partial<Shown>) => void) => Promise<T>
+): Promise<T> {
+  const progress = await progressFor(session)
+  try {
+    return await work((counts) => progress.update({ state: 'fetching', ...subject, ...counts }))
+  } finally {
+    progress.end()
+  }
+}
+
 /** Bars on a terminal, lines elsewhere, nothing with --quiet and --json. */
-export async function progressFor(session: Session): Promise<Progress> {
+async function progressFor(session: Session): Promise<Progress> {
   const { stderr, env } = session.terminal
   if (session.json || session.quiet) return silent
   if (stderr.isTTY === true && env.TERM !== 'dumb') return barProgress(stderr, session.clock)

@@ -7,10 +7,14 @@ const HOLD_SECONDS = 30
 const RENEW_MS = 10_000
 
 /** As {@link withHeldView}, for several models at once. */
-export async function withHeldViews<T>(session: Session, refs: readonly string[], work: () => Promise<T>): Promise<T> {
+export async function withHeldViews<T>(
+  session: Session,
+  refs: readonly string[],
+  work: (views: readonly View[]) => Promise<T>
+): Promise<T> {
   const [first, ...others] = refs
-  if (first === undefined) return work()
-  return withHeldView(session, first, () => withHeldViews(session, others, work))
+  if (first === undefined) return work([])
+  return withHeldView(session, first, (view) => withHeldViews(session, others, (views) => work([view, ...views])))
 }
 
 /**

@@ -1,7 +1,5 @@
 import { type Client, ClientError, type OpenResult } from '@svc/client'
-
-/** Limit of a manifest's size (spec doc.1). */
-const MAX_MANIFEST_BYTES = 4 * 1024 * 1024
+import { documentBytes } from './documents.ts'
 
 /** The fields of a manifest that the command line reads. */
 interface ManifestFacts {
@@ -26,8 +24,7 @@ export async function readManifestBlob(
   digest: string
 ): Promise<ManifestFacts & { readonly sizeBytes: number }> {
   try {
-    const { body } = await client.readBlob(digest, { end: MAX_MANIFEST_BYTES })
-    const bytes = Buffer.concat(await body.toArray())
+    const bytes = await documentBytes(client, digest)
     return { ...(JSON.parse(bytes.toString('utf8')) as ManifestFacts), sizeBytes: bytes.length }
   } catch (error) {
     if (error instanceof ClientError && error.code === 'E_NOT_FOUND') return { sizeBytes: 0 }

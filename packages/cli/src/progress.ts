@@ -30,7 +30,7 @@ export interface Progress {
   end(): void
 }
 
-const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup', string>> = {
+const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup' | 'export' | 'push', string>> = {
   backup: 'backing up',
   ensure: 'pulling',
   'import-local': 'importing',
@@ -42,7 +42,9 @@ const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup', string>> = {
   verify: 'verifying',
   gc: 'looking through',
   outdated: 'asking about',
-  publish: 'publishing'
+  publish: 'publishing',
+  export: 'writing',
+  push: 'pushing'
 }
 
 /** Formats a snapshot as one line: verb, name, bytes or files, rate, time left, sources, message. */

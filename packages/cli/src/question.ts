@@ -42,3 +42,7 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
     lines.close()
   }
 }
+
+/** Asks for consent; without a word it is not given. @throws as {@link asking} */
+export const saysYes = async (session: Session, question: string): Promise<boolean> =>
+  /^y(es)?$/i.test((await asking(session, (ask) => ask(`${question}(y/N) `))) ?? '')

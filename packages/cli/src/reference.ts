@@ -14,8 +14,9 @@ import {
 } from '@svc/ref'
 import { CliError, usage } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
+import { repositoryIn } from './models-here.ts'
 import type { Session } from './session.ts'
-import { unknownHere } from './unknown-here.ts'
+import { unknownHere, unknownRepository } from './unknown-here.ts'
 
 /**
  * The canonical form of a typed reference, which may be short or canonical, with names and quants in any case. Without
@@ -32,7 +33,7 @@ export async function canonicalRef(session: Session, typed: string): Promise<str
     if (!(error instanceof RefError) || error.repo === undefined) throw error
     const { ns, name } = error.repo
     const inventory = await session.client.models().catch(() => undefined)
-    const entry = inventory?.namespaces.find((candidate) => candidate.ns === ns && candidate.name === name)
+    const entry = inventory && repositoryIn(inventory, `${ns}/${name}`)
     if (entry === undefined) throw error
     const candidates = entry.quants.map((quant) => `${ns}/${name}:${quant}`)
     const message = SELECTOR_REASONS.has(error.reason)
@@ -89,14 +90,9 @@ function foldCase(text: string): string {
 }
 
 async function loneMember(session: Session, repo: string): Promise<string> {
-  const { namespaces } = await session.client.models()
-  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
-  if (entry === undefined) {
-    const candidates = namespaces
-      .filter(({ ns }) => ns === repo.split('/', 1)[0])
-      .map(({ ns, name }) => `${ns}/${name}`)
-    throw unknownHere(repo, candidates)
-  }
+  const inventory = await session.client.models()
+  const entry = repositoryIn(inventory, repo)
+  if (entry === undefined) throw unknownRepository(inventory, repo)
   const [only, ...others] = entry.quants
   if (only !== undefined && others.length === 0) return `svc:///${repo}:${only}`
   const candidates = entry.quants.map((quant) => `${repo}:${quant}`)
@@ -148,8 +144,7 @@ export async function refsOf(session: Session, typed: string): Promise<string[]>
   const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo === undefined) return [await canonicalRef(session, text)]
-  const { namespaces } = await session.client.models()
-  const entry = namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
+  const entry = repositoryIn(await session.client.models(), repo)
   if (entry === undefined) throw unknownHere(repo, [], { isWanted: false })
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }

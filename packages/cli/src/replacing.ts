@@ -1,7 +1,7 @@
 import type { Job } from '@svc/client'
 import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
-import { asking, canAsk } from './question.ts'
+import { canAsk, saysYes } from './question.ts'
 import type { Session } from './session.ts'
 
 /** What a request adds so that the daemon takes no quant from another artifact (spec add.45). */
@@ -31,10 +31,7 @@ export async function replacingOnlyIfTold<T>(
 /** Asks whether these references may go to another artifact. @throws CliError `E_NAME_TAKEN` */
 export async function requireConsent(session: Session, refs: readonly string[], as?: string): Promise<void> {
   const what = `${refs.join(', ')} ${refs.length === 1 ? 'is another artifact' : 'are other artifacts'} here`
-  if (canAsk(session)) {
-    const answer = await asking(session, (ask) => ask(`${what}. Replace ${refs.length === 1 ? 'it' : 'them'}? (y/N) `))
-    if (/^y(es)?$/i.test(answer ?? '')) return
-  }
+  if (canAsk(session) && (await saysYes(session, `${what}. Replace ${refs.length === 1 ? 'it' : 'them'}? `))) return
   const other = as === undefined ? 'another name' : `a name other than ${as}`
   throw new CliError(EXIT.usage, `${what}; nothing was replaced`, {
     code: 'E_NAME_TAKEN',

@@ -1,5 +1,6 @@
 import { type Client, createClient } from '@svc/client'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { formatTable } from './format.ts'
 import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
@@ -23,6 +24,8 @@ export interface Session {
   readonly signal: AbortSignal
   /** Prints a line of the result on stdout. */
   print(line?: string): void
+  /** Prints rows as aligned columns on stdout. */
+  table(rows: readonly (readonly string[])[]): void
   /** Prints a remark on stderr; not with --quiet or --json. */
   note(line: string): void
   /** Prints the machine-readable result, one line of JSON, on stdout. */
@@ -33,6 +36,7 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
   const { stdout, stderr, env, clock = systemClock } = terminal
   const json = options.json === true
   const quiet = options.quiet === true
+  const print = (line = ''): void => void stdout.write(`${printable(line)}\n`)
   return {
     client: sayingWhatIsHere(createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env })),
     terminal,
@@ -40,7 +44,8 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
     json,
     quiet,
     signal,
-    print: (line = '') => void stdout.write(`${printable(line)}\n`),
+    print,
+    table: (rows) => formatTable(rows).forEach(print),
     note: (line) => {
       if (!json && !quiet) stderr.write(`${printable(line)}\n`)
     },

@@ -1,4 +1,4 @@
-import { type Client, ClientError } from '@svc/client'
+import { type Client, ClientError, type Inventory } from '@svc/client'
 import { tryParseRef } from '@svc/ref'
 import { CliError } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
@@ -35,6 +35,15 @@ export const unknownHere = (
     hint: `svc ls shows what is here${isWanted ? `; if it is on the hub: svc import hf ${repo}` : ''}`,
     cause
   })
+
+/** The same, with the others of its namespace. `repo` is `ns/name`. */
+export function unknownRepository({ namespaces }: Inventory, repo: string): CliError {
+  const others = namespaces.filter(({ ns }) => ns === repo.split('/', 1)[0])
+  return unknownHere(
+    repo,
+    others.map(({ ns, name }) => `${ns}/${name}`)
+  )
+}
 
 /** Wraps a client so that errors for missing models explain how to get them. */
 export function sayingWhatIsHere(client: Client): Client {

@@ -13,6 +13,7 @@ import {
   transferCost
 } from '@svc/view'
 import { CliError, usage } from '../errors.ts'
+import { membersOf } from '../models-here.ts'
 import type { Session } from '../session.ts'
 import { type AdoptFlags, adoptBody } from './body.ts'
 import { Names } from './names.ts'
@@ -57,7 +58,7 @@ export async function foundModels(
   const models: AdoptableModel[] = []
   const brought = new Set<string>()
   const names = new Names()
-  const here = await refsOf(session)
+  const here = new Set(membersOf(await session.client.models()).map(({ ref }) => ref))
   const warnings: FoundWarning[] = []
   const usedElsewhere: string[] = []
   for (const root of await rootsOf(session, named)) {
@@ -81,11 +82,6 @@ export async function foundModels(
     }
   }
   return { models, usedElsewhere, warnings }
-}
-
-async function refsOf({ client }: Session): Promise<ReadonlySet<string>> {
-  const { namespaces } = await client.models()
-  return new Set(namespaces.flatMap(({ ns, name, quants }) => quants.map((quant) => `${ns}/${name}:${quant}`)))
 }
 
 /** Whether a model here has none of the files of a found one. */

@@ -5,8 +5,8 @@ import { MovedFiles } from '../adopt/moved.ts'
 import { type AdoptOutcome, TakeOver } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { count, formatBytes, formatTable } from '../format.ts'
-import { asking, canAsk } from '../question.ts'
+import { count, formatBytes } from '../format.ts'
+import { canAsk, saysYes } from '../question.ts'
 import type { Session } from '../session.ts'
 
 export interface AdoptOptions {
@@ -120,7 +120,7 @@ async function show(session: Session, models: readonly AdoptableModel[]): Promis
     formatBytes(hereBytes + sharedBytes),
     by === 'reflink' ? 'nothing: blocks are shared' : formatBytes(takesBytes)
   ])
-  for (const line of formatTable([['FROM', 'AS', 'FILES', 'SIZE', 'SAVED', 'TAKES'], ...rows])) session.print(line)
+  session.table([['FROM', 'AS', 'FILES', 'SIZE', 'SAVED', 'TAKES'], ...rows])
   for (const { found, taken } of models) {
     for (const { path, message } of found.warnings) session.note(`warning: ${path}: ${message}`)
     for (const ref of taken) session.note(`${ref} is another model here, and keeps the name without --replace`)
@@ -150,9 +150,8 @@ const sharedOnDisk = ({ found, hereBytes, sharedBytes, by }: AdoptableModel): nu
 /** @throws CliError unless the answer is yes */
 async function askFirst(session: Session, models: readonly AdoptableModel[], { move }: AdoptOptions): Promise<void> {
   const what = models.length === 1 ? 'Take it over' : `Take these ${models.length} over`
-  const question = `${what}${move === true ? ', and remove what came in over there' : ''}? (y/N) `
-  const answer = await asking(session, (ask) => ask(question))
-  if (!/^y(es)?$/i.test(answer ?? ''))
+  const question = `${what}${move === true ? ', and remove what came in over there' : ''}? `
+  if (!(await saysYes(session, question)))
     throw new CliError(EXIT.usage, 'nothing was taken over', { hint: 'with --yes it is not asked' })
 }
 

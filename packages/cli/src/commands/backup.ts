@@ -1,11 +1,11 @@
 import { join, resolve, sep } from 'node:path'
 import { ClientError } from '@svc/client'
-import type { BackedUp, BackupProgress } from '@svc/publish'
+import type { BackedUp } from '@svc/publish'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { usage } from '../errors.ts'
-import { progressFor } from '../follow.ts'
+import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
-import { withPublish } from '../publish/failure.ts'
+import { withPublish } from '../libraries.ts'
 import { runDaemonCommand } from '../service/daemon-run.ts'
 import type { Session } from '../session.ts'
 
@@ -33,7 +33,7 @@ export async function backup(session: Session, dest: string, options: BackupComm
       const done = await withSnapshot(session, (snapshotPath, missingBlobs, held) => {
         if (missingBlobs > 0)
           session.note(`${count(missingBlobs, 'file')} of unfinished models are not here, and not part of it`)
-        return withProgress(session, target.name, (onProgress) =>
+        return withProgress(session, { kind: 'backup', ref: target.name }, (onProgress) =>
           lib.backUp(target, {
             snapshotPath,
             blobPath: (digest) => blobPath(root, digest),
@@ -83,19 +83,6 @@ async function withSnapshot<T>(
   } finally {
     timer.cancel()
     await client.releaseSnapshot(id, { signal: AbortSignal.timeout(HOLD_EVERY_MS) }).catch(() => undefined)
-  }
-}
-
-async function withProgress<T>(
-  session: Session,
-  ref: string,
-  work: (onProgress: (progress: BackupProgress) => void) => Promise<T>
-): Promise<T> {
-  const progress = await progressFor(session)
-  try {
-    return await work((counts) => progress.update({ kind: 'backup', state: 'fetching', ref, ...counts }))
-  } finally {
-    progress.end()
   }
 }
 

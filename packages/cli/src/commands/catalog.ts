@@ -14,7 +14,7 @@ export async function catalogSearch(session: Session, terms: readonly string[]):
   if (session.json) return session.document({ entries })
   if (entries.length === 0) return session.note('nothing found')
   const rows = entries.map((entry) => [entry.repo, entry.quant ?? '', entry.sizeLabel, `${entry.seeds}`, entry.name])
-  for (const line of formatTable([['MODEL', 'QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows])) session.print(line)
+  session.table([['MODEL', 'QUANT', 'SIZE', 'SEEDS', 'NAME'], ...rows])
   session.note('import one with: svc import catalog MODEL:QUANT')
 }
 

@@ -2,6 +2,7 @@ import { type Client, createClient } from '@svc/client'
 import type { Command } from 'commander'
 import { type Candidate, completionsAt, type Source } from '../completion/completions.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
+import { membersOf, repositoryIn } from '../models-here.ts'
 import { printable } from '../printable.ts'
 import type { Session } from '../session.ts'
 
@@ -49,14 +50,12 @@ const SOURCES: Readonly<Record<Source, (client: Client, typed: string) => Promis
 
 /** Short references, or canonical ones if the word starts like one. Tags are offered only once one is being typed. */
 async function references(client: Client, typed: string): Promise<readonly Candidate[]> {
-  const { namespaces, tags } = await client.models()
+  const inventory = await client.models()
   const scheme = typed.toLowerCase().startsWith('svc:') ? 'svc:///' : ''
-  const plain = namespaces.flatMap(({ ns, name, quants }) => quants.map((quant) => `${ns}/${name}:${quant}`))
-  const tagged = tags.flatMap(({ repo, tag }) =>
+  const plain = membersOf(inventory).map(({ ref }) => ref)
+  const tagged = inventory.tags.flatMap(({ repo, tag }) =>
     typed.toLowerCase().startsWith(`${scheme}${repo}:${tag}+`)
-      ? (namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)?.quants ?? []).map(
-          (quant) => `${repo}:${tag}+${quant}`
-        )
+      ? (repositoryIn(inventory, repo)?.quants ?? []).map((quant) => `${repo}:${tag}+${quant}`)
       : [`${repo}:${tag}+`]
   )
   return [...plain, ...(typed.includes(':') ? tagged : [])].map((ref) => ({ value: scheme + ref, about: '' }))

@@ -1,6 +1,7 @@
-import type { ModelMember, SwarmStatus, TorrentStatus } from '@svc/client'
+import type { SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { count, formatBytes, formatTable, formatTime, shortDigest, spokenAddress } from '../format.ts'
+import { count, formatBytes, formatTime, shortDigest, spokenAddress } from '../format.ts'
+import { membersOf, type NamedMember } from '../models-here.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -9,7 +10,7 @@ export async function status(session: Session): Promise<void> {
   const all = await session.client.status()
   if (session.json) return session.document(all)
   const { jobs, store, swarm } = all
-  const members = await membersOf(session)
+  const members = membersOf(await session.client.models())
   const free = store.freeBytes === undefined ? '' : `, ${formatBytes(store.freeBytes)} free`
   const incomplete = members.filter(({ complete }) => !complete).length
   const rows = [
@@ -21,19 +22,8 @@ export async function status(session: Session): Promise<void> {
     ['jobs', `${jobs.fetching} running, ${jobs.waiting} waiting, ${jobs.done} done, ${jobs.failed} failed`],
     ['swarm', swarmLine(swarm, members)]
   ]
-  for (const line of formatTable(rows)) session.print(line)
+  session.table(rows)
   for (const { file, what } of all.damaged ?? []) session.note(`${file}: ${what}`)
-}
-
-interface NamedMember extends ModelMember {
-  readonly ref: string
-}
-
-export async function membersOf(session: Session): Promise<NamedMember[]> {
-  const { namespaces } = await session.client.models()
-  return namespaces.flatMap(({ ns, name, members }) =>
-    members.map((member) => ({ ...member, ref: `${ns}/${name}:${member.quant}` }))
-  )
 }
 
 /** What is shared with others, in a line. */
@@ -59,7 +49,7 @@ const rate = (bytesPerSecond: number): string => `${formatBytes(bytesPerSecond)}
 export async function swarm(session: Session): Promise<void> {
   const { swarm: state } = await session.client.status()
   if (session.json) return session.document(state)
-  const members = await membersOf(session)
+  const members = membersOf(await session.client.models())
   session.print(swarmLine(state, members))
   if (!state.enabled) return
   const names = new Map(members.map(({ manifest, ref }) => [manifest, ref]))
@@ -79,7 +69,7 @@ export async function swarm(session: Session): Promise<void> {
       formatBytes(torrent.uploadedBytes)
     ])
     const head = ['MODEL', 'STATE', 'SIZE', 'PEERS', 'DOWN', 'UP', 'UPLOADED']
-    for (const line of formatTable([head, ...rows])) session.print(line)
+    session.table([head, ...rows])
   }
   for (const held of state.heldBack)
     session.print(`held back: ${held.ref ?? nameOf(held.manifestDigest)}: ${held.reason}`)

@@ -1,7 +1,8 @@
 import { forEachLimited } from '@svc/internal-concurrency'
 import { diskUse, type StoredModel } from '../disk-use.ts'
-import { count, formatBytes, formatTable } from '../format.ts'
+import { count, formatBytes } from '../format.ts'
 import { readManifestBlob } from '../manifest-facts.ts'
+import { membersOf } from '../models-here.ts'
 import { asRepo, canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
@@ -13,14 +14,12 @@ const READS = 8
 export async function du(session: Session, text: string | undefined): Promise<void> {
   const { client } = session
   const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
-  const [{ namespaces }, { store }] = await Promise.all([client.models(), client.status()])
-  const members = namespaces.flatMap(({ ns, name, members }) =>
-    members.map(({ quant, manifest, companions }) => ({
-      ref: `${ns}/${name}:${quant}`,
-      repo: `${ns}/${name}`,
-      documents: [manifest, ...(companions === undefined ? [] : [companions])]
-    }))
-  )
+  const [inventory, { store }] = await Promise.all([client.models(), client.status()])
+  const members = membersOf(inventory).map(({ ref, repo, manifest, companions }) => ({
+    ref,
+    repo,
+    documents: [manifest, ...(companions === undefined ? [] : [companions])]
+  }))
   const contents = await readContents(session, new Set(members.flatMap(({ documents }) => documents)))
   const models = members.map(({ ref, repo, documents }): StoredModel => {
     const digests = new Set(documents.flatMap((document) => contents.get(document)!.map(({ digest }) => digest)))
@@ -53,7 +52,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
     ref,
     ...[bytes, aloneBytes, sharedBytes].map(formatBytes)
   ])
-  for (const line of formatTable([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])) session.print(line)
+  session.table([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])
   if (wanted === undefined) {
     const used = [...sizes.values()].reduce((sum, size) => sum + size, 0)
     // kept by tags, views and pinned imports

@@ -5,7 +5,7 @@ import { chooseQuants } from '../choose-quants.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
-import { count, formatBytes, formatTable } from '../format.ts'
+import { count, formatBytes } from '../format.ts'
 import { escapeGlob } from '../hub-origin.ts'
 import { tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
@@ -189,7 +189,7 @@ function printPlan(session: Session, plan: ImportPlan): void {
         .filter((text) => text !== undefined)
         .join(', ')
     ])
-    for (const line of formatTable(rows)) session.print(line)
+    session.table(rows)
     for (const line of artifactTable(plan)) session.print(line)
   }
   session.print(`fetch   ${count(totals.fetchFiles, 'file')}, ${formatBytes(totals.fetchBytes)}`)

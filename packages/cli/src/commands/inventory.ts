@@ -1,9 +1,10 @@
 import type { Inventory, ModelMember } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { count, formatBytes, formatSince, formatTable } from '../format.ts'
+import { count, formatBytes, formatSince } from '../format.ts'
+import { membersOf, type NamedMember, repositoryIn } from '../models-here.ts'
 import type { Session } from '../session.ts'
-import { unknownHere } from '../unknown-here.ts'
+import { unknownRepository } from '../unknown-here.ts'
 
 export interface LsOptions {
   readonly filter?: readonly string[]
@@ -11,8 +12,7 @@ export interface LsOptions {
   readonly format?: string
 }
 
-interface Line extends ModelMember {
-  readonly ref: string
+interface Line extends NamedMember {
   readonly state: string
   readonly shared: string
 }
@@ -26,14 +26,18 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
   )
   const wanted = (text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? '').split(' ')
-  const all = inventory.namespaces.flatMap(({ ns, name, members }) =>
-    members.map((member) => lineOf(`${ns}/${name}`, member, seeded, swarm.enabled && swarm.seed))
+  const all = membersOf(inventory).map(
+    (member): Line => ({
+      ...member,
+      state: stateOf(member),
+      shared: sharedOf(member, seeded, swarm.enabled && swarm.seed)
+    })
   )
   const lines = sorted(all, options.sort ?? 'name').filter(
     (line) => wanted.every((word) => line.ref.includes(word)) && tests.every((test) => test(line))
   )
   // repositories without readable quants are listed, too, unless a filter or a text applies
-  const listed = new Set(lines.map(({ ref }) => repoOf(ref)))
+  const listed = new Set(lines.map(({ repo }) => repo))
   const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
     members.length === 0
       ? tests.length === 0 && wanted.every((word) => `${ns}/${name}`.includes(word))
@@ -45,10 +49,10 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   const tags = Map.groupBy(inventory.tags, ({ repo }) => repo)
   if (format === 'json')
     return session.document({
-      models: lines.map(({ state: _, shared, ...line }) => ({
+      models: lines.map(({ state: _, shared, repo, ...line }) => ({
         ...line,
         shared: shared === 'yes',
-        tags: (tags.get(repoOf(line.ref)) ?? []).map(({ tag }) => tag)
+        tags: (tags.get(repo) ?? []).map(({ tag }) => tag)
       })),
       damaged: [
         ...broken.map(({ ns, name, indexPresent }) => ({ ref: `${ns}/${name}`, what: whatIsBroken(indexPresent) })),
@@ -70,13 +74,13 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     line.shared,
     formatSince(line.importedAt, session.clock.now()),
     formatSince(line.lastUsedAt, session.clock.now()),
-    tagsOf(repoOf(line.ref))
+    tagsOf(line.repo)
   ])
   for (const { ns, name, indexPresent } of broken)
     rows.push([`${ns}/${name}`, '', `DAMAGED: ${whatIsBroken(indexPresent)}`, '', '', '', ''])
   const head = ['MODEL', 'SIZE', 'STATE', 'SHARED', 'IMPORTED', 'USED', rows.some((row) => row[6]) ? 'TAGS' : '']
   const { isTTY, columns } = session.terminal.stdout
-  for (const row of formatTable(fitted([head, ...rows], isTTY === true ? columns : undefined))) session.print(row)
+  session.table(fitted([head, ...rows], isTTY === true ? columns : undefined))
 }
 
 const whatIsBroken = (indexPresent: boolean): string =>
@@ -130,15 +134,6 @@ const stateOf = ({ complete, damaged, missingBytes = 0, newer }: ModelMember): s
       ? 'complete'
       : 'complete, newer at the hub'
     : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
-
-const repoOf = (ref: string): string => ref.slice(0, ref.indexOf(':'))
-
-const lineOf = (repo: string, member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
-  ...member,
-  ref: `${repo}:${member.quant}`,
-  state: stateOf(member),
-  shared: sharedOf(member, seeded, seeds)
-})
 
 /** `yes` only if others can fetch it now: an import is announced at the next start, or by `svc share`. */
 function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): string {
@@ -230,8 +225,8 @@ function printCsv(session: Session, lines: readonly Line[]): void {
 /** `svc show ns/name`: the quants and tags of one repository. */
 export async function showRepo(session: Session, repo: string): Promise<void> {
   const inventory = await session.client.models()
-  const entry = inventory.namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)
-  if (entry === undefined) throw damagedRepo(inventory, repo) ?? unknownRepo(inventory, repo)
+  const entry = repositoryIn(inventory, repo)
+  if (entry === undefined) throw damagedRepo(inventory, repo) ?? unknownRepository(inventory, repo)
   const tags = inventory.tags.filter((tag) => tag.repo === repo)
   if (session.json) return session.document({ ...entry, tags })
   const rows = entry.members.map((member) => [
@@ -239,7 +234,7 @@ export async function showRepo(session: Session, repo: string): Promise<void> {
     formatBytes(member.sizeBytes),
     stateOf(member)
   ])
-  for (const line of formatTable(rows)) session.print(line)
+  session.table(rows)
   for (const { tag, digest } of tags)
     session.print(`tag ${tag}${digest === entry.indexDigest ? '' : ', an older state'}: ${repo}:${tag}+QUANT`)
 }
@@ -252,10 +247,4 @@ function damagedRepo({ damaged = [] }: Inventory, repo: string): CliError | unde
 
 function tellDamaged(session: Session, { damaged = [] }: Inventory): void {
   for (const { file, what } of damaged) session.note(`${file}: ${what}`)
-}
-
-function unknownRepo(inventory: Inventory, repo: string): CliError {
-  const ns = repo.split('/', 1)[0]
-  const candidates = inventory.namespaces.filter((entry) => entry.ns === ns).map((entry) => `${entry.ns}/${entry.name}`)
-  return unknownHere(repo, candidates)
 }

@@ -2,9 +2,10 @@ import { ClientError, isTerminal, type Job } from '@svc/client'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow, StalledError } from '../follow.ts'
-import { count, formatBytes, formatSince, formatTable, formatTime } from '../format.ts'
+import { count, formatBytes, formatSince, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
+import { membersOf } from '../models-here.ts'
 import { asDigest, canonicalRef, refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { importByName, printImport } from './imports.ts'
@@ -75,8 +76,7 @@ async function listJobs(session: Session): Promise<void> {
     amount(job),
     nameOf(job)
   ])
-  for (const line of formatTable([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows]))
-    session.print(line)
+  session.table([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows])
   if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
 }
 
@@ -109,7 +109,7 @@ function printJob(session: Session, job: Job): void {
     ['error', job.error?.message]
   ]
   const shown = rows.filter(([, value]) => value !== undefined) as [string, string][]
-  for (const line of formatTable(shown)) session.print(line)
+  session.table(shown)
   if (job.verify !== undefined) printVerify(session, job)
   if (job.result !== undefined) printImport(session, job)
 }
@@ -227,18 +227,13 @@ export async function verify(session: Session, text: string | undefined): Promis
   try {
     const job = await follow(session, started)
     if (session.json) return
-    const what = isAll ? count(await modelCount(session), 'model') : (digest ?? shortRef(target))
+    const what = isAll ? count(membersOf(await session.client.models()).length, 'model') : (digest ?? shortRef(target))
     session.print(`${what} verified, ${formatBytes(job.bytesTotal ?? 0)}: all good`)
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'E_VERIFY_FAILED') throw error
     if (!session.json) await printHurt(session, await session.client.job(started.id))
     throw error
   }
-}
-
-async function modelCount(session: Session): Promise<number> {
-  const { namespaces } = await session.client.models()
-  return namespaces.reduce((sum, { quants }) => sum + quants.length, 0)
 }
 
 function printVerify(session: Session, job: Job): void {

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { COMFYUI_USES } from '../comfyui.ts'
-import type { CommandTools } from './keep.ts'
+import type { CommandTools } from '../command-tools.ts'
 
 /** The commands that hand models to other programs, or import theirs: `view`, `path`, `exec`, `adopt`. */
 export function addLoadCommands(program: Command, { add, run }: Pick<CommandTools, 'add' | 'run'>): void {
@@ -8,9 +8,7 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
     .option('--dir', 'the folder that contains all files')
     .option('--all', 'every part of a split GGUF')
     .option('--blob', "the blob's own file in the store, which has no name")
-    .action(async (ref: string, options, command: Command) =>
-      run(command, async (session) => (await import('./path.ts')).path(session, ref, options))
-    )
+    .action(run(() => import('./path.ts').then(({ path }) => path)))
   add(
     program,
     'view [ref] [dir]',
@@ -38,14 +36,10 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
         'comfyui'
       ])
     )
-    .action(async (ref: string | undefined, dir: string | undefined, options, command: Command) =>
-      run(command, async (session) => (await import('./view.ts')).view(session, ref, dir, options))
-    )
+    .action(run(() => import('./view.ts').then(({ view }) => view)))
   add(program, 'exec <ref> <command...>', 'run a command with a model, which is protected from removal meanwhile')
     .passThroughOptions()
-    .action(async (ref: string, words: string[], _options, command: Command) =>
-      run(command, async (session) => (await import('./exec.ts')).exec(session, ref, words))
-    )
+    .action(run(() => import('./exec.ts').then(({ exec }) => exec)))
   add(
     program,
     'adopt [path...]',
@@ -57,7 +51,5 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
     .option('-y, --yes', 'do not ask first')
     .option('--private', 'keep what comes in to yourself')
     .option('--keep-names', 'as the files are called there, upper case and all')
-    .action(async (sources: string[], options, command: Command) =>
-      run(command, async (session) => (await import('./adopt.ts')).adopt(session, sources, options))
-    )
+    .action(run(() => import('./adopt.ts').then(({ adopt }) => adopt)))
 }

@@ -1,8 +1,9 @@
 import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
-import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { count, formatBytes, shortDigest } from '../format.ts'
 import { readManifest } from '../manifest-facts.ts'
+import { repositoryIn } from '../models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
@@ -37,7 +38,7 @@ export async function show(session: Session, typed: string, more?: string): Prom
   const facts: string[][] = [['  manifest', result.manifestDigest]]
   for (const [key, label] of LABELS) if (annotations[key] !== undefined) facts.push([`  ${label}`, annotations[key]])
   facts.push(['  files', `${files.length}, ${formatBytes(sizeBytes)}`])
-  for (const line of formatTable(facts)) session.print(line)
+  session.table(facts)
   if (!session.quiet) {
     const rows = files.map((file) => [
       `    ${file.name}`,
@@ -45,7 +46,7 @@ export async function show(session: Session, typed: string, more?: string): Prom
       formatBytes(file.size),
       shortDigest(file.digest)
     ])
-    for (const line of formatTable(rows)) session.print(line)
+    session.table(rows)
     if (result.companions !== undefined) printCompanions(session, result.companions)
     else if (annotations['svc.hf.repo'] !== undefined)
       session.print(`  beside it nothing that is here; fetch it with: svc companions ${shortRef(result.ref)}`)
@@ -85,16 +86,15 @@ function printCompanions(session: Session, { files, omitted }: OpenCompanions): 
     shortDigest(digest)
   ])
   const left = omitted.filter(({ reason }) => reason !== 'artifact')
-  for (const line of formatTable(rows)) session.print(line)
+  session.table(rows)
   if (left.length === 0) return
   session.print(`  left out  ${count(left.length, 'file')}`)
   const why = left.map(({ path, size, reason }) => [`    ${path}`, formatBytes(size), LEFT_OUT[reason] ?? reason])
-  for (const line of formatTable(why)) session.print(line)
+  session.table(why)
 }
 
 async function hasOneQuant({ client }: Session, repo: string): Promise<boolean> {
-  const { namespaces } = await client.models()
-  return namespaces.find(({ ns, name }) => `${ns}/${name}` === repo)?.quants.length === 1
+  return repositoryIn(await client.models(), repo)?.quants.length === 1
 }
 
 const LABELS = [

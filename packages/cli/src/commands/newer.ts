@@ -1,7 +1,7 @@
 import type { ImportHfBody, OutdatedModel } from '@svc/client'
 import { CliError, jobFailure, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { count, formatBytes, formatTable } from '../format.ts'
+import { count, formatBytes } from '../format.ts'
 import { refsOf } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
@@ -34,8 +34,7 @@ function printTable(session: Session, models: readonly OutdatedModel[]): void {
     movedTo === undefined ? '' : `now ${movedTo}`
   ])
   if (rows.length === 0) return
-  for (const line of formatTable([['MODEL', 'STATUS', 'FOLLOWS', 'COMMIT', 'CHANGED', ''], ...rows]))
-    session.print(line)
+  session.table([['MODEL', 'STATUS', 'FOLLOWS', 'COMMIT', 'CHANGED', ''], ...rows])
 }
 
 async function ask(session: Session, texts: readonly string[]): Promise<readonly OutdatedModel[]> {

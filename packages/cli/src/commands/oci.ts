@@ -4,10 +4,14 @@ import type { ImportOciBody } from '@svc/client'
 import type { OciManifest, PackedImage } from '@svc/oci'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
+import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
-import { withHeldView } from '../held-view.ts'
-import { withOci } from '../oci/failure.ts'
+import { withHeldViews } from '../held-view.ts'
+import { withOci } from '../libraries.ts'
+import { membersOf } from '../models-here.ts'
 import { type ModelToPack, type PackOptions, packView, resolveForPacking } from '../oci/packing.ts'
+import type { Shown } from '../progress.ts'
+import { asking, canAsk } from '../question.ts'
 import { importName } from '../reference.ts'
 import { requireConsent } from '../replacing.ts'
 import type { Session } from '../session.ts'
@@ -22,9 +26,9 @@ export async function exportOci(session: Session, words: readonly string[], opti
   const place = resolve(session.terminal.cwd, target)
   const images = await packed(session, words.slice(0, -1), 'export', options, (all) =>
     withOci(session, async (oci) => {
-      const onBytes = meter(session, 'writing', oci.bytesOf(all))
       const write = place.endsWith('.tar') ? oci.writeArchive : oci.writeLayout
-      await write(place, all, { signal: session.signal, onBytes })
+      const subject = { kind: 'export', ref: place, bytesTotal: oci.bytesOf(all) } as const
+      await transferred(session, subject, (onBytes) => write(place, all, { signal: session.signal, onBytes }))
     })
   )
   if (session.json) {
@@ -52,13 +56,16 @@ export async function push(session: Session, text: string, image: string, option
       const to = { ...reference, tag: hasTag || quant === undefined ? reference.tag : quant }
       const repository = new oci.Repository(to, { userAgent: 'svc', plainHttp: options.plainHttp })
       try {
-        const pushed = await oci.pushImage(repository, to.tag, only!, {
-          signal: session.signal,
-          mountFrom: options.mountFrom,
-          onBytes: meter(session, 'pushing', oci.bytesOf([only!])),
-          onWaiting: (message) => session.note(message)
-        })
         const name = oci.formatRegistryReference(to)
+        const subject = { kind: 'push', ref: name, bytesTotal: oci.bytesOf([only!]) } as const
+        const pushed = await transferred(session, subject, (onBytes) =>
+          oci.pushImage(repository, to.tag, only!, {
+            signal: session.signal,
+            mountFrom: options.mountFrom,
+            onBytes,
+            onWaiting: (message) => session.note(message)
+          })
+        )
         if (session.json) return session.document({ image: name, ...pushed })
         session.print(`${name}@${pushed.digest}`)
         session.note(`sent ${formatBytes(pushed.sentBytes)}; ${formatBytes(pushed.presentBytes)} were there`)
@@ -79,17 +86,14 @@ async function packed(
 ): Promise<readonly PackedImage[]> {
   const subjects: ModelToPack[] = []
   for (const ref of refs) subjects.push(await resolveForPacking(session, ref, door, options))
-  const images: PackedImage[] = []
-  const hold = async (at: number): Promise<void> => {
-    const subject = subjects[at]
-    if (subject === undefined) return work(images)
-    await withHeldView(session, subject.canonical, async (view) => {
-      images.push(await withOci(session, () => packView(session, view, subject, options)))
-      await hold(at + 1)
-    })
-  }
-  await hold(0)
-  return images
+  const held = subjects.map(({ canonical }) => canonical)
+  return withHeldViews(session, held, async (views) => {
+    const images: PackedImage[] = []
+    for (const [i, view] of views.entries())
+      images.push(await withOci(session, () => packView(session, view, subjects[i]!, options)))
+    await work(images)
+    return images
+  })
 }
 
 export interface ImportOciOptions extends ChoiceOptions {
@@ -123,13 +127,12 @@ async function mayTakeTheNames(
   found: readonly FoundArtifact[],
   as: string | undefined
 ): Promise<boolean> {
-  const { namespaces } = await session.client.models()
+  const members = membersOf(await session.client.models())
   const refs: string[] = []
   for (const { ref, pin } of found) {
     const [own, quant] = ref?.split(':') ?? []
     const name = as ?? own
-    const here = namespaces.find((each) => `${each.ns}/${each.name}` === name)
-    const taken = here?.members.find((member) => member.quant === quant)
+    const taken = members.find((member) => member.ref === `${name}:${quant}`)
     if (taken !== undefined && pin !== undefined && taken.manifest !== pin) refs.push(`${name}:${quant}`)
   }
   if (refs.length === 0) return false
@@ -191,32 +194,21 @@ async function look(
 
 /** Asks for a name when nothing suggests one. @throws CliError without a terminal */
 async function askName(session: Session, source: string): Promise<string> {
-  const { stdin, stderr } = session.terminal
-  if (session.json || session.quiet || stdin?.isTTY !== true || stderr.isTTY !== true)
-    return importName(undefined, source)
-  const { createInterface } = await import('node:readline/promises')
-  const lines = createInterface({ input: stdin, output: stderr, terminal: false })
-  try {
-    const answer = await lines.question('Under which name shall it be kept? (ns/name) ', { signal: session.signal })
-    return importName(answer.trim(), source)
-  } finally {
-    lines.close()
-  }
+  if (!canAsk(session)) return importName(undefined, source)
+  return importName(await asking(session, (ask) => ask('Under which name shall it be kept? (ns/name) ')), source)
 }
 
-const SAY_MS = 5_000
-
-/**
- * Reports the progress of a transfer that `svc` itself makes. @returns a function to call with the bytes of each step
- */
-function meter(session: Session, verb: string, totalBytes: number): (bytes: number) => void {
-  let done = 0
-  let saidAt = session.clock.monotonic()
-  return (bytes) => {
-    done += bytes
-    const now = session.clock.monotonic()
-    if (now - saidAt < SAY_MS) return
-    saidAt = now
-    session.note(`${verb} ${formatBytes(Math.min(done, totalBytes))} of ${formatBytes(totalBytes)}`)
-  }
+/** Shows a transfer that tells the bytes of each step. */
+function transferred<T>(
+  session: Session,
+  { bytesTotal, ...subject }: Pick<Shown, 'kind' | 'ref'> & { readonly bytesTotal: number },
+  work: (onBytes: (bytes: number) => void) => Promise<T>
+): Promise<T> {
+  let bytesDone = 0
+  return withProgress(session, subject, (update) =>
+    work((bytes) => {
+      bytesDone = Math.min(bytesTotal, bytesDone + bytes)
+      update({ bytesDone, bytesTotal })
+    })
+  )
 }

@@ -1,7 +1,5 @@
 import type { Command } from 'commander'
-import type { CommandTools } from './keep.ts'
-
-const list = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value]
+import { type CommandTools, IMAGE, list, PLAIN_HTTP, WITHHELD } from '../command-tools.ts'
 
 function addSignatureCommands(program: Command, { add, run }: CommandTools): void {
   add(
@@ -16,16 +14,12 @@ function addSignatureCommands(program: Command, { add, run }: CommandTools): voi
     .option('--subject <name>', 'who they are there: an e-mail address or a URI')
     .option('--signature <file>', 'the signature; default: model.sig beside the model')
     .option('--allow-uncovered', 'files that are not signed may lie in the folder')
-    .action(async (ref: string, options, command: Command) =>
-      run(command, async (session) => (await import('./signature.ts')).verifyModel(session, ref, options))
-    )
+    .action(run(() => import('./signature.ts').then(({ verifyModel }) => verifyModel)))
   add(program, 'sign <ref>', 'sign all files of a model, for svc verify-signature and other tools of that format')
     .requiredOption('--key <file>', 'your private key (PEM): elliptic curve P-256, P-384 or P-521')
     .option('--certificate <file>', 'the certificate of the key (PEM), and those that it leads to')
     .requiredOption('--output <file>', 'where to write the signature')
-    .action(async (ref: string, options, command: Command) =>
-      run(command, async (session) => (await import('./signature.ts')).sign(session, ref, options))
-    )
+    .action(run(() => import('./signature.ts').then(({ sign }) => sign)))
 }
 
 /** The commands that export models, tell who may have them, and sign: `export`, `push`, `publish`, `why`, `sign`, `verify-signature`. */
@@ -33,8 +27,7 @@ export function addPassOnCommands(program: Command, tools: CommandTools): void {
   const { add, group, run } = tools
   addSignatureCommands(program, tools)
   add(program, 'why <ref>', 'show to whom a model is given, by which door, and why; with ns/name all quants').action(
-    async (ref: string, _options, command: Command) =>
-      run(command, async (session) => (await import('./why.ts')).why(session, ref))
+    run(() => import('./why.ts').then(({ why }) => why))
   )
   const exports = group('export', 'write models in formats for other machines and tools')
   add(
@@ -42,19 +35,15 @@ export function addPassOnCommands(program: Command, tools: CommandTools): void {
     'oci <ref...>',
     'write an OCI image layout; the last argument is the destination: a folder, or a file that ends in .tar'
   )
-    .option('--image', 'an ordinary image with the files below models/, for runtimes that mount no artifacts')
-    .option('--withheld', 'also what is withheld, with a mark for whoever gets it; svc why says what is')
-    .action(async (words: string[], options, command: Command) =>
-      run(command, async (session) => (await import('./oci.ts')).exportOci(session, words, options))
-    )
+    .addOption(IMAGE)
+    .addOption(WITHHELD)
+    .action(run(() => import('./oci.ts').then(({ exportOci }) => exportOci)))
   add(program, 'push <ref> <image>', 'push a model to a registry: registry/name[:tag]; the tag defaults to the quant')
-    .option('--image', 'an ordinary image with the files below models/, for runtimes that mount no artifacts')
+    .addOption(IMAGE)
     .option('--mount-from <name>', 'a repository of that registry that already has the files')
-    .option('--plain-http', 'use HTTP without TLS, as local registries do')
-    .option('--withheld', 'also what is withheld, with a mark for whoever gets it; svc why says what is')
-    .action(async (ref: string, image: string, options, command: Command) =>
-      run(command, async (session) => (await import('./oci.ts')).push(session, ref, image, options))
-    )
+    .addOption(PLAIN_HTTP)
+    .addOption(WITHHELD)
+    .action(run(() => import('./oci.ts').then(({ push }) => push)))
   add(
     program,
     'publish <ref...>',
@@ -68,8 +57,6 @@ export function addPassOnCommands(program: Command, tools: CommandTools): void {
     .option('--tracker <url>', 'a tracker for the torrents; repeatable', list)
     .option('--endpoint <url>', 'address of an S3-compatible store; default: AWS_ENDPOINT_URL_S3')
     .option('--region <name>', 'region of the bucket; default: AWS_REGION')
-    .option('--withheld', 'also what is withheld, with a mark for whoever gets it; svc why says what is')
-    .action(async (words: string[], options, command: Command) =>
-      run(command, async (session) => (await import('./publish.ts')).publish(session, words, options))
-    )
+    .addOption(WITHHELD)
+    .action(run(() => import('./publish.ts').then(({ publish }) => publish)))
 }

@@ -1,10 +1,10 @@
-import type { Publication, PublishProgress, Target } from '@svc/publish'
+import type { Publication } from '@svc/publish'
 import { usage } from '../errors.ts'
-import { progressFor } from '../follow.ts'
+import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldViews } from '../held-view.ts'
+import { withPublish } from '../libraries.ts'
 import { type ModelToPack, resolveForPacking } from '../oci/packing.ts'
-import { withPublish } from '../publish/failure.ts'
 import { storedModel } from '../publish/stored-model.ts'
 import type { Session } from '../session.ts'
 
@@ -48,8 +48,18 @@ export async function publish(
         }
         for (const warning of warnings) session.note(`warning: ${warning}`)
         const checkUrl = givenUrl !== undefined && options.check !== false
-        const done = await withProgress(session, target, (onProgress) =>
-          lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
+        const done = await withProgress(session, { kind: 'publish', ref: target.name }, (update) =>
+          lib.publish(publications, target, {
+            url,
+            checkUrl,
+            signal: session.signal,
+            onProgress: ({ phase, file, ...counts }) =>
+              update({
+                ...counts,
+                ...(phase === 'checking' && { message: 'reading back' }),
+                ...(file !== undefined && { files: [file] })
+              })
+          })
         )
         const models = publications.map((publication) => {
           const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, companions } = publication
@@ -85,26 +95,4 @@ function baseUrl(text: string): string {
     throw usage('--url takes an http or https address without query or credentials, such as https://models.example/')
   }
   return url.pathname.endsWith('/') ? url.href : `${url.href}/`
-}
-
-async function withProgress<T>(
-  session: Session,
-  target: Target,
-  work: (onProgress: (progress: PublishProgress) => void) => Promise<T>
-): Promise<T> {
-  const progress = await progressFor(session)
-  try {
-    return await work(({ phase, file, ...counts }) =>
-      progress.update({
-        kind: 'publish',
-        state: 'fetching',
-        ref: target.name,
-        ...counts,
-        ...(phase === 'checking' && { message: 'reading back' }),
-        ...(file !== undefined && { files: [file] })
-      })
-    )
-  } finally {
-    progress.end()
-  }
 }

@@ -1,6 +1,6 @@
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { formatBytes, formatTable } from '../format.ts'
+import { formatBytes } from '../format.ts'
 import { tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
 import { adviceOf, artifactTable, fitsOf } from '../plan-table.ts'
@@ -48,7 +48,8 @@ export async function showHf(session: Session, text: string, options: { readonly
         ])
   ]
   session.print(plan.repo)
-  for (const line of [...formatTable(facts), ...artifactTable(plan, machine)]) session.print(line)
+  session.table(facts)
+  for (const line of artifactTable(plan, machine)) session.print(line)
   const advice = adviceOf(plan, machine)
   if (advice !== undefined) session.note(advice)
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)

@@ -3,6 +3,7 @@ import { parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
+import { membersOf, repositoryIn } from '../models-here.ts'
 import { asRepo, canonicalRef, fullName, refsOf, shortRef } from '../reference.ts'
 import { letGoOfViews } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
@@ -52,8 +53,7 @@ async function removeOne(session: Session, typed: string, allTags: boolean): Pro
   const repo = asRepo(text)
   if (repo !== undefined) {
     const [ns, name] = repo.split('/') as [string, string]
-    const { namespaces } = await session.client.models()
-    const members = namespaces.find((each) => each.ns === ns && each.name === name)?.members ?? []
+    const { members = [] } = repositoryIn(await session.client.models(), repo) ?? {}
     await letGoOfViews(session, new Set(members.map(({ manifest }) => manifest)))
     return session.client.removeModel({ ns, name, allTags })
   }
@@ -140,19 +140,13 @@ export async function setPrivate(
  * model.
  */
 export async function printHurt(session: Session, { verify, target }: Job): Promise<void> {
-  const { namespaces } = await session.client.models()
-  let hurt = 0
-  for (const { ns, name, members } of namespaces)
-    for (const { quant, manifest, complete, missingBytes = 0 } of members) {
-      if (complete || (target !== 'all' && target !== manifest)) continue
-      hurt++
-      session.print(
-        `${ns}/${name}:${quant}  ${formatBytes(missingBytes)} damaged or missing; mend it with: svc pull ${ns}/${name}:${quant}`
-      )
-    }
+  const members = membersOf(await session.client.models())
+  const hurt = members.filter(({ complete, manifest }) => !complete && (target === 'all' || target === manifest))
+  for (const { ref, missingBytes = 0 } of hurt)
+    session.print(`${ref}  ${formatBytes(missingBytes)} damaged or missing; mend it with: svc pull ${ref}`)
   for (const text of verify?.stateErrors ?? []) session.print(`state: ${text}`)
   // artifacts without a name are identified by digest
-  if (hurt > 0) return
+  if (hurt.length > 0) return
   for (const digest of verify?.mismatched ?? []) session.print(`corrupt  ${digest}, moved to quarantine`)
   for (const digest of verify?.missing ?? []) session.print(`missing  ${digest}`)
 }

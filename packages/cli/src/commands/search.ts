@@ -1,7 +1,8 @@
 import { ClientError, type HubEntry, type SearchQuery } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { formatSince, formatTable } from '../format.ts'
+import { formatSince } from '../format.ts'
+import { membersOf } from '../models-here.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 import { catalogSearch } from './catalog.ts'
@@ -35,7 +36,7 @@ export async function search(session: Session, words: readonly string[], options
   const known = await reposHere(session)
   const head = ['REPOSITORY', 'PARAMETERS', 'FORMATS', 'LICENSE', 'DOWNLOADS', 'UPDATED', '']
   const rows = entries.map((entry) => rowOf(entry, known, session))
-  for (const line of formatTable([head, ...rows])) session.print(line)
+  session.table([head, ...rows])
   if (next !== undefined) session.note(`more with: --page ${Number(page) + 1}`)
   session.note('look at one with: svc show hf REPOSITORY')
 }
@@ -90,8 +91,7 @@ async function pageOf({ client }: Session, query: SearchQuery, page: number) {
 
 /** What came from the hub, in lower case. */
 async function reposHere({ client }: Session): Promise<ReadonlySet<string>> {
-  const { namespaces } = await client.models()
-  const members = namespaces.flatMap((entry) => entry.members)
+  const members = membersOf(await client.models())
   return new Set(members.flatMap(({ origin }) => (origin?.repo === undefined ? [] : [origin.repo.toLowerCase()])))
 }
 

@@ -1,7 +1,8 @@
+import { membersOf } from '../models-here.ts'
 import { runDaemonCommand } from '../service/daemon-run.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
-import { membersOf, swarmLine } from './daemon.ts'
+import { swarmLine } from './daemon.ts'
 
 /**
  * `svc seed [on|off]`: tells whether models are shared, or turns that on or off: at once where the daemon runs, and else
@@ -24,7 +25,7 @@ export async function seed(
   if (session.json)
     return session.document({ seed, enabled, seeding, heldBack: heldBack.length, file: remembered?.file })
   if (session.quiet) return session.print(seed ? 'on' : 'off')
-  session.print(swarmLine(swarm, await membersOf(session)))
+  session.print(swarmLine(swarm, membersOf(await client.models())))
   if (remembered?.file !== undefined) session.note(`[swarm] seed = ${seed} in ${remembered.file}`)
   else if (word !== undefined) session.note('the daemon has no configuration file: this holds until it ends')
   else if (enabled) session.note(seed ? 'svc seed off turns that off' : 'svc seed on shares models with others')

@@ -1,7 +1,6 @@
 import { homedir } from 'node:os'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { formatTable } from '../format.ts'
 import { daemonCommand } from '../service/daemon-command.ts'
 import { launchd } from '../service/launchd.ts'
 import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '../service/manager.ts'
@@ -75,7 +74,7 @@ export async function serviceStatus(session: Session, options: ServiceOptions): 
       ['runs', `${state.active ? 'yes' : 'no'} (${state.detail})`],
       ['answers', version === undefined ? `no, at ${socketPath}` : `svcd ${version} at ${socketPath}`]
     ]
-    for (const line of formatTable(rows)) session.print(line)
+    session.table(rows)
   }
   if (!state.installed)
     throw new CliError(EXIT.notFound, 'svcd is not installed as a service', { hint: 'svc service install' })

@@ -4,7 +4,8 @@ import { makeFolders } from '@svc/internal-files'
 import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { count, formatBytes, formatTable, shortDigest } from '../format.ts'
+import { count, formatBytes, shortDigest } from '../format.ts'
+import { membersOf } from '../models-here.ts'
 import { canonicalRef } from '../reference.ts'
 import { madeView } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
@@ -109,9 +110,12 @@ async function listViews(session: Session): Promise<void> {
   if (session.json) return session.document({ views })
   if (session.quiet) for (const { path } of views) session.print(path)
   else if (views.length > 0) {
-    const names = await namesHere(session)
+    const names = Map.groupBy(membersOf(await session.client.models()), ({ manifest }) => manifest)
     const nameOf = (digest: string): string =>
-      names.get(digest)?.join(', ') ?? `without a name, @${shortDigest(digest)}`
+      names
+        .get(digest)
+        ?.map(({ ref }) => ref)
+        .join(', ') ?? `without a name, @${shortDigest(digest)}`
     const rows = views.map(
       ({ path, layout, mode, present, managed, heldUntil, manifestDigest, others = [], needed }) => [
         [manifestDigest, ...others].map(nameOf).join(', '),
@@ -130,15 +134,6 @@ async function listViews(session: Session): Promise<void> {
         path
       ]
     )
-    for (const line of formatTable([['MODEL', 'LAYOUT', 'MODE', 'STATE', 'VIEW'], ...rows])) session.print(line)
+    session.table([['MODEL', 'LAYOUT', 'MODE', 'STATE', 'VIEW'], ...rows])
   }
-}
-
-/** What the models here are called, by their manifests. */
-async function namesHere({ client }: Session): Promise<ReadonlyMap<string, readonly string[]>> {
-  const names = new Map<string, string[]>()
-  for (const { ns, name, members } of (await client.models()).namespaces)
-    for (const { quant, manifest } of members)
-      names.set(manifest, [...(names.get(manifest) ?? []), `${ns}/${name}:${quant}`])
-  return names
 }

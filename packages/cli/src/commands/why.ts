@@ -1,5 +1,5 @@
 import type { WhyResult } from '@svc/client'
-import { count, formatTable } from '../format.ts'
+import { count } from '../format.ts'
 import { refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -28,7 +28,7 @@ export async function why(session: Session, text: string): Promise<void> {
       given ? (open ? 'given' : 'closed') : 'withheld',
       withheld?.reason ?? (open ? '' : 'the configuration does not open it')
     ])
-    for (const line of formatTable([['  DOOR', 'TO', '', 'WHY'], ...rows])) session.print(line.trimEnd())
+    session.table([['  DOOR', 'TO', '', 'WHY'], ...rows])
   }
 }
 

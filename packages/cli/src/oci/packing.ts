@@ -3,13 +3,14 @@ import { createReadStream } from 'node:fs'
 import type { View } from '@svc/client'
 import type { PackedImage, PackFile, PackInput } from '@svc/oci'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
-/** Limit of an artifact's documents, which are small. */
-const MAX_DOCUMENT_BYTES = 64 << 20
+/** Limit of a model's configuration. */
+const MAX_CONFIG_BYTES = 64 << 20
 
 /** Options of packing a model. */
 export interface PackOptions {
@@ -24,7 +25,6 @@ export interface ModelToPack {
   readonly canonical: string
   /** `ns/name:quant`; absent if it has no name here. */
   readonly ref: string | undefined
-  readonly quant: string | undefined
   /** Withheld, and passed on because somebody said so. */
   readonly isWithheld: boolean
 }
@@ -49,12 +49,7 @@ export async function resolveForPacking(
     const reason = asked?.withheld?.reason ?? 'the daemon does not say that it may be passed on'
     throw new CliError(EXIT.usage, `${shortRef(canonical)} is withheld: ${reason}`, { code: 'E_WITHHELD', hint })
   }
-  return {
-    canonical,
-    isWithheld,
-    quant,
-    ref: quant === undefined ? undefined : `${ns}/${name}:${quant}`
-  }
+  return { canonical, isWithheld, ref: quant === undefined ? undefined : `${ns}/${name}:${quant}` }
 }
 
 /** Packs a model from its view, in which files have their real names. @throws OciError, ClientError, CliError */
@@ -65,7 +60,7 @@ export async function packView(
   { image }: PackOptions
 ): Promise<PackedImage> {
   const oci = await import('@svc/oci')
-  const manifest = await jsonBlob(session, view.manifestDigest)
+  const manifest = await jsonDocument(session.client, view.manifestDigest)
   const files: PackFile[] = []
   for (const { name, path, size, kind, role, digest } of view.files.filter(({ own }) => own !== true)) {
     const known = digest === undefined ? undefined : tryParseDigest(digest)
@@ -79,7 +74,7 @@ export async function packView(
     annotations: manifest.annotations as Record<string, string>,
     ref: subject.ref,
     isWithheld: subject.isWithheld,
-    ...(config !== undefined && { model: await jsonBlob(session, config.digest) })
+    ...(config !== undefined && { model: await jsonDocument(session.client, config.digest, MAX_CONFIG_BYTES) })
   }
   return image === true ? oci.packImage(input, undefined, { signal: session.signal }) : oci.packArtifact(input)
 }
@@ -89,13 +84,4 @@ async function digestOfFile(path: string, signal: AbortSignal): Promise<Sha256Di
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Buffer)
   return tryParseDigest(`sha256:${hash.digest('hex')}`)!
-}
-
-/** A JSON document in the store, which was validated when it was stored. */
-async function jsonBlob(session: Session, digest: string): Promise<Readonly<Record<string, unknown>>> {
-  const { body, sizeBytes } = await session.client.readBlob(digest)
-  if (sizeBytes > MAX_DOCUMENT_BYTES) throw new CliError(EXIT.failed, `${digest} is not a document of a model`)
-  const chunks: Uint8Array[] = []
-  for await (const chunk of body) chunks.push(chunk)
-  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Record<string, unknown>
 }

@@ -1,6 +1,7 @@
 import { ClientError, type OpenCompanions } from '@svc/client'
 import type { PublicationInput } from '@svc/publish'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { documentBytes, jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
@@ -8,8 +9,7 @@ import type { ModelToPack } from '../oci/packing.ts'
 import { shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
-/** Documents are at most 4 MiB (spec doc.1); piece layers have 32 bytes a piece. */
-const MAX_DOCUMENT_BYTES = 4 << 20
+/** Piece layers have 32 bytes a piece. */
 const MAX_LAYERS_BYTES = 80 << 20
 
 /** Collects what a publication needs of a stored model. The caller must hold the model, so that nothing removes its files. @throws CliError, ClientError */
@@ -31,7 +31,7 @@ export async function storedModel(
   const manifestDigest = tryParseDigest(opened.manifestDigest)!
   return {
     manifestDigest,
-    manifest: await bytesOf(session, manifestDigest, MAX_DOCUMENT_BYTES),
+    manifest: await documentBytes(client, manifestDigest),
     ref,
     isWithheld,
     companions: opened.companions && givenOf(opened.companions),
@@ -61,35 +61,21 @@ function givenOf(companions: OpenCompanions): Given | undefined {
 
 /** The piece layers that the import recorded; undefined if there are none, and they have to be computed from the files. */
 async function recordedLayers(
-  session: Session,
+  { client }: Session,
   indexDigest: string | undefined,
   manifestDigest: Sha256Digest
 ): Promise<Uint8Array | undefined> {
   try {
-    const index = await json(session, indexDigest)
+    const index = indexDigest === undefined ? undefined : await jsonDocument(client, indexDigest)
     const members = index?.members as
       | readonly { readonly manifest: string; readonly distribution: string }[]
       | undefined
-    const record = await json(session, members?.find(({ manifest }) => manifest === manifestDigest)?.distribution)
+    const distribution = members?.find(({ manifest }) => manifest === manifestDigest)?.distribution
+    const record = distribution === undefined ? undefined : await jsonDocument(client, distribution)
     const torrent = record?.torrent as { readonly pieceLayersDigest: string } | undefined
-    return torrent && (await bytesOf(session, torrent.pieceLayersDigest, MAX_LAYERS_BYTES))
+    return torrent && (await documentBytes(client, torrent.pieceLayersDigest, MAX_LAYERS_BYTES))
   } catch (error) {
     if (error instanceof ClientError && error.code === 'E_NOT_FOUND') return undefined
     throw error
   }
-}
-
-async function json(
-  session: Session,
-  digest: string | undefined
-): Promise<Readonly<Record<string, unknown>> | undefined> {
-  if (digest === undefined) return undefined
-  const bytes = await bytesOf(session, digest, MAX_DOCUMENT_BYTES)
-  return JSON.parse(Buffer.from(bytes).toString('utf8')) as Record<string, unknown>
-}
-
-async function bytesOf(session: Session, digest: string, maxBytes: number): Promise<Uint8Array> {
-  const { body, sizeBytes } = await session.client.readBlob(digest)
-  if (sizeBytes > maxBytes) throw new CliError(EXIT.failed, `${digest} is too large for a model's metadata`)
-  return Buffer.concat(await body.toArray())
 }

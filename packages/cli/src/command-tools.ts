@@ -1,0 +1,61 @@
+import { type Command, Option } from 'commander'
+import { COMMON_OPTIONS } from './help.ts'
+import type { Session } from './session.ts'
+
+/** What commander gives to an action: the arguments, the options, the command. */
+type Given = Parameters<Parameters<Command['action']>[0]>
+
+/** The work of a command. Its module is loaded only when it runs, to keep the start fast. */
+type Work = (session: Session, ...given: Given) => Promise<void> | void
+
+/** What `program.ts` gives to those who add commands. */
+export interface CommandTools {
+  add(parent: Command, nameAndArgs: string, description: string): Command
+  group(name: string, description: string): Command
+  /** The action of a command: what it loads, in a session of its own. */
+  run(load: () => Promise<Work>): (...given: Given) => Promise<void>
+}
+
+/** The options of every command, which are also accepted before the command. */
+export const common = (command: Command): Command =>
+  command
+    .addOption(new Option('--json', 'machine-readable output').helpGroup(COMMON_OPTIONS))
+    .addOption(new Option('-q, --quiet', 'print only the result').helpGroup(COMMON_OPTIONS))
+    .addOption(
+      new Option('--socket <path>', "the daemon's socket; default: SVC_SOCKET, else the user's own").helpGroup(
+        COMMON_OPTIONS
+      )
+    )
+
+/** Of an option that may be given several times. */
+export const list = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value
+]
+
+export const ALL = new Option('--all', 'all quants, without asking')
+export const AUX = new Option(
+  '--aux <choice>',
+  'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
+)
+export const DAEMON = new Option('--svcd <program>', 'the daemon; default: the one that came with this svc')
+export const IMAGE = new Option(
+  '--image',
+  'an ordinary image with the files below models/, for runtimes that mount no artifacts'
+)
+export const PEER = new Option('--peer <host:port>', 'a peer to ask; repeatable').argParser(list)
+export const PLAIN_HTTP = new Option('--plain-http', 'use HTTP without TLS, as local registries do')
+export const PRIVATE = new Option('--private', 'keep it to yourself: neither announce nor share it')
+export const QUANT = new Option('--quant <quants>', 'only these quants, comma-separated')
+export const WITHHELD = new Option(
+  '--withheld',
+  'also what is withheld, with a mark for whoever gets it; svc why says what is'
+)
+
+/** The options of an import that chooses among files. */
+export const imported = (command: Command, as: string): Command =>
+  command
+    .option('--as <ns/name>', as)
+    .option('--file <glob>', 'only weights whose name matches, such as "*q4_k_m*"; repeatable', list)
+    .option('--keep-names', 'keep file names as they are; else Model-7B.Q4_K_M.gguf becomes model-7b-q4_k_m.gguf')
+    .addOption(PRIVATE)

@@ -1,0 +1,22 @@
+import type { Client } from '@svc/client'
+import { CliError } from './errors.ts'
+import { EXIT } from './exit-codes.ts'
+
+/** Manifests, indexes and records are no larger (spec doc.1). */
+const MAX_DOCUMENT_BYTES = 4 << 20
+
+/** The bytes of a small blob. @throws CliError for one that is larger than `maxBytes`; ClientError */
+export async function documentBytes(client: Client, digest: string, maxBytes = MAX_DOCUMENT_BYTES): Promise<Buffer> {
+  const { body, sizeBytes } = await client.readBlob(digest)
+  if (sizeBytes <= maxBytes) return Buffer.concat(await body.toArray())
+  body.destroy()
+  throw new CliError(EXIT.failed, `${digest} is too large for a model's metadata`)
+}
+
+/** A JSON document, which was validated when it was stored. @throws as {@link documentBytes} */
+export const jsonDocument = async (
+  client: Client,
+  digest: string,
+  maxBytes?: number
+): Promise<Readonly<Record<string, unknown>>> =>
+  JSON.parse((await documentBytes(client, digest, maxBytes)).toString('utf8'))
