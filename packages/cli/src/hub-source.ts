@@ -1,4 +1,4 @@
-import { asDigest } from './reference.ts'
+import { tryParseTypedDigest } from '@svc/ref'
 
 /** What the hub calls a model, as people and browsers write it. */
 export interface HubSource {
@@ -28,6 +28,6 @@ export function tryParseHubAddress(text: string): HubSource | undefined {
 
 /** An address, or a name as llama.cpp spells it (`org/name:QUANT,…`, `gpt2`); undefined for anything else. */
 export function tryParseHubSource(text: string): HubSource | undefined {
-  if (asDigest(text) !== undefined || FILE.test(text)) return undefined
+  if (tryParseTypedDigest(text) !== undefined || FILE.test(text)) return undefined
   return tryParseHubAddress(text) ?? (NAME.exec(text)?.groups as (HubSource & Record<string, string>) | undefined)
 }

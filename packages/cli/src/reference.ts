@@ -2,7 +2,6 @@ import type { Inventory } from '@svc/client'
 import {
   formatRef,
   formatShortRef,
-  isDigest,
   isQuant,
   isReservedNamespace,
   parseRef,
@@ -10,7 +9,8 @@ import {
   parseShortRef,
   RefError,
   tryParseRepoId,
-  tryParseShortRef
+  tryParseShortRef,
+  tryParseTypedDigest
 } from '@svc/ref'
 import { CliError, usage } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
@@ -52,7 +52,7 @@ const LONE_NAME = /^([a-z0-9][a-z0-9._-]*)(:[^/@]+)?$/i
  */
 export async function fullName(session: Session, text: string): Promise<string> {
   const [, name, selector = ''] = LONE_NAME.exec(text) ?? []
-  if (name === undefined || asDigest(text) !== undefined) return text
+  if (name === undefined || tryParseTypedDigest(text) !== undefined) return text
   const { namespaces } = await session.client.models()
   const found = namespaces.filter((entry) => entry.name === name.toLowerCase())
   if (found.length === 0) {
@@ -104,14 +104,6 @@ async function loneMember(session: Session, repo: string): Promise<string> {
 
 /** The short form of a canonical reference, for display. */
 export const shortRef = (text: string): string => formatShortRef(parseRef(text))
-
-const HEX = /^[0-9a-f]{64}$/
-
-/** Parses `sha256:<hex>` or bare hex; undefined for anything else. */
-export function asDigest(text: string): string | undefined {
-  if (isDigest(text)) return text
-  return HEX.test(text) ? `sha256:${text}` : undefined
-}
 
 /** Parses `ns/name` without a selector, lower-cased; undefined for anything else. */
 export function asRepo(text: string): string | undefined {

@@ -14,6 +14,10 @@ export const isDigest = (text: unknown): text is Sha256Digest => typeof text ===
 /** The digest, or undefined for anything but its canonical spelling ({@link isDigest}). */
 export const tryParseDigest = (text: string): Sha256Digest | undefined => (isDigest(text) ? text : undefined)
 
+/** {@link tryParseDigest}, also of the 64 hex characters alone, as people type them. */
+export const tryParseTypedDigest = (text: string): Sha256Digest | undefined =>
+  tryParseDigest(HEX.test(text) ? `sha256:${text}` : text)
+
 /** @throws RefError `E_PARSE`, reason `digest-format`. */
 export function parseDigest(text: string): Sha256Digest {
   if (isDigest(text)) return text

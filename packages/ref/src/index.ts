@@ -6,7 +6,8 @@ export {
   isDigest,
   parseDigest,
   type Sha256Digest,
-  tryParseDigest
+  tryParseDigest,
+  tryParseTypedDigest
 } from './digest.ts'
 export { RefError, type RefErrorCode, type RefErrorDetails, type RefErrorReason } from './errors.ts'
 export { REF_MAX_BYTES } from './length.ts'

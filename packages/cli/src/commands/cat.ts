@@ -1,9 +1,10 @@
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { BlobSlice } from '@svc/client'
+import { tryParseTypedDigest } from '@svc/ref'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { asDigest, canonicalRef, shortRef } from '../reference.ts'
+import { canonicalRef, shortRef } from '../reference.ts'
 import { madeView, splitTarget } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
 import { isWeights, namedFiles } from './model.ts'
@@ -35,7 +36,7 @@ type FoundBytes =
   | { readonly path: string; readonly sizeBytes: number; readonly isBinary: boolean }
 
 async function bytesOf(session: Session, target: string): Promise<FoundBytes> {
-  const digest = asDigest(target)
+  const digest = tryParseTypedDigest(target)
   if (digest !== undefined) return { digest, isBinary: false }
   const { ref: asked, file: wanted } = splitTarget(target)
   const result = await session.client.open(await canonicalRef(session, asked))

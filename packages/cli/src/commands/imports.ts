@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { ClientError, type ImportBtBody, type ImportHfBody, type ImportPlan, type Job } from '@svc/client'
+import { tryParseTypedDigest } from '@svc/ref'
 import { chooseQuants } from '../choose-quants.ts'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
@@ -10,7 +11,7 @@ import { escapeGlob } from '../hub-origin.ts'
 import { tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
 import { adviceOf, artifactTable } from '../plan-table.ts'
-import { asDigest, importName } from '../reference.ts'
+import { importName } from '../reference.ts'
 import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../replacing.ts'
 import type { Session } from '../session.ts'
 import { settleOwnModels, tellShared, tellSharingOnce } from '../sharing.ts'
@@ -216,7 +217,7 @@ export async function importBt(session: Session, source: string, options: BtOpti
     const hint = 'add --pin sha256:<hex>, the manifest digest; svc share prints it on the other side'
     throw usage('a magnet or infohash alone does not say which model it must be', hint)
   }
-  const pin = asDigest(options.pin)
+  const pin = tryParseTypedDigest(options.pin)
   if (pin === undefined)
     throw usage('--pin is "sha256:" and 64 hex characters, lower-case', 'svc share prints it on the other side')
   const [digest = '', torrent] = options.companions?.split('@') ?? []

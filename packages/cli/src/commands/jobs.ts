@@ -1,4 +1,5 @@
 import { ClientError, isTerminal, type Job } from '@svc/client'
+import { tryParseTypedDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { follow, StalledError } from '../follow.ts'
@@ -6,7 +7,7 @@ import { count, formatBytes, formatSince, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
 import { membersOf } from '../models-here.ts'
-import { asDigest, canonicalRef, refsOf, shortRef } from '../reference.ts'
+import { canonicalRef, refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { importByName, printImport } from './imports.ts'
 import { printHurt, secondsOf } from './remove.ts'
@@ -220,7 +221,7 @@ const withoutName = (cause: unknown, ref: string, { repo, revision }: HubOrigin)
 
 /** `svc verify [REF|DIGEST|all]`, `svc fsck` */
 export async function verify(session: Session, text: string | undefined): Promise<void> {
-  const digest = text === undefined ? undefined : asDigest(text)
+  const digest = text === undefined ? undefined : tryParseTypedDigest(text)
   const isAll = text === undefined || text === 'all'
   const target = isAll ? 'all' : (digest ?? (await canonicalRef(session, text)))
   const started = await session.client.verify({ target })

@@ -1,7 +1,7 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import { MAX_DOCUMENT_BYTES, parseManifest } from '@svc/manifest'
-import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import { companionBlobs } from '../library/companions.ts'
@@ -47,11 +47,10 @@ export async function verify(target: string, deps: VerifyDeps): Promise<Job> {
 }
 
 async function targetDigest(target: string, resolver: Resolver): Promise<Sha256Digest> {
-  if (/^sha256:/i.test(target) || /^[0-9a-f]{64}$/.test(target)) {
-    const digest = tryParseDigest(target) ?? (/^[0-9a-f]{64}$/.test(target) ? digestFromHex(target) : undefined)
-    if (digest !== undefined) return digest
+  const digest = tryParseTypedDigest(target)
+  if (digest !== undefined) return digest
+  if (/^sha256:/i.test(target))
     throw new DaemonError('E_BAD_REQUEST', 'the target is not a digest: "sha256:" and 64 lower-case hex characters')
-  }
   return digestsOf(await resolver.resolve(target))[0]
 }
 

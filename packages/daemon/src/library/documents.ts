@@ -209,6 +209,13 @@ export class Documents {
     return this.#manifest(digest, () => this.#manifests.read(digest, use))
   }
 
+  /** {@link manifest}, of one that must be here. @throws as that; DaemonError `E_NOT_FOUND` */
+  async requireManifest(digest: Sha256Digest): Promise<Manifest> {
+    const manifest = await this.manifest(digest)
+    if (manifest !== undefined) return manifest
+    throw new DaemonError('E_NOT_FOUND', `the manifest ${digest} is not in the store`)
+  }
+
   /**
    * Like {@link manifest}, but returns its bytes, too, from a single read. Does not evict others from the cache.
    * @throws as {@link manifest}

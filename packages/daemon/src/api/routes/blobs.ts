@@ -1,15 +1,15 @@
 import { type BlobReader, CasError, type DiskBlobStore } from '@svc/cas'
 import { ROUTES } from '@svc/client/protocol'
-import { digestFromHex, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { sendBlob } from '../../http/blob-response.ts'
 import { BufferPool } from '../../http/buffer-pool.ts'
 import { envelope, JSON_TYPE } from '../../http/envelope.ts'
 import type { Removals } from '../../library/removal.ts'
-import { type ApiRoute, defineByteRoute, defineRoute, type Exchange } from '../route.ts'
+import { defineByteRoute, defineRoute, type Exchange } from '../route.ts'
 
-/** GET and HEAD of a blob. The `Range` header is parsed in `http/range.ts`. */
-export function blobRoutes({ store }: { readonly store: DiskBlobStore }): Record<'blob' | 'blobHead', ApiRoute> {
+/** The `Range` header is parsed in `http/range.ts`. */
+export function blobRoutes({ store, removals }: { readonly store: DiskBlobStore; readonly removals: Removals }) {
   const pool = new BufferPool()
   const answer = async (digest: string) => {
     const reader = await openBlob(store, blobDigest(digest))
@@ -17,7 +17,8 @@ export function blobRoutes({ store }: { readonly store: DiskBlobStore }): Record
   }
   return {
     blob: defineByteRoute(ROUTES.blob, ({ params }) => answer(params.digest)),
-    blobHead: defineByteRoute(ROUTES.blobHead, ({ params }) => answer(params.digest))
+    blobHead: defineByteRoute(ROUTES.blobHead, ({ params }) => answer(params.digest)),
+    unpin: defineRoute(ROUTES.unpin, ({ params }) => removals.unpin(blobDigest(params.digest)))
   }
 }
 
@@ -52,13 +53,10 @@ async function openBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Blo
 
 /** @throws DaemonError `E_BAD_REQUEST` */
 function blobDigest(text: string): Sha256Digest {
-  const digest = tryParseDigest(text) ?? (/^[0-9a-f]{64}$/.test(text) ? digestFromHex(text) : undefined)
+  const digest = tryParseTypedDigest(text)
   if (digest !== undefined) return digest
   throw new DaemonError(
     'E_BAD_REQUEST',
     'a blob is addressed by "sha256:" and 64 lower-case hex characters, or by the hex alone'
   )
 }
-
-export const unpinRoute = ({ removals }: { readonly removals: Removals }) =>
-  defineRoute(ROUTES.unpin, ({ params }) => removals.unpin(blobDigest(params.digest)))

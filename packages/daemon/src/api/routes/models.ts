@@ -15,44 +15,55 @@ import { UnreadableStateError } from '../../library/strict.ts'
 import type { Usage } from '../../library/usage.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 
-export interface ResolveDeps {
+export interface ModelRoutesDeps extends OpenDeps, InventoryDeps, WhyDeps {
+  readonly store: DiskBlobStore
   readonly resolver: Resolver
-  readonly store: Pick<DiskBlobStore, 'check'>
+  readonly documents: Documents
+  readonly artifacts: Artifacts
+  readonly removals: Removals
+  readonly usage: Usage
+  /**
+   * Called after each change and before the response, so that listeners and swarms stop serving the artifact, or may
+   * start.
+   */
+  readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
-export const resolveRoute = ({ resolver, store }: ResolveDeps) =>
-  defineRoute(ROUTES.resolve, async ({ query }) => {
+export const modelRoutes = (deps: ModelRoutesDeps) => ({
+  resolve: defineRoute(ROUTES.resolve, async ({ query }) => {
     try {
-      return await resolver.resolve(query.ref)
+      return await deps.resolver.resolve(query.ref)
     } catch (error) {
       // nothing is unknown in a store that has lost a folder
-      store.check()
+      deps.store.check()
       throw error
     }
-  })
-
-export const openRoute = ({ usage, ...deps }: OpenDeps & { readonly usage: Usage }) =>
-  defineRoute(ROUTES.open, async ({ query }) => {
+  }),
+  open: defineRoute(ROUTES.open, async ({ query }) => {
     const result = await openRef(query.ref, deps)
-    usage.note(digestsOf(result)[0])
+    deps.usage.note(digestsOf(result)[0])
     return result
-  })
-
-export const modelsRoute = (deps: InventoryDeps) =>
-  defineByteRoute(ROUTES.models, async () => {
+  }),
+  models: defineByteRoute(ROUTES.models, async () => {
     const pieces = await inventoryText(deps)
     return async ({ response }) => sendJsonText(response, ROUTES.models.status, pieces)
-  })
-
-export const removeModelRoute = ({ removals }: { readonly removals: Removals }) =>
-  defineRoute(ROUTES.removeModel, ({ params, query }) =>
-    removals.remove({ ...repoOf(params), allTags: query.tags === 'all' })
-  )
-
-export const removeQuantRoute = ({ removals }: { readonly removals: Removals }) =>
-  defineRoute(ROUTES.removeQuant, ({ params, query }) =>
-    removals.remove({ ...repoOf(params), quant: params.quant, allTags: query.tags === 'all' })
-  )
+  }),
+  removeModel: defineRoute(ROUTES.removeModel, ({ params, query }) =>
+    deps.removals.remove({ ...repoOf(params), allTags: query.tags === 'all' })
+  ),
+  removeQuant: defineRoute(ROUTES.removeQuant, ({ params, query }) =>
+    deps.removals.remove({ ...repoOf(params), quant: params.quant, allTags: query.tags === 'all' })
+  ),
+  setPrivate: defineRoute(ROUTES.setPrivate, async ({ body }) => {
+    const resolved = await deps.resolver.resolve(body.ref)
+    const [manifestDigest] = digestsOf(resolved)
+    await deps.documents.requireManifest(manifestDigest)
+    await deps.artifacts.setPrivate(manifestDigest, body.private)
+    await deps.onWithheld(manifestDigest)
+    return { ref: resolved.ref, manifestDigest, private: body.private }
+  }),
+  why: whyRoute(deps)
+})
 
 function repoOf({ ns, name }: RepoId): RepoId {
   const repo = tryParseRepoId(`${ns}/${name}`)
@@ -61,32 +72,10 @@ function repoOf({ ns, name }: RepoId): RepoId {
   throw new DaemonError('E_BAD_REQUEST', `${shown} is not a name of a model; write ns/name in lower case`)
 }
 
-export interface PrivateDeps {
+interface WhyDeps {
   readonly resolver: Resolver
-  readonly documents: Documents
   readonly artifacts: Artifacts
-  /**
-   * Called after each change and before the response, so that listeners and swarms stop serving the artifact, or may
-   * start.
-   */
-  readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
-}
-
-export const privateRoute = ({ resolver, documents, artifacts, onWithheld }: PrivateDeps) =>
-  defineRoute(ROUTES.setPrivate, async ({ body }) => {
-    const resolved = await resolver.resolve(body.ref)
-    const [manifestDigest] = digestsOf(resolved)
-    if ((await documents.manifest(manifestDigest)) === undefined)
-      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    await artifacts.setPrivate(manifestDigest, body.private)
-    await onWithheld(manifestDigest)
-    return { ref: resolved.ref, manifestDigest, private: body.private }
-  })
-
-export interface WhyDeps {
-  readonly resolver: Resolver
-  readonly artifacts: Pick<Artifacts, 'read'>
-  readonly documents: Pick<Documents, 'companions'>
+  readonly documents: Documents
   readonly config: {
     readonly swarm: {
       readonly enabled: boolean
@@ -98,7 +87,7 @@ export interface WhyDeps {
   }
 }
 
-export const whyRoute = ({ resolver, artifacts, documents, config }: WhyDeps) =>
+const whyRoute = ({ resolver, artifacts, documents, config }: WhyDeps) =>
   defineRoute(ROUTES.why, async ({ query }): Promise<WhyResult> => {
     const resolved = await resolver.resolve(query.ref)
     const [manifestDigest] = digestsOf(resolved)

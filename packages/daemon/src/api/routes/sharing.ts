@@ -29,9 +29,7 @@ export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
   const share = async (ref: string, join: boolean): Promise<ShareResult> => {
     const resolved = await resolver.resolve(ref)
     const [manifestDigest] = digestsOf(resolved)
-    if ((await documents.manifest(manifestDigest)) === undefined) {
-      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    }
+    await documents.requireManifest(manifestDigest)
     return (swarm ?? swarmIsOff()).share({ ref: resolved.ref, manifestDigest, name: formatRepoId(resolved), join })
   }
   return {
