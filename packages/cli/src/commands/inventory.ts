@@ -26,13 +26,7 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
   )
   const wanted = (text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? '').split(' ')
-  const all = membersOf(inventory).map(
-    (member): Line => ({
-      ...member,
-      state: stateOf(member),
-      shared: sharedOf(member, seeded, swarm.enabled && swarm.seed)
-    })
-  )
+  const all = membersOf(inventory).map((member) => lineOf(member, seeded, swarm.enabled && swarm.seed))
   const lines = sorted(all, options.sort ?? 'name').filter(
     (line) => wanted.every((word) => line.ref.includes(word)) && tests.every((test) => test(line))
   )
@@ -134,6 +128,12 @@ const stateOf = ({ complete, damaged, missingBytes = 0, newer }: ModelMember): s
       ? 'complete'
       : 'complete, newer at the hub'
     : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
+
+const lineOf = (member: NamedMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
+  ...member,
+  state: stateOf(member),
+  shared: sharedOf(member, seeded, seeds)
+})
 
 /** `yes` only if others can fetch it now: an import is announced at the next start, or by `svc share`. */
 function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boolean): string {

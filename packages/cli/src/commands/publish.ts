@@ -1,10 +1,11 @@
-import type { Publication } from '@svc/publish'
+import type { Publication, PublishProgress } from '@svc/publish'
 import { usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldViews } from '../held-view.ts'
 import { withPublish } from '../libraries.ts'
 import { type ModelToPack, resolveForPacking } from '../oci/packing.ts'
+import type { Shown } from '../progress.ts'
 import { storedModel } from '../publish/stored-model.ts'
 import type { Session } from '../session.ts'
 
@@ -48,19 +49,10 @@ export async function publish(
         }
         for (const warning of warnings) session.note(`warning: ${warning}`)
         const checkUrl = givenUrl !== undefined && options.check !== false
-        const done = await withProgress(session, { kind: 'publish', ref: target.name }, (update) =>
-          lib.publish(publications, target, {
-            url,
-            checkUrl,
-            signal: session.signal,
-            onProgress: ({ phase, file, ...counts }) =>
-              update({
-                ...counts,
-                ...(phase === 'checking' && { message: 'reading back' }),
-                ...(file !== undefined && { files: [file] })
-              })
-          })
-        )
+        const done = await withProgress(session, { kind: 'publish', ref: target.name }, (update) => {
+          const onProgress = (progress: PublishProgress): void => update(shownOf(progress))
+          return lib.publish(publications, target, { url, checkUrl, signal: session.signal, onProgress })
+        })
         const models = publications.map((publication) => {
           const { ref, manifestDigest, infohash, name, magnet, torrentKey, isWithheld, companions } = publication
           const model = { ref, manifest: manifestDigest, magnet, withheld: isWithheld, companions }
@@ -87,6 +79,12 @@ export async function publish(
     })
   })
 }
+
+const shownOf = ({ phase, file, ...counts }: PublishProgress): Partial<Shown> => ({
+  ...counts,
+  ...(phase === 'checking' && { message: 'reading back' }),
+  ...(file !== undefined && { files: [file] })
+})
 
 /** Normalizes a base URL to end in a slash. @throws CliError for one that paths cannot be appended to */
 function baseUrl(text: string): string {
