@@ -10,7 +10,7 @@ import { COMMIT, putHub } from './tool-caches.ts'
 vi.setConfig({ testTimeout: 60_000 })
 
 const REF = 'me/model:q8_0'
-const DOORS = ['swarm', 'webseed', 'hub-mirror', 'oci-mirror', 'publish', 'export', 'push']
+const DOORS = ['swarm', 'webseed', 'hub-mirror', 'oci-mirror', 's3-mirror', 'publish', 'export', 'push']
 
 async function imported(...options: string[]): Promise<TestDaemon> {
   const daemon = await testDaemon()

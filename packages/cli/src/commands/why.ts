@@ -9,6 +9,7 @@ const TO_WHOM: Readonly<Record<string, string>> = {
   webseed: 'clients of webseed_addr',
   'hub-mirror': 'clients of hub_addr',
   'oci-mirror': 'clients of oci_addr',
+  's3-mirror': 'clients of s3_addr',
   publish: 'readers of what svc publish writes',
   export: 'readers of what svc export writes',
   push: 'users of a registry'

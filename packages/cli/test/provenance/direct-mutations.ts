@@ -173,9 +173,9 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/served-models.ts', [
     {
-      what: 'the OCI mirror makes nothing of what is withheld',
-      find: `isShown(state, 'oci-mirror')`,
-      replace: `state.incomplete !== true`,
+      what: 'mirrors that know names make nothing of what is withheld',
+      find: `isShown(state, door) ? state`,
+      replace: `state.incomplete !== true ? state`,
       caughtBy: MEANWHILE_TEST
     },
     {

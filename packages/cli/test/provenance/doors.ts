@@ -271,6 +271,31 @@ export class Doors {
     this.#sameAsAbsent('OCI mirror', url, answer, absent)
   }
 
+  /** The names and files of a bucket below a prefix, and the files themselves; `ns/name` or one quant of it. */
+  async s3(name: string, quant: string, files: readonly string[]): Promise<void> {
+    const { oracle, doors } = this.#machine
+    const bucket = `${doors.s3}/models`
+    const listing = `${bucket}?list-type=2&prefix=${name}/`
+    const listed = await this.#get(listing)
+    const given = oracle.ofName(name)
+    if (given.length === 0) {
+      const absent = await this.#get(listing.replace(name, NOBODY))
+      const plain = { ...listed, headers: {}, body: Buffer.from(listed.body.toString().replaceAll(name, NOBODY)) }
+      this.#sameAsAbsent('S3 mirror', listing, plain, { ...absent, headers: {} })
+    }
+    this.#held('S3 mirror', listing, listed, new Set(given.flatMap(({ tags }) => [...tags])))
+    const manifest = oracle.names.get(name)?.get(quant)
+    const artifact = manifest === undefined ? undefined : oracle.artifacts.get(manifest)
+    const mayBe = artifact !== undefined && oracle.isGiven(artifact)
+    const absent = await this.#get(`${bucket}/${NOBODY}/q4_0/x`)
+    for (const file of files) {
+      const url = `${bucket}/${name}/${quant}/${file.split('/').map(encodeURIComponent).join('/')}`
+      const answer = await this.#get(url)
+      if (!mayBe) this.#sameAsAbsent('S3 mirror', `${url} (${artifact && factsOf(artifact)})`, answer, absent)
+      this.#held('S3 mirror', url, answer, mayBe ? artifact.tags : new Set())
+    }
+  }
+
   /** All doors, for one artifact, by all its names. */
   async all(artifact: Known): Promise<void> {
     await this.webseed(artifact)
@@ -287,6 +312,11 @@ export class Doors {
       const named = await this.ociManifest(name, quant)
       const hexes = new Set([...named, ...artifact.files.map(({ digest }) => hexOf(digest)), ...artifact.beside])
       for (const hex of hexes) await this.ociBlob(name, `sha256:${hex}`)
+      await this.s3(
+        name,
+        quant,
+        artifact.files.map((file) => file.name)
+      )
     }
     const { repo } = artifact
     const home = repo && this.#world.repos[repo.number]

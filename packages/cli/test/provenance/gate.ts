@@ -20,6 +20,7 @@ export interface Seen {
   readonly webseed: number
   readonly hubMirror: number
   readonly ociMirror: number
+  readonly s3Mirror: number
   /** In `GET /v1/why`: `given`, or why not, for all doors. */
   readonly why: readonly string[]
   readonly by: string | undefined
@@ -31,7 +32,7 @@ export class Gate {
   client!: Client
   readonly #habits: GateHabits
   #running!: RunningDaemon
-  #doors = { webseed: '', hub: '', oci: '' }
+  #doors = { webseed: '', hub: '', oci: '', s3: '' }
 
   private constructor(folder: string, habits: GateHabits) {
     this.folder = folder
@@ -50,7 +51,7 @@ export class Gate {
     const doors: FileConfig = {
       ...file,
       swarm: { dht: false, peer_addr: '127.0.0.1:0', webseed_addr: '127.0.0.1:0', fill_timeout: 5, ...file.swarm },
-      mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0', ...file.mirror }
+      mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0', s3_addr: '127.0.0.1:0', ...file.mirror }
     }
     const socketPath = join(this.folder, 's.sock')
     const env = hubToken === undefined ? {} : { SVC_HF_TOKEN: hubToken }
@@ -64,7 +65,8 @@ export class Gate {
     this.#doors = {
       webseed: `http://${swarm.webseedAddress!}`,
       hub: `http://${facts.hubMirrorAddress}`,
-      oci: `http://${facts.ociMirrorAddress}`
+      oci: `http://${facts.ociMirrorAddress}`,
+      s3: `http://${facts.s3MirrorAddress}`
     }
   }
 
@@ -92,7 +94,7 @@ export class Gate {
   }
 
   /** The status code of a stranger's request to a mirror. */
-  ask(door: 'hub' | 'oci' | 'webseed', path: string): Promise<number> {
+  ask(door: 'hub' | 'oci' | 's3' | 'webseed', path: string): Promise<number> {
     return new Promise((resolve, reject) => {
       request(this.#doors[door] + path, { agent: false }, (response) => {
         response.resume().on('error', reject)
@@ -118,6 +120,7 @@ export class Gate {
       webseed: await this.ask('webseed', `/${share.name}/${file}`),
       hubMirror: await this.ask('hub', hubPath),
       ociMirror: await this.ask('oci', `/v2/${name}/manifests/${quant}`),
+      s3Mirror: await this.ask('s3', `/models/${name}/${quant}/${file}`),
       why: [...new Set(why.doors.map(({ given, withheld }) => (given ? 'given' : withheld!.fact)))],
       by: why.by
     }

@@ -707,6 +707,7 @@ class History {
       name,
       pick(this.#random, [artifact.manifest, ...artifact.files.map((file) => file.digest)])
     )
+    await place.doors.s3(name, quant, [pick(this.#random, artifact.files).name])
   }
 }
 

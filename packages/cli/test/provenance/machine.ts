@@ -39,7 +39,7 @@ export class Machine {
   readonly oracle: Oracle
   /** For requests of strangers. */
   agent = new Agent({ keepAlive: true, maxSockets: 4 })
-  doors = { webseed: '', hub: '', oci: '', peerPort: 0 }
+  doors = { webseed: '', hub: '', oci: '', s3: '', peerPort: 0 }
   client!: Client
   readonly #world: World
   #running!: InspectedDaemon
@@ -74,6 +74,7 @@ export class Machine {
       mirror: {
         hub_addr: '127.0.0.1:0',
         oci_addr: '127.0.0.1:0',
+        s3_addr: '127.0.0.1:0',
         ...(onDemand && { on_demand: true, on_demand_allow: [ALLOWED] })
       },
       webseed: { [`${this.#world.bucket.url}keyed/`]: { credentials_file: join(this.#world.folder, 'keys') } }
@@ -88,6 +89,7 @@ export class Machine {
       webseed: `http://${swarm.webseedAddress!}`,
       hub: `http://${facts.hubMirrorAddress}`,
       oci: `http://${facts.ociMirrorAddress}`,
+      s3: `http://${facts.s3MirrorAddress}`,
       peerPort: Number(swarm.peerAddress!.split(':').at(-1))
     }
   }

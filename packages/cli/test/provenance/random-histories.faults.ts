@@ -5,7 +5,7 @@ import { histories } from './processes.ts'
 const STEPS = Number(process.env.SVC_PROVENANCE_STEPS ?? 100_000)
 const STEPS_EACH = 2_500
 const FIRST_SEED = Number(process.env.SVC_PROVENANCE_SEED ?? 100)
-const DOORS = ['webseed', 'swarm', 'hub mirror', 'OCI mirror', 'v1 swarm', 'export', 'push', 'publish']
+const DOORS = ['webseed', 'swarm', 'hub mirror', 'OCI mirror', 'S3 mirror', 'v1 swarm', 'export', 'push', 'publish']
 
 test('100,000 steps: nothing of what nobody may have leaves by any door', { timeout: 60 * 60_000 }, async () => {
   const seeds = Array.from({ length: Math.ceil(STEPS / STEPS_EACH) }, (_, i) => FIRST_SEED + i)

@@ -11,6 +11,6 @@ test.each([1, 200])('history %i: nothing of what nobody may have leaves by any d
   expect(leak).toBeUndefined()
   expect(steps).toBe(120)
   // what others may have is given by the doors that random strangers try
-  for (const door of ['webseed', 'swarm', 'hub mirror', 'OCI mirror'])
+  for (const door of ['webseed', 'swarm', 'hub mirror', 'OCI mirror', 'S3 mirror'])
     expect([door, given[door] ?? 0]).not.toEqual([door, 0])
 })

@@ -166,6 +166,7 @@ describe.each(MACHINES)('a machine $machine', ({ machine, habits, roads }) => {
       webseed: isGiven ? 200 : 404,
       hubMirror: isGiven && isOfHub ? 200 : 404,
       ociMirror: isGiven ? 200 : 404,
+      s3Mirror: isGiven ? 200 : 404,
       why: [verdict],
       by
     })

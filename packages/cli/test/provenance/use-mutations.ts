@@ -193,6 +193,20 @@ const MIRRORS = [
       ''
     ]
   ]),
+  ...of('mirror/s3-mirror.ts', [
+    [
+      MEANWHILE('is not answered when'),
+      'the S3 mirror asks before it sends a listing',
+      'if ((await this.#served.given(page.manifests, DOOR)).size === page.manifests.size) return page',
+      'if (page.manifests.size >= 0) return page'
+    ],
+    [
+      MEANWHILE('a file is not given'),
+      'the S3 mirror asks when a file is open',
+      'const mayGive = (): Promise<boolean> => this.#mayGive(name!, manifest)',
+      'const mayGive = async (): Promise<boolean> => true'
+    ]
+  ]),
   ...of('mirror/hub-demand.ts', [
     [
       STRANGERS('a private file is not given'),
@@ -233,8 +247,8 @@ const MIRRORS = [
     [
       UNPROVEN,
       'what is to come is shown as far as it is given',
-      "return verdictOf({ provenance }, 'oci-mirror').given",
-      'return provenance !== undefined'
+      'return verdictOf({ provenance }, door).given',
+      'return provenance !== undefined && door !== undefined'
     ],
     [
       MEANWHILE('nothing is laid out'),

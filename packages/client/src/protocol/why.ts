@@ -55,7 +55,7 @@ export const WhyResultSchema = Type.Object(
     doors: Type.Array(
       Type.Object({
         door: Type.String({
-          description: '`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `publish`, `export` or `push`'
+          description: '`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `s3-mirror`, `publish`, `export` or `push`'
         }),
         open: Type.Boolean({ description: 'false: the configuration keeps it closed for all models' }),
         given: Type.Boolean(),

@@ -191,8 +191,8 @@ export async function composeContext(
 
 /** Creates the import sources and the swarm client, and connects them to removals and privacy changes. */
 export async function composeServices(context: DaemonContext, factories: NetworkFactories): Promise<Services> {
-  const { hubAddr, ociAddr } = context.config.mirror
-  const isMirror = hubAddr !== undefined || ociAddr !== undefined
+  const { hubAddr, ociAddr, s3Addr } = context.config.mirror
+  const isMirror = [hubAddr, ociAddr, s3Addr].some((address) => address !== undefined)
   const mirrors = isMirror ? await (await import('../mirror/mirrors.ts')).Mirrors.listen(context) : undefined
   try {
     const networks = await composeNetworks(context, factories)

@@ -3,6 +3,7 @@ import { configuredAddress } from '../config/address.ts'
 import { configPath, type DaemonConfig, type Environment, mergeConfig } from '../config/config.ts'
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
+import { S3_KEYS, s3KeysOf } from '../config/s3-keys.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
 import { WebseedKeys } from '../swarm/webseed-keys.ts'
@@ -17,6 +18,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
   const written = await readConfigFile(file, required)
   const config = mergeConfig(written, flags, env)
   checkAddresses(config)
+  await s3KeysOf(config.mirror)?.read(S3_KEYS)
   await new WebseedKeys(config.webseedKeys, env).check()
   const keys = keysOf(written)
   const origin =
@@ -47,6 +49,7 @@ const none = (written: FileConfig): string =>
 function checkAddresses({ swarm, mirror, metrics }: DaemonConfig): void {
   if (mirror.hubAddr !== undefined) configuredAddress(mirror.hubAddr, '[mirror] hub_addr')
   if (mirror.ociAddr !== undefined) configuredAddress(mirror.ociAddr, '[mirror] oci_addr')
+  if (mirror.s3Addr !== undefined) configuredAddress(mirror.s3Addr, '[mirror] s3_addr')
   if (metrics.addr !== undefined) configuredAddress(metrics.addr, '[metrics] addr')
   if (!swarm.enabled) return
   configuredAddress(swarm.peerAddr, '[swarm] peer_addr')

@@ -67,11 +67,14 @@ export interface MirrorConfig {
   /** Undefined: no such listener. */
   readonly hubAddr: string | undefined
   readonly ociAddr: string | undefined
+  readonly s3Addr: string | undefined
+  /** Absolute. Undefined: clients of the S3 mirror need no key. */
+  readonly s3Keys: string | undefined
   /** Further names of this machine, in lower case, that clients may use with any port. */
   readonly names: readonly string[]
   /** undefined: what is not here is not fetched. */
   readonly onDemand: OnDemandConfig | undefined
-  /** `SVC_MIRROR_TOKEN`: required by both mirrors. */
+  /** `SVC_MIRROR_TOKEN`: required by the mirrors of hub and registries. */
   readonly token: string | undefined
 }
 
@@ -134,15 +137,11 @@ export function configPath(
   return { file: join(xdg(env.XDG_CONFIG_HOME, '.config'), 'svc', 'config.toml'), required: false }
 }
 
-/**
- * `[store] root`: absolute, or relative to the home folder with `~/`. Other relative paths would depend on the folder
- * that the daemon is started in.
- */
-function fileRoot(text: string | undefined): string | undefined {
-  const root = set(text)
-  if (root === undefined || isAbsolute(root)) return root
-  if (root === '~' || root.startsWith('~/')) return join(homeFolder(), root.slice(1))
-  throw new ConfigError(`[store] root is "${root}"; write an absolute path, or one that begins with "~/"`)
+/** Absolute, or relative to the home folder with `~/`: other paths would depend on the folder that the daemon is started in. @throws ConfigError */
+function filePath(path: string | undefined, key: string): string | undefined {
+  if (path === undefined || isAbsolute(path)) return path
+  if (path === '~' || path.startsWith('~/')) return join(homeFolder(), path.slice(1))
+  throw new ConfigError(`${key} is "${path}"; write an absolute path, or one that begins with "~/"`)
 }
 
 /** `[store] expect`. @throws ConfigError for what is not a store's id */
@@ -192,6 +191,14 @@ function requireDecision({ hubAddr, ociAddr, onDemand, token }: MirrorConfig, is
   }
 }
 
+/** Clients of object stores know no token: beyond this machine, and where a mirror asks for a token, they have keys. */
+function requireKeys({ s3Addr, s3Keys, token }: MirrorConfig): void {
+  if (s3Addr === undefined || s3Keys !== undefined) return
+  if (token === undefined && isLoopback(configuredAddress(s3Addr, '[mirror] s3_addr'))) return
+  const who = token === undefined ? `s3_addr = "${s3Addr}" lets any machine read` : 'SVC_MIRROR_TOKEN is set'
+  throw new ConfigError(`[mirror] ${who}; set s3_keys = "FILE" to lines ID:SECRET`)
+}
+
 /** @throws ConfigError for patterns beyond the bounds of a choice */
 function allowTest(patterns: readonly string[]): (repo: string) => boolean {
   try {
@@ -216,18 +223,21 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
   const root =
     flags.root ??
     set(env.SVC_ROOT) ??
-    fileRoot(file.store?.root) ??
+    filePath(set(file.store?.root), '[store] root') ??
     join(xdg(env.XDG_DATA_HOME, '.local', 'share'), 'svc')
   if (root === '') throw new ConfigError('--root must not be empty')
   const upload = swarm.upload_limit ?? 0
   const mirrors: MirrorConfig = {
     hubAddr: set(mirror.hub_addr),
     ociAddr: set(mirror.oci_addr),
+    s3Addr: set(mirror.s3_addr),
+    s3Keys: filePath(set(mirror.s3_keys), '[mirror] s3_keys'),
     names: namesOf(mirror.names ?? []),
     onDemand: onDemandOf(mirror),
     token: set(env.SVC_MIRROR_TOKEN?.trim())
   }
   requireDecision(mirrors, mirror.on_demand_anonymous)
+  requireKeys(mirrors)
   return {
     store: { root: resolve(root), expect: expectedId(file.store?.expect) },
     hub: {

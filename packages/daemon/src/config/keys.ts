@@ -48,7 +48,9 @@ export const CONFIG_KEYS = {
   mirror: {
     hub_addr: { type: 'string', summary: 'address that answers as a model hub does; unset: none' },
     oci_addr: { type: 'string', summary: 'address that answers as an OCI registry does; unset: none' },
-    names: { type: 'strings', summary: 'further host names that both mirrors answer to' },
+    s3_addr: { type: 'string', summary: 'address that answers as an object store does, read-only; unset: none' },
+    s3_keys: { type: 'string', summary: 'file of its keys, lines ID:SECRET; none: any program of this machine reads' },
+    names: { type: 'strings', summary: 'further host names that the mirrors answer to' },
     on_demand: { type: 'boolean', summary: 'let clients of the mirrors have fetched what is not here' },
     on_demand_allow: { type: 'strings', summary: 'repositories that may be: "owner/name", "owner/*" or "*"' },
     on_demand_bytes: { type: 'count', summary: 'bytes fetched on demand within 24 hours, at most' },

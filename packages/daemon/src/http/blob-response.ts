@@ -1,26 +1,34 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { BlobReader } from '@svc/cas'
 import { type PumpOptions, pumpBlob } from './blob-pump.ts'
-import { type BlobAnswer, blobAnswer, blobETag } from './range.ts'
+import { type BlobAnswer, type BlobVersion, blobAnswer, blobETag } from './range.ts'
 
 export interface BlobResponseOptions extends PumpOptions {
   /** Sent with every response, e.g. the hardening headers of a listener that browsers can reach. */
   readonly headers?: OutgoingHttpHeaders
   /** Quoted; default: the digest. Other protocols have other names for the same bytes. */
   readonly etag?: string | undefined
+  /** Default: nothing is said about that. */
+  readonly modifiedAt?: Date | undefined
   /** Sends a 412 or 416 with these headers and a body. */
   readonly refuse: (status: 412 | 416, headers: OutgoingHttpHeaders) => void
 }
 
-/** What a request for a blob of this size and name must be answered, before anything of the blob is read. */
-export function blobAnswerTo({ method, headers }: IncomingMessage, etag: string, sizeBytes: number): BlobAnswer {
+/** What a request for a blob of this size and version must be answered, before anything of the blob is read. */
+export function blobAnswerTo(
+  { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
+  version: BlobVersion,
+  sizeBytes: number
+): BlobAnswer {
   const conditions = {
     ifMatch: headers['if-match'],
     ifNoneMatch: headers['if-none-match'],
     ifRange: headers['if-range'] as string | undefined,
-    range: headers.range
+    range: headers.range,
+    ifModifiedSince: headers['if-modified-since'],
+    ifUnmodifiedSince: headers['if-unmodified-since']
   }
-  return blobAnswer(method === 'HEAD' ? 'HEAD' : 'GET', conditions, etag, sizeBytes)
+  return blobAnswer(method === 'HEAD' ? 'HEAD' : 'GET', conditions, version, sizeBytes)
 }
 
 /**
@@ -35,10 +43,15 @@ export async function sendBlob(
   options: BlobResponseOptions
 ): Promise<void> {
   try {
-    const etag = options.etag ?? blobETag(blob.digest)
+    const { etag = blobETag(blob.digest), modifiedAt } = options
     const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
-    const answer = blobAnswerTo(request, etag, blob.sizeBytes)
-    const common: OutgoingHttpHeaders = { ...options.headers, 'Accept-Ranges': 'bytes', ETag: etag }
+    const answer = blobAnswerTo(request, { etag, modifiedAt }, blob.sizeBytes)
+    const common: OutgoingHttpHeaders = {
+      ...options.headers,
+      'Accept-Ranges': 'bytes',
+      ETag: etag,
+      ...(modifiedAt !== undefined && { 'Last-Modified': modifiedAt.toUTCString() })
+    }
     const bytes = { ...common, 'Content-Type': 'application/octet-stream' }
     switch (answer.status) {
       case 412:

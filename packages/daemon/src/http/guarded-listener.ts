@@ -34,6 +34,8 @@ export interface ListenerOptions {
   readonly challenge?: string
   /** Throws while nothing can be answered, because the store is gone. */
   readonly requireStore?: () => void
+  /** Writes refusals in the form of the port's protocol. Default: the error envelope. */
+  readonly refuse?: typeof refuse
   /** Responds to an accepted request; an error it throws becomes a 500. */
   readonly answer: (request: IncomingMessage, response: ServerResponse, url: string) => Promise<void>
   readonly log: Log
@@ -92,16 +94,16 @@ export class GuardedListener {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { log, name, answer } = this.#options
+    const { log, name, answer, refuse: refuseHere = refuse } = this.#options
     response.on('error', () => response.destroy())
     try {
       if (this.#refuses(request, response)) return
-      if (!this.#hasStore()) return refuse(request, response, 503, 'E_INTERNAL', 'the store is gone')
+      if (!this.#hasStore()) return refuseHere(request, response, 503, 'E_INTERNAL', 'the store is gone')
       await answer(request, response, request.url!)
     } catch (error) {
       log.error({ err: error, url: request.url?.slice(0, 200) }, `a ${name} request failed`)
       if (response.headersSent) response.destroy()
-      else refuse(request, response, 500, 'E_INTERNAL', 'the daemon failed unexpectedly; its log has the details')
+      else refuseHere(request, response, 500, 'E_INTERNAL', 'the daemon failed unexpectedly; its log has the details')
     }
   }
 
@@ -116,8 +118,9 @@ export class GuardedListener {
   }
 
   #refuses(request: IncomingMessage, response: ServerResponse): boolean {
+    const { refuse: refuseHere = refuse } = this.#options
     const no = (status: number, code: ErrorCode, message: string, headers?: OutgoingHttpHeaders): true => {
-      refuse(request, response, status, code, message, headers)
+      refuseHere(request, response, status, code, message, headers)
       return true
     }
     if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')

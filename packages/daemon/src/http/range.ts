@@ -14,6 +14,15 @@ export interface BlobConditions {
   readonly ifNoneMatch?: string | undefined
   readonly ifRange?: string | undefined
   readonly range?: string | undefined
+  readonly ifModifiedSince?: string | undefined
+  readonly ifUnmodifiedSince?: string | undefined
+}
+
+/** What conditions are held against. */
+export interface BlobVersion {
+  /** Quoted. */
+  readonly etag: string
+  readonly modifiedAt?: Date | undefined
 }
 
 /** One satisfiable range, `[start, end)`; `whole` when Range is to be ignored; `unsatisfiable` is a 416. */
@@ -95,18 +104,22 @@ function listed(header: string, etag: string, weak: boolean): boolean {
 }
 
 /**
- * Applies If-Match, If-None-Match, If-Range and Range in this order (RFC 9110 §13.2.2). `HEAD` ignores Range.
- * `If-Range` with a date never matches, as blobs have no `Last-Modified`: the whole blob is sent.
+ * Applies the conditions and Range in the order of RFC 9110 §13.2.2; those about times only where there is one. `HEAD` ignores Range.
+ * `If-Range` with a date never matches: the whole blob is sent.
  */
 export function blobAnswer(
   method: 'GET' | 'HEAD',
   conditions: BlobConditions,
-  etag: string,
+  { etag, modifiedAt }: BlobVersion,
   sizeBytes: number
 ): BlobAnswer {
-  const { ifMatch, ifNoneMatch, ifRange, range } = conditions
-  if (ifMatch !== undefined && !listed(ifMatch, etag, false)) return { status: 412 }
-  if (ifNoneMatch !== undefined && listed(ifNoneMatch, etag, true)) return { status: 304 }
+  const { ifMatch, ifNoneMatch, ifRange, range, ifModifiedSince, ifUnmodifiedSince } = conditions
+  // in seconds, as dates in headers are; a comparison with what is no date is false
+  const modified = modifiedAt === undefined ? Number.NaN : Math.floor(modifiedAt.getTime() / 1000) * 1000
+  const isChanged = ifMatch === undefined ? modified > dateOf(ifUnmodifiedSince) : !listed(ifMatch, etag, false)
+  if (isChanged) return { status: 412 }
+  const isKnown = ifNoneMatch === undefined ? modified <= dateOf(ifModifiedSince) : listed(ifNoneMatch, etag, true)
+  if (isKnown) return { status: 304 }
   if (method === 'HEAD' || range === undefined) return { status: 200 }
   if (ifRange !== undefined && ifRange.trim() !== etag) return { status: 200 }
   const verdict = parseRange(range, sizeBytes)
@@ -114,3 +127,5 @@ export function blobAnswer(
   if (verdict.kind === 'unsatisfiable') return { status: 416 }
   return { status: 206, start: verdict.start, end: verdict.end }
 }
+
+const dateOf = (header = ''): number => Date.parse(header)

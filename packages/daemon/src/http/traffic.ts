@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 
 /** The traffic of one listener since the start. */
 export interface TrafficFigures {
-  /** `api`, `webseed`, `hub`, `oci`, `metrics`. */
+  /** `api`, `webseed`, `hub`, `oci`, `s3`, `metrics`. */
   readonly listener: string
   /** Completed responses, by the first digit of their status. */
   readonly answers: ReadonlyMap<string, number>

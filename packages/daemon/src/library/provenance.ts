@@ -34,7 +34,7 @@ export interface Provenance {
 }
 
 /** The ways by which bytes leave this machine. */
-export const DOORS = ['swarm', 'webseed', 'hub-mirror', 'oci-mirror', 'publish', 'export', 'push'] as const
+export const DOORS = ['swarm', 'webseed', 'hub-mirror', 'oci-mirror', 's3-mirror', 'publish', 'export', 'push'] as const
 export type Door = (typeof DOORS)[number]
 
 /** Why an artifact is withheld. */

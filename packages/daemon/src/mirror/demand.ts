@@ -52,7 +52,7 @@ export interface DemandFigures {
 }
 
 /**
- * What clients of both mirrors wait for, and cause to be fetched: the places, turns and bytes that they share, whichever way it comes
+ * What clients of the mirrors wait for, and cause to be fetched: the places, turns and bytes that they share, whichever way it comes
  * (spec add.34, add.36). Without a configuration they can follow what the owner fetches, and start nothing.
  */
 export class Demand {

@@ -1,10 +1,12 @@
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
-import { StartError } from '../errors.ts'
+import { s3KeysOf } from '../config/s3-keys.ts'
+import { ConfigError, StartError } from '../errors.ts'
 import { Demand, type DemandFigures } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
+import { S3Mirror } from './s3-mirror.ts'
 import { ServedModels, type ServedModelsDeps } from './served-models.ts'
 import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-demand.ts'
 import type { Upstream } from './upstream.ts'
@@ -19,6 +21,7 @@ export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, S
 export interface MirrorAddresses {
   readonly hubMirrorAddress?: string
   readonly ociMirrorAddress?: string
+  readonly s3MirrorAddress?: string
 }
 
 /** What brings in what clients ask for: one demand, and the ways that are attached. */
@@ -27,17 +30,22 @@ interface Ways {
   swarm?: SwarmDemand
 }
 
+/** What listens. */
+interface Listening {
+  readonly hub: HubMirror | undefined
+  readonly oci: OciMirror | undefined
+  readonly s3: S3Mirror | undefined
+}
+
 /** The configured mirrors; without an address a mirror is off (spec add.22). */
 export class Mirrors {
-  readonly #hub: HubMirror | undefined
-  readonly #oci: OciMirror | undefined
+  readonly #listening: Listening
   readonly #deps: MirrorsDeps
   readonly #demand: Demand
   readonly #ways: Ways
 
-  private constructor(hub: HubMirror | undefined, oci: OciMirror | undefined, deps: MirrorsDeps, ways: Ways) {
-    this.#hub = hub
-    this.#oci = oci
+  private constructor(listening: Listening, deps: MirrorsDeps, ways: Ways) {
+    this.#listening = listening
     this.#deps = deps
     this.#demand = new Demand(deps, deps.config.mirror.onDemand)
     this.#ways = ways
@@ -45,26 +53,34 @@ export class Mirrors {
 
   /** @throws ConfigError, StartError naming the key */
   static async listen(deps: MirrorsDeps): Promise<Mirrors> {
-    const { hubAddr, ociAddr, token, names } = deps.config.mirror
+    const { hubAddr, ociAddr, s3Addr, token, names } = deps.config.mirror
     const served = new ServedModels(deps)
     const ways: Ways = {}
-    const at = (text: string, key: string): MirrorOptions => ({
-      address: configuredAddress(text, key),
-      token,
-      names,
-      log: deps.log
-    })
-    const [hubKey, ociKey] = ['[mirror] hub_addr', '[mirror] oci_addr']
-    const hubDeps = { ...deps, served, demand: () => ways.hub }
-    const hub =
-      hubAddr === undefined ? undefined : await named(hubKey, hubAddr, HubMirror.listen(hubDeps, at(hubAddr, hubKey)))
+    const opened: Closable[] = []
+    const open = async <M extends Closable>(
+      key: string,
+      text: string | undefined,
+      listen: (options: MirrorOptions) => Promise<M>
+    ): Promise<M | undefined> => {
+      if (text === undefined) return undefined
+      const address = configuredAddress(text, key)
+      const mirror = await named(key, text, listen({ address, token, names, log: deps.log }))
+      opened.push(mirror)
+      return mirror
+    }
     try {
-      const ociDeps = { ...deps, served, demand: () => ways.swarm }
-      const oci =
-        ociAddr === undefined ? undefined : await named(ociKey, ociAddr, OciMirror.listen(ociDeps, at(ociAddr, ociKey)))
-      return new Mirrors(hub, oci, deps, ways)
+      const hub = await open('[mirror] hub_addr', hubAddr, (options) =>
+        HubMirror.listen({ ...deps, served, demand: () => ways.hub }, options)
+      )
+      const oci = await open('[mirror] oci_addr', ociAddr, (options) =>
+        OciMirror.listen({ ...deps, served, demand: () => ways.swarm }, options)
+      )
+      const s3 = await open('[mirror] s3_addr', s3Addr, (options) =>
+        S3Mirror.listen({ ...deps, served, s3Keys: s3KeysOf(deps.config.mirror) }, options)
+      )
+      return new Mirrors({ hub, oci, s3 }, deps, ways)
     } catch (error) {
-      await hub?.close()
+      for (const mirror of opened) await mirror.close()
       throw error
     }
   }
@@ -76,7 +92,8 @@ export class Mirrors {
 
   /** Lets the OCI mirror show what is being fetched, and start that where the configuration says so. */
   attachSwarm(source: FillSource): void {
-    if (this.#oci !== undefined) this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
+    if (this.#listening.oci !== undefined)
+      this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
   }
 
   figures(): MirrorFigures {
@@ -88,15 +105,21 @@ export class Mirrors {
   }
 
   addresses(): MirrorAddresses {
+    const { hub, oci, s3 } = this.#listening
     return {
-      ...(this.#hub !== undefined && { hubMirrorAddress: formatHostPort(this.#hub.address) }),
-      ...(this.#oci !== undefined && { ociMirrorAddress: formatHostPort(this.#oci.address) })
+      ...(hub !== undefined && { hubMirrorAddress: formatHostPort(hub.address) }),
+      ...(oci !== undefined && { ociMirrorAddress: formatHostPort(oci.address) }),
+      ...(s3 !== undefined && { s3MirrorAddress: formatHostPort(s3.address) })
     }
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#hub?.close(), this.#oci?.close()])
+    await Promise.all(Object.values(this.#listening).map((mirror: Closable | undefined) => mirror?.close()))
   }
+}
+
+interface Closable {
+  close(): Promise<void>
 }
 
 /** An absent part is off. */
@@ -109,6 +132,7 @@ async function named<T>(key: string, text: string, listening: Promise<T>): Promi
   try {
     return await listening
   } catch (cause) {
+    if (cause instanceof ConfigError) throw cause
     throw new StartError(`${key} = "${text}" cannot be listened on: ${(cause as Error).message}`, { cause })
   }
 }

@@ -178,14 +178,15 @@ export class OciMirror {
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
-    const members = [...(await this.#served.named(name))]
+    const members = [...(await this.#served.named(name, 'oci-mirror'))]
     const demand = this.#deps.demand?.()
-    for (const manifest of demand === undefined ? [] : await this.#served.awaited(name))
+    for (const manifest of demand === undefined ? [] : await this.#served.awaited(name, 'oci-mirror'))
       if (demand?.offers({ name, manifest }) && (await demand.presence(manifest))?.isDescribed)
         members.push({ quant: await this.#quantOf(manifest), manifest })
     const shown = await this.#served.shown(
       name,
-      members.map(({ manifest }) => manifest)
+      members.map(({ manifest }) => manifest),
+      'oci-mirror'
     )
     const tags = new Set(members.filter(({ manifest }) => shown.has(manifest)).map(({ quant }) => quant))
     if (tags.size === 0) return absent(request, response, 'NAME_UNKNOWN')
@@ -200,7 +201,7 @@ export class OciMirror {
   async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const tag = isDigest(wanted) ? undefined : wanted
     const demand = this.#deps.demand?.()
-    const members = await this.#served.named(name)
+    const members = await this.#served.named(name, 'oci-mirror')
     const coming: Coming[] = []
     for (const { quant, manifest } of members) {
       if (tag !== undefined && quant !== tag) continue
@@ -243,7 +244,7 @@ export class OciMirror {
     demand: SwarmDemand
   ): Promise<Coming[]> {
     const awaited: Coming[] = []
-    for (const manifest of await this.#served.awaited(name)) {
+    for (const manifest of await this.#served.awaited(name, 'oci-mirror')) {
       if (members.some((member) => member.manifest === manifest)) continue
       const presence = await demand.presence(manifest)
       if (presence === undefined) continue
@@ -276,7 +277,7 @@ export class OciMirror {
 
   /** Right before the head is sent. */
   async #mayGive(name: string, artifact: Sha256Digest): Promise<boolean> {
-    return (await this.#served.shown(name, [artifact])).has(artifact)
+    return (await this.#served.shown(name, [artifact], 'oci-mirror')).has(artifact)
   }
 
   #forget(manifest: Sha256Digest): void {

@@ -17,6 +17,9 @@ export interface SendOptions {
   readonly headers: OutgoingHttpHeaders
   /** Quoted. */
   readonly etag: string
+  readonly modifiedAt?: Date
+  /** Default: the error envelope. */
+  readonly refuse?: typeof refuse
   /** Asked when everything is at hand, right before the head is sent. */
   readonly mayGive: () => Promise<boolean>
 }
@@ -29,7 +32,7 @@ export async function sendFile(
   request: IncomingMessage,
   response: ServerResponse,
   file: ServedFile,
-  { store, mayGive, ...options }: SendOptions
+  { store, mayGive, refuse: refuseHere = refuse, ...options }: SendOptions
 ): Promise<boolean> {
   const reader = await (file.isBlob
     ? store.open(file.digest)
@@ -42,7 +45,7 @@ export async function sendFile(
   })
   if (reader === undefined) return false
   if (!(await orClosed(reader, mayGive))) return false
-  await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response) })
+  await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response, refuseHere) })
   return true
 }
 
@@ -55,17 +58,17 @@ export async function sendArriving(
   response: ServerResponse,
   { sizeBytes }: { readonly sizeBytes: number },
   open: (start: number) => Promise<BlobReader | undefined>,
-  { mayGive, ...options }: Omit<SendOptions, 'store'>
+  { mayGive, refuse: refuseHere = refuse, ...options }: Omit<SendOptions, 'store'>
 ): Promise<boolean> {
-  const answer = blobAnswerTo(request, options.etag, sizeBytes)
+  const answer = blobAnswerTo(request, options, sizeBytes)
   const needsBytes = request.method === 'GET' && (answer.status === 200 || answer.status === 206) && sizeBytes > 0
   const reader = needsBytes
     ? await open(answer.status === 206 ? answer.start : 0)
     : { ...readerOf(new Uint8Array()), sizeBytes }
   if (reader === undefined || !(await orClosed(reader, mayGive))) return false
-  const refuse = refuseBlob(request, response)
+  const refuseWith = refuseBlob(request, response, refuseHere)
   // the first bytes of what has no descriptor may take long to come
-  await sendBlob(request, response, reader, { ...options, headFirst: reader.fd === undefined, refuse })
+  await sendBlob(request, response, reader, { ...options, headFirst: reader.fd === undefined, refuse: refuseWith })
   return true
 }
 
@@ -94,11 +97,11 @@ async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive']): Pr
 
 /** Refuses a range, or a condition. */
 const refuseBlob =
-  (request: IncomingMessage, response: ServerResponse) =>
+  (request: IncomingMessage, response: ServerResponse, refuseHere: typeof refuse) =>
   (status: 412 | 416, headers: OutgoingHttpHeaders): void =>
     status === 416
-      ? refuse(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
-      : refuse(request, response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
+      ? refuseHere(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
+      : refuseHere(request, response, 412, 'E_PRECONDITION_FAILED', 'the conditions are for another version', headers)
 
 /** Bytes at hand, read as blobs are; sent under a name of its own where there is no digest. */
 export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {

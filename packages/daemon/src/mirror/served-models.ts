@@ -79,7 +79,19 @@ interface ByRepo {
 export interface ServedMember {
   readonly quant: string
   readonly manifest: Sha256Digest
+  readonly importedAt?: string | undefined
 }
+
+/** An artifact by one of its names. */
+export interface NamedMember extends ServedMember {
+  /** `ns/name` */
+  readonly name: string
+  /** `ns/name/quant/`, before the names of its files. */
+  readonly prefix: string
+}
+
+/** The mirrors that know models by their names here. */
+type NameDoor = 'oci-mirror' | 's3-mirror'
 
 /** An answer with bytes of an artifact. */
 interface Sending {
@@ -88,8 +100,11 @@ interface Sending {
   readonly door: Door
 }
 
-/** The artifacts of each name, `ns/name`. */
-type ByName = ReadonlyMap<string, readonly ServedMember[]>
+/** The artifacts of each name, `ns/name`, and all of them sorted by their prefixes. */
+interface Names {
+  readonly byName: ReadonlyMap<string, readonly ServedMember[]>
+  readonly sorted: readonly NamedMember[]
+}
 
 /**
  * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), with their files
@@ -107,7 +122,7 @@ export class ServedModels {
   readonly #lacking = new Map<Sha256Digest, Promise<readonly ServedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
   readonly #sending = new Set<Sending>()
-  #named: { readonly revision: number; readonly byName: Promise<ByName> } | undefined
+  readonly #named = new Map<NameDoor, { readonly revision: number; readonly names: Promise<Names> }>()
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: ServedModelsDeps) {
@@ -180,11 +195,11 @@ export class ServedModels {
     return this.#those(manifests, async (manifest) => verdictOf(await artifacts.standing(manifest), door).given)
   }
 
-  /** Which artifacts the OCI mirror shows under `ns/name` at this moment, complete or not. To be asked last, as {@link given}. */
-  shown(name: string, manifests: Iterable<Sha256Digest>): Promise<ReadonlySet<Sha256Digest>> {
+  /** Which artifacts a door shows under `ns/name` at this moment, complete or not. To be asked last, as {@link given}. */
+  shown(name: string, manifests: Iterable<Sha256Digest>, door: NameDoor): Promise<ReadonlySet<Sha256Digest>> {
     return this.#those(manifests, async (manifest) => {
-      if (await this.#isAwaited(name, manifest)) return true
-      return (await this.named(name)).some((member) => member.manifest === manifest)
+      if (await this.#isAwaited(name, manifest, door)) return true
+      return (await this.named(name, door)).some((member) => member.manifest === manifest)
     })
   }
 
@@ -206,22 +221,28 @@ export class ServedModels {
    * The artifacts of `ns/name` that may be shown now. A name whose artifacts are all private is looked up as one that does not exist,
    * so that the time of a response does not tell the two apart.
    */
-  async named(name: string): Promise<readonly ServedMember[]> {
+  async named(name: string, door: NameDoor): Promise<readonly ServedMember[]> {
     const shown: ServedMember[] = []
-    for (const member of (await this.#names()).get(name) ?? []) if (await this.#has(member.manifest)) shown.push(member)
+    for (const member of (await this.#names(door)).byName.get(name) ?? [])
+      if ((await this.#shownState(member.manifest, door)) !== undefined) shown.push(member)
     return shown
   }
 
+  /** The artifacts of all names, by their prefixes. What has become private since they were looked at is {@link given} no longer. */
+  async allNamed(door: NameDoor): Promise<readonly NamedMember[]> {
+    return (await this.#names(door)).sorted
+  }
+
   /** The artifacts that `ns/name` will have when their imports are complete, and that may be shown now. */
-  async awaited(name: string): Promise<readonly Sha256Digest[]> {
+  async awaited(name: string, door: NameDoor): Promise<readonly Sha256Digest[]> {
     const shown: Sha256Digest[] = []
     for (const manifest of await this.#deps.artifacts.toBeNamed(name))
-      if (await this.#isAwaited(name, manifest)) shown.push(manifest)
+      if (await this.#isAwaited(name, manifest, door)) shown.push(manifest)
     return shown
   }
 
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
-  async #isAwaited(name: string, manifest: Sha256Digest): Promise<boolean> {
+  async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
     const { artifacts, holdings, jobs } = this.#deps
     const state = await artifacts.standing(manifest)
     if (state === 'damaged' || state?.futureName !== name) return false
@@ -230,45 +251,52 @@ export class ServedModels {
     // what came by another way since its fetch began, its record does not name yet
     const unproven = isComing ? await holdings.unprovenNow(manifest) : []
     const provenance = { ...state.provenance, ...(unproven.length > 0 && { unproven }) }
-    return verdictOf({ provenance }, 'oci-mirror').given
+    return verdictOf({ provenance }, door).given
   }
 
-  async #names(): Promise<ByName> {
-    const { artifacts, repos } = this.#deps
+  async #names(door: NameDoor): Promise<Names> {
+    const { repos, artifacts } = this.#deps
     const revision = repos.changes + artifacts.shownChanges
-    if (this.#named?.revision !== revision) this.#named = { revision, byName: this.#byName() }
-    const named = this.#named
+    const known = this.#named.get(door)
+    const named = known?.revision === revision ? known : { revision, names: this.#findNames(door) }
+    this.#named.set(door, named)
     try {
-      return await named.byName
+      return await named.names
     } catch (error) {
-      if (this.#named === named) this.#named = undefined
+      if (this.#named.get(door) === named) this.#named.delete(door)
       throw error
     }
   }
 
-  async #has(manifest: Sha256Digest): Promise<boolean> {
+  async #shownState(manifest: Sha256Digest, door: NameDoor): Promise<ArtifactState | undefined> {
     const state = await this.#deps.artifacts.standing(manifest)
-    return state !== undefined && state !== 'damaged' && isShown(state, 'oci-mirror')
+    return state !== undefined && state !== 'damaged' && isShown(state, door) ? state : undefined
   }
 
-  async #byName(): Promise<ByName> {
+  async #findNames(door: NameDoor): Promise<Names> {
     const { repos, documents, log } = this.#deps
     const byName = new Map<string, readonly ServedMember[]>()
+    const all: NamedMember[] = []
     const onCorrupt = (err: unknown): void => log.warn({ err }, 'a mirror cannot show a repository')
     for await (const { ns, name, state } of repos.list(onCorrupt)) {
       if (loopBudget.isOver('lists')) await loopBudget.next('lists')
       if (state.index === undefined) continue
       try {
-        const shown: ServedMember[] = []
-        for (const { quant, manifest } of (await documents.index(state.index, { scan: true })).members)
-          if (await this.#has(manifest)) shown.push({ quant, manifest })
+        const shown: NamedMember[] = []
+        for (const { quant, manifest } of (await documents.index(state.index, { scan: true })).members) {
+          const shownState = await this.#shownState(manifest, door)
+          if (shownState === undefined) continue
+          const { importedAt } = shownState
+          shown.push({ quant, manifest, importedAt, name: `${ns}/${name}`, prefix: `${ns}/${name}/${quant}/` })
+        }
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
+        all.push(...shown)
       } catch (error) {
         if (!(error instanceof DaemonError || error instanceof UnreadableStateError)) throw error
         onCorrupt(error)
       }
     }
-    return byName
+    return { byName, sorted: all.sort((a, b) => (a.prefix < b.prefix ? -1 : 1)) }
   }
 
   /**

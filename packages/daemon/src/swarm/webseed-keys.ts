@@ -1,19 +1,9 @@
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Environment } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { ConfigError } from '../errors.ts'
-import { type AccessKey, signGet } from './sigv4.ts'
-
-const MAX_FILE_BYTES = 64 << 10
-/** What others may read, or modify, is not a secret. A group may read, since clusters provide secrets that way. */
-const TOO_OPEN = 0o037
-
-interface KnownFile {
-  readonly stamp: string
-  readonly keys: ReadonlyMap<string, AccessKey>
-}
+import { SecretFile } from '../secret-file.ts'
+import { type AccessKey, signGet } from '../sigv4.ts'
 
 /**
  * Signs requests to the webseeds with a table `[webseed."https://…"]` in the configuration (spec add.33), and no
@@ -24,7 +14,7 @@ export class WebseedKeys {
   readonly #configs: readonly WebseedKeyConfig[]
   readonly #env: Environment
   readonly #clock: Pick<Clock, 'now'>
-  readonly #files = new Map<string, KnownFile>()
+  readonly #files = new Map<string, SecretFile<ReadonlyMap<string, AccessKey>>>()
 
   constructor(configs: readonly WebseedKeyConfig[], env: Environment, clock: Pick<Clock, 'now'> = systemClock) {
     // the longest first: a more specific base takes precedence
@@ -92,28 +82,10 @@ export class WebseedKeys {
     )
   }
 
-  async #read(path: string, where: string): Promise<ReadonlyMap<string, AccessKey>> {
-    const wrong = (what: string, cause?: unknown): ConfigError =>
-      new ConfigError(`${where}: ${path} ${what}`, { cause })
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: NodeJS.ErrnoException) => {
-      throw wrong(`cannot be read (${cause.code})`, cause)
-    })
-    try {
-      const stats = await handle.stat()
-      if (!stats.isFile()) throw wrong('is not a file')
-      if ((stats.mode & TOO_OPEN) !== 0) throw wrong(`is open to others: chmod 600 ${path}`)
-      const uid = process.geteuid?.()
-      if (![0, uid].includes(stats.uid)) throw wrong(`belongs to user ${stats.uid}, and svcd runs as user ${uid}`)
-      if (stats.size > MAX_FILE_BYTES) throw wrong(`has more than ${MAX_FILE_BYTES} bytes`)
-      const stamp = [stats.dev, stats.ino, stats.size, stats.mtimeMs, stats.ctimeMs].join(' ')
-      const known = this.#files.get(path)
-      if (known?.stamp === stamp) return known.keys
-      const keys = parseKeys(await handle.readFile('utf8'))
-      this.#files.set(path, { stamp, keys })
-      return keys
-    } finally {
-      await handle.close()
-    }
+  #read(path: string, where: string): Promise<ReadonlyMap<string, AccessKey>> {
+    const file = this.#files.get(path) ?? new SecretFile(path, parseKeys)
+    this.#files.set(path, file)
+    return file.read(where)
   }
 }
 

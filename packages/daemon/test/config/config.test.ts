@@ -149,6 +149,26 @@ describe('fetching on demand', () => {
   })
 })
 
+describe('the S3 mirror', () => {
+  const s3Of = (mirror: object, env = {}) => mergeConfig({ mirror }, { root: '/x' }, env).mirror
+
+  it.each(['0.0.0.0:1', '[::]:1', '10.0.0.1:1', 'store.example:1'])('needs keys at %s', (address) => {
+    expect(() => s3Of({ s3_addr: address })).toThrow(ConfigError)
+    expect(() => s3Of({ s3_addr: address })).toThrow('s3_keys')
+    expect(s3Of({ s3_addr: address, s3_keys: '/k' }).s3Keys).toBe('/k')
+  })
+
+  it('needs none on this machine, unless the other mirrors ask for a token', () => {
+    expect(s3Of({ s3_addr: '127.0.0.1:1' }).s3Keys).toBeUndefined()
+    expect(() => s3Of({ s3_addr: '127.0.0.1:1' }, { SVC_MIRROR_TOKEN: 'secret' })).toThrow('s3_keys')
+    expect(s3Of({ hub_addr: '0.0.0.0:1' }, { SVC_MIRROR_TOKEN: 'secret' }).s3Addr).toBeUndefined()
+  })
+
+  it('wants a path that does not depend on where the daemon starts', () => {
+    expect(() => s3Of({ s3_addr: '127.0.0.1:1', s3_keys: 'keys' })).toThrow('s3_keys')
+  })
+})
+
 describe('on_demand_allow', () => {
   const allowsOf = (patterns?: readonly string[]) =>
     mergeConfig({ mirror: { on_demand: true, ...(patterns && { on_demand_allow: patterns }) } } as never, {}, {}).mirror

@@ -67,11 +67,11 @@ describe('blobAnswer', () => {
     ['If-Range with a date', { ifRange: 'Sat, 01 Jan 2022 00:00:00 GMT', range: 'bytes=1-2' }, { status: 200 }],
     ['If-Range without Range', { ifRange: '"x"' }, { status: 200 }]
   ] as const)('%s', (_name, conditions, wanted) => {
-    expect(blobAnswer('GET', conditions, etag, 10)).toEqual(wanted)
+    expect(blobAnswer('GET', conditions, { etag }, 10)).toEqual(wanted)
   })
 
   it('ignores Range for HEAD', () => {
-    expect(blobAnswer('HEAD', { range: 'bytes=1-2' }, etag, 10)).toEqual({ status: 200 })
-    expect(blobAnswer('HEAD', { range: 'bytes=99-' }, etag, 10)).toEqual({ status: 200 })
+    expect(blobAnswer('HEAD', { range: 'bytes=1-2' }, { etag }, 10)).toEqual({ status: 200 })
+    expect(blobAnswer('HEAD', { range: 'bytes=99-' }, { etag }, 10)).toEqual({ status: 200 })
   })
 })

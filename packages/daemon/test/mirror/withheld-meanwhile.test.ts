@@ -17,13 +17,15 @@ const weights = (quant: string, sizeBytes: number): Buffer =>
     seededBytes(sizeBytes, quant.length + Number(quant[1]))
   ])
 
+type Door = 'hub' | 'oci' | 's3'
+
 interface Mirrors {
   readonly daemon: TestDaemon
   readonly context: DaemonContext
   /** Digests of the weights. */
   readonly digests: readonly string[]
-  ask(door: 'hub' | 'oci', path: string): Promise<{ status: number; text: string }>
-  urlOf(door: 'hub' | 'oci', path: string): string
+  ask(door: Door, path: string): Promise<{ status: number; text: string }>
+  urlOf(door: Door, path: string): string
 }
 
 /** Reads the head of an answer and nothing more, until `rest`: whether all of it came then. */
@@ -42,7 +44,8 @@ async function begun(url: string): Promise<{ status: number; rest(): Promise<boo
 /** Two quants of a model, which both mirrors show. */
 async function mirrors(sizeBytes = 5_000): Promise<Mirrors> {
   const folder = temporaryFolder()
-  const file = { swarm: { enabled: false }, mirror: { hub_addr: '127.0.0.1:0', oci_addr: '127.0.0.1:0' } }
+  const any = '127.0.0.1:0'
+  const file = { swarm: { enabled: false }, mirror: { hub_addr: any, oci_addr: any, s3_addr: any } }
   const daemon = await testDaemon({ folder, config: mergeConfig(file, { root: join(folder, 'root') }, {}) })
   const { context } = daemon.running
   const paths = QUANTS.map((quant) => join(folder, `model-${quant}.gguf`))
@@ -59,10 +62,8 @@ async function mirrors(sizeBytes = 5_000): Promise<Mirrors> {
     const { files } = (await context.documents.manifest(manifest))!
     digests.push(files.find(({ kind }) => kind === 'weights.gguf')!.digest)
   }
-  const { hubMirrorAddress: hub, ociMirrorAddress: oci } = JSON.parse(
-    readFileSync(join(folder, 'runtime.json'), 'utf8')
-  )
-  const urlOf: Mirrors['urlOf'] = (door, path) => `http://${door === 'hub' ? hub : oci}${path}`
+  const facts = JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8'))
+  const urlOf: Mirrors['urlOf'] = (door, path) => `http://${facts[`${door}MirrorAddress`]}${path}`
   const ask: Mirrors['ask'] = async (door, path) => {
     const answer = await fetch(urlOf(door, path))
     return { status: answer.status, text: await answer.text() }
@@ -99,7 +100,8 @@ test.each([
   ['oci', manifest],
   ['hub', info],
   ['hub', tree],
-  ['hub', '/api/models/Acme/M/refs']
+  ['hub', '/api/models/Acme/M/refs'],
+  ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
 ] as const)(
   '%s %s is not answered when the model is private by the time that its files are known',
   async (door, path) => {
@@ -117,7 +119,8 @@ test.each([
 
 test.each([
   ['oci', 'blob'],
-  ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`]
+  ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`],
+  ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
 ] as const)(
   '%s: a file is not given when the model is private by the time that it is open (%s)',
   async (door, named) => {
@@ -136,7 +139,8 @@ test.each([
 
 test.each([
   ['oci', 'blob'],
-  ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`]
+  ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`],
+  ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
 ] as const)('%s: a download that has begun ends when its model is private (%s)', async (door, named) => {
   // more than the sockets of both sides take
   const it = await mirrors(32 << 20)
@@ -158,6 +162,17 @@ test('a tag is not listed when its model is private by the time that the others 
   await makePrivate(it, 'q4_0')
   letGo()
   expect(JSON.parse((await asked).text).tags).toEqual(['q8_0'])
+})
+
+test('s3: a listing is not answered when what it names is private by the time that its files are known', async () => {
+  const it = await mirrors()
+  const { isReached, letGo } = stopped(it.context.views, 'lend')
+  const asked = it.ask('s3', '/models?list-type=2&prefix=acme/m/q4_0/')
+  await isReached
+  await makePrivate(it, 'q4_0')
+  letGo()
+  const { status, text } = await asked
+  expect([status, /<KeyCount>(\d+)/.exec(text)![1]]).toEqual([200, '0'])
 })
 
 test('a small blob is not given when its model is private by the time that the others were looked at', async () => {

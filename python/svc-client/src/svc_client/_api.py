@@ -992,7 +992,9 @@ class WhyResultDoor:
     """`WhyResultDoor` of the API."""
 
     door: str
-    """`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `publish`, `export` or `push`"""
+    """`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `s3-mirror`, `publish`,
+    `export` or `push`
+    """
     open: bool
     """false: the configuration keeps it closed for all models"""
     given: bool

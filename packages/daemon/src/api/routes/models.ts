@@ -83,7 +83,7 @@ interface WhyDeps {
       readonly seedRestricted: boolean
       readonly webseedAddr: string
     }
-    readonly mirror: { readonly hubAddr?: string | undefined; readonly ociAddr?: string | undefined }
+    readonly mirror: { readonly [address in 'hubAddr' | 'ociAddr' | 's3Addr']?: string | undefined }
   }
 }
 
@@ -144,7 +144,8 @@ function isOpen(door: Door, { swarm, mirror }: WhyDeps['config']): boolean {
     swarm: isSeeding,
     webseed: isSeeding && swarm.webseedAddr !== '',
     'hub-mirror': mirror.hubAddr !== undefined,
-    'oci-mirror': mirror.ociAddr !== undefined
+    'oci-mirror': mirror.ociAddr !== undefined,
+    's3-mirror': mirror.s3Addr !== undefined
   }
   return open[door] ?? true
 }

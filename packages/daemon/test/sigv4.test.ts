@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { signGet } from '../../src/swarm/sigv4.ts'
+import { signGet } from '../src/sigv4.ts'
 
 /** The example account of Amazon's description of signatures in a header, with the signatures that it works out. */
 const example = {

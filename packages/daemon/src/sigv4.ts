@@ -24,38 +24,66 @@ const EMPTY_SHA256 = createHash('sha256').digest('hex')
  * vendors support it. They are valid for this URL and these headers, for 15 minutes by the server's clock. Pure.
  */
 export function signGet({ url, headers = {}, region, key, at }: SignedRequest): Record<string, string> {
-  const time = at.toISOString().replace(/[-:]|\.\d{3}/g, '')
-  const day = time.slice(0, 8)
+  const time = timeOf(at)
   const added: Record<string, string> = {
     'x-amz-content-sha256': EMPTY_SHA256,
     'x-amz-date': time,
     ...(key.sessionToken !== undefined && { 'x-amz-security-token': key.sessionToken })
   }
   const all = Object.entries({ ...headers, host: url.host, ...added })
-    .map(([name, value]) => [name, value.trim().replace(/ +/g, ' ')] as const)
-    .sort(byFirst)
-  const names = all.map(([name]) => name).join(';')
-  const canonical = [
-    'GET',
-    url.pathname.split('/').map(canonicalText).join('/'),
-    canonicalQuery(url),
-    ...all.map(([name, value]) => `${name}:${value}`),
-    '',
-    names,
-    EMPTY_SHA256
-  ].join('\n')
-  const scope = `${day}/${region}/s3/aws4_request`
-  const text = ['AWS4-HMAC-SHA256', time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
-  const signing = [day, region, 's3', 'aws4_request'].reduce<string | Buffer>(
-    (secret, word) => hmac(secret, word),
-    `AWS4${key.secretAccessKey}`
-  )
-  const signature = hmac(signing, text).toString('hex')
+  const { pathname: path, searchParams } = url
+  const parts = { method: 'GET', path, query: [...searchParams], headers: all, payload: EMPTY_SHA256, region, time }
+  const { signature, scope, names } = signatureOf(parts, key.secretAccessKey)
   return {
     ...added,
     authorization: `AWS4-HMAC-SHA256 Credential=${key.accessKeyId}/${scope}, SignedHeaders=${names}, Signature=${signature}`
   }
 }
+
+/** What a signature covers. */
+export interface SignedParts {
+  readonly method: string
+  /** Percent-encoded. */
+  readonly path: string
+  /** Decoded. */
+  readonly query: readonly (readonly [string, string])[]
+  /** By lower-case name. */
+  readonly headers: readonly (readonly [string, string])[]
+  /** The SHA-256 of the body in hexadecimal digits, or what stands for it. */
+  readonly payload: string
+  readonly region: string
+  /** `YYYYMMDDTHHMMSSZ` */
+  readonly time: string
+}
+
+/** In hexadecimal digits, with what a request says of it. Pure. */
+export function signatureOf(
+  { method, path, query, headers, payload, region, time }: SignedParts,
+  secretAccessKey: string
+): { readonly signature: string; readonly scope: string; readonly names: string } {
+  const day = time.slice(0, 8)
+  const all = headers.map(([name, value]) => [name, value.trim().replace(/ +/g, ' ')] as const).sort(byFirst)
+  const names = all.map(([name]) => name).join(';')
+  const canonical = [
+    method,
+    path.split('/').map(canonicalText).join('/'),
+    canonicalQuery(query),
+    ...all.map(([name, value]) => `${name}:${value}`),
+    '',
+    names,
+    payload
+  ].join('\n')
+  const scope = `${day}/${region}/s3/aws4_request`
+  const text = ['AWS4-HMAC-SHA256', time, scope, createHash('sha256').update(canonical).digest('hex')].join('\n')
+  const signing = [day, region, 's3', 'aws4_request'].reduce<string | Buffer>(
+    (secret, word) => hmac(secret, word),
+    `AWS4${secretAccessKey}`
+  )
+  return { signature: hmac(signing, text).toString('hex'), scope, names }
+}
+
+/** As signatures write it. */
+export const timeOf = (at: Date): string => at.toISOString().replace(/[-:]|\.\d{3}/g, '')
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
@@ -74,8 +102,8 @@ function canonicalText(encoded: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-const canonicalQuery = (url: URL): string =>
-  [...url.searchParams]
+const canonicalQuery = (query: SignedParts['query']): string =>
+  query
     .map(
       ([name, value]) => [canonicalText(encodeURIComponent(name)), canonicalText(encodeURIComponent(value))] as const
     )

@@ -1,0 +1,29 @@
+import { ConfigError } from '../errors.ts'
+import { SecretFile } from '../secret-file.ts'
+import type { MirrorConfig } from './config.ts'
+
+/** Secrets by the ID of their key. */
+export type S3Keys = ReadonlyMap<string, string>
+
+/** The key of the configuration, for messages. */
+export const S3_KEYS = '[mirror] s3_keys'
+
+/** Undefined if clients need no key. */
+export const s3KeysOf = ({ s3Keys }: Pick<MirrorConfig, 's3Keys'>): SecretFile<S3Keys> | undefined =>
+  s3Keys === undefined ? undefined : new SecretFile(s3Keys, parseS3Keys)
+
+/** A file of lines `ID:SECRET`; empty lines and those that begin with `#` are skipped. @throws ConfigError repeating nothing of it */
+function parseS3Keys(text: string): S3Keys {
+  const keys = new Map<string, string>()
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '' || line.startsWith('#')) continue
+    const [, id, secret] = /^([\x21-\x2e\x30-\x39\x3b-\x7e]{1,128}):([\x21-\x7e]{8,256})[ \t]*$/.exec(line) ?? []
+    if (id === undefined || keys.has(id))
+      throw new ConfigError(
+        `${S3_KEYS}: line ${i + 1} is not ID:SECRET with an ID of its own and 8 or more characters of secret`
+      )
+    keys.set(id, secret!)
+  }
+  if (keys.size === 0) throw new ConfigError(`${S3_KEYS}: the file has no key`)
+  return keys
+}

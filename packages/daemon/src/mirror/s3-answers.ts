@@ -1,0 +1,118 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { ErrorCode } from '@svc/client/protocol'
+import { HARDENING } from '../http/guarded-listener.ts'
+
+/** The one bucket (spec add.58). */
+export const BUCKET = 'models'
+/** Nothing here depends on it; clients insist on one. */
+export const REGION = 'us-east-1'
+
+/** Codes of S3 that are answered here. */
+const STATUS = {
+  AccessDenied: 403,
+  AuthorizationHeaderMalformed: 400,
+  AuthorizationQueryParametersError: 400,
+  InternalError: 500,
+  InvalidAccessKeyId: 403,
+  InvalidArgument: 400,
+  InvalidRange: 416,
+  InvalidRequest: 400,
+  InvalidURI: 400,
+  MethodNotAllowed: 405,
+  NoSuchBucket: 404,
+  NoSuchKey: 404,
+  NotImplemented: 501,
+  PreconditionFailed: 412,
+  RequestTimeTooSkewed: 403,
+  ServiceUnavailable: 503,
+  SignatureDoesNotMatch: 403,
+  SlowDown: 503
+} as const
+type S3Code = keyof typeof STATUS
+
+/** What S3 calls the reasons for which listeners and mirrors refuse. */
+const CODES: Readonly<Partial<Record<ErrorCode, S3Code>>> = {
+  E_INTERNAL: 'InternalError',
+  E_METHOD_NOT_ALLOWED: 'MethodNotAllowed',
+  E_NO_SPACE: 'ServiceUnavailable',
+  E_NOT_FOUND: 'NoSuchKey',
+  E_PRECONDITION_FAILED: 'PreconditionFailed',
+  E_RANGE_INVALID: 'InvalidRange',
+  E_RATE_LIMITED: 'SlowDown',
+  E_SOURCE_UNAVAILABLE: 'ServiceUnavailable'
+}
+
+/** A request is refused, as S3 does it. */
+export class S3Error extends Error {
+  override readonly name = 'S3Error'
+  readonly code: S3Code
+
+  constructor(code: S3Code, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** Refuses with an error document. */
+export function refuseS3(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { code, message }: Pick<S3Error, 'code' | 'message'>,
+  headers: OutgoingHttpHeaders = {},
+  status: number = STATUS[code]
+): void {
+  const body = document('Error', element('Code', code) + element('Message', message))
+  sendXml(request, response, body, status, headers)
+}
+
+/** As listeners refuse, in the form of S3. */
+export function refuseAsS3(
+  request: IncomingMessage,
+  response: ServerResponse,
+  status: number,
+  code: ErrorCode,
+  message: string,
+  headers: OutgoingHttpHeaders = {}
+): void {
+  const known = CODES[code] ?? (status === 403 ? 'AccessDenied' : 'InvalidRequest')
+  refuseS3(request, response, { code: known, message }, headers, CODES[code] === undefined ? status : STATUS[known])
+}
+
+/** Sends a document. */
+export function sendXml(
+  request: IncomingMessage,
+  response: ServerResponse,
+  text: string,
+  status = 200,
+  headers: OutgoingHttpHeaders = {}
+): void {
+  const body = Buffer.from(text)
+  const type = { 'Content-Type': 'application/xml', 'Content-Length': body.length }
+  response.writeHead(status, { ...HARDENING, ...headers, ...type })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/'
+
+/** With elements that are {@link element | escaped} already. */
+export const document = (root: string, content: string): string =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n<${root}${root === 'Error' ? '' : ` xmlns="${NAMESPACE}"`}>${content}</${root}>`
+
+/** Text in an element. */
+export const element = (name: string, text: string | number | boolean): string =>
+  `<${name}>${escaped(`${text}`)}</${name}>`
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  '\r': '&#13;'
+}
+
+/** XML has no way to write some characters at all. */
+const escaped = (text: string): string =>
+  text
+    .toWellFormed()
+    .replace(/[&<>"\r]/g, (mark) => ENTITIES[mark]!)
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, '\ufffd')

@@ -1,0 +1,228 @@
+import { loopBudget } from '@svc/internal-concurrency'
+import type { Sha256Digest } from '@svc/ref'
+import { BUCKET, document, element, S3Error } from './s3-answers.ts'
+
+const MAX_KEYS = 1_000
+/** Files of so many artifacts are looked up for one page: each may have to be laid out first. */
+const MAX_READ = 64
+
+/** Sorts behind everything that a key may go on with. */
+const LAST = '\u{10ffff}'
+
+/** Whatever has keys that begin alike. */
+export interface KeyFolder {
+  /** `ns/name/quant/` */
+  readonly prefix: string
+  readonly manifest: Sha256Digest
+}
+
+/** An object in the bucket. */
+export interface ListedObject {
+  readonly key: string
+  readonly sizeBytes: number
+  readonly etag: string
+  readonly modifiedAt: Date
+}
+
+/** Where a page begins: behind a key, or behind all keys that begin so. */
+interface Marker {
+  readonly text: string
+  readonly isFolder: boolean
+}
+
+/** What is asked of a bucket. */
+export interface ListQuery {
+  readonly isFirstVersion: boolean
+  readonly prefix: string
+  readonly delimiter: string
+  readonly maxKeys: number
+  readonly isUrlEncoded: boolean
+  readonly marker: Marker
+  /** As they were sent, for the answer. */
+  readonly startAfter: string | undefined
+  readonly token: string | undefined
+}
+
+/** A page of a listing. */
+export interface ListPage {
+  readonly objects: readonly ListedObject[]
+  readonly folders: readonly string[]
+  /** Undefined on the last page. */
+  readonly next: Marker | undefined
+  /** What was looked at for it. */
+  readonly manifests: ReadonlySet<Sha256Digest>
+}
+
+/** Both versions of ListObjects. @throws S3Error */
+export function parseListQuery(query: URLSearchParams): ListQuery {
+  const isFirstVersion = !query.has('list-type')
+  if (!isFirstVersion && query.get('list-type') !== '2') throw invalid('list-type is 2')
+  const maxKeys = query.get('max-keys') ?? `${MAX_KEYS}`
+  if (!/^\d{1,10}$/.test(maxKeys)) throw invalid('max-keys is a number')
+  const encoding = query.get('encoding-type') ?? ''
+  if (encoding !== '' && encoding !== 'url') throw invalid('encoding-type is url')
+  const delimiter = query.get('delimiter') ?? ''
+  const [token, startAfter] = isFirstVersion
+    ? [undefined, query.get('marker') ?? undefined]
+    : [query.get('continuation-token') ?? undefined, query.get('start-after') ?? undefined]
+  const isFolder = isFirstVersion && delimiter !== '' && startAfter?.endsWith(delimiter) === true
+  return {
+    isFirstVersion,
+    prefix: query.get('prefix') ?? '',
+    delimiter,
+    maxKeys: Math.min(Number(maxKeys), MAX_KEYS),
+    isUrlEncoded: encoding === 'url',
+    marker: token === undefined ? { text: startAfter ?? '', isFolder } : parseToken(token),
+    startAfter,
+    token
+  }
+}
+
+const invalid = (what: string): S3Error => new S3Error('InvalidArgument', what)
+
+function parseToken(token: string): Marker {
+  const text = Buffer.from(token, 'base64url').toString('utf8')
+  if (!/^[kf]./su.test(text) || formatToken({ text: text.slice(1), isFolder: text[0] === 'f' }) !== token)
+    throw invalid('the continuation token is not of this bucket')
+  return { text: text.slice(1), isFolder: text[0] === 'f' }
+}
+
+const formatToken = ({ text, isFolder }: Marker): string =>
+  Buffer.from(`${isFolder ? 'f' : 'k'}${text}`).toString('base64url')
+
+/** Collects a page from what is passed to it in the order of keys. */
+class PageBuilder {
+  readonly objects: ListedObject[] = []
+  readonly folders: string[] = []
+  readonly manifests = new Set<Sha256Digest>()
+  readonly #query: ListQuery
+  #last: Marker
+  next: Marker | undefined
+
+  constructor(query: ListQuery) {
+    this.#query = query
+    this.#last = query.marker
+  }
+
+  /** Up to where the delimiter follows the prefix; undefined if it does not. */
+  folderOf(key: string): string | undefined {
+    const { prefix, delimiter } = this.#query
+    if (delimiter === '' || !key.startsWith(prefix)) return undefined
+    const at = key.indexOf(delimiter, prefix.length)
+    return at < 0 ? undefined : key.slice(0, at + delimiter.length)
+  }
+
+  /** Whether all keys that begin so are behind us. */
+  isPast(prefix: string): boolean {
+    const { text, isFolder } = this.#last
+    if ((isFolder && prefix.startsWith(text)) || text === prefix + LAST) return true
+    return byBytes(prefix, text) < 0 && !text.startsWith(prefix)
+  }
+
+  isAfter(key: string): boolean {
+    const { text, isFolder } = this.#last
+    return !(isFolder && key.startsWith(text)) && byBytes(key, text) > 0
+  }
+
+  /** @returns false if the page is full */
+  add(manifest: Sha256Digest, folder: string | undefined, object: () => ListedObject): boolean {
+    if (this.objects.length + this.folders.length >= this.#query.maxKeys) {
+      if (this.#query.maxKeys > 0) this.endHere()
+      return false
+    }
+    this.manifests.add(manifest)
+    if (folder === undefined) {
+      const added = object()
+      this.objects.push(added)
+      this.#last = { text: added.key, isFolder: false }
+    } else {
+      this.folders.push(folder)
+      this.#last = { text: folder, isFolder: true }
+    }
+    return true
+  }
+
+  /** All that begins so has been looked at. */
+  skip(prefix: string): void {
+    if (!this.#last.text.startsWith(prefix)) this.#last = { text: prefix + LAST, isFolder: false }
+  }
+
+  endHere(): void {
+    this.next = this.#last
+  }
+}
+
+/**
+ * One page. `folders` are in the order of their prefixes; `objectsOf` gives the objects below one in any order, and is asked only where the
+ * prefix alone does not answer.
+ */
+export async function listPage<T extends KeyFolder>(
+  query: ListQuery,
+  folders: readonly T[],
+  objectsOf: (folder: T) => Promise<readonly ListedObject[]>
+): Promise<ListPage> {
+  const page = new PageBuilder(query)
+  let read = 0
+  for (const folder of folders) {
+    if (loopBudget.isOver('lists')) await loopBudget.next('lists')
+    const { prefix: at, manifest } = folder
+    if (!(at.startsWith(query.prefix) || query.prefix.startsWith(at)) || page.isPast(at)) continue
+    const common = page.isAfter(at) ? page.folderOf(at) : undefined
+    if (common !== undefined) {
+      if (!page.add(manifest, common, () => never())) break
+      continue
+    }
+    if (++read > MAX_READ) {
+      page.endHere()
+      break
+    }
+    const objects = [...(await objectsOf(folder))].sort((a, b) => byBytes(a.key, b.key))
+    let isFull = false
+    for (const object of objects) {
+      if (!object.key.startsWith(query.prefix) || !page.isAfter(object.key)) continue
+      isFull = !page.add(manifest, page.folderOf(object.key), () => object)
+      if (isFull) break
+    }
+    if (isFull) break
+    page.skip(at)
+  }
+  return page
+}
+
+function never(): never {
+  throw new Error('a folder has no object')
+}
+
+/** Keys are ordered by their bytes. */
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
+
+/** The document of a page. */
+export function formatPage(query: ListQuery, { objects, folders, next }: ListPage): string {
+  const name = (text: string): string =>
+    query.isUrlEncoded ? encodeURIComponent(text.toWellFormed()).replaceAll('%2F', '/') : text
+  const optional = (tag: string, text: string | undefined): string => (text === undefined ? '' : element(tag, text))
+  const { isFirstVersion, startAfter, token, delimiter } = query
+  const where = isFirstVersion
+    ? element('Marker', name(startAfter ?? '')) + optional('NextMarker', next && name(next.text))
+    : element('KeyCount', objects.length + folders.length) +
+      optional('StartAfter', startAfter && name(startAfter)) +
+      optional('ContinuationToken', token) +
+      optional('NextContinuationToken', next && formatToken(next))
+  const contents = objects.map(
+    ({ key, sizeBytes, etag, modifiedAt }) =>
+      `<Contents>${element('Key', name(key))}${element('LastModified', modifiedAt.toISOString())}${element('ETag', etag)}${element('Size', sizeBytes)}${element('StorageClass', 'STANDARD')}</Contents>`
+  )
+  const common = folders.map((folder) => `<CommonPrefixes>${element('Prefix', name(folder))}</CommonPrefixes>`)
+  return document(
+    'ListBucketResult',
+    element('Name', BUCKET) +
+      element('Prefix', name(query.prefix)) +
+      optional('Delimiter', delimiter === '' ? undefined : name(delimiter)) +
+      element('MaxKeys', query.maxKeys) +
+      optional('EncodingType', query.isUrlEncoded ? 'url' : undefined) +
+      element('IsTruncated', next !== undefined) +
+      where +
+      contents.join('') +
+      common.join('')
+  )
+}
