@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(scratch, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
 })
 
-test('there are pages with commands', () => {
+test('pages with commands exist', () => {
   expect(pages.length).toBeGreaterThan(15)
 })
 
@@ -42,7 +42,7 @@ describe('the commands of', () => {
   })
 })
 
-test('what was not run says why', () => {
+test('commands that were not run say why', () => {
   const notRun = runs.flatMap((run) => run.notRun).sort()
   const ran = runs.flatMap((run) => run.ran)
   console.log(`${ran.length} blocks ran; ${notRun.length} did not:\n${notRun.join('\n')}`)

@@ -87,7 +87,7 @@ describe('the files of a release', () => {
     ])
   })
 
-  it('say nothing of who made them, when, and where', async () => {
+  it('do not say who made them, when or where', async () => {
     const { stdout } = await run('tar', ['-tvzf', join(out, `svc-${version}-linux-x64.tar.gz`), '--full-time', '--utc'])
     const lines = stdout.trim().split('\n')
     expect(lines.length).toBeGreaterThan(500)
@@ -147,7 +147,7 @@ describe.skipIf(!here)('install.sh', () => {
     installed = useInstalled(join(home, '.local/bin'), home)
   })
 
-  it('puts programs, man pages and completions in place, and is at peace with being run again', () => {
+  it('puts programs, man pages and completions in place, and can be run again', () => {
     const links = ['bin/svc', 'share/man/man8/svcd.8', 'share/zsh/site-functions/_svc']
     for (const link of links) expect(statSync(join(home, '.local', link)).isFile()).toBe(true)
     const before = lstatSync(join(home, `.local/lib/svc/svc-${version}-linux-x64`)).ino
@@ -173,7 +173,7 @@ describe.skipIf(!here)('install.sh', () => {
     })
   })
 
-  it('unpacks nothing whose digest is another', () => {
+  it('unpacks nothing whose digest differs', () => {
     const bad = join(scratch, 'bad')
     cpSync(out, bad, { recursive: true })
     const archive = join(bad, `svc-${version}-linux-x64.tar.gz`)
@@ -244,7 +244,7 @@ describe.skipIf(!here)('install.sh', () => {
 describe.skipIf(!has('dpkg-deb', '--version'))('the Debian package', () => {
   const deb = join(out, `svc_${version}_amd64.deb`)
 
-  it('is one to dpkg, complete and owned by root', async () => {
+  it('is valid to dpkg, complete and owned by root', async () => {
     const { stdout: fields } = await run('dpkg-deb', ['--field', deb, 'Package', 'Version', 'Architecture'])
     expect(fields).toBe(`Package: svc\nVersion: ${version}\nArchitecture: amd64\n`)
     const target = join(scratch, 'deb')

@@ -189,7 +189,7 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     await expect(renderedFrom('models', { store: { hostPath } })).rejects.toMatchObject({ code: 1 })
   })
 
-  it('keeps text as it is written, whatever it looks like, and nothing of it becomes a field', async () => {
+  it('keeps text as it is written, and never parses it as a field', async () => {
     const odd = {
       image: { repository: 'registry.example/svc', tag: '1.10' },
       nameOverride: '123',

@@ -128,7 +128,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(LINKS.filter((link) => existsSync(join(prefix, link)))).toEqual([])
   })
 
-  test('what it says of PATH can be pasted, whatever the folder is called', () => {
+  test('its advice about PATH can be pasted, whatever the folder is called', () => {
     const { from } = release()
     for (const [n, name] of AWKWARD.entries()) {
       const prefix = join(folder(`hint/${n}`), name)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Batch } from '../src/batch.ts'
 
-test('what arrives during a batch forms the next one, in order and within the limit', async () => {
+test('items that arrive during a batch form the next one, in order and within the limit', async () => {
   const sent: (readonly number[])[] = []
   const ends: (() => void)[] = []
   const batch = new Batch<number, number>(3, (items) => {
@@ -26,7 +26,7 @@ test('what arrives during a batch forms the next one, in order and within the li
   expect(await later).toBe(-7)
 })
 
-test('a batch that fails fails its items only', async () => {
+test('a failed batch fails its own items only', async () => {
   const broken = new Error('the thread died')
   const batch = new Batch<number, number>(2, async (items) => {
     if (items.includes(1)) throw broken

@@ -79,7 +79,7 @@ describe('hashes of blocks', () => {
     }
   })
 
-  test('and the hash of the whole follow bytes that are declared again, without a word that the old ones are gone', async () => {
+  test('and the hash of the whole follow bytes that are declared again without a notice that the old ones are gone', async () => {
     const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [attachment] })
     const before = Uint8Array.from(bytes).fill(1, 1000, 4_000_000)
     for (const content of [before, bytes]) {

@@ -84,7 +84,7 @@ describe('what goes through a pipe arrives whole and in order', () => {
     )
   })
 
-  test('also when either side falls asleep again and again', async () => {
+  test('while either side falls asleep again and again', async () => {
     // Single bytes: the sides meet at the full and at the empty ring all the time.
     const many = Array.from({ length: 5000 }, () => 1)
     for (const breaths of [[0], [1], [0, 0, 0, 9], [3]]) {
@@ -97,7 +97,7 @@ describe('what goes through a pipe arrives whole and in order', () => {
   })
 })
 
-describe('the end of one side ends the other', () => {
+describe('when one side ends, so does the other', () => {
   const endless = Array.from({ length: 500 }, () => 1000)
 
   test('a taker that refuses a block: the sender gets its error, whichever block it was', async () => {

@@ -63,7 +63,7 @@ function corrupt(bytes: Uint8Array): Uint8Array {
   return wrong
 }
 
-describe('bytes that come again', () => {
+describe('bytes that are ingested again', () => {
   for (const { name, sizeBytes, take } of ways) {
     test(`as ${name}: a blob that rotted makes room for them, and goes to quarantine`, async () => {
       await open()
@@ -141,7 +141,7 @@ describe('a blob is there once its folder is durable, and not before', () => {
     expect((await store.ingest(inChunks(bytes, 999))).existed).toBe(true)
   })
 
-  test('such a name is made durable by the next start, as after a crash', async () => {
+  test('the next start makes the name durable, as after a crash', async () => {
     const plan = new Faults({ only: '^(fsyncSync|unlinkSync)$' })
     await open(plan)
     plan.arm(2, { failures: 2 })

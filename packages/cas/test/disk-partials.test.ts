@@ -115,7 +115,7 @@ describe('partial blobs', () => {
     await kept.discard()
   })
 
-  test('survive one start with a clock a year ahead; they go when they are old at two starts in a row', async () => {
+  test('survive one start whose clock is a year ahead; they are swept when two starts in a row find them old', async () => {
     const put = async (): Promise<void> => {
       const store = await open()
       const partial = await store.partial(key)
@@ -209,7 +209,7 @@ describe('partial blobs', () => {
     await Promise.all(partials.map((partial) => partial.discard()))
   })
 
-  test('that end, or that the disk fails to sync, hold up no others', async () => {
+  test('that end, or that fail to sync, do not hold up others', async () => {
     const { filePort, hold, letGo } = heldSyncs()
     hold()
     const store = await open({ filePort })

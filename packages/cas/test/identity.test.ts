@@ -57,7 +57,7 @@ describe('the identity of a store (spec disk.21)', () => {
     expect((await open({ newId: 'ffffffff-0000-4000-8000-000000000000' })).id).toBe(OTHER)
   })
 
-  test('that makes no sense is refused, and left as it is', async () => {
+  test('that is malformed is refused and left as it is', async () => {
     await open()
     await opened.pop()!.close()
     for (const text of ['', 'x\n', `${OTHER}`, `${OTHER}\n\n`, `${OTHER.toUpperCase().replaceAll('0', 'A')}\n`]) {
@@ -67,7 +67,7 @@ describe('the identity of a store (spec disk.21)', () => {
     }
   })
 
-  test('that is expected is required, before anything is made', async () => {
+  test('is compared with the expected one before anything is created', async () => {
     expect(await codeOf(open({ expectedId: OTHER }))).toBe('E_OTHER_STORE')
     expect(fs.existsSync(root)).toBe(false)
     fs.mkdirSync(root, { mode: 0o700 })
@@ -96,7 +96,7 @@ describe('further folders of a store', () => {
     expect(fs.existsSync(join(root, folders[1]!))).toBe(true)
   })
 
-  test('and those of blobs: a store that lost them is not opened as an empty one', async () => {
+  test('of blobs: a store that lost them is not opened as an empty one', async () => {
     const store = await open()
     await store.ingest(inChunks(seededBytes(10), 10))
     await opened.pop()!.close()
@@ -153,7 +153,7 @@ describe('a root that goes away while it is open (spec disk.22)', () => {
     })
   }
 
-  test('is used again when the same folder is back', async () => {
+  test('is used again once the same folder is back', async () => {
     const store = await open()
     const { digest } = await store.ingest(inChunks(seededBytes(10), 10))
     fs.renameSync(root, away())
@@ -163,7 +163,7 @@ describe('a root that goes away while it is open (spec disk.22)', () => {
     expect(await store.stat(missing)).toBeUndefined()
   })
 
-  test('a missing folder inside is no empty one', async () => {
+  test('a missing folder inside it does not count as empty', async () => {
     const store = await open({ folders: ['state/things'] })
     const { digest } = await store.ingest(inChunks(seededBytes(10), 10))
     const shard = join('blobs', 'sha256', digest.slice(7, 9))

@@ -51,7 +51,7 @@ test('many small files come in together, each as if it were alone', async () => 
   expect(await openDescriptors()).toBe(descriptors)
 })
 
-test('what is not the file that is meant fails alone', async () => {
+test('a file that changed since it was named fails, and the others come in', async () => {
   const good = [named('a', bytesOf(5)), named('b', bytesOf(6))]
   const changed = named('changed', bytesOf(7))
   writeFileSync(changed.path, bytesOf(8).subarray(0, 700))

@@ -56,7 +56,7 @@ test('truncation anywhere in a larger file keeps the facts before it, and invent
   }
 })
 
-test('a megabyte is read, no more', async () => {
+test('at most a megabyte is read', async () => {
   const asked: [number, number][] = []
   await readGgufHead(async (offset, length) => {
     asked.push([offset, length])

@@ -44,7 +44,7 @@ test.each(vectors.texts)('$title', ({ text, id }) => {
   expect(detectLicence(text)).toBe(id ?? undefined)
 })
 
-test('two licences in one file are neither', () => {
+test('a file with two licences counts as neither', () => {
   expect(detectLicence(`${spdxText('MIT')}\n\n${spdxText('BSD-3-Clause')}`)).toBeUndefined()
 })
 
@@ -167,7 +167,7 @@ describe('annotations', () => {
     expect(annotate(fact('LICENSE', '\uFEFFx\r\ny')).annotations['svc.license.file.LICENSE']).toBe('\uFEFFx\r\ny')
   })
 
-  test('a file that was not read is a defect of the caller', () => {
+  test('a caller that did not read the file gets an error', () => {
     expect(() => licenceAnnotations(recognise([{ name: 'LICENSE', sizeBytes: 1 }]), [])).toThrow(
       expect.objectContaining({ code: 'E_MISSING_FACT' })
     )

@@ -146,7 +146,7 @@ test.each([
   expect(ggufCache(facts)).toEqual(expect.any(String))
 })
 
-test("without a wish the context is the model's own, at most 32,768 tokens", () => {
+test("without a given context, the model's own is taken, at most 32,768 tokens", () => {
   const contextOf = (length: number) =>
     cacheNeed(shapeOf('llama', { ...PLAIN, context_length: length }), 0).contextTokens
   expect([contextOf(2048), contextOf(1_000_000), contextOf(0)]).toEqual([2048, 32_768, 4096])

@@ -18,7 +18,7 @@ test('names are ordered as their UTF-8 bytes', () => {
   )
 })
 
-test('a name passes exactly when each rule does', () => {
+test('a name passes if and only if every rule passes', () => {
   const segment = fc.constantFrom(
     'a',
     '.',
@@ -53,7 +53,7 @@ test('a name passes exactly when each rule does', () => {
   )
 })
 
-test('reserved are only the places that sealing occupies', () => {
+test('only the paths that sealing writes are reserved', () => {
   for (const name of [
     'manifest',
     'manifest/x',
@@ -74,7 +74,7 @@ test('reserved are only the places that sealing occupies', () => {
     expect(isReservedName(name)).toBe(false)
 })
 
-test('a listing passes exactly when no name is another one, or its folder, after NFC', () => {
+test('a listing passes if and only if no two names are equal, or one the folder of another, after NFC', () => {
   const part = fc.constantFrom('a', 'b', 'a-', 'a.b', 'A', '\u00e9', 'e\u0301', '!')
   const names = fc.array(
     fc.array(part, { minLength: 1, maxLength: 3 }).map((path) => path.join('/')),

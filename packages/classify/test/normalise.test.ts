@@ -25,7 +25,7 @@ describe('names', () => {
     expect({ quant: entry?.quant, part: entry?.part, variant: entry?.variant }).toEqual({ quant, part, variant })
   })
 
-  test('nothing but the base name of a GGUF changes, and once is enough', () => {
+  test('only the base name of a GGUF changes, and normalizing twice equals normalizing once', () => {
     const piece = fc.constantFrom('Q4_K_M', 'f16', 'UD', '.', '_', '-', 'Model', '00001', 'of', 'OF', '00002', 'x', 'İ')
     const stem = fc.array(piece, { minLength: 1, maxLength: 8 }).map((parts) => parts.join(''))
     fc.assert(

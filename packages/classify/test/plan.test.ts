@@ -100,7 +100,7 @@ describe('artifacts', () => {
     expect(() => plan({ 'tokenizer.json': null })).toThrow(expect.objectContaining({ code: 'E_NOT_IMPORTABLE' }))
   })
 
-  test('facts that were not read are a defect of the caller', () => {
+  test('a caller that did not read the facts gets an error', () => {
     for (const [files, name] of [
       [['x.gguf'], 'x.gguf'],
       [['x.safetensors'], 'x.safetensors']
@@ -155,7 +155,7 @@ describe('quant derivation', () => {
     ).toEqual(quants)
   })
 
-  test('adapters count for no dtype', () => {
+  test('adapters do not affect the dtype', () => {
     expect(
       requiredReads(
         recognise(['adapter_config.json', 'adapter_model.safetensors'].map((name) => ({ name, sizeBytes: 1 })))

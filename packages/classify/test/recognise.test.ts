@@ -102,7 +102,7 @@ describe('a listing', () => {
     expect([...recognise(listed(vectors.accepted)).uses.keys()].sort()).toEqual([...vectors.accepted].sort())
   })
 
-  test('refuses sizes that are none', () => {
+  test('refuses invalid sizes', () => {
     for (const sizeBytes of [-1, 1.5, Number.NaN, 2 ** 53])
       expect(caught(() => recognise([{ name: 'x.gguf', sizeBytes }])).details.reason).toBe('size')
   })
@@ -112,7 +112,7 @@ describe('a listing', () => {
     expect(caught(() => recognise([{ name: 'vocab.txt', sizeBytes: 2 ** 33 }])).code).toBe('E_TAR_LIMIT')
   })
 
-  test('the gate wants weights or adapters', () => {
+  test('a listing without weights and adapters is refused', () => {
     for (const [files, importable] of [
       [['x.gguf'], true],
       [['x.safetensors'], true],
@@ -164,7 +164,7 @@ describe('properties', () => {
     )
   })
 
-  test('every file has exactly one use, and entries account for the files they are made of', () => {
+  test('every file has exactly one use, and the entries add up to their files', () => {
     fc.assert(
       fc.property(anyListing, (files) => {
         const result = outcome(files)

@@ -140,12 +140,12 @@ test('what it looks like', async () => {
   expect(await read(new Uint8Array(0))).toMatchObject({ looksLike: expect.stringMatching(/empty/) })
 })
 
-test('an error of the reader comes through', async () => {
+test('an error of the reader is passed on', async () => {
   const broken = new Error('EIO')
   await expect(readSafetensorsHeader(() => Promise.reject(broken), 100)).rejects.toBe(broken)
 })
 
-test('a file that became shorter', async () => {
+test('a file that shrank while it was read', async () => {
   const file = fileOf({ header: ' '.repeat(1000), dataBytes: 0 })
   expect(await readSafetensorsHeader(readerOf(file.subarray(0, 8)), file.length)).toMatchObject({
     format: 'unreadable'

@@ -98,7 +98,7 @@ describe('files', () => {
     expect(notChosen(listed(LISTING), { files: globTest(globs) }, undefined)).toEqual(out)
   })
 
-  test('both have to agree', () => {
+  test('patterns and quants both have to match', () => {
     const choice = { quants: ['q8_0'], files: globTest(['*-00001-*']) }
     expect(notChosen(listed(LISTING), choice, 'bf16')).not.toContain('model-7b-q8_0-00001-of-00002.gguf')
     expect(notChosen(listed(LISTING), choice, 'bf16')).toContain('model-7b-q8_0-00002-of-00002.gguf')
@@ -152,7 +152,7 @@ describe('aux', () => {
     expect(out(aux)).toEqual(expected)
   })
 
-  test('one is f16, else bf16, else f32, else what there is', () => {
+  test('"one" prefers f16, then bf16, then f32, then any other', () => {
     const projectors = (...words: string[]) => ['m-q8_0.gguf', ...words.map((word) => `mmproj-${word}.gguf`)]
     expect(out(['one'], projectors('f32', 'q8_0', 'bf16'))).toEqual(['mmproj-f32.gguf', 'mmproj-q8_0.gguf'])
     expect(out(['one'], projectors('f32', 'q8_0'))).toEqual(['mmproj-q8_0.gguf'])
@@ -160,7 +160,7 @@ describe('aux', () => {
     expect(out(['one'], projectors())).toEqual([])
   })
 
-  test('is a choice among what the patterns leave', () => {
+  test('chooses among the files that match the patterns', () => {
     expect(out(['one'], ['m-q8_0.gguf', 'mmproj-f16.gguf', 'mmproj-f32.gguf'], '*{_0,f32}.gguf')).toEqual([
       'mmproj-f16.gguf'
     ])

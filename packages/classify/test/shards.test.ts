@@ -21,7 +21,7 @@ test('many gaps are cut short', () => {
   expect(broken!.missing.length).toBeLessThan(200)
 })
 
-test('a part that two names claim', () => {
+test('a part number that two names claim', () => {
   expect(brokenSets(shards('m-00001-of-00001.gguf', 'm_00001_of_00001.gguf'))).toMatchObject([
     { missing: '', repeated: [1] }
   ])

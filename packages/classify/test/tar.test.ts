@@ -236,7 +236,7 @@ describe('refusals', () => {
     expect(tarSizeBytes([{ name: 'x', sizeBytes: 2 ** 33 - 1 }])).toBe(512 + 2 ** 33 + 1024)
   })
 
-  test('a member twice', () => {
+  test('the same member twice', () => {
     expect(() =>
       planTar([
         { name: 'x', sizeBytes: 1 },

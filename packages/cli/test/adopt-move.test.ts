@@ -192,7 +192,7 @@ it.each([
   expect((await named(daemon)).has(`sha256:${sha256(bytes)}`)).toBe(true)
 })
 
-it('a reference that leads elsewhere at the end: the original stays', async () => {
+it('the original stays if its reference leads elsewhere at the end', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'ollama')
   const [theirs, mine] = [weights(61), weights(62)]
@@ -213,7 +213,7 @@ it('a reference that leads elsewhere at the end: the original stays', async () =
   expect(isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
 })
 
-it('what is replaced and collected while the originals are read: they stay', async () => {
+it('originals stay when their import is replaced and collected while they are read', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'models')
   const [theirs, mine] = [weights(63), weights(64)]

@@ -207,7 +207,7 @@ it('what two tools hold is counted once, and asked about on a terminal', async (
   expect(taken).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/twice:q8_0\n') })
 })
 
-it('--move gives the room of each model back before the next one', async () => {
+it('--move frees the room of each model before it starts the next', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const [first, bad] = [weights(19), weights(20)]

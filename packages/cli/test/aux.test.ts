@@ -88,7 +88,7 @@ it('a choice that the repository does not have is refused, with what it has, and
   expect((await daemon.svc('show', 'no/aux')).code).toBe(3)
 })
 
-it('files that the user names come, whatever they are', async () => {
+it('files that the user names are imported, whatever they are', async () => {
   const options = ['--file', '*q8_0*', '--file', '*imatrix*', '--as', 'named/files']
   expect((await daemon.svc('import', 'hf', REPO, ...options)).code).toBe(0)
   expect(await auxOf('named/files:q8_0')).toEqual(['imatrix.dat'])
@@ -110,7 +110,7 @@ it('through the API everything comes unless the field is used', async () => {
   }
 })
 
-it('from disk the same holds for a folder; who names each file has chosen', async () => {
+it('the rule holds for a folder on disk; files named one by one are all imported', async () => {
   const cwd = join(daemon.folder, 'vision')
   mkdirSync(cwd)
   for (const [path, content] of CONTENT) writeFileSync(join(cwd, path), content)

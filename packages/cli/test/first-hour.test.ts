@@ -57,7 +57,7 @@ it('on a terminal the answer to the question is taken', async () => {
   expect((await daemon.svc('gc')).stdout).toMatch(/^freed /)
 })
 
-it('an answer that is not clear is asked for again; without one nothing is imported', async () => {
+it('an unclear answer is asked for again; without an answer nothing is imported', async () => {
   const answering = (...lines: string[]) => ({
     columns: 100,
     stdin: Object.assign(Readable.from(lines.map((line) => `${line}\n`)), { isTTY: true })
@@ -78,7 +78,7 @@ it('an answer that is not clear is asked for again; without one nothing is impor
   expect((await daemon.svc('gc')).code).toBe(0)
 })
 
-it('the page of a repository is a name as well', async () => {
+it("the address of a repository's page serves as a name", async () => {
   const { stdout } = await daemon.svc('import', 'hf', `https://huggingface.co/${REPO}/tree/main`, '--dry-run')
   expect(stdout).toMatch(new RegExp(`^${REPO} at [0-9a-f]{40}, as ${AS}$`, 'm'))
 })

@@ -226,7 +226,7 @@ describe('a repository that is not here', () => {
     expect(await ask('/api/models/acme/absent/refs', { headers })).toMatchObject({ status: 404 })
   })
 
-  it('is sent when the whole is verified, also to who resumes, and nothing of it before', async () => {
+  it('is sent only once it is verified as a whole, also to clients that resume', async () => {
     let seen = 0
     const onData = (): void => void seen++
     const path = `/${GROWING}/resolve/main/growing-q8_0.gguf`
@@ -242,7 +242,7 @@ describe('a repository that is not here', () => {
     expect((await resumed).body.equals(growing.bytes.subarray(1000))).toBe(true)
   })
 
-  it('is not sent where the hub sends other bytes than it lists, however often', async () => {
+  it('is not sent if the hub sends bytes other than it lists, however often it is asked', async () => {
     const got = await ask('/Acme/Wrong-GGUF/resolve/main/wrong-q8_0.gguf')
     // cut, if its head was sent before it failed
     expect(got.status === 503 || (got.isCut && got.body.length === 0)).toBe(true)
@@ -294,11 +294,11 @@ describe('what is not brought in', () => {
     })
   })
 
-  it('more than a day’s bytes', async () => {
+  it('more than the budget of a day', async () => {
     expect(await ask('/Acme/Large-GGUF/resolve/main/large-q8_0.gguf')).toMatchObject({ status: 507 })
   })
 
-  it('what its owner made private since', async () => {
+  it('what its owner has made private since', async () => {
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
     await daemon.svc('private', 'acme/model-7b-gguf:q4_k_m')
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 404 })

@@ -229,7 +229,7 @@ describe('the OCI mirror', () => {
     expect(await ask(ociAddress, path)).toMatchObject({ status: 404, body: expect.stringContaining('"errors"') })
   })
 
-  it('what becomes private is gone at once', async () => {
+  it('a model that becomes private is gone at once', async () => {
     const path = '/v2/acme/model-7b-gguf/manifests/q4_k_m'
     expect(await ask(ociAddress, path)).toMatchObject({ status: 200 })
     await daemon.svc('private', 'acme/model-7b-gguf:q4_k_m')
@@ -324,7 +324,7 @@ describe('what a mirror lays out', () => {
     expect(await ask(hubAddress, config)).toMatchObject({ status: 200, body })
   })
 
-  it('keeps nothing: a removed model is gone, and its space can be reclaimed', async () => {
+  it('does not keep a removed model: its space can be reclaimed', async () => {
     await ask(hubAddress, config)
     const view = (await manifest('acme/tiny')).slice('sha256:'.length)
     expect(existsSync(join(lent(), view))).toBe(true)

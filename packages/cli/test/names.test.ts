@@ -54,7 +54,7 @@ it('svc import takes hub options before and after the name, and still has its ow
   expect((await daemon.svc('import')).stdout).toContain('svc import')
 })
 
-it('a path is a path, also where it looks like a name of the hub', async () => {
+it('a path stays a path even if it looks like a name of the hub', async () => {
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), makeGguf({ seed: 4 }))
   expect(await daemon.svc('import', './mine-q8_0.gguf', '--as', 'my/mine', '--private')).toMatchObject({
     code: 0,
@@ -122,7 +122,7 @@ it('an old name that the hub redirects keeps the name that was typed', async () 
   expect((await daemon.svc('import', 'moved-small')).stdout).toBe('hf.co/moved-small:q8_0\n')
 })
 
-it('what is not a name of the hub is not asked for there', async () => {
+it('the hub is not asked for names that it cannot have', async () => {
   const asked = hub.requests.length
   for (const typed of ['https://example.com/Qwen/X', './none.gguf', '../none', '/none/there', 'none-q8_0.gguf']) {
     for (const command of [['import'], ['import', 'hf']])
@@ -142,7 +142,7 @@ it('a lone name that no model here has is unknown, and names like it are shown',
   }
 })
 
-it('a word that is nothing, here or on the hub, is a mistake in typing', async () => {
+it('a word unknown here and on the hub is reported as a typing mistake', async () => {
   for (const typed of [
     ['import', 'nothing-like-it'],
     ['pull', 'nothing-like-it:q8_0']

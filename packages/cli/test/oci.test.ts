@@ -188,7 +188,7 @@ describe('content behind a login to a registry', () => {
     return new RegExp(layers.at(-1).digest)
   }
 
-  it('is asked for by name where there is none', async () => {
+  it('is refused by name where there is no login', async () => {
     const layout = join(from.folder, 'no-login')
     await ok(from, 'export', 'oci', REFS[1], layout)
     const registry = await serveLayout(layout, /\/blobs\//)

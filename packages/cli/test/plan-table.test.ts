@@ -37,12 +37,12 @@ test.each([
   expect(artifactTable(plan, given)[1]).toContain(fits[0])
 })
 
-test('what is here needs no disk', () => {
+test('a model that is here needs no disk', () => {
   const here = { ...plan, artifacts: [artifact('q8', 8, 8)] }
   expect(fitsOf(here, machine(64, 0, 1))).toEqual([{ quant: 'q8', needBytes: 9 * GIB, fit: 'fits' }])
 })
 
-test('where the cache is not known, weights alone count, and the advice says why', () => {
+test('if the size of the cache is unknown, only weights count, and the advice says why', () => {
   const unknown = { ...plan, memory: { unknown: 'the state of x9 is not known' } }
   expect(fitsOf(unknown, machine(64))[1]).toMatchObject({ needBytes: 8 * GIB })
   expect(adviceOf(unknown, machine(64))).toContain('x9')

@@ -214,7 +214,7 @@ describe.skipIf(!haveS3Server)('in a bucket', () => {
 })
 
 describe('what is published', () => {
-  it('requires an address, and is refused for what is not a model or not an address', async () => {
+  it('requires an address, and refuses what is not a model or not an address', async () => {
     for (const args of [
       ['publish', REF],
       ['publish', REF, 'out', '--url', 'ftp://x'],

@@ -39,7 +39,7 @@ async function daemonOf({ folder, file }: { readonly folder: string; readonly fi
 
 const swarmOf = async (daemon: TestDaemon) => JSON.parse((await daemon.svc('status', '--json')).stdout).swarm
 
-it('off takes everything out of the swarm at once, on brings it back, and comments stay', async () => {
+it('"off" takes everything out of the swarm at once, "on" brings it back, and comments stay', async () => {
   const place = await given('seed_on_import = true\n')
   const before = readFileSync(place.file, 'utf8')
   const daemon = await daemonOf(place)
@@ -73,7 +73,7 @@ it('off takes everything out of the swarm at once, on brings it back, and commen
   expect((await fetch(metadata.replace(webseedAddress, opened))).status).toBe(200)
 })
 
-it('what is not to be shared stays so when sharing is turned on', async () => {
+it('what is private stays private when sharing is turned on', async () => {
   const daemon = await daemonOf(await given('seed = false\n'))
   expect((await daemon.svc('import', 'hf', REPO, '--private')).code).toBe(0)
   expect((await daemon.svc('import', 'hf', REPO, '--as', 'open/tiny')).code).toBe(0)

@@ -12,7 +12,7 @@ import { Captured, QUIET_SWARM, svc, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-it('waits for a daemon that is starting, and says so', async () => {
+it('waits for a starting daemon, and says so', async () => {
   const { folder, root, socketPath, svc, pause } = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
   makeModelFolder(join(folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   expect(await svc('import', 'local', 'Tiny', '--as', 'acme/tiny')).toMatchObject({ code: 0 })

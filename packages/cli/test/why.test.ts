@@ -52,7 +52,7 @@ it('names each door, where it came from and what the owner said', async () => {
   for (const name of [REF, ...DOORS]) expect(text).toContain(name)
 })
 
-it('also for a record that is damaged or absent, whose model nobody is given', async () => {
+it('explains a damaged or absent record, whose model is given to nobody', async () => {
   const daemon = await imported()
   const { manifestDigest } = await why(daemon)
   const file = join(daemon.root, 'state/artifacts', `${manifestDigest.slice('sha256:'.length)}.json`)

@@ -195,14 +195,14 @@ describe('blobs', () => {
     })
   })
 
-  it('refuses slices that are none, here or at the daemon', async () => {
+  it('refuses invalid slices, in the client and at the daemon', async () => {
     handler = serve
     for (const slice of [{ start: 5, end: 5 }, { start: -1 }, { start: 0.5 }, { start: 70_000 }]) {
       expect(await failure(client.readBlob(digest, slice))).toMatchObject({ code: 'E_RANGE_INVALID' })
     }
   })
 
-  it('a body that is cut is E_SHORT_BODY', async () => {
+  it('a truncated body is E_SHORT_BODY', async () => {
     handler = (_request, response) => {
       response
         .writeHead(200, { 'content-length': bytes.length })
@@ -211,7 +211,7 @@ describe('blobs', () => {
     expect(await failure(read())).toMatchObject({ code: 'E_SHORT_BODY' })
   })
 
-  it('another range than asked for is E_BAD_RESPONSE', async () => {
+  it('a range other than the requested one is E_BAD_RESPONSE', async () => {
     handler = (_request, response) => {
       response.writeHead(206, { 'content-range': 'bytes 0-9/100', 'content-length': 10 }).end(Buffer.alloc(10))
     }

@@ -361,7 +361,7 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
   })
 })
 
-test('bytes behind a body are never part of a file', async () => {
+test('bytes that follow a body never become part of a file', async () => {
   await withRawCdn(
     (content, socket, start, end, count) => {
       socket.write(Buffer.concat([Buffer.from(headOf(start, end)), content.subarray(start, end)]))

@@ -86,7 +86,7 @@ test('an ETag that changes for good ends in an error, not in a loop', async () =
   await expect(hub.download(file, sink)).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
 })
 
-test('six tries without progress, with growing pauses', async () => {
+test('without progress it gives up after six tries, with growing pauses', async () => {
   const { waits, retry } = quick()
   const fake = await fakeHub({ repos: [repo] }, [{ stage: 'resolve', fault: { kind: 'status', status: 500 } }])
   const hub = hubOf(fake, { retry })
@@ -149,7 +149,7 @@ test('a failing sink ends the download with its own error', async () => {
   await expect(hub.download(file, failing)).rejects.toBe(full)
 })
 
-test('an HTTP client that the disk does not give is no fault of the hub, and is not asked six times', async () => {
+test('an HTTP client that cannot be loaded from disk is not a fault of the hub, and is not retried', async () => {
   const { file, fake } = await setUp()
   const failure = Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' })
   let asked = 0
@@ -164,7 +164,7 @@ test('an HTTP client that the disk does not give is no fault of the hub, and is 
   expect(asked).toBe(1)
 })
 
-test('a sink that does not hold what it was given is a defect, not a reason to fetch for ever', async () => {
+test('a sink that loses what it was given is reported, instead of fetching for ever', async () => {
   const { fake, hub, file } = await setUp()
   const forgetful = { sizeBytes: file.sizeBytes, ranges: () => [], write: async () => {}, unmark: () => {} }
   await expect(hub.download(file, forgetful)).rejects.toMatchObject({ code: 'E_INTERNAL', reason: 'sink' })

@@ -131,7 +131,7 @@ test('byte by byte, split anywhere, with half of what was asked for: right', asy
   expect(part).toEqual({ reply: 'done', writtenTo: START + half, isRight: true, isOutsideUntouched: true })
 })
 
-test('bytes behind a body are no part of it', async () => {
+test('bytes that follow a body are not part of it', async () => {
   // refused where they come with the last bytes; else the connection ends with the answer
   const outcome = await ranges.ask(say(Buffer.concat([GOOD, Buffer.from('HTTP/1.1 206')])))
   expect(outcome).toMatchObject({
@@ -142,7 +142,7 @@ test('bytes behind a body are no part of it', async () => {
   await expectGood()
 })
 
-test('bytes that come while nobody asks close the connection, and are no part of the next answer', async () => {
+test('bytes that arrive unasked close the connection, and are not part of the next answer', async () => {
   let closed: Promise<unknown> | undefined
   const outcome = await ranges.ask((socket) => {
     socket.write(GOOD)

@@ -97,7 +97,7 @@ test.each([
   await expect(hub.search({ words: 'x' })).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
 })
 
-test('pages that lead back to one another are a cursor each, and nobody follows them by himself', async () => {
+test('a page that links back to an earlier one gives a cursor, and is not followed on its own', async () => {
   const href = `${fake.endpoint}/api/models?cursor=again`
   fake.setFaults(scriptedFaults([{ stage: 'search', fault: { kind: 'link', href } }]))
   const before = fake.requests.length

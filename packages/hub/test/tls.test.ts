@@ -45,7 +45,7 @@ test('a range thread takes nothing from a server whose certificate nobody vouche
   expect(new Set(Object.values(said))).toEqual(new Set(['DEPTH_ZERO_SELF_SIGNED_CERT']))
 })
 
-test('a connection that is cut below TLS gives no short content for a whole one, to a thread or to the client', () => {
+test('a connection cut below TLS never passes short content as whole, in a thread or in the client', () => {
   const size = 600_001
   expect(saidWith(withCertificate(), TRUNCATION_CHILD)).toEqual({
     rangeWhole: ['done', size, true],

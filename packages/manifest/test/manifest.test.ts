@@ -121,7 +121,7 @@ describe('refused when sealed, and when read', () => {
   })
 })
 
-test('names that are fine', () => {
+test('valid names', () => {
   const names = ['manifests', 'Manifest/x', 'a/manifest', '...', '.a', 'a b', 'ü😀', '-', 'a'.repeat(255)]
   expect(sealManifest([config, ...names.map((name) => entry({ name }))]).document.files).toHaveLength(names.length + 1)
 })
@@ -135,7 +135,7 @@ describe('reading', () => {
   ])
   const read = (change: object): string => errorOf(() => parseManifest(canonicalBytes({ ...document, ...change })))
 
-  test('another order of files is invalid', () => {
+  test('files in another order are invalid', () => {
     expect(document.files.map((file) => file.name)).toEqual(['modelconfig.json', 'a.gguf', 'b', 'x-q4_0.gguf'])
     expect(read({ files: [...document.files].reverse() })).toBe('E_CORRUPTION file-order')
     expect(read({ files: [document.files[0], document.files[2], document.files[1], document.files[3]] })).toBe(

@@ -50,7 +50,7 @@ test('an empty file has leaves of no bytes and no root', () => {
   expect(errorOf(() => piecesRoot(new Uint8Array(0), 0))).toBe('E_MERKLE size')
 })
 
-test('lengths that cannot be are refused', () => {
+test('impossible lengths are refused', () => {
   const leaves = leafLayer(seededBytes(40_000))
   expect(errorOf(() => piecesRoot(leaves, 50_000))).toBe('E_MERKLE layer-length')
   expect(errorOf(() => piecesRoot(leaves.subarray(1), 40_000))).toBe('E_MERKLE layer-length')

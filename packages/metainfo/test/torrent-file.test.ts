@@ -37,7 +37,7 @@ describe('malformed torrents, one defect each', () => {
     }
   )
 
-  test('absent layers are named', () => {
+  test('missing layers are named', () => {
     const { bytes } = TORRENT_CASES.find(({ name }) => name === 'incomplete piece layers')!
     expect(parseTorrent(bytes).pieceLayers).toEqual({ layers: new Map(), missing: [toHex(ROOT)] })
   })

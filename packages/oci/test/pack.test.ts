@@ -90,7 +90,7 @@ describe('packArtifact', () => {
     expect(model.files.map(({ name }) => name)).toContain('LICENSE')
   })
 
-  it('is believed as to its origin only where that is what it is taken for', () => {
+  it('names an origin only if it is read as an artifact of that origin', () => {
     const said = (annotations: Record<string, string>) =>
       modelOf({ ...manifest, annotations: { ...manifest.annotations, ...annotations } })
     expect(said({ 'svc.hf.repo': '../../Org', 'svc.hf.revision': '\u001b[2J' }).annotations).toEqual({})

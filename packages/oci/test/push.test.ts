@@ -79,7 +79,7 @@ function pack(bytes: Buffer, stored = bytes): PackedImage {
 describe('pushImage', () => {
   const image = () => pack(Buffer.alloc(1_000, 7))
 
-  it('begins at the first byte where nothing of a chunk came through', async () => {
+  it('begins again at the first byte if nothing of a chunk arrived', async () => {
     let breaks = 1
     const { repository, seen } = await registryOf({
       before: (request) => request.method === 'PATCH' && breaks-- > 0 && request.socket.destroy() !== undefined

@@ -203,7 +203,7 @@ describe('answers', () => {
 
   const digest = digestOf(MANIFEST)
 
-  it('other bytes than the digest, and too many of them', async () => {
+  it('bytes that do not match the digest, and too many of them', async () => {
     const wrong = open(await serve((_request, response) => response.end('{}')))
     await expect(wrong.manifest(digest)).rejects.toEqual(fails('E_DIGEST_MISMATCH'))
     await expect(wrong.document({ digest, size: 2 })).rejects.toEqual(fails('E_DIGEST_MISMATCH'))
@@ -280,7 +280,7 @@ describe('fetchBlob', () => {
     expect(asked).toHaveLength(4)
   })
 
-  it('takes a whole answer to a range for what it is', async () => {
+  it('takes a whole answer to a range request as the whole', async () => {
     const registry = await serve((_request, response) => response.end(bytes))
     const sink = sinkOf([[0, 1_000]])
     const told: number[] = []

@@ -50,7 +50,7 @@ describe('writeArchive', () => {
     expect(await digestsIn(path)).toEqual([written[0]?.manifest.digest])
   })
 
-  it('finds a link that leads nowhere before anything is written', async () => {
+  it('finds a dangling link before anything is written', async () => {
     const path = join(folder, 'x.tar')
     symlinkSync(join(folder, 'absent'), path)
     await expect(writeArchive(path, [pack('a/b:q8_0')])).rejects.toEqual(fails('E_BAD_TARGET'))

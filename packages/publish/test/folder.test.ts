@@ -155,7 +155,7 @@ describe('a folder', () => {
     }
   })
 
-  test('links do not lead out of it', async () => {
+  test('links that lead out of it are not followed', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const [out, elsewhere] = [temporaryFolder(), temporaryFolder()]
     symlinkSync(elsewhere, join(out, publication.name))

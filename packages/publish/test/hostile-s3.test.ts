@@ -88,7 +88,7 @@ test('a clock that is wrong is put right for the signatures; where that does not
 })
 
 describe('a store that lies', () => {
-  test('of what it took, is found out', async () => {
+  test('about what it took, is detected', async () => {
     const { target } = await store((request, response) => {
       if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': '5' }).end()
       response.writeHead(200, { etag: '"ok"' }).end()
@@ -96,7 +96,7 @@ describe('a store that lies', () => {
     expect((await failure(target.put(await small(), {}))).code).toBe('E_UNAVAILABLE')
   })
 
-  test('of what it has, is found out before the list names it', async () => {
+  test('about what it has, is detected before the list names it', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const hex = new Map(
       publication.objects.map(({ key, digest, sizeBytes }) => [`/models/p/${key}`, { digest, sizeBytes }])
@@ -122,7 +122,7 @@ describe('a store that lies', () => {
     expect((await failure(target.readRange({ ...(await small()), sizeBytes: 10 }, 0, 10))).code).toBe('E_CHECK_FAILED')
   })
 
-  test('and sends more than was asked for, is cut off', async () => {
+  test('by sending more than was asked for, is cut off', async () => {
     const { target } = await store((_request, response) => {
       response.writeHead(200, { etag: '"x"' })
       const more = (): void => {
@@ -134,7 +134,7 @@ describe('a store that lies', () => {
     expect((await failure(target.readDocument('index.json', 100_000))).code).toBe('E_BAD_TARGET')
   })
 
-  test('and forgets uploads, is not believed a third time', async () => {
+  test('by forgetting uploads, is not believed a third time', async () => {
     let begun = 0
     const { target, requests } = await store((request, response) => {
       const url = new URL(request.url!, 'http://h')
@@ -154,7 +154,7 @@ describe('a store that lies', () => {
     expect(requests.filter((request) => request.includes('partNumber')).length).toBeGreaterThan(1)
   })
 
-  test('and says in an answer of 200 that finishing failed, is heard, and asked again', async () => {
+  test('by reporting a failed completion with status 200, is noticed and asked again', async () => {
     let finishing = 0
     const { target } = await store((request, response) => {
       const url = new URL(request.url!, 'http://h')

@@ -94,7 +94,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
 
 const isRoot = process.geteuid?.() === 0
 
-test.skipIf(!isRoot)('a full disk is said, and with more room the same call goes on', async () => {
+test.skipIf(!isRoot)('a full disk is reported, and with more room the same call goes on', async () => {
   const disk = join(temporaryFolder(), 'disk')
   mkdirSync(disk)
   const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' })

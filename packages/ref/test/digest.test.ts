@@ -38,7 +38,7 @@ test.each([
   expect(errorOf(() => parseDigest(text)).reason).toBe('digest-format')
 })
 
-test('other shapes', () => {
+test('other shapes are refused', () => {
   expect(isDigest(undefined)).toBe(false)
   expect(errorOf(() => digestFromHex('A'.repeat(64))).reason).toBe('digest-format')
   expect(errorOf(() => digestFromBytes(new Uint8Array(31))).reason).toBe('digest-format')

@@ -46,14 +46,14 @@ test('a pin on a member of unknown digest fails closed', () => {
   expect(errorOf(() => selectMember([{ quant: 'raw' }], { quant: 'raw', digest })).code).toBe('E_PIN_MISMATCH')
 })
 
-test('a message stays short, whatever the count of candidates', () => {
+test('a message stays short however many candidates there are', () => {
   const many = Array.from({ length: 10_000 }, (_, index) => ({ quant: `q${index}` }))
   const error = errorOf(() => selectMember(many, 'q'))
   expect(error.candidates).toHaveLength(10_000)
   expect(error.message.length).toBeLessThan(200)
 })
 
-test('no members at all', () => {
+test('an index without members', () => {
   expect(errorOf(() => selectMember([], 'raw'))).toMatchObject({ code: 'E_NO_MEMBER', candidates: [] })
 })
 

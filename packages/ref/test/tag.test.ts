@@ -18,7 +18,7 @@ test('no tag is a quant, in any case', () => {
   expect(QUANT_WORDS.some(isTag)).toBe(false)
 })
 
-test('form and bans have reasons of their own', () => {
+test('form and bans are refused for different reasons', () => {
   expect(errorOf(() => parseTag('')).reason).toBe('tag-format')
   expect(errorOf(() => parseTag('a b')).reason).toBe('tag-format')
   expect(errorOf(() => parseTag('v1\n')).reason).toBe('tag-format')

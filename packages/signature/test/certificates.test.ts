@@ -75,14 +75,14 @@ describe.skipIf(!haveOpenssl)('a chain of certificates (openssl)', () => {
     expect(reasonOf(signed('code', 'between'))).toBe('by O=tests, CN=code')
   })
 
-  test('that leads elsewhere, lacks a part or brings its own root along is refused', () => {
+  test('that leads elsewhere, lacks a part or brings its own root is refused', () => {
     expect(reasonOf(signed('signer', 'between'), 'other')).toBe('certificate')
     expect(reasonOf(signed('signer'))).toBe('certificate')
     expect(reasonOf(signed('signer', 'between', 'root'), 'other')).toBe('certificate')
     expect(reasonOf(signed('root'), 'other')).toBe('certificate')
   })
 
-  test('of which one may not issue or not sign is refused', () => {
+  test('with a certificate that may not issue or sign is refused', () => {
     expect(reasonOf(signed('below', 'signer', 'between'))).toBe('certificate')
     expect(reasonOf(signed('server', 'between'))).toBe('certificate')
     expect(reasonOf(signed('deepest', 'deeper', 'flat'))).toBe('certificate')

@@ -187,7 +187,7 @@ test('a flipped byte, a missing file and an added one are named', async () => {
   expect(await compare([...files, own])).toEqual({ ...whole, ignored: ['.git/HEAD', 'model.sig'] })
 })
 
-test('a file of very many parts is one file', async () => {
+test('a file of very many parts counts as one file', async () => {
   const resources = Array.from({ length: 50_000 }, (_, at) => entry(`w:${at}:${at + 1}`, 'x'))
   const { model } = verify(bundleOf(statement({ resources, serialization: shards })))
   const file = { path: 'w', sizeBytes: 50_000, sha256: sha256('') }

@@ -81,7 +81,7 @@ const namesLiar = (torrent: SwarmTorrent, address: string): boolean =>
   engines.warningsOf(torrent).some((warning) => warning.kind === 'peer' && warning.source.startsWith(address))
 
 describe('peers that lie to a download', () => {
-  test('one that refuses all it says it has is soon asked for little, and again when it gives', async () => {
+  test('a peer that rejects what it says it has is soon asked for little, and for more once it gives', async () => {
     let refused = 0
     let isHonest = false
     const refusing = await liar({

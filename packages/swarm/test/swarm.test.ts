@@ -114,7 +114,7 @@ describe('between two engines', () => {
     await torrent.completed()
   })
 
-  test('what somebody waits for comes first, and another wait takes its place', async () => {
+  test('what a reader waits for comes first, until another wait replaces it', async () => {
     const [sizeBytes, start] = [40 * PIECE, 31 * PIECE]
     fixture = await makeTorrent({ a: 5 * PIECE, b: sizeBytes }, PIECE)
     const { address } = await engines.seed(fixture)
@@ -340,7 +340,7 @@ test('options that make no sense are refused by code', async () => {
   expect(() => swarm.add({ info: fixture.info, storage })).toThrow(expect.objectContaining({ code: 'E_CLOSED' }))
 })
 
-test('closing leaves nothing behind: sockets, timers, threads, descriptors', async () => {
+test('closing leaves no socket, timer, thread or descriptor', async () => {
   fixture = await makeTorrent(small, PIECE)
   const count = async () => (await (await import('node:fs/promises')).readdir('/proc/self/fd')).length
   // of other tests in this process, too

@@ -61,7 +61,7 @@ function body(
   response.end(bytes)
 }
 
-describe('a webseed that lies is out for that file and named; an honest one completes', () => {
+describe('a webseed that lies is dropped for that file and named; an honest one completes', () => {
   test.each<[string, WebseedHandler]>([
     [
       'wrong bytes',

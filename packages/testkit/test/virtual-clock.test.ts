@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { VirtualClock } from '../src/virtual-clock.ts'
 
-test('what is due happens in its order, at its own time, and what was set later for the same time after it', async () => {
+test('timers fire in order of their time, and those of one time in the order in which they were set', async () => {
   const clock = new VirtualClock(1_000)
   const log: string[] = []
   const note = (name: string) => () => void log.push(`${name} ${clock.monotonic()} ${clock.now()}`)
@@ -14,7 +14,7 @@ test('what is due happens in its order, at its own time, and what was set later 
   expect(clock.monotonic()).toBe(30)
 })
 
-test('what a promise sets after an event counts within the same span', async () => {
+test('timers that a promise sets after an event count within the same span', async () => {
   const clock = new VirtualClock()
   const times: number[] = []
   void (async () => {
@@ -43,7 +43,7 @@ test('a cancelled timer never fires, and cancelling one that fired ends no other
   expect(clock.pending).toBe(0)
 })
 
-test('a period is repeated until it is cancelled, also by itself', async () => {
+test('a periodic timer repeats until it is cancelled, even from its own callback', async () => {
   const clock = new VirtualClock()
   const times: number[] = []
   const timer = clock.every(10, () => {

@@ -502,7 +502,7 @@ describe('what leaves nothing behind', () => {
   })
 })
 
-test('what would make the folder a repository of git is left out of what lies beside a model', async () => {
+test('companions that would make the folder a git repository are left out', async () => {
   const folder = temporaryFolder()
   const artifact = await everything(join(folder, 'store'))
   const { digest, size } = artifact.manifest.files.find(({ kind }) => kind === 'code')!

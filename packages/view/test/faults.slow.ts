@@ -58,7 +58,7 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     expect(strayNames(scene)).toEqual([])
   })
 
-  test('without interruption every deed is done: the tests above can fail', async () => {
+  test('without interruption every step completes, so the tests above can fail', async () => {
     for (const deed of ['create', 'replace', 'remove'] as const) {
       const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), deed, 'copy')
       expect(interrupted(scene, undefined)).toBe('done')

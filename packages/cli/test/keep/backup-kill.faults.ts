@@ -60,7 +60,7 @@ it('a backup that is killed leaves the one before it whole, and the next one goe
   for (const part of ['state', 'blobs']) expect(filesIn(join(root, part))).toEqual(filesIn(join(daemon.root, part)))
 }, 600_000)
 
-it('a restore that is killed is no store until another call has ended it', async () => {
+it('a killed restore does not count as a store until another call completes it', async () => {
   const daemon = await testDaemon()
   const to = join(daemon.folder, 'saved')
   const env = { ...process.env, SVC_SOCKET: daemon.socketPath, HOME: daemon.folder }

@@ -80,12 +80,12 @@ describe('what is offered', () => {
     expect(await completed('backup', '')).toEqual([':files'])
   })
 
-  it('nothing, without a word, where no daemon answers', async () => {
+  it('nothing, silently, if no daemon answers', async () => {
     const { code, stdout, stderr } = await daemon.svc('__complete', '--', '--socket', '/nowhere.sock', 'path', '')
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('something for every argument of every command that the store or the file system can fill in', () => {
+  it('a candidate for every argument that the store or the file system can fill in', () => {
     const out = new Captured('utf8')
     const terminal = { stdout: out, stderr: out, cwd: '/', env: {} }
     const program = buildProgram('0.0.0', terminal, new AbortController().signal, false)

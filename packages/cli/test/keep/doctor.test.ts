@@ -23,7 +23,7 @@ const of = ({ findings }: Report, check: string): Finding[] => findings.filter((
 const levels = (report: Report, check: string): string[] => of(report, check).map(({ level }) => level)
 
 describe('svc doctor', () => {
-  it('finds nothing bad at a healthy daemon, and looks at everything', async () => {
+  it('runs every check, and finds nothing bad about a healthy daemon', async () => {
     const daemon = await testDaemon({ fileConfig: { swarm: QUIET_SWARM } })
     const ran = await daemon.svc('doctor', '--json')
     const report = read(ran.stdout)
@@ -45,7 +45,7 @@ describe('svc doctor', () => {
     expect(lines[0]).toMatch(/^ok {4}node/)
   })
 
-  it('names the port of a DHT that is on', async () => {
+  it('names the port of the DHT when it is on', async () => {
     const swarm = { ...QUIET_SWARM, dht: true, dht_bootstrap: [] }
     const daemon = await testDaemon({ fileConfig: { swarm } })
     const report = read((await daemon.svc('doctor', '--json')).stdout)

@@ -178,7 +178,7 @@ describe('slow and broken readers', () => {
     expect(openBlobs(api)).toBe(0)
   })
 
-  it('hold up nobody else', async () => {
+  it('do not hold up other clients', async () => {
     const { api, digest } = await shared()
     const slow = Array.from({ length: 40 }, () => {
       const socket = createConnection({ path: api.socketPath })

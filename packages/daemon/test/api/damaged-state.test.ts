@@ -83,7 +83,7 @@ it.each([
   expect(readFileSync(path)).toEqual(spoilt)
 })
 
-describe('what only a record that cannot be read could name stays', () => {
+describe('what only an unreadable record could name is kept', () => {
   const kept = async (api: TestDaemon, digests: readonly Sha256Digest[]): Promise<boolean[]> => {
     expect((await api.call('DELETE', '/v1/models/me/hurt')).status).toBe(200)
     expect((await collect(api)).state).toBe('done')

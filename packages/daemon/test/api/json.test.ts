@@ -3,7 +3,7 @@ import { parseJsonBody } from '../../src/api/json.ts'
 
 const nested = (levels: number): Buffer => Buffer.from(`{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`)
 
-test('bodies of 32 levels are read, deeper ones are refused before they are parsed', () => {
+test('bodies nested 32 levels are read, deeper ones are refused before they are parsed', () => {
   expect(parseJsonBody(nested(32))).toHaveProperty('a')
   const refused = expect.objectContaining({ code: 'E_BAD_REQUEST' })
   for (const levels of [33, 64, 500_000]) expect(() => parseJsonBody(nested(levels)), `${levels}`).toThrowError(refused)
@@ -11,7 +11,7 @@ test('bodies of 32 levels are read, deeper ones are refused before they are pars
   expect(parseJsonBody(Buffer.from(JSON.stringify({ a: '[{'.repeat(100) })))).toHaveProperty('a')
 })
 
-test('what is not an object, no JSON or no UTF-8 is refused; a key that names a prototype is a key', () => {
+test('bodies that are not JSON objects in UTF-8 are refused; "__proto__" is an ordinary key', () => {
   for (const text of ['[]', '1', 'null', '"a"', '{', '', '{"a":1}x'])
     expect(() => parseJsonBody(Buffer.from(text)), text).toThrowError(
       expect.objectContaining({ code: 'E_BAD_REQUEST' })

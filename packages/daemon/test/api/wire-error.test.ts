@@ -35,7 +35,7 @@ test.each([
   expect(envelope.error.message).toContain(said)
 })
 
-test('what the network said is no error of the disk', () => {
+test('an error of the network is not reported as one of the disk', () => {
   const reset = Object.assign(new Error('reset'), { code: 'ECONNRESET', syscall: 'read' })
   const error = new HubError('E_SOURCE_UNAVAILABLE', 'unreachable', 'no answer', {}, reset)
   expect(toWireError(error).envelope.error).toEqual({ code: 'E_SOURCE_UNAVAILABLE', message: 'no answer' })

@@ -127,7 +127,7 @@ describe('a backup (spec add.43, add.44)', () => {
     expect(stateOf(restored.root)).toEqual(stateOf(daemon.root))
   })
 
-  test('goes nowhere but to an empty place, or one of the same store', async () => {
+  test('goes only to an empty place or to a backup of the same store', async () => {
     const daemon = await testDaemon()
     const full = join(daemon.folder, 'full')
     mkdirSync(full)
@@ -142,7 +142,7 @@ describe('a backup (spec add.43, add.44)', () => {
     expect(filesIn(to)).toEqual(before)
   })
 
-  test('of a store with a damaged blob names it, and leaves the backup before it', async () => {
+  test('of a store with a damaged blob names the blob, and leaves the earlier backup alone', async () => {
     const daemon = await testDaemon()
     await importModel(daemon, 'one', 1)
     const to = join(daemon.folder, 'backup')
@@ -296,7 +296,7 @@ describe('a snapshot', () => {
     expect((await collect()).result).toMatchObject({ blobs: snapshot.blobs })
   })
 
-  test('there are no more than a few at a time', async () => {
+  test('only a few exist at a time', async () => {
     const daemon = await testDaemon()
     const answers = []
     for (let i = 0; i < 10; i++) answers.push((await daemon.post('/v1/snapshots', {})).status)

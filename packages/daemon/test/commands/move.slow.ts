@@ -170,7 +170,7 @@ describe('svcd move', () => {
     expect(JSON.parse(readFileSync(join(at.to, 'moving.json'), 'utf8'))).toEqual({ from: at.old, state: 'copying' })
   })
 
-  it('refuses places that cannot be meant, before it writes anything', async () => {
+  it('refuses impossible places before it writes anything', async () => {
     const at = home()
     await filled(at)
     const foreign = join(at.folder, 'foreign')
@@ -197,7 +197,7 @@ describe('svcd move', () => {
     expect(existsSync(join(at.folder, 'none'))).toBe(false)
   })
 
-  it('leaves the configuration alone where it would not be heard, and says what to change', async () => {
+  it('leaves a configuration alone that would be overridden, and says what to change', async () => {
     const at = home()
     await filled(at)
     const before = readFileSync(at.config, 'utf8')

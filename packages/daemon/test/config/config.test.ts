@@ -74,7 +74,7 @@ describe('where things come from', () => {
     expect(mergeConfig({}, {}, { XDG_DATA_HOME: 'relative' }).store.root).toMatch(/\/\.local\/share\/svc$/)
   })
 
-  it('does so for the file, which must exist when it is named', () => {
+  it('prefers the same for the file, which must exist when it is named', () => {
     expect(configPath({ config: '/a' }, { SVC_CONFIG: '/b' })).toEqual({ file: '/a', required: true })
     expect(configPath({}, { SVC_CONFIG: '/b' })).toEqual({ file: '/b', required: true })
     expect(configPath({}, { XDG_CONFIG_HOME: '/c' })).toEqual({ file: '/c/svc/config.toml', required: false })

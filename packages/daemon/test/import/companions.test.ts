@@ -17,7 +17,7 @@ const collect = async (api: TestDaemon) =>
   api.finished((await api.post('/v1/gc', { graceSeconds: 0, views: true })).body)
 
 describe('companions', () => {
-  it('are the small files that no manifest has as they are; digests, skipped and totals stay what they are', async () => {
+  it('are the small files that no manifest holds byte for byte; digests, skipped and totals do not change', async () => {
     const api = await shared()
     const job = await importFiles(api, 'beside/one', {
       ...MODEL,
@@ -56,7 +56,7 @@ describe('companions', () => {
     expect((await open(api, 'svc:///beside/one:q8_0')).companions.digest).toBe(companions.digest)
   })
 
-  it('do not depend on what was chosen, and are none where a manifest has everything', async () => {
+  it('do not depend on the choice, and are empty if the manifest has everything', async () => {
     const api = await shared()
     const folder = writeFiles(temporaryFolder(), MODEL)
     const of = async (as: string, more: object) =>
@@ -242,7 +242,7 @@ describe('a folder that would be wrong', () => {
     expect((await warnedOf('parts/lost', embed)).map((each) => / part ([\w]+)/.exec(each)![1])).toEqual(['1_Pooling'])
   })
 
-  it('a list of parts that is made to do harm says little, and takes no time', async () => {
+  it('a hostile list of parts costs little and is reported briefly', async () => {
     const api = await shared()
     const many = Array.from({ length: 40_000 }, (_, i) => ({ path: `a${i}` }))
     const odd = [{ path: '../x' }, { path: 'a\u001b[2J' }, { path: 'x'.repeat(100_000) }, { path: 7 }, null, 5]

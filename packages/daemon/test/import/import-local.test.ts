@@ -221,7 +221,7 @@ describe('requests that are refused', () => {
     expect([status, body.error.code]).toEqual([400, 'E_BAD_REQUEST'])
   })
 
-  it('names that meet, are no UTF-8, or hold what no artifact may', async () => {
+  it('names that collide, are not UTF-8, or hold forbidden characters', async () => {
     const api = await shared()
     const folder = writeFiles(temporaryFolder(), { 'a/m.gguf': gguf(1), 'b/m.gguf': gguf(1) })
     const twice = await api.post('/v1/import/local', {

@@ -200,7 +200,7 @@ describe('a collection', () => {
     expect((await gc(api)).result!.blobs).toBeGreaterThan(0)
   })
 
-  test('on request removes managed views of models that have no name any longer and that nobody holds', async () => {
+  test('on request removes managed views of models that have no name and no holder', async () => {
     const api = await testDaemon()
     const views = async () =>
       ((await api.get('/v1/views')).body.views as ViewEntry[]).map(({ manifestDigest, managed, needed }) => [

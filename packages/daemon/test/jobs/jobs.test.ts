@@ -57,7 +57,7 @@ describe('jobs', () => {
     expect(jobs.get(id)).toBe(before)
   })
 
-  it('run at most so many of a kind at once, in order', async () => {
+  it("run in order, at most the lane's number at a time", async () => {
     const jobs = registry()
     const gates = Array.from({ length: 5 }, gate)
     const begun: number[] = []
@@ -141,7 +141,7 @@ describe('jobs', () => {
     expect([idsOf('x'), idsOf('y'), idsOf('z')]).toEqual([[], [], []])
   })
 
-  it('learn in the end whether their owner cancelled them, or something else ended them', async () => {
+  it('learn whether their owner cancelled them or something else ended them', async () => {
     const jobs = registry()
     const reasons: unknown[] = []
     const start = () =>

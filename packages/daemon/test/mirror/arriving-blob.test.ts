@@ -113,12 +113,12 @@ describe('a blob that arrives', () => {
     await expect(sent(arriving({}, Promise.resolve(undefined)))).rejects.toThrow(digest)
   })
 
-  it('is not read from the store where that is not allowed, also when nothing more will come', async () => {
+  it('is not read from the store if that is not allowed, even when nothing more will come', async () => {
     await arrive()
     await expect(sent(arriving({ mayRead: async () => false }, Promise.resolve(undefined)))).rejects.toThrow(digest)
   })
 
-  it('is whole where it is here in time', async () => {
+  it('is complete if it is here in time', async () => {
     expect(await arriving().whole(5)).toBeUndefined()
     const waiting = arriving().whole(60_000)
     await arrive()

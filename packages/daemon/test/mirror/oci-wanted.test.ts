@@ -41,7 +41,7 @@ test('an import that its owner cancelled does not go on for a client, and replac
   expect((await node.client.jobs()).filter(({ kind }) => kind === 'import-bt')).toHaveLength(1)
 })
 
-test('a name that its owner removed does not come back, whatever clients have begun', LONG, async () => {
+test('a name that its owner removed does not come back through clients', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const first = await mirroring({})

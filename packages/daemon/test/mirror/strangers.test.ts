@@ -152,7 +152,7 @@ test('what the owner has under a name gets no quant of a stranger’s', async ()
   expect(await it.names()).not.toContain('acme/m:q8_0')
 })
 
-test('after one look while it was public, nothing of a gated repository leaves, or is brought in', async () => {
+test('nothing leaves or comes in of a repository that was gated after a look while it was public', async () => {
   const it = await world()
   const config = Buffer.from('{"model_type":"llama","architectures":["LlamaForCausalLM"]}')
   const files = [

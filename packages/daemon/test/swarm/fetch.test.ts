@@ -57,7 +57,7 @@ test.skipIf(!haveLibtorrent)(
   }
 )
 
-test.skipIf(!haveLibtorrent)('from libtorrent without layers from anybody else: hash requests', async () => {
+test.skipIf(!haveLibtorrent)('from libtorrent alone, which gives the layers by hash requests', async () => {
   const { share, content } = await publisher()
   const seeder = await libtorrentSeeder()
   const manifestOnly = await startWebseed(content, (path, _request, response) => {

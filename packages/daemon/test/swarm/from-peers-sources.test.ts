@@ -172,7 +172,7 @@ async function contentOfManifest(): Promise<Buffer> {
   return bytes
 }
 
-describe('nobody gives it', () => {
+describe('a peer gives nothing that is withheld', () => {
   test('what is private there', async () => {
     const source = await Node.start({ swarm: { webseed_addr: '' } })
     const share = await source.publish()

@@ -36,7 +36,7 @@ const corruptHashes: Tamper = (message, id) => {
 }
 
 describe('peers', () => {
-  test('one that sends corrupt blocks, alone: E_NOT_IMPORTABLE names it; an honest one completes the next import', async () => {
+  test('a lone peer that sends corrupt blocks: E_NOT_IMPORTABLE names it, and an honest one completes the next import', async () => {
     const { share, content, honestPeer } = await swarm()
     const lying = await liar(corruptBlock)
     const documents = await startWebseed(content, documentsOnly)
@@ -51,7 +51,7 @@ describe('peers', () => {
     await node.expectWhole(share.manifestDigest)
   })
 
-  test('beside an honest one, in one import: done, and the warning names the liar', async () => {
+  test('beside an honest peer: the import is done, and a warning names the liar', async () => {
     const { share, content, honestPeer } = await swarm()
     const lying = await liar(corruptBlock)
     const documents = await startWebseed(content, documentsOnly)
@@ -106,7 +106,7 @@ describe('peers', () => {
     await node.expectSound()
   })
 
-  test('silence alone ends with the time-out, and nothing is in the store', async () => {
+  test('a lone silent peer: the import times out, and the store has nothing of it', async () => {
     const { share, content } = await swarm()
     const silent = await liar((_message, id) => (id === PEER_MESSAGE.piece ? 'drop' : undefined))
     const documents = await startWebseed(content, documentsOnly)

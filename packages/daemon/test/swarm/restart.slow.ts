@@ -63,7 +63,7 @@ test('killed in mid-fill, started again, ensure: verified pieces are not asked o
   expect(await again.verify(share.manifestDigest)).toMatchObject({ state: 'done' })
 })
 
-test('likewise with a second import, from webseeds alone', async () => {
+test('the same for a second import, from webseeds alone', async () => {
   const seeder = await Node.start()
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(SIZE, 32) })
   const content = await contentOf(share)

@@ -164,7 +164,7 @@ test('names in percent-encoding of either case, with unicode; a plus is a plus',
     expect((await ask(path)).status, path).toBe(404)
 })
 
-test('nothing else is there, and nothing is listed', async () => {
+test('everything else is absent, and nothing is listed', async () => {
   const { share } = await served()
   const hex = share.infohash.slice(9)
   const paths = [

@@ -3,7 +3,7 @@ import { forEachLimited, yieldToEventLoop } from '../src/index.ts'
 
 class GaveUp extends Error {}
 
-test('a limited loop: order, limit, first failure, and nobody left running', async () => {
+test('a limited loop keeps order and limit, reports the first failure, and leaves nothing running', async () => {
   const begun: number[] = []
   let running = 0
   let most = 0

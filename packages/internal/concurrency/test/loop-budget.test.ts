@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 const busy = (ms: number): void => void vi.advanceTimersByTime(ms)
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('what finds the time used up goes on in later turns, one after another', async () => {
+test('work that finds the time used up goes on in later turns, one after another', async () => {
   const budget = new LoopBudget(2)
   const done: string[] = []
   const task = (name: string, steps: number): (() => void) => {
@@ -35,7 +35,7 @@ test('what finds the time used up goes on in later turns, one after another', as
   expect(budget.usedUp.get('lists')).toBe(5)
 })
 
-test('what a task leaves to promises counts as well', async () => {
+test('the time that a task spends in promises counts as well', async () => {
   const budget = new LoopBudget(2)
   const done: number[] = []
   const start = async (n: number): Promise<void> => {

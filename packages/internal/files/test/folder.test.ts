@@ -46,7 +46,7 @@ test('each level is synced once, also where it was there before', async () => {
   await expect(first.make(join(root, '..', 'elsewhere'))).rejects.toBeInstanceOf(RangeError)
 })
 
-test('who comes while a folder is made waits until it is durable, and does not count on one that is not', async () => {
+test('a caller that arrives while a folder is made waits until it is durable', async () => {
   const held = Promise.withResolvers<void>()
   const { port, syncs } = gated(() => held.promise)
   const folders = new DurableFolders(port, root)

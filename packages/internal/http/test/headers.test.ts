@@ -21,4 +21,4 @@ test.each<[Record<string, string>, number | undefined]>([
   expect(rateLimitWaitMs(headers, now)).toBe(expected)
 })
 
-test('absent is not zero', () => expect(parseRetryAfter(undefined, now)).toBeUndefined())
+test('an absent length is not zero', () => expect(parseRetryAfter(undefined, now)).toBeUndefined())

@@ -40,7 +40,7 @@ describe('isHost', () => {
   ])('refuses %j', (text) => expect(isHost(text)).toBe(false))
 })
 
-test('what it takes connect does not throw at', () => {
+test('connect does not throw for any host that it accepts', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.domain(), fc.ipV6()), (text) => {
       if (!isHost(text)) return

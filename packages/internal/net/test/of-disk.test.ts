@@ -19,7 +19,7 @@ test('errors of the disk are told from those of the network, also as causes', as
     expect(diskErrorOf(error)).toBeUndefined()
 })
 
-test('code that the disk does not give: the error of the disk', () => {
+test('code that cannot be loaded from disk: the error of the disk', () => {
   for (const [words, code, errno] of [
     ['i/o error', 'EIO', -constants.errno.EIO],
     ['too many open files', 'EMFILE', -constants.errno.EMFILE],

@@ -96,7 +96,7 @@ test('a thread in an endless loop is ended, counted and started again; the pause
   ])
 })
 
-test('a thread that works without a pause, but comes round, is left alone', async () => {
+test('a busy thread that still answers is left alone', async () => {
   const clock = new VirtualClock()
   const { thread, faults, messages } = start({ hangMs: HANG_MS, clock })
   const work = async (): Promise<number> => {
@@ -113,7 +113,7 @@ test('a thread that works without a pause, but comes round, is left alone', asyn
   }
 })
 
-test('closed while it is down, it stays down', async () => {
+test('a thread that is closed while it is down stays down', async () => {
   const clock = new VirtualClock()
   const { thread, down, starts } = start({ clock })
   thread.post('exit')
@@ -124,7 +124,7 @@ test('closed while it is down, it stays down', async () => {
   expect(starts()).toBe(1)
 })
 
-test('a thread that does not heed the goodbye is ended', async () => {
+test('a thread that ignores the request to end is terminated', async () => {
   const { thread, faults } = start()
   await thread.close('not heeded', 50)
   expect(thread.running).toBe(false)

@@ -81,7 +81,7 @@ test('a thread at rest is ended, and started again by the next call', async () =
   expect(await thread.call('which', undefined)).not.toBe(before)
 })
 
-test('a pool uses all its threads, keeps order of the rest, and forgets what was given up', async () => {
+test('a pool uses all its threads, queues the rest in order, and forgets calls that were given up', async () => {
   const pool = new WorkerPool<EchoCalls>({ url, threads: 2, depth: 1 })
   open.push(pool)
   const stop = new AbortController()

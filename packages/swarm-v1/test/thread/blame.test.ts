@@ -14,7 +14,7 @@ test('a peer that sent a wrong piece alone is banned', () => {
   expect(blame.failed(0)).toEqual([])
 })
 
-test('of several senders nobody is banned without proof, however often it happens', () => {
+test('of several senders none is banned without proof, however often it happens', () => {
   const blame = new Blame()
   for (let piece = 0; piece < 100; piece++) {
     blame.sent(piece, 0, bad, 'liar', 0)
@@ -24,7 +24,7 @@ test('of several senders nobody is banned without proof, however often it happen
   expect(blame.isBanned('honest')).toBe(false)
 })
 
-test('after that the piece is asked of one peer at a time; the first failure of that one is proof', () => {
+test('then the piece is requested from one peer at a time, whose first failure is proof', () => {
   const blame = new Blame(5_000)
   blame.sent(0, 0, bad, 'liar', 0)
   blame.sent(0, 32, good, 'honest', 0)
@@ -65,7 +65,7 @@ test('a peer that sends nothing, or is gone, loses the turn', () => {
   expect(blame.mayAsk(0, 'other', 1)).toBe(true)
 })
 
-test('a peer that sends now and then keeps its turn for a minute at most, and has no other one at once', () => {
+test('a peer that sends now and then keeps its turn for a minute at most, and does not get the next one', () => {
   const blame = new Blame(5_000)
   blame.failed(0)
   blame.asked(0, 'drips', 0)

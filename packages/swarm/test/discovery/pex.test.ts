@@ -28,7 +28,7 @@ function exchange(): { readonly pex: PeerExchange; readonly found: [string, bool
   }
 }
 
-describe('who may name what', () => {
+describe('which sources may name which addresses', () => {
   test.each([
     ['8.8.4.4', false],
     ['2606:4700::1111', false],

@@ -23,7 +23,7 @@ test('of nodes that see each other exactly one is responsible for each piece, an
   expect(new Neighbourhood(NODES[0]!).isMine(7)).toBe(true)
 })
 
-test('who lets three turns pass is not waited for, until it brings something in', () => {
+test('a node that lets three turns pass is not waited for until it delivers again', () => {
   const [own, other] = [viewOf(0), 1] as const
   for (const id of NODES.keys()) if (id > 1) own.gone(id)
   const theirs = Array.from({ length: 100 }, (_, piece) => piece).filter((piece) => !own.isMine(piece))

@@ -38,7 +38,7 @@ test.each(['127.0.0.1', '10.0.0.1', '192.168.1.1', '169.254.169.254', '::1', 'fe
   }
 )
 
-test('a name is taken from the user alone', () => {
+test('host names are taken from the user only', () => {
   const named = { host: 'peer.example', port: 6881 }
   expect(new PeerBook().add(named, 'tracker', true)).toBe(false)
   expect(new PeerBook().add(named, 'user', false)).toBe(true)

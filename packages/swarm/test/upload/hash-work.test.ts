@@ -43,7 +43,7 @@ test('work is done one at a time, in order, whatever fails', async () => {
   expect(log).toEqual([1, 2, 3])
 })
 
-test('what is over a second of hashes waits', async () => {
+test('work beyond a second of hashes waits', async () => {
   const clock = new VirtualClock()
   const work = new HashWork(clock)
   await work.afford(200_000)

@@ -80,7 +80,7 @@ describe('super-seeding', () => {
     expect(crowd.offers()).toEqual([])
   })
 
-  test('who comes when everything is among the others is told of nothing, unless they give it nothing', () => {
+  test('a peer that comes when the others hold everything is offered nothing, unless they give it nothing', () => {
     const crowd = new Crowd()
     crowd.join(1)
     while (!crowd.bits.get(1)!.complete) for (const [id, piece] of crowd.offers()) crowd.got(id, piece)

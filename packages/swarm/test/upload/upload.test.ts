@@ -78,7 +78,7 @@ describe('the choker', () => {
     ).toEqual([1, 2])
   })
 
-  test('a leech serves those who give most, and one for luck', () => {
+  test('a leech serves those who give most, and one at random', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,
       interested: true,

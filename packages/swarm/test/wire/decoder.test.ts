@@ -198,7 +198,7 @@ describe('the decoder', () => {
     )
   })
 
-  test('what the owner does not admit is refused at its id', () => {
+  test('a message that its owner does not admit is refused at its id', () => {
     const recorder = new Recorder()
     recorder.refuse = MESSAGE.bitfield
     expect(() => new WireDecoder(recorder).push(formatBitfield(new Uint8Array(10)).subarray(0, 5))).toThrow(SwarmError)

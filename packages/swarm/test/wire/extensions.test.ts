@@ -11,7 +11,7 @@ test('the keys of an extended handshake may come in any order, and none of them 
   )
 })
 
-test('so may those of a peer exchange', () => {
+test('the keys of a peer exchange may come in any order, and none of them twice', () => {
   const added = Buffer.from([1, 2, 3, 4, 0, 80])
   const flags = encodeBencode({ 'added.f': Buffer.from([0]) }).subarray(1, -1)
   const addresses = encodeBencode({ added }).subarray(1, -1)

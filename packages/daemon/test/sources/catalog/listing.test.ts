@@ -47,7 +47,7 @@ describe('a listing', () => {
     ]
     expect(parseCatalogListing([...bad, line('A/b', 'x.gguf'), ...bad].join('\n'))).toHaveLength(1)
   })
-  test('takes anything', () => {
+  test('survives any input', () => {
     fc.assert(fc.property(fc.string({ maxLength: 500 }), (text) => void parseCatalogListing(text)))
   })
   test('a web seed without a revision is none', () => {
@@ -137,10 +137,10 @@ describe("the provider's record", () => {
   ])('%s', (_, page) => {
     expect(parseDigestList(page)).toBeUndefined()
   })
-  test('takes anything', () => {
+  test('survives any input', () => {
     fc.assert(fc.property(fc.string({ maxLength: 300 }), (text) => void parseDigestList(`"manifest":"${text}`)))
   })
-  test('a list longer than any of a model is none', () => {
+  test('a list longer than any model has is ignored', () => {
     expect(parseDigestList(`{"manifest": "${`${sum}  a\\n`.repeat(80_000)}"}`)).toBeUndefined()
   })
 })

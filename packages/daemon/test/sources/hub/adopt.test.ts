@@ -70,7 +70,7 @@ test.each([
   expect(authorized(fake)).toBe(0)
 })
 
-test('a cache whose files are not those of the public repository that it names is withheld', async () => {
+test('a cache whose files differ from the public repository that it names is withheld', async () => {
   const fake = await fakeHub()
   const rig = await rigOf(fake)
   const commit = fake.commit(repoOf('Acme/Open'))

@@ -118,7 +118,7 @@ test('what the owner keeps of a repository is not given because another commit o
   expect(provenance.unproven).toEqual(['model-q8_0.gguf'])
 })
 
-test('what the owner keeps proves nothing, not even for the commit that it is of', async () => {
+test('what the owner keeps private proves nothing, not even for its own commit', async () => {
   const repo = freshRepo({ gated: 'auto' })
   await importAll(rig, repo)
   const { holdings, documents } = rig.daemon.context
