@@ -86,7 +86,7 @@ const DOORS = [
     {
       what: 'the swarm hears of what is made private',
       dies: [1, 58],
-      find: `await onWithheld(manifestDigest)`,
+      find: `await deps.onWithheld(manifestDigest)`,
       replace: `await undefined`
     }
   ]),
