@@ -197,13 +197,13 @@ const MIRRORS = [
     [
       MEANWHILE('is not answered when'),
       'the S3 mirror asks before it sends a listing',
-      'if ((await this.#served.given(page.manifests, DOOR)).size === page.manifests.size) return page',
-      'if (page.manifests.size >= 0) return page'
+      'if (await this.#served.allShown(page.of, DOOR)) return page',
+      'if (page.of.size >= 0) return page'
     ],
     [
       MEANWHILE('a file is not given'),
       'the S3 mirror asks when a file is open',
-      'const mayGive = (): Promise<boolean> => this.#mayGive(name!, manifest)',
+      'const mayGive = (): Promise<boolean> => this.#mayGive(name, manifest)',
       'const mayGive = async (): Promise<boolean> => true'
     ]
   ]),

@@ -30,7 +30,7 @@ const ASKED = [
     '#isShared',
     'isWithheld',
     'mayRead',
-    '#served\\.given'
+    '#served\\.(?:given|allShown)'
   ],
   ...['givenCompanions', 'ownCompanions', 'isForLoaders', 'isSecretByName', 'markedOwn'],
   ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone']

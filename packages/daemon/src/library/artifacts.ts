@@ -327,6 +327,11 @@ export class Artifacts {
     return [...((this.#futureNames ?? (await this.#allFutureNames())).get(name) ?? [])]
   }
 
+  /** The names that {@link toBeNamed} has something for. */
+  async futureNames(): Promise<readonly string[]> {
+    return [...(this.#futureNames ?? (await this.#allFutureNames())).keys()]
+  }
+
   #allFutureNames(): Promise<FutureNames> {
     this.#reading ??= this.#inTurn(() => this.#readFutureNames()).finally(() => {
       this.#reading = undefined

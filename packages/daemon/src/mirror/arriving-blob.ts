@@ -28,6 +28,8 @@ export interface Proven {
 export interface ArrivingOptions {
   /** Without it nothing is read before the whole is verified. `onNews` is to be called when there is more. */
   readonly proven?: ((onNews: () => void) => Proven) | undefined
+  /** Clients read parts of it, one after the other: what they ask for is given when it is proven, to its last byte. */
+  readonly inParts?: boolean
   /** Whether what the store has under the digest may be read. */
   readonly mayRead: () => Promise<boolean>
   /** Called once, when it is closed. */
@@ -39,8 +41,8 @@ export interface ArrivingOptions {
 
 /**
  * A blob that is read while it arrives. Each byte has passed a check: the proof of its piece, or the SHA-256 of the blob, which is in
- * the store then. The last byte that a read asks for always waits for the latter, and a reserve is given little by little while nothing
- * comes, so that clients do not give up.
+ * the store then. Unless it is read in parts, the last byte that a read asks for waits for the latter. A reserve is given little by
+ * little while nothing comes, so that clients do not give up.
  */
 export class ArrivingBlob implements BlobReader {
   readonly fd = undefined
@@ -120,7 +122,7 @@ export class ArrivingBlob implements BlobReader {
   }
 
   async #read(target: Uint8Array, offset: number): Promise<number> {
-    const { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES } = this.#options
+    const { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES, inParts = false } = this.#options
     for (;;) {
       this.#news.clear()
       if (this.#isAbandoned) throw new Error(`the reader of ${this.digest} has gone`)
@@ -129,7 +131,8 @@ export class ArrivingBlob implements BlobReader {
       if (proven <= reserveBytes && (this.#final = await this.#whole()) !== undefined) continue
       const waitMs = this.#lastGivenMs + trickleMs - this.#clock.monotonic()
       const length = proven > reserveBytes ? proven - reserveBytes : waitMs <= 0 ? TRICKLE_BYTES : 0
-      const part = target.subarray(0, Math.max(0, Math.min(length, proven, target.length - 1)))
+      const isAll = inParts && proven === target.length
+      const part = isAll ? target : target.subarray(0, Math.max(0, Math.min(length, proven, target.length - 1)))
       const count = part.length === 0 ? 0 : await this.#proven!.read(part, offset)
       if (count > 0) return count
       await this.#news.next(waitMs > 0 && proven > 0 ? waitMs : trickleMs)

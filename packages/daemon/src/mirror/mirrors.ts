@@ -76,7 +76,7 @@ export class Mirrors {
         OciMirror.listen({ ...deps, served, demand: () => ways.swarm }, options)
       )
       const s3 = await open('[mirror] s3_addr', s3Addr, (options) =>
-        S3Mirror.listen({ ...deps, served, s3Keys: s3KeysOf(deps.config.mirror) }, options)
+        S3Mirror.listen({ ...deps, served, demand: () => ways.swarm, s3Keys: s3KeysOf(deps.config.mirror) }, options)
       )
       return new Mirrors({ hub, oci, s3 }, deps, ways)
     } catch (error) {
@@ -90,10 +90,9 @@ export class Mirrors {
     if (this.#demand.jobs !== undefined) this.#ways.hub = new HubDemand(this.#demand, upstream)
   }
 
-  /** Lets the OCI mirror show what is being fetched, and start that where the configuration says so. */
+  /** Lets the mirrors show what is being fetched, and start that where the configuration says so. */
   attachSwarm(source: FillSource): void {
-    if (this.#listening.oci !== undefined)
-      this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
+    this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
   }
 
   figures(): MirrorFigures {

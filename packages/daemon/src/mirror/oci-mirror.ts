@@ -159,7 +159,7 @@ export class OciMirror {
       if (await given(() => sendFile(request, response, file, options))) return 'sent'
       if (file.isBlob && demand !== undefined) {
         const awaited = { name, manifest: file.manifest }
-        const open = (start: number) => demand.open(awaited, file, start, client, mayGive)
+        const open = (start: number) => demand.open(awaited, file, start, client, { mayRead: mayGive })
         try {
           if (demand.offers(awaited) && (await given(() => sendArriving(request, response, file, open, options))))
             return 'sent'

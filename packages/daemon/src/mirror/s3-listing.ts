@@ -1,5 +1,4 @@
 import { loopBudget } from '@svc/internal-concurrency'
-import type { Sha256Digest } from '@svc/ref'
 import { BUCKET, document, element, S3Error } from './s3-answers.ts'
 
 const MAX_KEYS = 1_000
@@ -13,7 +12,6 @@ const LAST = '\u{10ffff}'
 export interface KeyFolder {
   /** `ns/name/quant/` */
   readonly prefix: string
-  readonly manifest: Sha256Digest
 }
 
 /** An object in the bucket. */
@@ -44,13 +42,13 @@ export interface ListQuery {
 }
 
 /** A page of a listing. */
-export interface ListPage {
+export interface ListPage<T> {
   readonly objects: readonly ListedObject[]
   readonly folders: readonly string[]
   /** Undefined on the last page. */
   readonly next: Marker | undefined
-  /** What was looked at for it. */
-  readonly manifests: ReadonlySet<Sha256Digest>
+  /** What it names something of. */
+  readonly of: ReadonlySet<T>
 }
 
 /** Both versions of ListObjects. @throws S3Error */
@@ -91,10 +89,10 @@ const formatToken = ({ text, isFolder }: Marker): string =>
   Buffer.from(`${isFolder ? 'f' : 'k'}${text}`).toString('base64url')
 
 /** Collects a page from what is passed to it in the order of keys. */
-class PageBuilder {
+class PageBuilder<T> {
   readonly objects: ListedObject[] = []
   readonly folders: string[] = []
-  readonly manifests = new Set<Sha256Digest>()
+  readonly of = new Set<T>()
   readonly #query: ListQuery
   #last: Marker
   next: Marker | undefined
@@ -125,12 +123,12 @@ class PageBuilder {
   }
 
   /** @returns false if the page is full */
-  add(manifest: Sha256Digest, folder: string | undefined, object: () => ListedObject): boolean {
+  add(from: T, folder: string | undefined, object: () => ListedObject): boolean {
     if (this.objects.length + this.folders.length >= this.#query.maxKeys) {
       if (this.#query.maxKeys > 0) this.endHere()
       return false
     }
-    this.manifests.add(manifest)
+    this.of.add(from)
     if (folder === undefined) {
       const added = object()
       this.objects.push(added)
@@ -160,16 +158,16 @@ export async function listPage<T extends KeyFolder>(
   query: ListQuery,
   folders: readonly T[],
   objectsOf: (folder: T) => Promise<readonly ListedObject[]>
-): Promise<ListPage> {
-  const page = new PageBuilder(query)
+): Promise<ListPage<T>> {
+  const page = new PageBuilder<T>(query)
   let read = 0
   for (const folder of folders) {
     if (loopBudget.isOver('lists')) await loopBudget.next('lists')
-    const { prefix: at, manifest } = folder
+    const { prefix: at } = folder
     if (!(at.startsWith(query.prefix) || query.prefix.startsWith(at)) || page.isPast(at)) continue
     const common = page.isAfter(at) ? page.folderOf(at) : undefined
     if (common !== undefined) {
-      if (!page.add(manifest, common, () => never())) break
+      if (!page.add(folder, common, () => never())) break
       continue
     }
     if (++read > MAX_READ) {
@@ -180,7 +178,7 @@ export async function listPage<T extends KeyFolder>(
     let isFull = false
     for (const object of objects) {
       if (!object.key.startsWith(query.prefix) || !page.isAfter(object.key)) continue
-      isFull = !page.add(manifest, page.folderOf(object.key), () => object)
+      isFull = !page.add(folder, page.folderOf(object.key), () => object)
       if (isFull) break
     }
     if (isFull) break
@@ -197,7 +195,7 @@ function never(): never {
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 /** The document of a page. */
-export function formatPage(query: ListQuery, { objects, folders, next }: ListPage): string {
+export function formatPage(query: ListQuery, { objects, folders, next }: Omit<ListPage<unknown>, 'of'>): string {
   const name = (text: string): string =>
     query.isUrlEncoded ? encodeURIComponent(text.toWellFormed()).replaceAll('%2F', '/') : text
   const optional = (tag: string, text: string | undefined): string => (text === undefined ? '' : element(tag, text))

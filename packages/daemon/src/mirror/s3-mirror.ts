@@ -2,19 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
-import { digestBytes, digestHex } from '@svc/ref'
+import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { S3_KEYS, type S3Keys } from '../config/s3-keys.ts'
 import { blobAnswerTo } from '../http/blob-response.ts'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
+import { futureQuant } from '../library/config-quant.ts'
 import type { SecretFile } from '../secret-file.ts'
+import type { WaitingClient } from './demand.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
 import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendXml } from './s3-answers.ts'
 import { requireSignature } from './s3-auth.ts'
 import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage, parseListQuery } from './s3-listing.ts'
-import { sendFile } from './send-file.ts'
+import { clientOf, sendArriving, sendFile } from './send-file.ts'
 import { lacksSpace, type NamedMember, type ServedFile, type ServedModels } from './served-models.ts'
+import type { SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -36,6 +39,8 @@ export interface S3MirrorDeps {
   readonly served: ServedModels
   /** Counts the listener's traffic. */
   readonly listeners?: Listeners
+  /** Absent: of artifacts that are not complete nothing is shown. */
+  readonly demand?: () => SwarmDemand | undefined
   /** Absent: nobody needs a key. */
   readonly s3Keys?: SecretFile<S3Keys> | undefined
 }
@@ -104,60 +109,124 @@ export class S3Mirror {
     // of the first region there is, its name is not told
     if (query.has('location')) return sendXml(request, response, document('LocationConstraint', ''))
     const asked = parseListQuery(query)
+    const [, name] = /^([^/]+\/[^/]+)\//.exec(asked.prefix) ?? []
+    // a listing is no reason to fetch anything
+    if (name !== undefined) await this.#described(name, false, clientOf(request, response))
     const page = await this.#lists.run(undefined, () => this.#page(asked))
     sendXml(request, response, formatPage(asked, page))
   }
 
-  async #page(query: ListQuery): Promise<ListPage> {
+  async #page(query: ListQuery): Promise<ListPage<NamedMember>> {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
-      const page = await listPage(query, await this.#served.allNamed(DOOR), (member) => this.#objectsOf(member))
+      const named = await this.#served.allNamed(DOOR)
+      const coming: NamedMember[] = []
+      for (const { name, manifest } of await this.#served.allAwaited(DOOR)) {
+        const member = await this.#comingMember(name, manifest)
+        if (member !== undefined && !named.some(({ prefix }) => prefix === member.prefix)) coming.push(member)
+      }
+      const all = coming.length === 0 ? named : [...named, ...coming].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
+      const page = await listPage(query, all, (member) => this.#objectsOf(member))
       // asked last: the owner may have changed their mind meanwhile
-      if ((await this.#served.given(page.manifests, DOOR)).size === page.manifests.size) return page
+      if (await this.#served.allShown(page.of, DOOR)) return page
     }
     throw new S3Error('SlowDown', 'the models here change faster than they are listed')
   }
 
-  async #objectsOf({ prefix, manifest, importedAt }: NamedMember): Promise<readonly ListedObject[]> {
-    const files = await this.#filesOf(manifest)
-    const modifiedAt = timeOf(importedAt)
-    return files.map((file) => ({ key: prefix + file.name, sizeBytes: file.sizeBytes, etag: etagOf(file), modifiedAt }))
+  /** An artifact that is to get a name; undefined as long as nobody knows under which quant. */
+  async #comingMember(name: string, manifest: Sha256Digest): Promise<NamedMember | undefined> {
+    const presence = await this.#deps.demand?.()?.presence(manifest)
+    const quant = presence && (await futureQuant(this.#deps.store, presence))
+    return quant === undefined ? undefined : { name, manifest, quant, prefix: `${name}/${quant}/` }
   }
 
-  /** What cannot be laid out has no files. */
-  #filesOf(manifest: NamedMember['manifest']): Promise<readonly ServedFile[]> {
-    return this.#served.files(manifest).catch((error: unknown) => {
+  /** What has a name, or else is to get it. */
+  async #member(name: string, quant: string): Promise<NamedMember | undefined> {
+    const named = (await this.#served.named(name, DOOR)).find((each) => each.quant === quant)
+    if (named !== undefined) return { ...named, name, prefix: `${name}/${quant}/` }
+    for (const manifest of await this.#served.awaited(name, DOOR)) {
+      const member = await this.#comingMember(name, manifest)
+      if (member?.quant === quant) return member
+    }
+    return undefined
+  }
+
+  /** Waits until it is known which files all have that is coming under a name. @throws NotNowError */
+  async #described(name: string, mayStart: boolean, client: WaitingClient): Promise<void> {
+    const demand = this.#deps.demand?.()
+    if (demand === undefined) return
+    const named = await this.#served.named(name, DOOR)
+    const manifests = [...named.map(({ manifest }) => manifest), ...(await this.#served.awaited(name, DOOR))]
+    for (const manifest of manifests) {
+      const presence = this.#served.isKnown(manifest) ? undefined : await demand.presence(manifest)
+      if (presence?.isDescribed === false) await demand.described({ name, manifest }, presence, mayStart, client)
+    }
+  }
+
+  async #objectsOf(member: NamedMember): Promise<readonly ListedObject[]> {
+    const files = (await this.#filesOf(member)) ?? []
+    const modifiedAt = timeOf(member.importedAt)
+    return files.map((file) => {
+      const { name, sizeBytes } = file
+      return { key: member.prefix + name, sizeBytes, etag: etagOf(file), modifiedAt }
+    })
+  }
+
+  /** Undefined as long as nobody knows. What is not to be had, or cannot be laid out, has none. */
+  async #filesOf({ name, manifest }: NamedMember): Promise<readonly ServedFile[] | undefined> {
+    const demand = this.#deps.demand?.()
+    const presence = this.#served.isKnown(manifest) ? undefined : await demand?.presence(manifest)
+    const isComing = presence !== undefined && presence.missing.length > 0
+    if (isComing && !presence.isDescribed) return undefined
+    if (isComing && !demand!.offers({ name, manifest })) return []
+    const files = isComing ? this.#served.lackingFiles(manifest) : this.#served.files(manifest)
+    return files.catch((error: unknown) => {
       if (lacksSpace(error)) throw error
       return []
     })
   }
 
   async #object(request: IncomingMessage, response: ServerResponse, key: string): Promise<void> {
+    const [, name, quant, path] = /^([^/]+\/[^/]+)\/([^/]+)\/(.+)$/s.exec(key) ?? []
     // if the view is gone, its cached facts are discarded: the second attempt finds the current ones
-    if ((await this.#send(request, response, key)) || (await this.#send(request, response, key))) return
+    for (let tries = 0; name !== undefined && tries < 2; tries++) {
+      let member = await this.#member(name, quant!)
+      let files = member && (await this.#filesOf(member))
+      if (files === undefined) {
+        await this.#described(name, request.method === 'GET', clientOf(request, response))
+        member = await this.#member(name, quant!)
+        files = member && (await this.#filesOf(member))
+      }
+      const file = files?.find((each) => each.name === path)
+      if (file === undefined) break
+      if (await this.#send(request, response, member!, file)) return
+      this.#served.forget(member!.manifest)
+    }
     throw new S3Error('NoSuchKey', 'there is no such key')
   }
 
-  async #send(request: IncomingMessage, response: ServerResponse, key: string): Promise<boolean> {
-    const [, name, quant, path] = /^([^/]+\/[^/]+)\/([^/]+)\/(.+)$/s.exec(key) ?? []
-    const members = name === undefined ? [] : await this.#served.named(name, DOOR)
-    const member = members.find((each) => each.quant === quant)
-    const file = member && (await this.#filesOf(member.manifest)).find((each) => each.name === path)
-    if (member === undefined || file === undefined) return false
-    const { manifest } = member
-    const version = { etag: etagOf(file), modifiedAt: timeOf(member.importedAt) }
+  #send(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { name, manifest, importedAt }: NamedMember,
+    file: ServedFile
+  ): Promise<boolean> {
+    const version = { etag: etagOf(file), modifiedAt: timeOf(importedAt) }
     const isWhole = blobAnswerTo(request, version, file.sizeBytes).status === 200
     const asksForSum = `${request.headers['x-amz-checksum-mode']}`.toUpperCase() === 'ENABLED'
     const headers = { ...HARDENING, ...(isWhole && asksForSum && checksumOf(file)) }
-    const mayGive = (): Promise<boolean> => this.#mayGive(name!, manifest)
-    const options = { store: this.#deps.store, pool: this.#pool, headers, mayGive, refuse: refuseAsS3, ...version }
-    const send = (): Promise<boolean> => sendFile(request, response, file, options)
-    const isSent = await this.#served.whileGiven(response, manifest, DOOR, send)
-    if (!isSent) this.#served.forget(manifest)
-    return isSent
+    const mayGive = (): Promise<boolean> => this.#mayGive(name, manifest)
+    const options = { pool: this.#pool, headers, mayGive, refuse: refuseAsS3, ...version }
+    return this.#served.whileGiven(response, manifest, DOOR, async () => {
+      if (await sendFile(request, response, file, { ...options, store: this.#deps.store })) return true
+      const [demand, awaited, client] = [this.#deps.demand?.(), { name, manifest }, clientOf(request, response)]
+      if (!file.isBlob || demand?.offers(awaited) !== true) return false
+      const open = (start: number) => demand.open(awaited, file, start, client, { mayRead: mayGive, inParts: !isWhole })
+      return sendArriving(request, response, file, open, options)
+    })
   }
 
   /** Right before the head is sent. */
-  async #mayGive(name: string, manifest: NamedMember['manifest']): Promise<boolean> {
+  async #mayGive(name: string, manifest: Sha256Digest): Promise<boolean> {
     return (await this.#served.shown(name, [manifest], DOOR)).has(manifest)
   }
 }

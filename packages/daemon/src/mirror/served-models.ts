@@ -82,10 +82,14 @@ export interface ServedMember {
   readonly importedAt?: string | undefined
 }
 
-/** An artifact by one of its names. */
-export interface NamedMember extends ServedMember {
+interface ByName {
   /** `ns/name` */
   readonly name: string
+  readonly manifest: Sha256Digest
+}
+
+/** An artifact by one of its names. */
+export interface NamedMember extends ServedMember, ByName {
   /** `ns/name/quant/`, before the names of its files. */
   readonly prefix: string
 }
@@ -197,22 +201,26 @@ export class ServedModels {
 
   /** Which artifacts a door shows under `ns/name` at this moment, complete or not. To be asked last, as {@link given}. */
   shown(name: string, manifests: Iterable<Sha256Digest>, door: NameDoor): Promise<ReadonlySet<Sha256Digest>> {
-    return this.#those(manifests, async (manifest) => {
-      if (await this.#isAwaited(name, manifest, door)) return true
-      return (await this.named(name, door)).some((member) => member.manifest === manifest)
-    })
+    return this.#those(manifests, (manifest) => this.#isShownAs({ name, manifest }, door))
+  }
+
+  /** Whether a door shows all of them under their names at this moment. To be asked last, as {@link given}. */
+  async allShown(members: ReadonlySet<ByName>, door: NameDoor): Promise<boolean> {
+    return (await this.#those(members, (member) => this.#isShownAs(member, door))).size === members.size
+  }
+
+  async #isShownAs({ name, manifest }: ByName, door: NameDoor): Promise<boolean> {
+    if (await this.#isAwaited(name, manifest, door)) return true
+    return (await this.named(name, door)).some((member) => member.manifest === manifest)
   }
 
   /** For which of them something is true at one moment. */
-  async #those(
-    manifests: Iterable<Sha256Digest>,
-    isTrue: (manifest: Sha256Digest) => Promise<boolean>
-  ): Promise<ReadonlySet<Sha256Digest>> {
+  async #those<T>(all: Iterable<T>, isTrue: (one: T) => Promise<boolean>): Promise<ReadonlySet<T>> {
     const { artifacts } = this.#deps
     for (;;) {
       const { changes } = artifacts
-      const those = new Set<Sha256Digest>()
-      for (const manifest of manifests) if (await isTrue(manifest)) those.add(manifest)
+      const those = new Set<T>()
+      for (const one of all) if (await isTrue(one)) those.add(one)
       if (artifacts.changes === changes) return those
     }
   }
@@ -231,6 +239,14 @@ export class ServedModels {
   /** The artifacts of all names, by their prefixes. What has become private since they were looked at is {@link given} no longer. */
   async allNamed(door: NameDoor): Promise<readonly NamedMember[]> {
     return (await this.#names(door)).sorted
+  }
+
+  /** What {@link awaited} has for all names. */
+  async allAwaited(door: NameDoor): Promise<readonly ByName[]> {
+    const all: ByName[] = []
+    for (const name of await this.#deps.artifacts.futureNames())
+      for (const manifest of await this.awaited(name, door)) all.push({ name, manifest })
+    return all
   }
 
   /** The artifacts that `ns/name` will have when their imports are complete, and that may be shown now. */
@@ -339,6 +355,11 @@ export class ServedModels {
   async companionsOf(state: ArtifactState): Promise<Companions | undefined> {
     const digest = companionsUnder(state)
     return digest && this.#deps.documents.companions(digest)
+  }
+
+  /** Whether {@link files} knows it: then it was complete. */
+  isKnown(manifest: Sha256Digest): boolean {
+    return this.#files.peek(manifest) !== undefined
   }
 
   /** Discards cached facts about an artifact: its view may be gone. */

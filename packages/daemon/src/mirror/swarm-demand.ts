@@ -3,7 +3,7 @@ import type { Job } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { Documents } from '../library/documents.ts'
-import type { Proven } from './arriving-blob.ts'
+import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { failureOf, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { Notifier } from './notifier.ts'
@@ -44,7 +44,7 @@ export interface Presence {
 }
 
 /**
- * The way through the swarm: artifacts of which a manifest is here, and not every blob, for clients of the OCI mirror (spec add.36).
+ * The way through the swarm: artifacts of which a manifest is here, and not every blob, for clients of the mirrors (spec add.36).
  * They follow what is being fetched, and may start it, as far as the configuration allows.
  */
 export class SwarmDemand {
@@ -98,13 +98,13 @@ export class SwarmDemand {
     blob: Pick<BlobReader, 'digest' | 'sizeBytes'>,
     start: number,
     client: WaitingClient,
-    mayRead: () => Promise<boolean>
+    options: Pick<ArrivingOptions, 'mayRead' | 'inParts'>
   ): Promise<BlobReader | undefined> {
     const visit = await this.#visit(awaited, true, client.host)
     if (visit === undefined) return undefined
     const proven = (onNews: () => void): Proven =>
       this.#deps.source.reading(awaited.manifest, [blob.digest], onNews, start)
-    return this.#demand.open(blob, visit, client, { proven, mayRead, waitMs: 0 })
+    return this.#demand.open(blob, visit, client, { ...options, proven, waitMs: 0 })
   }
 
   async #missing(files: Manifest['files']): Promise<Manifest['files'][number][]> {

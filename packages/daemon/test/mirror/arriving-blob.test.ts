@@ -97,6 +97,16 @@ describe('a blob that arrives', () => {
     expect((await all).equals(right.subarray(start, end))).toBe(true)
   })
 
+  it('gives a part to its last byte when all of it is proven, if it is read in parts, and nothing beyond', async () => {
+    const source = proofs(5000)
+    const blob = arriving({ ...source, inParts: true, trickleMs: 3_600_000 })
+    expect((await sent(blob, 1000, 5000)).equals(right.subarray(1000, 5000))).toBe(true)
+    const more = blob.read(Buffer.alloc(2000), 4500)
+    expect(await Promise.race([more, new Promise((resolve) => setImmediate(() => resolve('waits')))])).toBe('waits')
+    source.prove(6500)
+    expect(await more).toBe(2000)
+  })
+
   it('gives nothing that has no proof before the whole is verified', async () => {
     let isHere = false
     const all = sent(arriving(), 0, SIZE_BYTES, async () => expect(isHere).toBe(true))

@@ -16,20 +16,21 @@ export interface Gate {
   readonly url: string
   /** Paths of files that were asked for. */
   readonly asked: readonly string[]
-  /** Lets files through whose path `may` names, by default all. */
-  open(may?: (path: string) => boolean): void
+  /** Lets files through whose path `may` names, and whose range begins where it says; by default all. */
+  open(may?: (path: string, start: number) => boolean): void
 }
 
 /** Stands before the seed's listener: documents pass; for files it says to come again until they may. */
 export async function gated({ webseeds }: ShareResult): Promise<Gate> {
   const seed = new URL(webseeds[0]!)
   const asked: string[] = []
-  let may = (_path: string): boolean => false
+  let may = (_path: string, _start: number): boolean => false
   const server = createServer((incoming, response) => {
     const path = decodeURIComponent(incoming.url!)
     if (kindOf(path) === 'file') {
       asked.push(path)
-      if (!may(path)) return void response.writeHead(503, { 'retry-after': '1' }).end()
+      const [, start] = /^bytes=(\d+)/.exec(incoming.headers.range ?? '') ?? []
+      if (!may(path, Number(start))) return void response.writeHead(503, { 'retry-after': '1' }).end()
     }
     const headers = { ...incoming.headers, host: seed.host }
     const onward = request({ host: seed.hostname, port: seed.port, path: incoming.url, headers }, (answer) => {

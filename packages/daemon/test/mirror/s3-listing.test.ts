@@ -1,18 +1,14 @@
 // Pages of a bucket, held against a listing that sorts all keys and cuts.
-import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { formatPage, type ListedObject, listPage, parseListQuery } from '../../src/mirror/s3-listing.ts'
 
-const MANIFEST = `sha256:${'0'.repeat(64)}` as Sha256Digest
-
 interface Folder {
   readonly prefix: string
-  readonly manifest: Sha256Digest
   readonly files: readonly string[]
 }
 
 function foldersOf(files: Readonly<Record<string, readonly string[]>>): Folder[] {
-  const folders = Object.entries(files).map(([prefix, names]) => ({ prefix, manifest: MANIFEST, files: names }))
+  const folders = Object.entries(files).map(([prefix, names]) => ({ prefix, files: names }))
   return folders.sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
 }
 
