@@ -129,6 +129,12 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc gc --older-than 30d', 'older states that upgrades left, too']
     ]
   },
+  evict: {
+    text: 'Asks first whether the hub, or whoever it came from, still has the same bytes. svc ls shows it as away; svc pull, svc path, svc view and svc exec bring it back.',
+    examples: [['svc evict acme/model:q8_0', '']]
+  },
+  pin: { text: 'No quota takes them, and svc evict refuses to.', examples: [['svc pin acme/model:q8_0', '']] },
+  unpin: { examples: [['svc unpin acme/model:q8_0', '']] },
   verify: {
     text: 'Moves damaged files aside, and lists the affected models and how to repair them. svc fsck is the same as svc verify all.',
     examples: [
@@ -264,7 +270,7 @@ const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Get models:': ['search', 'import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
   'Use them:': ['path', 'view', 'exec'],
   'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve', 'verify-signature'],
-  'Remove:': ['rm', 'gc'],
+  'Remove:': ['rm', 'gc', 'evict', 'pin', 'unpin'],
   'Share:': ['share', 'seed', 'private', 'why', 'swarm', 'export', 'push', 'publish', 'sign'],
   'Maintain:': [
     'status',

@@ -162,7 +162,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .alias('list')
     .option(
       '--filter <filter>',
-      'size>1GB, used>30d, imported<7d, complete, incomplete, damaged, private; repeatable',
+      'size>1GB, used>30d, imported<7d, complete, incomplete, away, damaged, private; repeatable',
       list
     )
     .option('--sort <key>', 'name (default), size, imported or used')
@@ -182,6 +182,15 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   add(program, 'private <ref...>', 'keep models to yourself; with ns/name all quants of it')
     .option('--off', 'share them again')
     .action(run(() => import('./commands/remove.ts').then(({ setPrivate }) => setPrivate)))
+  add(program, 'evict <ref...>', 'free the space of models, and keep their names; with ns/name of all its quants')
+    .option('--force', 'even if nothing else was seen to have the bytes')
+    .action(run(() => import('./commands/room.ts').then(({ evict }) => evict)))
+  add(program, 'pin <ref...>', 'keep the bytes of models here; with ns/name of all its quants').action(
+    run(() => import('./commands/room.ts').then(({ pin }) => pin))
+  )
+  add(program, 'unpin <ref...>', 'let them be evicted again').action(
+    run(() => import('./commands/room.ts').then(({ unpin }) => unpin))
+  )
   add(program, 'fsck', 'the same as svc verify all').action(
     run(async () => async (session) => (await import('./commands/jobs.ts')).verify(session, 'all'))
   )

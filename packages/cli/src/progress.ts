@@ -41,6 +41,7 @@ const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup' | 'export' | 'pu
   companions: 'completing',
   verify: 'verifying',
   gc: 'looking through',
+  evict: 'evicting',
   outdated: 'asking about',
   publish: 'publishing',
   export: 'writing',

@@ -1,7 +1,8 @@
 import { ClientError, type View, type ViewBody } from '@svc/client'
 import { runtimePath, ViewError } from '@svc/view'
-import { CliError } from './errors.ts'
+import { CliError, jobFailure } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
+import { follow } from './follow.ts'
 import { count } from './format.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 import type { Session } from './session.ts'
@@ -15,14 +16,32 @@ export function splitTarget(text: string): { readonly ref: string; readonly file
 /** The managed view of a model, or the one that `wanted` describes. @throws CliError, ClientError */
 export async function madeView(session: Session, ref: string, wanted: Omit<ViewBody, 'ref'> = {}): Promise<View> {
   const canonical = await canonicalRef(session, ref)
-  try {
+  const make = async (): Promise<View> => {
     const view = await session.client.makeView({ ref: canonical, ...wanted })
     for (const warning of view.warnings ?? []) session.note(warning)
     return view
+  }
+  try {
+    return await make()
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'E_NOT_FOUND') throw error
-    throw incomplete(canonical, error.candidates, error)
+    if (!(await bringBack(session, canonical))) throw incomplete(canonical, error.candidates, error)
+    return make()
   }
+}
+
+/** Fetches the weights of a model that was evicted. @returns false for one that is not complete for another reason */
+async function bringBack(session: Session, canonical: string): Promise<boolean> {
+  const { manifestDigest } = await session.client.resolve(canonical)
+  const { namespaces } = await session.client.models()
+  const members = namespaces.flatMap((each) => each.members)
+  if (!members.some(({ manifest, away }) => manifest === manifestDigest && away === true)) return false
+  session.note(`${shortRef(canonical)} is away: fetching it`)
+  const started = await session.client.ensure({ ref: canonical })
+  // the output is that of the command
+  const job = session.json ? await session.client.waitJob(started) : await follow(session, started)
+  if (job.state === 'failed') throw jobFailure(job)
+  return true
 }
 
 export const incomplete = (ref: string, missing: readonly string[] | undefined, cause?: unknown): CliError =>

@@ -4,6 +4,7 @@ import type {
   AdoptBody,
   CompanionsBody,
   EnsureBody,
+  EvictBody,
   GcBody,
   ImportBtBody,
   ImportCatalogBody,
@@ -12,6 +13,7 @@ import type {
   ImportLocalBody,
   ImportOciBody,
   OutdatedBody,
+  PinBody,
   PrivateBody,
   SeedBody,
   SeedLocalBody,
@@ -21,7 +23,7 @@ import type { Inventory } from './protocol/inventory.ts'
 import type { Job, JobList } from './protocol/job.ts'
 import { PATHS, type RouteId } from './protocol/paths.ts'
 import type { AdoptPlan, CatalogSearch, ImportPlan } from './protocol/plan.ts'
-import type { PrivateResult, RemovedModel } from './protocol/removal.ts'
+import type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
 import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import type { SearchQuery, SearchResult } from './protocol/search.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
@@ -96,6 +98,8 @@ export interface Client {
   unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
   /** Deletes everything that is no longer needed; the job's result has `blobs` and `bytes`. */
   gc(body?: GcBody, options?: CallOptions): Promise<Job>
+  /** Frees the weights of a model; the job's result has `blobs` and `bytes`. */
+  evict(body: EvictBody, options?: CallOptions): Promise<Job>
   /** One complete state of the store, for a backup; held for two minutes, and by {@link holdSnapshot} for longer. */
   makeSnapshot(options?: CallOptions): Promise<Snapshot>
   holdSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
@@ -103,6 +107,8 @@ export interface Client {
   /** Asks the hub for newer commits; the job's result has `models`. */
   outdated(body?: OutdatedBody, options?: CallOptions): Promise<Job>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
+  /** Keeps the bytes of an artifact here whatever the quota, or lets it take them again. */
+  setPinned(body: PinBody, options?: CallOptions): Promise<PinResult>
   status(options?: CallOptions): Promise<Status>
   /** Turns sharing on or off, at once; saved in the daemon's configuration. */
   decideSeed(body: SeedBody, options?: CallOptions): Promise<SeedResult>
@@ -202,11 +208,13 @@ export function createClient(options: ClientOptions = {}): Client {
     },
     unpin: (digest, call) => get('unpin', call, encodeURIComponent(digest)),
     gc: (body = {}, call) => post('gc', body, call),
+    evict: ({ ref, ...body }, call) => post('evict', { ref: canonical(ref), ...body }, call),
     outdated: ({ refs } = {}, call) => post('outdated', refs === undefined ? {} : { refs: refs.map(canonical) }, call),
     makeSnapshot: (call) => transport.json<Snapshot>({ ...exchange('makeSnapshot', call), body: {}, timeoutMs: 0 }),
     holdSnapshot: (id, call) => get('holdSnapshot', call, encodeURIComponent(id)),
     releaseSnapshot: (id, call) => get('releaseSnapshot', call, encodeURIComponent(id)),
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
+    setPinned: ({ ref, ...body }, call) => post('setPinned', { ref: canonical(ref), ...body }, call),
     status: (call) => get('status', call),
     decideSeed: (body, call) => post('seed', body, call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),

@@ -5,6 +5,7 @@ export type {
   AdoptBody,
   CompanionsBody,
   EnsureBody,
+  EvictBody,
   GcBody,
   ImportBtBody,
   ImportCatalogBody,
@@ -12,6 +13,7 @@ export type {
   ImportLocalBody,
   ImportOciBody,
   OutdatedBody,
+  PinBody,
   PrivateBody,
   SeedBody,
   SeedLocalBody,
@@ -23,7 +25,7 @@ export type { Job, JobKind, JobState } from './protocol/job.ts'
 export { isTerminal } from './protocol/job-state.ts'
 export type { OutdatedModel, OutdatedResult } from './protocol/outdated.ts'
 export type { AdoptPlan, CatalogEntry, CatalogSearch, ImportPlan } from './protocol/plan.ts'
-export type { PrivateResult, RemovedModel } from './protocol/removal.ts'
+export type { PinResult, PrivateResult, RemovedModel } from './protocol/removal.ts'
 export type {
   CompanionFile,
   OmittedFile,

@@ -12,7 +12,7 @@ export async function status(session: Session): Promise<void> {
   const { jobs, store, swarm } = all
   const members = membersOf(await session.client.models())
   const free = store.freeBytes === undefined ? '' : `, ${formatBytes(store.freeBytes)} free`
-  const incomplete = members.filter(({ complete }) => !complete).length
+  const incomplete = members.filter(({ complete, away }) => !complete && away !== true).length
   const rows = [
     ['daemon', `svcd ${all.version}, pid ${all.pid}, since ${formatTime(all.startedAt)}`],
     ['socket', session.client.socketPath],

@@ -122,12 +122,12 @@ function formatOf(session: Session, format: string | undefined): string {
   throw usage(`"${format}" is not a format`, '--format table, json, csv or ids')
 }
 
-const stateOf = ({ complete, damaged, missingBytes = 0, newer }: ModelMember): string =>
-  complete
-    ? newer === undefined
-      ? 'complete'
-      : 'complete, newer at the hub'
-    : `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
+function stateOf({ complete, away, damaged, missingBytes = 0, newer, pinned }: ModelMember): string {
+  const more = `${newer === undefined ? '' : ', newer at the hub'}${pinned === true ? ', pinned' : ''}`
+  if (complete) return `complete${more}`
+  if (away === true && damaged !== true) return `away${more}`
+  return `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
+}
 
 const lineOf = (member: NamedMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
   ...member,
@@ -160,6 +160,7 @@ const FILTER = /^(size|imported|used)([<>])(\d+(?:\.\d+)?)([a-z]*)$/i
 const WORDS: Readonly<Record<string, (line: Line) => boolean>> = {
   complete: ({ complete }) => complete,
   incomplete: ({ complete }) => !complete,
+  away: ({ away }) => away === true,
   damaged: ({ damaged }) => damaged === true,
   private: (line) => line.private
 }
@@ -178,7 +179,7 @@ const SIZES: Readonly<Record<string, number>> = {
 const SPANS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
 /**
- * `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, `complete`, `incomplete`, `damaged`, `private`. @throws
+ * `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, `complete`, `incomplete`, `away`, `damaged`, `private`. @throws
  * CliError
  */
 function filterOf(text: string, nowMs: number): (line: Line) => boolean {

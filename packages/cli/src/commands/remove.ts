@@ -141,7 +141,9 @@ export async function setPrivate(
  */
 export async function printHurt(session: Session, { verify, target }: Job): Promise<void> {
   const members = membersOf(await session.client.models())
-  const hurt = members.filter(({ complete, manifest }) => !complete && (target === 'all' || target === manifest))
+  const hurt = members.filter(
+    ({ complete, away, manifest }) => !complete && away !== true && (target === 'all' || target === manifest)
+  )
   for (const { ref, missingBytes = 0 } of hurt)
     session.print(`${ref}  ${formatBytes(missingBytes)} damaged or missing; mend it with: svc pull ${ref}`)
   for (const text of verify?.stateErrors ?? []) session.print(`state: ${text}`)

@@ -221,6 +221,17 @@ export const GcBodySchema = Type.Object(
 /** A value of {@link GcBodySchema}. */
 export type GcBody = Type.Static<typeof GcBodySchema>
 
+/** Body of `POST /v1/evict`. */
+export const EvictBodySchema = Type.Object(
+  {
+    ref: RefSchema,
+    force: Type.Optional(Type.Boolean({ description: 'also where nothing else was seen to have the bytes' }))
+  },
+  { title: 'EvictBody' }
+)
+/** A value of {@link EvictBodySchema}. */
+export type EvictBody = Type.Static<typeof EvictBodySchema>
+
 /** Body of `POST /v1/outdated`. */
 export const OutdatedBodySchema = Type.Object(
   { refs: Type.Optional(Type.Array(RefSchema, { maxItems: 10_000, description: 'all models when absent' })) },
@@ -233,6 +244,14 @@ export type OutdatedBody = Type.Static<typeof OutdatedBodySchema>
 export const PrivateBodySchema = Type.Object({ ref: RefSchema, private: PrivateSchema }, { title: 'PrivateBody' })
 /** A value of {@link PrivateBodySchema}. */
 export type PrivateBody = Type.Static<typeof PrivateBodySchema>
+
+/** Body of `PUT /v1/pin`. */
+export const PinBodySchema = Type.Object(
+  { ref: RefSchema, pinned: Type.Boolean({ description: 'true: its bytes are never evicted' }) },
+  { title: 'PinBody' }
+)
+/** A value of {@link PinBodySchema}. */
+export type PinBody = Type.Static<typeof PinBodySchema>
 
 /** Body of `PUT /v1/seed`. */
 export const SeedBodySchema = Type.Object(

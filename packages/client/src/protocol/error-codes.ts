@@ -75,6 +75,11 @@ export const ERROR_CODES = {
     status: 'job',
     description: 'The re-hash found mismatches, missing blobs or state errors; the job lists them under `verify`.'
   },
+  E_KEPT: {
+    status: 'job',
+    description:
+      'An eviction is refused: nothing else was seen to have the bytes, or they are pinned, viewed or in use.'
+  },
   E_NO_SPACE: { status: 'job', description: 'The disk has no room for it. Nothing half-written is kept as a blob.' },
   E_ABORTED: {
     status: 'job',

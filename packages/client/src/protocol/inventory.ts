@@ -17,6 +17,10 @@ export const ModelMemberSchema = Type.Object(
     withheld: Type.Optional(WithheldSchema),
     restricted: Type.Optional(Type.Boolean({ description: 'its hub repository needed access' })),
     companions: Type.Optional({ ...DigestSchema, description: 'the document of the files beside it (additive)' }),
+    away: Type.Optional(
+      Type.Boolean({ description: 'evicted: what is missing comes back with `POST /v1/ensure` (additive)' })
+    ),
+    pinned: Type.Optional(Type.Boolean({ description: '`PUT /v1/pin` keeps its bytes here (additive)' })),
     origin: Type.Optional(OriginSchema),
     newer: Type.Optional(Type.String({ description: 'the newer commit that the last `POST /v1/outdated` found' }))
   },

@@ -23,6 +23,7 @@ export const JobKindSchema = Type.Union(
     Type.Literal('companions'),
     Type.Literal('verify'),
     Type.Literal('gc'),
+    Type.Literal('evict'),
     Type.Literal('outdated')
   ],
   { title: 'JobKind' }
@@ -84,11 +85,23 @@ export const GcResultSchema = Type.Object(
 /** A value of {@link GcResultSchema}. */
 export type GcResult = Type.Static<typeof GcResultSchema>
 
+/** `result` of a finished eviction. */
+export const EvictResultSchema = Type.Object(
+  {
+    blobs: Type.Integer({ minimum: 0, description: 'weights that were removed' }),
+    bytes: BytesSchema,
+    evicted: Type.Array(DigestSchema, { description: 'manifests' })
+  },
+  { title: 'EvictResult' }
+)
+/** A value of {@link EvictResultSchema}. */
+export type EvictResult = Type.Static<typeof EvictResultSchema>
+
 /**
- * The result of an import, a `gc` job or an `outdated` job. The static type is that of an import with the members of the others added, so that importers need not check the kind of the job.
+ * The result of an import, a `gc`, an `evict` or an `outdated` job. The static type is that of an import with the members of the others added, so that importers need not check the kind of the job.
  */
-const ResultSchema = Type.Unsafe<ImportResult & Partial<GcResult> & Partial<OutdatedResult>>(
-  Type.Union([ImportResultSchema, GcResultSchema, OutdatedResultSchema])
+const ResultSchema = Type.Unsafe<ImportResult & Partial<GcResult> & Partial<EvictResult> & Partial<OutdatedResult>>(
+  Type.Union([ImportResultSchema, GcResultSchema, EvictResultSchema, OutdatedResultSchema])
 )
 
 /** `verify`: empty on success, the three lists on failure (spec job.9). */

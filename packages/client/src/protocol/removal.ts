@@ -47,3 +47,11 @@ export const PrivateResultSchema = Type.Object(
 )
 /** A value of {@link PrivateResultSchema}. */
 export type PrivateResult = Type.Static<typeof PrivateResultSchema>
+
+/** `PUT /v1/pin` */
+export const PinResultSchema = Type.Object(
+  { ref: Type.String(), manifestDigest: DigestSchema, pinned: Type.Boolean() },
+  { title: 'PinResult' }
+)
+/** A value of {@link PinResultSchema}. */
+export type PinResult = Type.Static<typeof PinResultSchema>

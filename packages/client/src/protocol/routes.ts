@@ -4,6 +4,7 @@ import {
   AdoptBodySchema,
   CompanionsBodySchema,
   EnsureBodySchema,
+  EvictBodySchema,
   GcBodySchema,
   ImportBtBodySchema,
   ImportCatalogBodySchema,
@@ -12,6 +13,7 @@ import {
   ImportLocalBodySchema,
   ImportOciBodySchema,
   OutdatedBodySchema,
+  PinBodySchema,
   PrivateBodySchema,
   SeedBodySchema,
   SeedLocalBodySchema,
@@ -24,7 +26,7 @@ import { InventorySchema } from './inventory.ts'
 import { JobListSchema, JobSchema } from './job.ts'
 import { MAX_ADOPT_BODY_BYTES, type Method, PATHS, type RouteId } from './paths.ts'
 import { AdoptPlanSchema, CatalogSearchSchema, ImportPlanSchema } from './plan.ts'
-import { PrivateResultSchema, RemovedModelSchema } from './removal.ts'
+import { PinResultSchema, PrivateResultSchema, RemovedModelSchema } from './removal.ts'
 import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { SearchQuerySchema, SearchResultSchema } from './search.ts'
 import { SNAPSHOT_ROUTES } from './snapshot.ts'
@@ -320,6 +322,16 @@ export const ROUTES = {
     errors: { E_BAD_REQUEST: 400 },
     jobErrors: ['E_NO_INDEX', 'E_INVALID_INDEX', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
   },
+  evict: {
+    ...PATHS.evict,
+    summary: 'Free the weights of a model, and keep its name and documents',
+    additive: true,
+    body: EvictBodySchema,
+    status: 201,
+    response: JobSchema,
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404 },
+    jobErrors: ['E_KEPT', 'E_NO_INDEX', 'E_INVALID_INDEX', 'E_CORRUPTION', 'E_ABORTED', 'E_INTERNAL']
+  },
   outdated: {
     ...PATHS.outdated,
     summary: 'Ask the hub whether the revisions that models follow have newer commits',
@@ -338,6 +350,15 @@ export const ROUTES = {
     body: PrivateBodySchema,
     status: 200,
     response: PrivateResultSchema,
+    errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
+  },
+  setPinned: {
+    ...PATHS.setPinned,
+    summary: 'Keep the bytes of an artifact here whatever the quota, or let it take them again',
+    additive: true,
+    body: PinBodySchema,
+    status: 200,
+    response: PinResultSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
   },
   seed: {

@@ -11,8 +11,12 @@ import { writeKey } from '../config/edit.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
+import { Copies } from '../jobs/copies.ts'
+import { Evictions } from '../jobs/evict.ts'
+import type { Filler } from '../jobs/fill.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
+import { SourcesFiller } from '../jobs/sources-filler.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { Arrivals } from '../library/arrivals.ts'
 import { Artifacts } from '../library/artifacts.ts'
@@ -80,6 +84,8 @@ export interface Services {
   readonly oci: OciImports
   readonly mirrors: Mirrors | undefined
   readonly removals: Removals
+  readonly filler: Filler
+  readonly evictions: Evictions
   /** Called when an artifact becomes private, or stops being private. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
   /** Turns sharing on or off. @throws ConfigError, DaemonError */
@@ -144,8 +150,8 @@ export async function composeContext(
     const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
       clock,
       onDone: (job) => logImport(log, job),
-      // what a job touches stays until it ends; a collection itself keeps nothing
-      around: (kind, work) => (kind === 'gc' ? work() : withLease(store, work))
+      // what a job touches stays until it ends; what removes keeps nothing itself
+      around: (kind, work) => (kind === 'gc' || kind === 'evict' ? work() : withLease(store, work))
     })
     const superseded = new Superseded()
     const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
@@ -220,6 +226,9 @@ async function composeNetworks(
     await context.views.endLoan(digest)
   }
   const removals = new Removals({ ...context, onUnneeded })
+  const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })
+  const witnesses = [hub?.copies].filter((each) => each !== undefined)
+  const evictions = new Evictions({ ...context, copies: new Copies({ ...context, witnesses }), onUnneeded })
   const { needed, superseded, log } = context
   superseded.listen((digest) => {
     const leaving = needed.isGiven(digest).then((isGiven) => (isGiven ? undefined : onUnneeded(digest)))
@@ -236,7 +245,7 @@ async function composeNetworks(
   const turns = new KeyedLock()
   const decideSeed = (seed: boolean): Promise<SeedResult> =>
     turns.run('seed', undefined, () => switchSeed(context.config, seed, { swarm, catalog }))
-  return { local, swarm, hub, catalog, oci, removals, onWithheld, decideSeed }
+  return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, decideSeed }
 }
 
 /** Takes effect at once, and is saved in the configuration file, if there is one. */

@@ -8,6 +8,14 @@ import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
+/** `[store]` */
+interface StoreConfig {
+  readonly root: string
+  readonly expect?: string | undefined
+  /** How long ago another place may have been seen to have what is evicted. */
+  readonly proofMs: number
+}
+
 /** `[hub]`, with the environment's settings for the hub. */
 export interface HubConfig {
   /** Undefined: the public hub. */
@@ -83,7 +91,7 @@ export interface DaemonConfig {
   /** The configuration file, which may be absent; undefined if there is none. */
   readonly file?: string
   /** `expect` is the id of the store that must be there. */
-  readonly store: { readonly root: string; readonly expect?: string | undefined }
+  readonly store: StoreConfig
   readonly hub: HubConfig
   readonly swarm: SwarmConfig
   readonly catalog: CatalogConfig
@@ -217,6 +225,15 @@ function checkOf(text = 'never'): HubConfig['check'] {
   throw new ConfigError(`[hub] check = ${JSON.stringify(text)}: it is "never" or "daily"`)
 }
 
+const DEFAULT_PROOF_DAYS = 30
+const DAY_MS = 24 * 3600_000
+
+const storeOf = (root: string, { expect, proof_days: proofDays }: FileConfig['store'] = {}): StoreConfig => ({
+  root,
+  expect: expectedId(expect),
+  proofMs: (proofDays ?? DEFAULT_PROOF_DAYS) * DAY_MS
+})
+
 /** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
@@ -239,7 +256,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
   requireDecision(mirrors, mirror.on_demand_anonymous)
   requireKeys(mirrors)
   return {
-    store: { root: resolve(root), expect: expectedId(file.store?.expect) },
+    store: storeOf(resolve(root), file.store),
     hub: {
       endpoint: set(env.HF_ENDPOINT) ?? set(hub.endpoint),
       ...hubToken(env, hub.use_client_token ?? true),

@@ -12,7 +12,8 @@ export interface ConfigKey {
 export const CONFIG_KEYS = {
   store: {
     root: { type: 'string', summary: 'folder of the store' },
-    expect: { type: 'string', summary: 'id of the store that must be there; no other is opened, and none made' }
+    expect: { type: 'string', summary: 'id of the store that must be there; no other is opened, and none made' },
+    proof_days: { type: 'count', summary: 'how long ago another copy may have been seen, for an eviction' }
   },
   hub: {
     endpoint: { type: 'string', summary: 'base address of the model hub' },

@@ -19,7 +19,7 @@ import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut } from './companions.ts'
 import { type Ingested, ingestFiles } from './ingest.ts'
-import { companionsAlone, type PlannedImport, planListing } from './plan.ts'
+import { companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
 import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
@@ -174,6 +174,26 @@ export class Importer {
         companions: companions.digest,
         omitted: leftOut(companions).length
       }
+    }
+  }
+
+  /**
+   * Brings files of a source in again, by their upstream names, and records nothing: what is known of their artifact stays as it is.
+   * The source is closed then. @throws as an import's job
+   */
+  async bringBack(
+    source: ImportSource,
+    names: ReadonlySet<string>,
+    { signal, update }: Pick<JobContext, 'signal' | 'update'>
+  ): Promise<void> {
+    const { store, leafLayers, offload, holdings } = this.#deps
+    try {
+      const plan = entriesAlone(await planListing(source, offload), names)
+      const proof = new Proof(holdings, source.origin)
+      await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update), proof })
+      await proof.settle()
+    } finally {
+      await source.close()
     }
   }
 

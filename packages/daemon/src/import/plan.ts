@@ -70,3 +70,18 @@ export function companionsAlone(plan: PlannedImport): PlannedImport {
   const uses = new Map([...recognition.uses].filter(([name]) => files.has(name)))
   return { ...plan, recognition: { ...recognition, uses, entries: [], licences: [], config: undefined }, bytesTotal }
 }
+
+/** The part of a planned import that brings these files of its artifacts, by their upstream names, and nothing beside them. */
+export function entriesAlone(plan: PlannedImport, names: ReadonlySet<string>): PlannedImport {
+  const { recognition, files, companions } = plan
+  const uses = new Map([...recognition.uses].filter(([name, { use }]) => use === 'entry' && names.has(name)))
+  const entries = recognition.entries.filter(({ content }) => content.from === 'file' && uses.has(content.name))
+  let bytesTotal = 0
+  for (const name of uses.keys()) bytesTotal += files.get(name)!.sizeBytes
+  return {
+    ...plan,
+    companions: { ...companions, files: new Map() },
+    recognition: { ...recognition, uses, entries, licences: [], config: undefined },
+    bytesTotal
+  }
+}

@@ -11,6 +11,7 @@ import type { Needed } from '../library/needed.ts'
 import type { Repos } from '../library/repos.ts'
 import { readable } from '../library/strict.ts'
 import type { Superseded } from '../library/superseded.ts'
+import { Unneeded } from '../library/unneeded.ts'
 import { unreadableRecords } from '../library/unreadable.ts'
 import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
@@ -64,19 +65,13 @@ interface CollectOptions {
   readonly tagsOlderThanMs?: number
 }
 
-/**
- * One walk over the blobs. Each is judged alone: it is removed if the state at that very moment does not need it, it is
- * older than the grace period, and no lease keeps it. Changes of the state are read before the next blob is
- * judged, so nothing has to wait for a collection, and a crash at any point leaves everything that is needed.
- */
+/** One walk over the blobs: what is {@link Unneeded} and older than the grace period goes. */
 class Collection {
   readonly #deps: CollectDeps
   readonly #job: JobContext
   readonly #options: CollectOptions
   /** Places of views, and tags as `ns/name:tag`, that are treated as if they were removed. */
   readonly #ignored = new Set<string>()
-  #needed: ReadonlySet<Sha256Digest> = new Set()
-  #revision: number | undefined
   #blobs = 0
   #bytes = 0
 
@@ -88,20 +83,24 @@ class Collection {
 
   /** @throws as `Needed.blobs`; then nothing is removed */
   async run(): Promise<JobOutcome> {
-    const { store, leafLayers } = this.#deps
+    const { store } = this.#deps
     const tagCount = await this.#letGoOfTags()
     const viewCount = this.#options.views ? await this.#letGoOfViews() : undefined
-    await this.#mark()
+    const { dryRun, graceMs } = this.#options
+    const unneeded = new Unneeded(this.#deps, this.#ignored)
+    await unneeded.read()
     let seen = 0
     for await (const { digest } of store.list()) {
       this.#job.signal.throwIfAborted()
       if (++seen % REPORT_EVERY === 0) this.#report(seen)
-      await this.#mark()
-      if (this.#needed.has(digest)) continue
-      const removed = await this.#take(digest)
-      if (removed) await leafLayers.forget(digest)
+      await unneeded.take(digest, ({ sizeBytes, ageMs }) => {
+        if (ageMs < graceMs) return false
+        this.#blobs++
+        this.#bytes += sizeBytes
+        return !dryRun
+      })
     }
-    if (!this.#options.dryRun) {
+    if (!dryRun) {
       await this.#forgetArtifacts()
       await this.#forgetArrivals()
     }
@@ -155,37 +154,6 @@ class Collection {
     let removed = 0
     for (const path of idle) if (await views.removeIdle(path)) removed++
     return removed
-  }
-
-  async #mark(): Promise<void> {
-    const { needed } = this.#deps
-    // a change of the state during this walk restarts it
-    while (this.#revision !== needed.revision) {
-      const { revision } = needed
-      this.#needed = await needed.blobs(this.#ignored)
-      this.#revision = revision
-    }
-  }
-
-  /** @returns true when the blob was removed. Repeated when the state changed in the meantime. */
-  async #take(digest: Sha256Digest): Promise<boolean> {
-    const { store, needed } = this.#deps
-    const { dryRun, graceMs } = this.#options
-    for (;;) {
-      let stale = false
-      const removed = await store.remove(digest, {
-        may: ({ sizeBytes, ageMs }) => {
-          stale = needed.revision !== this.#revision
-          if (stale || ageMs < graceMs) return false
-          this.#blobs++
-          this.#bytes += sizeBytes
-          return !dryRun
-        }
-      })
-      if (!stale) return removed !== undefined
-      await this.#mark()
-      if (this.#needed.has(digest)) return false
-    }
   }
 
   /** Forgets artifacts whose manifest is gone, which nothing needs, and which nobody is importing. */

@@ -1,5 +1,6 @@
-import type { DiskBlobStore } from '@svc/cas'
+import { type DiskBlobStore, withLease } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
+import type { Manifest } from '@svc/manifest'
 import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
@@ -18,8 +19,7 @@ export interface EnsureDeps {
   readonly documents: Documents
   readonly artifacts: Artifacts
   readonly jobs: JobRegistry
-  /** Undefined if the swarm client is off. */
-  readonly filler: Filler | undefined
+  readonly filler: Filler
 }
 
 /** The job of a refused reference shows it as it was sent, but a body of a megabyte must not be kept. */
@@ -55,10 +55,12 @@ export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
     const bytesPresent = present.reduce((sum, file) => sum + file.size, 0)
     const described = { ...start, manifest: manifestDigest, filesTotal: manifest.files.length, bytesTotal }
     if (present.length === manifest.files.length) {
+      await endAway(manifestDigest, manifest, deps)
       return jobs.settled(described, { filesDone: present.length, bytesDone: bytesPresent })
     }
     const { filler } = deps
-    if (filler === undefined) {
+    const artifact = await deps.artifacts.read(manifestDigest)
+    if (!filler.canFill(artifact)) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
         `${absent.size} blobs of ${manifestDigest} are missing and the swarm client is off; set "[swarm] enabled" to true in the configuration, or import the model again`
@@ -67,7 +69,6 @@ export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
     const digest = manifestDigest
     return jobs.start(described, async ({ signal, update }) => {
       update({ filesDone: present.length, bytesDone: bytesPresent })
-      const artifact = await deps.artifacts.read(digest)
       const request = {
         manifestDigest: digest,
         manifest,
@@ -95,6 +96,20 @@ export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
       throw error
     return jobs.failed({ ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) }, error)
   }
+}
+
+/** What other artifacts have brought in of one that is away is needed by it again. */
+async function endAway(
+  manifestDigest: Sha256Digest,
+  { files }: Manifest,
+  { store, artifacts }: Pick<EnsureDeps, 'store' | 'artifacts'>
+): Promise<void> {
+  const standing = await artifacts.standing(manifestDigest)
+  if (typeof standing !== 'object' || standing.away !== true) return
+  await withLease(store, async () => {
+    for (const { digest, size } of files) if ((await store.stat(digest))?.sizeBytes !== size) return
+    await artifacts.complete(manifestDigest)
+  })
 }
 
 const shownRef = (text: string): string => (text.length <= MAX_SHOWN_REF ? text : `${text.slice(0, MAX_SHOWN_REF)}…`)

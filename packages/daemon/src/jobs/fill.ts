@@ -36,6 +36,9 @@ export interface FillContext {
  * `E_NO_SPACE`. Verified bytes are kept for the next attempt.
  */
 export interface Filler {
+  /** Whether it knows where to ask. */
+  canFill(artifact: ArtifactState | undefined): boolean
+
   fill(request: FillRequest, context: FillContext): Promise<void>
 
   /**

@@ -1,6 +1,7 @@
 import type {
   ActiveFile,
   ErrorBody,
+  EvictResult,
   GcResult,
   ImportResult,
   JobKind,
@@ -26,7 +27,7 @@ export interface JobStart {
 /** The fields that a finished job adds. */
 export interface JobOutcome {
   readonly manifest?: string
-  readonly result?: ImportResult | GcResult | OutdatedResult
+  readonly result?: ImportResult | GcResult | EvictResult | OutdatedResult
   readonly verify?: VerifyReport
   /** Ends the job as `failed` with this error; the other fields are kept. */
   readonly error?: ErrorBody

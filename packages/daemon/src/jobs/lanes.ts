@@ -12,6 +12,7 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   companions: 2,
   verify: 1,
   gc: 1,
+  evict: 1,
   outdated: 1
 }
 

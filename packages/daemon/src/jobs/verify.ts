@@ -1,11 +1,12 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
-import { MAX_DOCUMENT_BYTES, parseManifest } from '@svc/manifest'
+import { MAX_DOCUMENT_BYTES, type Manifest, parseManifest } from '@svc/manifest'
 import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import { companionBlobs } from '../library/companions.ts'
 import type { Documents } from '../library/documents.ts'
+import { isEvictable } from '../library/eviction.ts'
 import type { Needed } from '../library/needed.ts'
 import { digestsOf } from '../library/open.ts'
 import type { Repos } from '../library/repos.ts'
@@ -60,7 +61,10 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
   const sizes = new Map<Sha256Digest, number>()
   const first = await store.stat(digest)
   sizes.set(digest, first?.sizeBytes ?? 0)
-  for (const file of (await manifestFiles(store, digest)) ?? []) sizes.set(file.digest, file.size)
+  const isAway = await isAwayNow(artifacts, digest)
+  for (const file of (await manifestFiles(store, digest)) ?? [])
+    if (!isAway || !isEvictable(file) || (await store.stat(file.digest)) !== undefined)
+      sizes.set(file.digest, file.size)
 
   const bytesTotal = [...sizes.values()].reduce((sum, size) => sum + size, 0)
   update({ filesDone: 0, filesTotal: sizes.size, bytesDone: 0, bytesTotal })
@@ -101,10 +105,7 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
 }
 
 /** The files of a manifest; undefined if the blob is absent or something else. */
-async function manifestFiles(
-  store: DiskBlobStore,
-  digest: Sha256Digest
-): Promise<readonly { digest: Sha256Digest; size: number }[] | undefined> {
+async function manifestFiles(store: DiskBlobStore, digest: Sha256Digest): Promise<Manifest['files'] | undefined> {
   let reader
   try {
     reader = await store.open(digest)
@@ -146,6 +147,12 @@ async function mismatchedOf(
   }
 }
 
+/** What was evicted is not missing. */
+async function isAwayNow(artifacts: Artifacts, manifest: Sha256Digest): Promise<boolean> {
+  const standing = await artifacts.standing(manifest)
+  return typeof standing === 'object' && standing.away === true
+}
+
 async function verifyAll(
   { store, documents, repos, artifacts, views, needed }: VerifyDeps,
   { signal, update }: JobContext
@@ -166,7 +173,9 @@ async function verifyAll(
   const needManifest = async (where: string, digest: Sha256Digest): Promise<void> => {
     if (!(await need(digest))) return
     try {
-      for (const file of (await documents.manifest(digest))?.files ?? []) await need(file.digest)
+      const isAway = await isAwayNow(artifacts, digest)
+      for (const file of (await documents.manifest(digest))?.files ?? [])
+        if (!isAway || !isEvictable(file)) await need(file.digest)
     } catch (error) {
       problem(where, error)
     }

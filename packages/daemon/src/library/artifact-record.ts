@@ -17,6 +17,12 @@ export interface ArtifactState {
   /** Imported by its pin and without a name: needed although no index names it (spec add.13). */
   readonly pinned: boolean
   readonly hints: SwarmHints
+  /** Its owner said that its bytes stay: neither a quota nor an eviction takes them. */
+  readonly kept?: true
+  /** Its weights were evicted, or are about to be: missing ones are no damage, and what is here of them is not needed. */
+  readonly away?: true
+  /** Where its weights were seen beside this store, the newest of each place. */
+  readonly copies?: readonly ProvenCopy[]
   /** UTC, RFC 3339, of the latest import; absent for artifacts of earlier versions. */
   readonly importedAt?: string
   /** A pinned import whose blobs were never complete: missing ones are no damage. */
@@ -27,6 +33,15 @@ export interface ArtifactState {
   readonly futureCompanions?: FutureCompanions
   /** The companions that imports brought (spec doc.21), by the name `ns/name` that each gave the artifact. */
   readonly companions?: Readonly<Record<string, Sha256Digest>>
+}
+
+/** A place that showed that it has all of an artifact's weights. */
+export interface ProvenCopy {
+  readonly kind: 'hub' | 'webseed' | 'peer'
+  /** `Org/Model@<commit>`, an address, or `host:port`. */
+  readonly where: string
+  /** UTC, RFC 3339. */
+  readonly at: string
 }
 
 interface FutureCompanions {
@@ -55,11 +70,15 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     'provenance',
     'companions',
     'futureCompanions',
+    'kept',
+    'away',
+    'copies',
     // before the provenance
     'restricted',
     'private'
   ],
-  readers: 2,
+  // an older version would call what is away damaged, and leave it away when it is back
+  readers: ({ away }) => (away === true ? 4 : 2),
   parse: artifactStateOf,
   format: ({ record, source, provenance, pinned, hints, importedAt, incomplete, futureName, ...beside }) => ({
     record,
@@ -71,7 +90,10 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     incomplete,
     futureName,
     companions: beside.companions,
-    futureCompanions: beside.futureCompanions
+    futureCompanions: beside.futureCompanions,
+    kept: beside.kept,
+    away: beside.away,
+    copies: beside.copies
   })
 }
 
@@ -115,8 +137,6 @@ function sourceOf(fields: Fields, file: string): ArtifactSource {
 
 function artifactStateOf(fields: Fields, file: string): RecordedState {
   const source = sourceOf(fields, file)
-  if (fields.incomplete !== undefined && fields.incomplete !== true)
-    throw new CorruptStateError(file, '"incomplete" is not true')
   if (fields.pinned !== undefined && typeof fields.pinned !== 'boolean')
     throw new CorruptStateError(file, '"pinned" is not a boolean')
   for (const key of ['importedAt', 'futureName'])
@@ -131,7 +151,7 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
     // before this field existed, everything from a swarm was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
-    ...(fields.incomplete === true && { incomplete: true }),
+    ...flagsOf(fields, file),
     ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
     ...besideFields(fields, file),
     hints: usableHints({
@@ -142,10 +162,17 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
   }
 }
 
+function flagsOf(fields: Fields, file: string): Pick<RecordedState, 'incomplete' | 'kept' | 'away'> {
+  const set = (['incomplete', 'kept', 'away'] as const).filter((key) => fields[key] !== undefined)
+  for (const key of set) if (fields[key] !== true) throw new CorruptStateError(file, `"${key}" is not true`)
+  return Object.fromEntries(set.map((key) => [key, true]))
+}
+
 const besideFields = (
-  { companions, futureCompanions }: Fields,
+  { companions, futureCompanions, copies }: Fields,
   file: string
-): Pick<RecordedState, 'companions' | 'futureCompanions'> => ({
+): Pick<RecordedState, 'companions' | 'futureCompanions' | 'copies'> => ({
+  ...(copies !== undefined && { copies: copiesField(copies, file) }),
   ...(companions !== undefined && { companions: companionsField(companions, file) }),
   ...(futureCompanions !== undefined && { futureCompanions: futureCompanionsField(futureCompanions, file) })
 })
@@ -156,6 +183,18 @@ function futureCompanionsField(value: unknown, file: string): FutureCompanions {
     throw new CorruptStateError(file, '"futureCompanions.infohash" is no infohash')
   if (typeof name !== 'string') throw new CorruptStateError(file, '"futureCompanions.name" is not a string')
   return { digest: digestField(digest, file, '"futureCompanions.digest"'), infohash, name }
+}
+
+const COPY_KINDS: readonly unknown[] = ['hub', 'webseed', 'peer'] satisfies ProvenCopy['kind'][]
+
+function copiesField(value: unknown, file: string): readonly ProvenCopy[] {
+  if (!Array.isArray(value)) throw new CorruptStateError(file, '"copies" is not a list')
+  return value.map((each) => {
+    const { kind, where, at } = fieldsOf(each, file, 'of "copies"')
+    if (!COPY_KINDS.includes(kind) || typeof where !== 'string' || typeof at !== 'string')
+      throw new CorruptStateError(file, 'an entry of "copies" is none')
+    return { kind: kind as ProvenCopy['kind'], where, at }
+  })
 }
 
 function companionsField(value: unknown, file: string): Readonly<Record<string, Sha256Digest>> {

@@ -3,7 +3,7 @@ import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
-import { ARTIFACT_RECORD, type ArtifactState, type RecordedState } from './artifact-record.ts'
+import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
 import { type ArtifactSource, mergedSource } from './origin.ts'
 import type { Present } from './present.ts'
@@ -16,12 +16,14 @@ import { type OnUnreadable, readable } from './strict.ts'
 export type { ArtifactState } from './artifact-record.ts'
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
-export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete'> &
+export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete' | 'kept' | 'away' | 'copies'> &
   Partial<Pick<ArtifactState, 'pinned'>>
 
 type FutureNames = Map<string, Set<Sha256Digest>>
 
 const MAX_KNOWN = 100_000
+/** Of one artifact. */
+const MAX_COPIES = 8
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
 /** Companions that come after their artifact. */
@@ -92,6 +94,11 @@ export class Artifacts {
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     const decision = decided(value ? 'private' : 'shared', this.#clock)
     return this.#amend(manifestDigest, (before) => ({ ...before, provenance: { ...before.provenance, decision } }))
+  }
+
+  /** Records whether its owner wants the bytes to stay. @throws CorruptStateError */
+  setKept(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
+    return this.#amend(manifestDigest, ({ kept: _, ...before }) => ({ ...before, ...(value && { kept: true }) }))
   }
 
   /**
@@ -287,7 +294,7 @@ export class Artifacts {
     const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
     const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
     const next: ArtifactState = {
-      ...wantedBeside(before),
+      ...wantedBeside(before, isPinned),
       ...state,
       ...(Object.keys(companions).length > 0 && { companions }),
       source: sourceAfter(before?.source, origin.source),
@@ -306,9 +313,26 @@ export class Artifacts {
   complete(manifestDigest: Sha256Digest): Promise<void> {
     return this.#inTurn(async () => {
       const before = await this.read(manifestDigest)
-      if (before?.incomplete !== true) return
-      const { incomplete: _, ...next } = before
+      if (before?.incomplete !== true && before?.away !== true) return
+      const { incomplete: _, away: __, ...next } = before
       await this.#write(next, before)
+    })
+  }
+
+  /** Its weights may go from now on, until it is {@link complete} again. */
+  setAway(manifestDigest: Sha256Digest): Promise<ArtifactState> {
+    return this.#amend(manifestDigest, (before) => ({ ...before, away: true }))
+  }
+
+  /** A place has the weights, or `at` is undefined: it has them no longer. */
+  setCopy(
+    manifestDigest: Sha256Digest,
+    { kind, where, at }: Omit<ProvenCopy, 'at'> & { readonly at: string | undefined }
+  ): Promise<ArtifactState> {
+    return this.#amend(manifestDigest, ({ copies = [], ...before }) => {
+      const others = copies.filter((copy) => copy.kind !== kind || copy.where !== where)
+      const next = [...(at === undefined ? [] : [{ kind, where, at }]), ...others].slice(0, MAX_COPIES)
+      return { ...before, ...(next.length > 0 && { copies: next }) }
     })
   }
 
@@ -418,8 +442,16 @@ function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): Ar
   return Object.fromEntries(Object.entries(before.companions ?? {}).filter(([, digest]) => given.has(digest)))
 }
 
-const wantedBeside = ({ futureCompanions }: Pick<ArtifactState, 'futureCompanions'> = {}) =>
-  futureCompanions && { futureCompanions }
+/** What an import says nothing about. One by its pin has yet to bring the bytes of what is away; any other has brought them. */
+const wantedBeside = (
+  { futureCompanions, kept, away, copies }: Partial<ArtifactState> = {},
+  isPinned = false
+): Partial<ArtifactState> => ({
+  ...(futureCompanions && { futureCompanions }),
+  ...(kept && { kept }),
+  ...(away && isPinned && { away }),
+  ...(copies && { copies })
+})
 
 /** What a damaged record could have said: only another import, and the owner's word, make more of it. */
 const OF_DAMAGED: Provenance = { access: 'unknown', decision: { is: 'private' } }
@@ -436,4 +468,4 @@ function provenanceAfter(standing: ArtifactState | 'damaged', now: Provenance, i
 }
 
 const isShownOtherwise = (a: ArtifactState, b: ArtifactState): boolean =>
-  a.incomplete !== b.incomplete || !sameStanding(a, b)
+  a.incomplete !== b.incomplete || a.away !== b.away || !sameStanding(a, b)

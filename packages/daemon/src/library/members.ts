@@ -128,6 +128,7 @@ export class Members {
       ...withheldOf(isUnreadable ? 'damaged' : state),
       ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true }),
       ...besideOf(state, name),
+      ...roomOf(state, complete),
       ...originOf(state, newer.of(manifest))
     }
   }
@@ -197,6 +198,11 @@ function besideOf(state: ArtifactState | undefined, name: string): Pick<ModelMem
   const companions = companionsUnder(state, name)
   return companions === undefined ? {} : { companions }
 }
+
+const roomOf = (state: ArtifactState | undefined, complete: boolean): Pick<ModelMember, 'pinned' | 'away'> => ({
+  ...(state?.kept && { pinned: true }),
+  ...(state?.away && !complete && { away: true })
+})
 
 function originOf(state: ArtifactState | undefined, newer: string | undefined): Pick<ModelMember, 'origin' | 'newer'> {
   if (state === undefined) return {}

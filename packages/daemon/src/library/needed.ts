@@ -6,6 +6,7 @@ import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
 import type { Documents } from './documents.ts'
+import { isEvictable } from './eviction.ts'
 import { Nameable, type WantedArtifacts } from './nameable.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
@@ -129,7 +130,7 @@ export class Needed {
 
   /**
    * All needed blobs: indexes, manifests, files, records, piece layers, companions, and those that BitTorrent v1 swarms are seeded
-   * with. Also all that a record could name that cannot be read (spec disk.20).
+   * with; of artifacts that are away, the weights only where a view shows them. Also all that a record could name that cannot be read (spec disk.20).
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
    *   unknown what is needed
    * @param ignored places of holders, and tags as `ns/name:tag`, that do not count
@@ -141,10 +142,13 @@ export class Needed {
     const wanted = await this.#named(blobs, { onUnreadable, ignored })
     const held = (await this.#held(onUnreadable)).filter(({ place }) => !ignored.has(place))
     for (const { manifest } of held) want(wanted, manifest)
+    // what a view shows is needed whole
+    const shown = new Set(held.map(({ manifest }) => manifest))
     for (const place of new Set(held.map((each) => each.place)))
       for (const holder of this.#holders)
         for (const digest of await holder.companionsAt(place)) await addListed(digest, blobs, this.#deps.documents)
-    for (const [manifestDigest, records] of wanted) await this.#addArtifact(manifestDigest, records, blobs, true)
+    for (const [manifestDigest, records] of wanted)
+      await this.#addArtifact(manifestDigest, records, blobs, { strict: true, whole: shown.has(manifestDigest) })
     if (unreadable.length > 0) await this.#addNameable(unreadable, blobs)
     return blobs
   }
@@ -155,7 +159,7 @@ export class Needed {
     for (const digest of nameable.blobs) blobs.add(digest)
     for (const [manifest, records] of nameable.artifacts) {
       try {
-        await this.#addArtifact(manifest, records, blobs, false)
+        await this.#addArtifact(manifest, records, blobs)
       } catch (error) {
         if (!(error instanceof DaemonError)) throw error
       }
@@ -165,7 +169,7 @@ export class Needed {
   /** The blobs of one artifact, as far as known here. */
   async blobsOf(manifestDigest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set<Sha256Digest>()
-    await this.#addArtifact(manifestDigest, new Set(), blobs, false)
+    await this.#addArtifact(manifestDigest, new Set(), blobs)
     return blobs
   }
 
@@ -175,7 +179,7 @@ export class Needed {
   async blobsOfIndex(digest: Sha256Digest): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set([digest])
     for (const { manifest, distribution } of (await this.#deps.documents.index(digest)).members)
-      await this.#addArtifact(manifest, new Set([distribution]), blobs, false)
+      await this.#addArtifact(manifest, new Set([distribution]), blobs)
     return blobs
   }
 
@@ -230,7 +234,7 @@ export class Needed {
     manifestDigest: Sha256Digest,
     records: ReadonlySet<Sha256Digest>,
     blobs: Set<Sha256Digest>,
-    strict: boolean
+    { strict = false, whole = true }: { readonly strict?: boolean; readonly whole?: boolean } = {}
   ): Promise<void> {
     const { documents, artifacts } = this.#deps
     blobs.add(manifestDigest)
@@ -238,7 +242,7 @@ export class Needed {
     const state = standing === 'damaged' ? undefined : standing
     for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
       await this.#addRecord(record, blobs)
-    if (state !== undefined) for (const digest of v1Blobs(state)) blobs.add(digest)
+    const isAway = state?.away === true && !whole
     for (const digest of await companionBlobs(state, documents)) blobs.add(digest)
     const manifest = await documents.manifest(manifestDigest)
     if (manifest === undefined && strict) {
@@ -247,7 +251,10 @@ export class Needed {
         `the manifest ${manifestDigest} is missing, so that nobody can tell which blobs it needs; import the model again, or remove its name`
       )
     }
-    for (const { digest } of manifest?.files ?? []) blobs.add(digest)
+    const files = manifest?.files ?? []
+    const gone = new Set(isAway ? files.filter(isEvictable).map(({ digest }) => digest) : [])
+    for (const digest of [...files.map((file) => file.digest), ...(state === undefined ? [] : v1Blobs(state))])
+      if (!gone.has(digest)) blobs.add(digest)
   }
 
   async #addRecord(record: Sha256Digest, blobs: Set<Sha256Digest>): Promise<void> {

@@ -9,7 +9,7 @@ import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys, Un
  * The format that this version writes. Raise it whenever records may hold something new, and `readers` of the kind as well if an
  * older version must not ignore it. 1 had no envelope.
  */
-const RECORD_VERSION = 3
+const RECORD_VERSION = 4
 
 /** One kind of records below `state/`. */
 export interface RecordKind<State> {
@@ -17,8 +17,8 @@ export interface RecordKind<State> {
   readonly folder: string
   /** Those of the first format, which knew no others. */
   readonly keys: readonly string[]
-  /** The oldest version that may read what this one writes, ignoring keys that it does not know. */
-  readonly readers: number
+  /** The oldest version that may read what this one writes, ignoring keys that it does not know; perhaps of each record. */
+  readonly readers: number | ((state: State) => number)
   /** @throws CorruptStateError */
   parse(fields: Fields, file: string): State
   format(state: State): Fields
@@ -77,9 +77,10 @@ interface PreservedFields {
 }
 
 /** The text of a record. */
-function formatRecord(body: Fields, kind: Pick<RecordKind<unknown>, 'readers'>, kept?: PreservedFields): string {
-  const readers = Math.max(kind.readers, kept?.readers ?? 0)
-  const text = JSON.stringify({ ...kept?.unknown, ...body, version: RECORD_VERSION, readers }, null, 2)
+function formatRecord<State>(state: State, kind: RecordKind<State>, kept?: PreservedFields): string {
+  const own = typeof kind.readers === 'number' ? kind.readers : kind.readers(state)
+  const readers = Math.max(own, kept?.readers ?? 0)
+  const text = JSON.stringify({ ...kept?.unknown, ...kind.format(state), version: RECORD_VERSION, readers }, null, 2)
   const covered = `${text.slice(0, -'\n}'.length)},\n`
   return covered + lastLine(crc32(covered))
 }
@@ -125,7 +126,7 @@ export class StateRecords<State> {
   /** Replaces a record; keys that only newer versions know stay. @throws NewerStateError, the system's error */
   async write(name: string, state: State): Promise<void> {
     const kept = await this.#kept(name)
-    await this.#files.write(this.#pathOf(name), formatRecord(this.#kind.format(state), this.#kind, kept))
+    await this.#files.write(this.#pathOf(name), formatRecord(state, this.#kind, kept))
   }
 
   /** Makes the present record durable. */

@@ -418,7 +418,8 @@ function licencesOf(manifest: Sha256Digest, annotations: Readonly<Record<string,
   })
 }
 
-const isShown = (state: ArtifactState, door: Door): boolean => state.incomplete !== true && verdictOf(state, door).given
+const isShown = (state: ArtifactState, door: Door): boolean =>
+  state.incomplete !== true && state.away !== true && verdictOf(state, door).given
 
 async function digestOf(path: string, sizeBytes: number): Promise<Sha256Digest> {
   if (sizeBytes > MAX_UNPACKED_BYTES) throw new Error(`${path} is too large to be unpacked from a tar`)

@@ -231,7 +231,7 @@ export class ArtifactSeeding {
     }
     this.#heldBack.delete(manifestDigest)
     // a removed artifact waits for a collection, and is not announced again
-    if (!(await needed.isGiven(manifestDigest))) return undefined
+    if (state.away === true || !(await needed.isGiven(manifestDigest))) return undefined
     const torrent = await torrents.of(manifestDigest)
     if (torrent === undefined) return undefined
     for (const { digest, length } of torrent.files) {
@@ -327,8 +327,9 @@ export class ArtifactSeeding {
   /** Whether an artifact may be shared at this moment: its owner may have changed their mind since it became a candidate. */
   async #isShared(manifestDigest: Sha256Digest): Promise<boolean> {
     const { artifacts, needed, config } = this.#deps
-    const reason = heldBackReason(await artifacts.standing(manifestDigest), config)
-    return reason === undefined && (await needed.isGiven(manifestDigest))
+    const standing = await artifacts.standing(manifestDigest)
+    if (typeof standing === 'object' && standing.away === true) return false
+    return heldBackReason(standing, config) === undefined && (await needed.isGiven(manifestDigest))
   }
 
   async #joinOnce({ state, torrent }: SeedCandidate): Promise<void> {

@@ -78,6 +78,7 @@ export interface SwarmClientOptions {
 /** The v2 swarm client of a daemon: seeding, filling, pinned imports (docs/swarm.md). */
 export class SwarmClient {
   readonly filler: Filler = {
+    canFill: () => true,
     fill: (request, context) => this.#fill(request, context),
     fillBeside: (manifestDigest, context) => this.#fillBeside(manifestDigest, context)
   }

@@ -62,6 +62,7 @@ describe('ensure', () => {
       networks: {
         swarm: (context) => ({
           filler: {
+            canFill: () => true,
             async fill({ missing }, { onProgress }) {
               await context.store.ingest(once(content), { digest: missing[0]! })
               onProgress({ filesDone: 1, bytesDone: content.length })

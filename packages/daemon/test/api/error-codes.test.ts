@@ -193,6 +193,10 @@ const PROVOKED: Readonly<Record<ErrorCode, () => Promise<string>>> = {
     const { api, ref } = await spoiled('bad/weights', 'weights', 'other bytes')
     return failed(api, await api.post('/v1/verify', { target: ref }))
   },
+  E_KEPT: async () => {
+    const { api, ref } = await model('kept/model')
+    return failed(api, await api.post('/v1/evict', { ref }))
+  },
   E_NO_SPACE: async () => {
     const { api } = await outward()
     // The listing promises more than any disk of a test has.

@@ -88,7 +88,7 @@ describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate
         .filter((file) => after[file] !== before[file])
         .sort()
     ).toEqual(changed)
-    for (const file of changed) expect(JSON.parse(after[file]!)).toMatchObject({ version: 3, readers: 2 })
+    for (const file of changed) expect(JSON.parse(after[file]!)).toMatchObject({ version: 4, readers: 2 })
     for (const tag of ['1', 'v1', 'v2']) expect((await api.resolve(`svc:///me/model:${tag}+q4_0`)).status).toBe(200)
   })
 })

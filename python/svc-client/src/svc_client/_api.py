@@ -24,6 +24,7 @@ __all__ = [
     "CompanionFile",
     "DamagedRecord",
     "ErrorBody",
+    "EvictResult",
     "GcResult",
     "HeldBack",
     "HubEntry",
@@ -51,6 +52,7 @@ __all__ = [
     "Origin",
     "OutdatedModel",
     "OutdatedResult",
+    "PinResult",
     "PlanArtifact",
     "PlanFile",
     "PrivateResult",
@@ -91,7 +93,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt", "import-catalog", "import-oci", "companions", "verify", "gc", "outdated"]
+JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt", "import-catalog", "import-oci", "companions", "verify", "gc", "evict", "outdated"]
 JobState: TypeAlias = Literal["waiting", "fetching", "done", "failed"]
 ViewLayout: TypeAlias = Literal["files", "hf"]
 ViewMode: TypeAlias = Literal["symlink", "copy", "hardlink"]
@@ -282,6 +284,18 @@ class GcResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvictResult:
+    """`EvictResult` of the API."""
+
+    blobs: int
+    """weights that were removed"""
+    bytes: int
+    """bytes"""
+    evicted: list[str]
+    """manifests"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Origin:
     """`Origin` of the API."""
 
@@ -405,7 +419,7 @@ class Job:
     files_done: int | None = field(default=None, metadata={"json": "filesDone"})
     files_total: int | None = field(default=None, metadata={"json": "filesTotal"})
     error: ErrorBody | None = None
-    result: ImportResult | GcResult | OutdatedResult | None = None
+    result: ImportResult | GcResult | EvictResult | OutdatedResult | None = None
     verify: VerifyReport | None = None
     bytes_done: int | None = field(default=None, metadata={"json": "bytesDone"})
     """bytes"""
@@ -633,6 +647,10 @@ class ModelMember:
     """its hub repository needed access"""
     companions: str | None = None
     """the document of the files beside it (additive)"""
+    away: bool | None = None
+    """evicted: what is missing comes back with `POST /v1/ensure` (additive)"""
+    pinned: bool | None = None
+    """`PUT /v1/pin` keeps its bytes here (additive)"""
     origin: Origin | None = None
     newer: str | None = None
     """the newer commit that the last `POST /v1/outdated` found"""
@@ -757,6 +775,16 @@ class PrivateResult:
     manifest_digest: str = field(metadata={"json": "manifestDigest"})
     """`sha256:` and 64 lower-case hex characters"""
     private: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinResult:
+    """`PinResult` of the API."""
+
+    ref: str
+    manifest_digest: str = field(metadata={"json": "manifestDigest"})
+    """`sha256:` and 64 lower-case hex characters"""
+    pinned: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1679,6 +1707,27 @@ class Routes:
             },
         )
 
+    def evict(
+        self,
+        ref: str,
+        *,
+        force: bool | None = None,
+    ) -> Job:
+        """Free the weights of a model, and keep its name and documents. The job can
+        fail with: E_KEPT, E_NO_INDEX, E_INVALID_INDEX, E_CORRUPTION, E_ABORTED,
+        E_INTERNAL.
+        """
+        return self._call(
+            "evict",
+            "POST",
+            "/v1/evict",
+            Job,
+            body={
+                "ref": ref,
+                "force": force,
+            },
+        )
+
     def outdated(
         self,
         *,
@@ -1749,6 +1798,26 @@ class Routes:
             body={
                 "ref": ref,
                 "private": private,
+            },
+        )
+
+    def set_pinned(
+        self,
+        *,
+        ref: str,
+        pinned: bool,
+    ) -> PinResult:
+        """Keep the bytes of an artifact here whatever the quota, or let it take them
+        again.
+        """
+        return self._call(
+            "setPinned",
+            "PUT",
+            "/v1/pin",
+            PinResult,
+            body={
+                "ref": ref,
+                "pinned": pinned,
             },
         )
 

@@ -124,6 +124,12 @@ class VerifyFailed(SvcError):
     """
 
 
+class Kept(SvcError):
+    """An eviction is refused: nothing else was seen to have the bytes, or they are
+    pinned, viewed or in use.
+    """
+
+
 class NoSpace(SvcError):
     """The disk has no room for it. Nothing half-written is kept as a blob."""
 
@@ -169,6 +175,7 @@ BY_CODE: dict[str, type[SvcError]] = {
     "E_NOT_IMPLEMENTED": NotImplemented,
     "E_NOT_ANCHORED": NotAnchored,
     "E_VERIFY_FAILED": VerifyFailed,
+    "E_KEPT": Kept,
     "E_NO_SPACE": NoSpace,
     "E_ABORTED": Aborted,
     "E_SHUTTING_DOWN": ShuttingDown,

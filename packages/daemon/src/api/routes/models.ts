@@ -55,12 +55,15 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
     deps.removals.remove({ ...repoOf(params), quant: params.quant, allTags: query.tags === 'all' })
   ),
   setPrivate: defineRoute(ROUTES.setPrivate, async ({ body }) => {
-    const resolved = await deps.resolver.resolve(body.ref)
-    const [manifestDigest] = digestsOf(resolved)
-    await deps.documents.requireManifest(manifestDigest)
+    const { ref, manifestDigest } = await resolvedHere(body.ref, deps)
     await deps.artifacts.setPrivate(manifestDigest, body.private)
     await deps.onWithheld(manifestDigest)
-    return { ref: resolved.ref, manifestDigest, private: body.private }
+    return { ref, manifestDigest, private: body.private }
+  }),
+  setPinned: defineRoute(ROUTES.setPinned, async ({ body }) => {
+    const { ref, manifestDigest } = await resolvedHere(body.ref, deps)
+    await deps.artifacts.setKept(manifestDigest, body.pinned)
+    return { ref, manifestDigest, pinned: body.pinned }
   }),
   why: whyRoute(deps)
 })
@@ -70,6 +73,13 @@ function repoOf({ ns, name }: RepoId): RepoId {
   if (repo !== undefined) return repo
   const shown = JSON.stringify(`${ns}/${name}`.slice(0, 200))
   throw new DaemonError('E_BAD_REQUEST', `${shown} is not a name of a model; write ns/name in lower case`)
+}
+
+async function resolvedHere(text: string, { resolver, documents }: Pick<ModelRoutesDeps, 'resolver' | 'documents'>) {
+  const resolved = await resolver.resolve(text)
+  const [manifestDigest] = digestsOf(resolved)
+  await documents.requireManifest(manifestDigest)
+  return { ref: resolved.ref, manifestDigest }
 }
 
 interface WhyDeps {

@@ -21,6 +21,7 @@ import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
+import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
 import { OwnersHub, type SignedHub } from './owners-hub.ts'
@@ -64,6 +65,8 @@ export interface HubImports {
   readonly checkDaily?: () => void
   /** What lies beside an artifact that came from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
   companions(wanted: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job
+  /** What it has still of what came from it. */
+  readonly copies?: HubCopies
   /** What a mirror may have of the hub. */
   readonly upstream?: HubUpstream
   /** What everybody may have. */
@@ -184,6 +187,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
       return importer.startCompanions({ ...request, source })
     },
+    copies: new HubCopies({ ...context, owners, sourceOf }),
     upstream: createUpstream({
       ...context,
       offload: context.strangersOffload,

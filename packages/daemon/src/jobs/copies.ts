@@ -1,0 +1,68 @@
+import { type Clock, timestampOf } from '@svc/internal-clock'
+import type { Manifest } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import type { ProvenCopy } from '../library/artifact-record.ts'
+import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+
+/** What a place said when it was asked for an artifact's weights. `silent`: it gave no answer at all. */
+export interface CopyAnswer extends Pick<ProvenCopy, 'kind' | 'where'> {
+  readonly is: 'there' | 'gone' | 'silent'
+  /** For people; of one that is not `there`. */
+  readonly why?: string
+}
+
+/** Asks the places that it knows of. */
+export interface CopyWitness {
+  /** @throws the signal's reason, and errors of the store */
+  ask(manifest: Manifest, state: ArtifactState, signal: AbortSignal): Promise<readonly CopyAnswer[]>
+}
+
+export interface CopiesDeps {
+  readonly artifacts: Pick<Artifacts, 'standing' | 'setCopy'>
+  readonly documents: Pick<Documents, 'manifest'>
+  readonly clock: Clock
+  readonly witnesses: readonly CopyWitness[]
+}
+
+export interface Proof {
+  /** Unix time at which a place was last seen to have all weights. */
+  readonly provenMs: number | undefined
+  /** Why others are not, for people. */
+  readonly why: readonly string[]
+}
+
+/** Whether an artifact's weights could be had again, from what is recorded of its sources. */
+export class Copies {
+  readonly #deps: CopiesDeps
+
+  constructor(deps: CopiesDeps) {
+    this.#deps = deps
+  }
+
+  /** Asks all places, and records what they say. One that does not answer keeps the proof of an earlier time. */
+  async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<Proof> {
+    const { artifacts, documents, clock, witnesses } = this.#deps
+    const state = await artifacts.standing(manifestDigest)
+    if (state === undefined || state === 'damaged')
+      return { provenMs: undefined, why: ['nothing is known of where it came from'] }
+    const manifest = await documents.manifest(manifestDigest)
+    const why: string[] = []
+    let copies = state.copies
+    for (const witness of manifest === undefined ? [] : witnesses)
+      for (const { kind, where, is, why: reason } of await witness.ask(manifest!, state, signal)) {
+        if (is !== 'there') why.push(`${where}: ${reason ?? is}`)
+        if (is === 'silent') continue
+        const at = is === 'there' ? timestampOf(clock) : undefined
+        ;({ copies } = await artifacts.setCopy(manifestDigest, { kind, where, at }))
+      }
+    if (why.length === 0) why.push('no source of it is known')
+    return { provenMs: newestMs(copies), why }
+  }
+}
+
+/** Undefined for none. */
+function newestMs(copies: readonly ProvenCopy[] = []): number | undefined {
+  const times = copies.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time))
+  return times.length === 0 ? undefined : Math.max(...times)
+}

@@ -1,0 +1,168 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { EvictBody, Job } from '@svc/client/protocol'
+import type { Clock } from '@svc/internal-clock'
+import { Gate } from '@svc/internal-concurrency'
+import type { Manifest } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import { DaemonError } from '../errors.ts'
+import type { Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import { isEvictable, type KeptFact, keptFact } from '../library/eviction.ts'
+import type { LeafLayers } from '../library/leaf-layers.ts'
+import type { Needed } from '../library/needed.ts'
+import { digestsOf } from '../library/open.ts'
+import type { Resolver } from '../library/resolve.ts'
+import { stampOf } from '../library/stamp.ts'
+import { Unneeded } from '../library/unneeded.ts'
+import type { Views } from '../library/views.ts'
+import type { Copies, Proof } from './copies.ts'
+import type { JobOutcome } from './job-work.ts'
+import type { JobRegistry } from './registry.ts'
+
+export interface EvictDeps {
+  readonly clock: Clock
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly documents: Documents
+  readonly resolver: Resolver
+  readonly needed: Needed
+  readonly leafLayers: Pick<LeafLayers, 'forget'>
+  readonly views: Pick<Views, 'list' | 'removeIdle'>
+  readonly jobs: JobRegistry
+  readonly copies: Copies
+  readonly config: { readonly store: { readonly proofMs: number } }
+  /** Nothing gives it to others any longer. */
+  readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
+}
+
+/** What keeps an artifact's weights here, whatever its sources have. */
+interface Kept {
+  readonly fact: Exclude<KeptFact, 'unproven'>
+  readonly why: string
+}
+
+/** What an eviction removed. */
+export interface Freed {
+  readonly blobs: number
+  readonly bytes: number
+}
+
+/**
+ * Frees the weights of artifacts, and keeps all else of them. First the record says that they are away, durably; then they leave
+ * the swarm; then bytes go as in a collection. A crash in between leaves weights that nothing needs, and that the next eviction
+ * or collection removes.
+ */
+export class Evictions {
+  readonly #deps: EvictDeps
+  /** One at a time, so that two do not count on the same copy. */
+  readonly #turn = new Gate(1)
+
+  constructor(deps: EvictDeps) {
+    this.#deps = deps
+  }
+
+  /** POST /v1/evict. @throws as `Resolver.resolve`; DaemonError `E_NOT_FOUND` */
+  async start({ ref, force = false }: EvictBody): Promise<Job> {
+    const { resolver, jobs, documents } = this.#deps
+    const resolved = await resolver.resolve(ref)
+    const [manifest] = digestsOf(resolved)
+    await documents.requireManifest(manifest)
+    return jobs.start({ kind: 'evict', ref: resolved.ref, manifest }, async ({ id, signal }): Promise<JobOutcome> => {
+      const freed = await this.evict(manifest, { force, signal, jobId: id })
+      return { result: { ...freed, evicted: [manifest] } }
+    })
+  }
+
+  /** @throws DaemonError `E_KEPT`; errors of the store: then it is here as before, or away */
+  evict(
+    manifest: Sha256Digest,
+    { force, signal, jobId }: { readonly force: boolean; readonly signal: AbortSignal; readonly jobId: string }
+  ): Promise<Freed> {
+    return this.#turn.run(signal, async () => {
+      const kept = await this.keptBy(manifest, jobId)
+      if (kept !== undefined) throw keptError(kept.why)
+      if (!force) {
+        const proof = await this.#deps.copies.prove(manifest, signal)
+        if (keptFact({ kept: undefined, provenMs: proof.provenMs }, this.limits) !== undefined) throw unproven(proof)
+      }
+      signal.throwIfAborted()
+      return this.#carryOut(manifest)
+    })
+  }
+
+  get limits(): { readonly nowMs: number; readonly proofMs: number } {
+    const { clock, config } = this.#deps
+    return { nowMs: clock.now(), proofMs: config.store.proofMs }
+  }
+
+  /** @param jobId of a job that does not count */
+  async keptBy(manifest: Sha256Digest, jobId?: string): Promise<Kept | undefined> {
+    const { artifacts, store, jobs } = this.#deps
+    const standing = await artifacts.standing(manifest)
+    if (standing === 'damaged') return { fact: 'in-use', why: 'its record is damaged (svc doctor)' }
+    if (standing?.kept) return { fact: 'pinned', why: 'it is pinned (svc unpin)' }
+    const view = (await this.#viewsOf(manifest)).find(({ isIdle }) => !isIdle)
+    if (view !== undefined) return { fact: 'viewed', why: `the view ${view.path} shows it (svc view --rm)` }
+    const job = jobs.openOf(manifest).find(({ id }) => id !== jobId)
+    if (job !== undefined) return { fact: 'in-use', why: `the job ${job.id.slice(0, 8)} works on it (svc cancel)` }
+    const weights = await this.#weights(manifest)
+    if (weights.some(({ digest }) => store.isLeased(digest)))
+      return { fact: 'in-use', why: 'it is being read, or a running job counts on it' }
+    return undefined
+  }
+
+  async #carryOut(manifest: Sha256Digest): Promise<Freed> {
+    const { artifacts, views, onUnneeded } = this.#deps
+    const unneeded = new Unneeded(this.#deps)
+    // while it cannot be told what is needed, nothing is changed
+    await unneeded.read()
+    const weights = await this.#weights(manifest)
+    for (const { path } of await this.#viewsOf(manifest))
+      if (!(await views.removeIdle(path))) throw keptError(`the view ${path} shows it (svc view --rm)`)
+    await artifacts.setAway(manifest)
+    await onUnneeded(manifest)
+    let [blobs, bytes] = [0, 0]
+    for (const digest of new Set(weights.map((file) => file.digest))) {
+      const removed = await unneeded.take(digest, () => true)
+      if (removed === undefined) continue
+      blobs++
+      bytes += removed.sizeBytes
+    }
+    if (blobs === 0 && (await this.#isBack(manifest)))
+      throw keptError('other models need the same bytes, or they are being read: nothing would be freed')
+    return { blobs, bytes }
+  }
+
+  /** It is not away where all of its weights are here after all. */
+  async #isBack(manifest: Sha256Digest): Promise<boolean> {
+    const { store, artifacts } = this.#deps
+    const weights = await this.#weights(manifest)
+    const lease = store.lease(weights.map(({ digest }) => digest))
+    try {
+      if (weights.some(({ digest, size }) => stampOf(store.blobPath(digest))?.size !== size)) return false
+      await artifacts.complete(manifest)
+      return true
+    } finally {
+      lease.release()
+    }
+  }
+
+  async #viewsOf(manifest: Sha256Digest): Promise<readonly { readonly path: string; readonly isIdle: boolean }[]> {
+    const { views } = await this.#deps.views.list()
+    return views
+      .filter(({ manifestDigest, others = [] }) => manifestDigest === manifest || others.includes(manifest))
+      .map(({ path, managed, heldUntil, making }) => ({
+        path,
+        isIdle: managed && heldUntil === undefined && making === undefined
+      }))
+  }
+
+  async #weights(manifest: Sha256Digest): Promise<Manifest['files']> {
+    return (await this.#deps.documents.requireManifest(manifest)).files.filter(isEvictable)
+  }
+}
+
+const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `its bytes stay: ${why}`)
+
+const unproven = ({ why }: Proof): DaemonError =>
+  keptError(`no other place was seen to have them (${why.join('; ')}); svc evict --force frees them all the same`)

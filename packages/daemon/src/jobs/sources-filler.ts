@@ -1,0 +1,81 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { DaemonError } from '../errors.ts'
+import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { FillContext, Filler, FillRequest } from './fill.ts'
+
+/** Gives what it has of an artifact that came from it. @throws as {@link Filler} */
+export type SourceFiller = Pick<Filler, 'fill' | 'canFill'>
+
+export interface SourcesFillerDeps {
+  readonly store: Pick<DiskBlobStore, 'stat'>
+  readonly artifacts: Pick<Artifacts, 'complete'>
+  /** Where imports came from. */
+  readonly source: SourceFiller | undefined
+  readonly swarm: Filler | undefined
+}
+
+/** Asks the source that an artifact came from, and the swarm for what that did not give. */
+export class SourcesFiller implements Filler {
+  readonly #deps: SourcesFillerDeps
+
+  constructor(deps: SourcesFillerDeps) {
+    this.#deps = deps
+  }
+
+  canFill(artifact: ArtifactState | undefined): boolean {
+    const { source, swarm } = this.#deps
+    return source?.canFill(artifact) === true || swarm !== undefined
+  }
+
+  async fill(request: FillRequest, context: FillContext): Promise<void> {
+    const { source, swarm, artifacts } = this.#deps
+    const { manifestDigest, artifact } = request
+    const failure = source?.canFill(artifact) ? await this.#fromSource(source, request, context) : undefined
+    const missing = await this.#missing(request)
+    if (missing.length > 0 && swarm === undefined)
+      throw failure ?? new DaemonError('E_SOURCE_UNAVAILABLE', `its source gave other files than ${missing.join(', ')}`)
+    try {
+      await swarm?.fill({ ...request, missing }, context)
+    } catch (error) {
+      context.signal.throwIfAborted()
+      if (failure === undefined || !(error instanceof DaemonError)) throw error
+      throw new DaemonError(error.code, `${failure.message}; from peers and webseeds: ${error.message}`, {
+        cause: error
+      })
+    }
+    await artifacts.complete(manifestDigest)
+  }
+
+  async fillBeside(...args: Parameters<Filler['fillBeside']>): ReturnType<Filler['fillBeside']> {
+    return this.#deps.swarm?.fillBeside(...args)
+  }
+
+  /** @returns why it did not give all. @throws what no other source would change */
+  async #fromSource(source: SourceFiller, request: FillRequest, context: FillContext): Promise<Error | undefined> {
+    try {
+      await source.fill(request, context)
+      return undefined
+    } catch (error) {
+      context.signal.throwIfAborted()
+      if (!(error instanceof DaemonError) || !OF_A_SOURCE.has(error.code)) throw error
+      return error
+    }
+  }
+
+  async #missing({ manifest, missing }: FillRequest): Promise<FillRequest['missing']> {
+    const sizes = new Map(manifest.files.map(({ digest, size }) => [digest, size]))
+    const left = []
+    for (const digest of missing)
+      if ((await this.#deps.store.stat(digest))?.sizeBytes !== sizes.get(digest)) left.push(digest)
+    return left
+  }
+}
+
+/** What a source alone is to blame for. */
+const OF_A_SOURCE: ReadonlySet<string> = new Set([
+  'E_UNKNOWN_REF',
+  'E_SOURCE_FORBIDDEN',
+  'E_RATE_LIMITED',
+  'E_SOURCE_UNAVAILABLE',
+  'E_NOT_IMPORTABLE'
+])

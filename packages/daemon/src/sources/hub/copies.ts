@@ -1,0 +1,128 @@
+import type { DiskBlobStore } from '@svc/cas'
+import { HubError, type HubFile, type HubListing } from '@svc/hub'
+import { forEachLimited } from '@svc/internal-concurrency'
+import type { Manifest, ManifestFile } from '@svc/manifest'
+import { DaemonError } from '../../errors.ts'
+import type { Importer } from '../../import/importer.ts'
+import type { ImportSource } from '../../import/source.ts'
+import type { CopyAnswer, CopyWitness } from '../../jobs/copies.ts'
+import type { SourceFiller } from '../../jobs/sources-filler.ts'
+import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import { isEvictable } from '../../library/eviction.ts'
+import { isCommit } from '../../library/origin.ts'
+import { gitSha1Of } from './confirm.ts'
+import { hubFailure } from './errors.ts'
+import type { OwnersHub, SignedHub } from './owners-hub.ts'
+
+/** Files asked for at once. */
+const CONCURRENCY = 4
+/** A limit of the hub's rate is no answer; another time gives one. */
+const MAX_WAIT_MS = 10_000
+
+export interface HubCopiesDeps {
+  readonly store: DiskBlobStore
+  readonly artifacts: Pick<Artifacts, 'setCopy'>
+  readonly importer: Pick<Importer, 'bringBack'>
+  readonly owners: Pick<OwnersHub, 'now'>
+  readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
+}
+
+/** What the hub has of the commit that an artifact came from: whether it has it still, and the bytes. */
+export class HubCopies implements CopyWitness, SourceFiller {
+  readonly #deps: HubCopiesDeps
+
+  constructor(deps: HubCopiesDeps) {
+    this.#deps = deps
+  }
+
+  canFill(artifact: ArtifactState | undefined): boolean {
+    return artifact !== undefined && originOf(artifact) !== undefined
+  }
+
+  /** The hub lists all weights with their hashes, and gives the first byte of each. */
+  async ask(manifest: Manifest, state: ArtifactState, signal: AbortSignal): Promise<readonly CopyAnswer[]> {
+    const origin = originOf(state)
+    if (origin === undefined) return []
+    const place = placeOf(origin)
+    try {
+      const signed = await this.#deps.owners.now()
+      const timeouts = { signal, maxRateWaitMs: MAX_WAIT_MS }
+      const listing = await signed.hub.listing(origin.repo, origin.revision, timeouts)
+      const listed = new Map(listing.files.map((file) => [file.path, file]))
+      const weights = manifest.files.filter(isEvictable)
+      await forEachLimited(weights, CONCURRENCY, signal, async (file) => {
+        const found = listed.get(upstreamName(state, file))
+        if (found === undefined || !(await this.#isSame(found, file))) throw new OtherFileError(file.name)
+        await signed.hub.read(found, { start: 0, end: Math.min(1, file.size) }, timeouts)
+      })
+      return [{ ...place, is: 'there' }]
+    } catch (error) {
+      signal.throwIfAborted()
+      if (error instanceof OtherFileError) return [{ ...place, is: 'gone', why: error.message }]
+      const failure = hubFailure(error)
+      if (failure === error && !(error instanceof HubError)) throw error
+      return [{ ...place, is: isAnswer(error) ? 'gone' : 'silent', why: (failure as Error).message }]
+    }
+  }
+
+  /** @throws DaemonError as an import's job */
+  async fill(...[request, { signal, onProgress }]: Parameters<SourceFiller['fill']>): Promise<void> {
+    const { importer, owners, sourceOf, artifacts } = this.#deps
+    const { artifact, manifest, missing } = request
+    const origin = artifact && originOf(artifact)
+    if (origin === undefined) return
+    const absent = new Set(missing)
+    const files = manifest.files.filter((file) => isEvictable(file) && absent.has(file.digest))
+    try {
+      const signed = await owners.now()
+      const listing = await signed.hub.listing(origin.repo, origin.revision, { signal })
+      const listed = new Map(listing.files.map((file) => [file.path, file]))
+      const names = files
+        .map((file) => upstreamName(artifact!, file))
+        // another digest would be fetched in vain
+        .filter((name, i) => (listed.get(name)?.sha256 ?? files[i]!.digest) === files[i]!.digest)
+      await importer.bringBack(sourceOf(signed, origin.repo, listing), new Set(names), {
+        signal,
+        update: ({ filesDone = 0, bytesDone = 0, files: active = [] }) => onProgress({ filesDone, bytesDone, active })
+      })
+    } catch (error) {
+      const failure = hubFailure(error)
+      // it is no place that has it
+      if (failure instanceof DaemonError && failure.code === 'E_NOT_IMPORTABLE')
+        await artifacts.setCopy(request.manifestDigest, { ...placeOf(origin), at: undefined })
+      throw failure
+    }
+  }
+
+  async #isSame(listed: HubFile, { digest, size }: ManifestFile): Promise<boolean> {
+    if (listed.sizeBytes !== size) return false
+    if (listed.sha256 !== undefined) return listed.sha256 === digest
+    return listed.gitBlobSha1 === (await gitSha1Of(this.#deps.store, digest, size))
+  }
+}
+
+class OtherFileError extends Error {
+  constructor(name: string) {
+    super(`it does not list these bytes as ${JSON.stringify(name)}`)
+  }
+}
+
+function originOf({ source }: ArtifactState): { readonly repo: string; readonly revision: string } | undefined {
+  const { kind, repo, revision } = source
+  if (kind !== 'hf' || repo === undefined || revision === undefined || !isCommit(revision)) return undefined
+  return { repo, revision }
+}
+
+const placeOf = ({ repo, revision }: { readonly repo: string; readonly revision: string }) =>
+  ({ kind: 'hub', where: `${repo}@${revision}` }) as const
+
+const upstreamName = ({ source: { names = {} } }: ArtifactState, { name }: ManifestFile): string =>
+  Object.hasOwn(names, name) ? names[name]! : name
+
+/** The hub, or its storage, said something about the file; unlike a machine that is not reached. */
+function isAnswer(error: unknown): boolean {
+  if (!(error instanceof HubError)) return false
+  const { reason, details } = error
+  if (reason === 'rate-limited' || reason === 'sink') return false
+  return reason !== 'unreachable' || (details?.status !== undefined && details.status < 500)
+}

@@ -1,0 +1,203 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Inventory, Job, ModelMember } from '@svc/client/protocol'
+import { parseDigest } from '@svc/ref'
+import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import type { ArtifactState } from '../../src/library/artifacts.ts'
+import {
+  fakeHub,
+  finished,
+  importRepo,
+  keepForAll,
+  type Rig,
+  rigOf,
+  tempFolder,
+  undoAfterTests,
+  writeRepo
+} from '../sources/hub/fixtures.ts'
+
+undoAfterTests()
+
+let fake: FakeHub
+let rig: Rig
+let count = 0
+beforeAll(async () => {
+  fake = await fakeHub({ tokens: ['hf_t'] })
+  rig = await rigOf(fake, { token: 'hf_t' })
+  keepForAll()
+})
+beforeEach(() => fake.setFaults(undefined))
+
+/** Weights that no other test has, beside what every repository has. */
+function freshRepo(more: Partial<FakeRepo> = {}): FakeRepo & { readonly ref: string } {
+  const seed = 5000 + ++count * 10
+  const id = `Org/Room${count}`
+  const files = [
+    { path: 'model-q8_0.gguf', content: { seed, sizeBytes: 200_003 } },
+    { path: 'mmproj-f16.gguf', content: { seed: seed + 1, sizeBytes: 50_000 } },
+    { path: 'tokenizer.json', content: Buffer.from('{"version":"1.0"}') },
+    { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+  ]
+  return { id, files, ref: `svc:///${id.toLowerCase()}:q8_0`, ...more }
+}
+
+async function imported(more: Partial<FakeRepo> = {}): Promise<FakeRepo & { readonly ref: string }> {
+  const repo = freshRepo(more)
+  fake.commit(repo)
+  expect(await importRepo(rig, repo.id)).toMatchObject({ state: 'done' })
+  return repo
+}
+
+const evict = async (ref: string, force = false): Promise<Job> => finished(rig, await rig.client.evict({ ref, force }))
+const ensure = async (ref: string): Promise<Job> => finished(rig, await rig.client.ensure({ ref }))
+
+async function memberOf(ref: string): Promise<ModelMember> {
+  const inventory: Inventory = await rig.client.models()
+  const name = ref.slice('svc:///'.length, ref.lastIndexOf(':'))
+  return inventory.namespaces.find((each) => `${each.ns}/${each.name}` === name)!.members[0]!
+}
+
+async function recordOf(ref: string): Promise<ArtifactState> {
+  const { manifestDigest } = await rig.client.resolve(ref)
+  return (await rig.daemon.context.artifacts.read(parseDigest(manifestDigest)))!
+}
+
+test('an evicted model keeps its name and documents, is no damage, and comes back from the hub with the same digests', async () => {
+  const repo = await imported()
+  const before = await rig.client.open(repo.ref)
+  const { provenance } = await recordOf(repo.ref)
+  expect(await evict(repo.ref)).toMatchObject({ state: 'done', result: { blobs: 2, bytes: 250_003 } })
+  expect(await memberOf(repo.ref)).toMatchObject({ away: true, complete: false, missingBytes: 250_003 })
+  const away = await rig.client.open(repo.ref)
+  const weights = before.files.filter(({ kind = '' }) => kind.startsWith('weights.')).map(({ digest }) => digest)
+  expect(away.missing).toEqual(weights)
+  expect(away.files.length).toBe(before.files.length - 2)
+  const verified = await finished(rig, await rig.client.verify({ target: 'all' }))
+  expect(verified).toMatchObject({ state: 'done', verify: {} })
+  expect(await finished(rig, await rig.client.verify({ target: repo.ref }))).toMatchObject({ state: 'done' })
+  // a collection keeps everything else of it
+  expect(await finished(rig, await rig.client.gc({ graceSeconds: 0 }))).toMatchObject({ result: { blobs: 0 } })
+
+  expect(await ensure(repo.ref)).toMatchObject({
+    state: 'done',
+    bytesDone: before.files.reduce((sum, { kind, size }) => sum + (kind === undefined ? 0 : size), 0)
+  })
+  const { missing, files } = await rig.client.open(repo.ref)
+  expect([missing, files]).toEqual([undefined, before.files])
+  const member = await memberOf(repo.ref)
+  expect([member.away, member.complete]).toEqual([undefined, true])
+  expect((await recordOf(repo.ref)).provenance).toEqual(provenance)
+  expect(await finished(rig, await rig.client.gc({ graceSeconds: 0 }))).toMatchObject({ result: { blobs: 0 } })
+})
+
+test('what a token fetched is as withheld when it is back as it was before', async () => {
+  const repo = await imported({ private: true })
+  expect(await memberOf(repo.ref)).toMatchObject({ restricted: true, withheld: { fact: 'restricted' } })
+  await evict(repo.ref)
+  expect(await memberOf(repo.ref)).toMatchObject({ away: true, restricted: true, withheld: { fact: 'restricted' } })
+  // everybody may have it by now: an import would say so, and this is none
+  fake.setAccess(repo.id, { private: false })
+  expect(await ensure(repo.ref)).toMatchObject({ state: 'done' })
+  expect(await memberOf(repo.ref)).toMatchObject({ complete: true, restricted: true, withheld: { fact: 'restricted' } })
+})
+
+test('what is held nowhere else stays, unless its owner says otherwise', async () => {
+  const seed = 90_000
+  const paths = [await writeRepo([{ path: 'own-q8_0.gguf', content: { seed, sizeBytes: 70_000 } }])]
+  await finished(rig, await rig.client.importLocal({ paths, as: 'me/own' }))
+  const ref = 'svc:///me/own:q8_0'
+  expect(await evict(ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  expect(await memberOf(ref)).toMatchObject({ complete: true })
+  expect(await evict(ref, true)).toMatchObject({ state: 'done', result: { bytes: 70_000 } })
+  expect(await ensure(ref)).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
+  // the owner has it still
+  await finished(rig, await rig.client.importLocal({ paths, as: 'me/own' }))
+  const member = await memberOf(ref)
+  expect([member.complete, member.away]).toEqual([true, undefined])
+})
+
+test('a hub that lists other bytes, refuses the files or lost the repository proves nothing', async () => {
+  const repo = await imported()
+  const { manifestDigest } = await rig.client.resolve(repo.ref)
+  expect((await recordOf(repo.ref)).copies).toBeUndefined()
+  // the tree says that it is there, the file does not come
+  fake.setFaults(({ stage, path }) =>
+    stage !== 'tree' && path === 'model-q8_0.gguf' ? { kind: 'status', status: 404 } : undefined
+  )
+  expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  fake.setFaults(undefined)
+  fake.setAccess(repo.id, { disabled: true })
+  expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  fake.setAccess(repo.id, { disabled: false })
+  expect(existsSync(rig.daemon.context.store.blobPath(parseDigest(manifestDigest)))).toBe(true)
+  expect(await memberOf(repo.ref)).toMatchObject({ complete: true })
+})
+
+test('a hub that gives other bytes after an eviction is refused, and names the file', async () => {
+  const repo = await imported()
+  await evict(repo.ref)
+  fake.setFaults(({ stage, path }) =>
+    stage === 'cdn' && path === 'model-q8_0.gguf' ? { kind: 'wrong-bytes', atByte: 100 } : undefined
+  )
+  const job = await ensure(repo.ref)
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+  expect(job.error!.message).toContain('model-q8_0.gguf')
+  expect(await memberOf(repo.ref)).toMatchObject({ away: true })
+  expect((await recordOf(repo.ref)).copies).toBeUndefined()
+  fake.setFaults(undefined)
+  expect(await ensure(repo.ref)).toMatchObject({ state: 'done' })
+})
+
+test('what is pinned, viewed or read is not evicted, whoever asks', async () => {
+  const repo = await imported()
+  const refused = async (): Promise<string> => (await evict(repo.ref, true)).error?.code ?? 'evicted'
+  await rig.client.setPinned({ ref: repo.ref, pinned: true })
+  expect(await refused()).toBe('E_KEPT')
+  await rig.client.setPinned({ ref: repo.ref, pinned: false })
+
+  const path = join(await tempFolder(), 'view')
+  await rig.client.makeView({ ref: repo.ref, path })
+  expect(await refused()).toBe('E_KEPT')
+  await rig.client.removeView({ path })
+
+  const held = await rig.client.makeView({ ref: repo.ref, holdSeconds: 60 })
+  expect(await refused()).toBe('E_KEPT')
+  expect(existsSync(held.files[0]!.path)).toBe(true)
+})
+
+test('a view that svc path made goes with the bytes, and a new one is made of what came back', async () => {
+  const repo = await imported()
+  const view = await rig.client.makeView({ ref: repo.ref })
+  expect(await evict(repo.ref)).toMatchObject({ state: 'done' })
+  expect(existsSync(view.path)).toBe(false)
+  await expect(rig.client.makeView({ ref: repo.ref })).rejects.toMatchObject({ code: 'E_NOT_FOUND' })
+  await ensure(repo.ref)
+  expect(existsSync((await rig.client.makeView({ ref: repo.ref })).files[0]!.path)).toBe(true)
+})
+
+test('bytes that another model needs stay; a reader keeps what it reads', async () => {
+  const repo = await imported()
+  fake.commit({ ...repo, id: `${repo.id}-Copy` })
+  await importRepo(rig, `${repo.id}-Copy`)
+  expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  const member = await memberOf(repo.ref)
+  expect([member.complete, member.away]).toEqual([true, undefined])
+
+  const other = await imported()
+  const { files } = await rig.client.open(other.ref)
+  const reader = await rig.daemon.context.store.open(
+    parseDigest(files.find(({ kind }) => kind === 'weights.gguf')!.digest)
+  )
+  expect(await evict(other.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  await reader.close()
+  expect(await evict(other.ref)).toMatchObject({ state: 'done' })
+})
+
+test('another import of an evicted model ends its absence', async () => {
+  const repo = await imported()
+  await evict(repo.ref)
+  expect(await importRepo(rig, repo.id)).toMatchObject({ state: 'done' })
+  const member = await memberOf(repo.ref)
+  expect([member.complete, member.away]).toEqual([true, undefined])
+})
