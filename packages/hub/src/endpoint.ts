@@ -61,6 +61,9 @@ export const refsUrl = (at: Endpoint, repoId: string): string => `${at.base}/api
 export const treeUrl = (at: Endpoint, repoId: string, commit: string): string =>
   `${at.base}/api/models/${repoId}/tree/${commit}?recursive=true&expand=false`
 
+export const readTokenUrl = (at: Endpoint, repoId: string, commit: string): string =>
+  `${at.base}/api/models/${repoId}/xet-read-token/${commit}`
+
 export const resolveUrl = (at: Endpoint, repoId: string, commit: string, path: string): string =>
   `${at.base}/${repoId}/resolve/${commit}/${encodePath(path)}`
 

@@ -17,6 +17,8 @@ import { type ProbeOptions, probeFile } from './probe.ts'
 import { type HubHits, type HubQuery, searchHub } from './search.ts'
 import { createMemorySink, type HubSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
+import { Cas } from './xet/cas.ts'
+import { type DeltaOutcome, type OlderVersion, reuseOlder } from './xet/delta.ts'
 
 /** Which hub to use, with which access and limits. Without options: the public hub, anonymously. */
 export interface HubOptions {
@@ -73,6 +75,18 @@ export interface Hub {
    */
   download(file: HubFile, sink: HubSink, options?: DownloadOptions): Promise<void>
   /**
+   * Before a `download` (spec hub.9): copies into `sink` what an older version of the file has of it, as the hub's storage says (Xet), and fetches chunks where they
+   * cost less than the bytes. It costs three requests; for small files, and where the listing has no `xetHash`, none, and `findOlder` is not called. An answer that is not as it should be
+   * ends it, and the download fetches the rest; one that lies makes wrong bytes, which only their hash shows: after a mismatch do not call it again.
+   * Errors of the sink are passed on unchanged.
+   */
+  reuse(
+    file: HubFile,
+    findOlder: () => Promise<OlderVersion | undefined>,
+    sink: HubSink,
+    options?: DownloadOptions
+  ): Promise<DeltaOutcome>
+  /**
    * Bytes `[start, end)` of a file (by default all of it), at most 64 MiB, not verified.
    *
    * @throws RangeError for a range outside the file.
@@ -106,7 +120,7 @@ export function createHub(options: HubOptions = {}): Hub {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles)
   }
-  const shared = { net, lanes }
+  const shared = { net, lanes, cas: new Cas(net) }
   const closing = new AbortController()
   const within = <T extends { readonly signal?: AbortSignal }>(given: T | undefined): T & { signal: AbortSignal } => {
     const signal = given?.signal ? AbortSignal.any([given.signal, closing.signal]) : closing.signal
@@ -121,6 +135,7 @@ export function createHub(options: HubOptions = {}): Hub {
     namedCommits: (repo, given) => fetchNamedCommits(net, repo, within(given)),
     download: (file, sink, given) =>
       downloadRange(shared, file, sink, { start: 0, end: file.sizeBytes }, within(given)),
+    reuse: (file, findOlder, sink, given) => reuseOlder(shared, file, findOlder, sink, within(given)),
     read: async (file, range = { start: 0, end: file.sizeBytes }, given = {}) => {
       const { start, end } = range
       if (!(start >= 0 && start <= end && end <= file.sizeBytes)) {

@@ -102,6 +102,11 @@ export class Net {
     }
   }
 
+  /** One request to what the hub named, without its token, under the rules of `walk`; a redirect is an answer. @throws errors of the network */
+  async ask(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Response> {
+    return this.#client.send({ url, headers, signal, policy: await this.#policy(url) })
+  }
+
   /**
    * How a thread may request this address by itself, under the same rules as `walk`; undefined if only `walk` can,
    * because the connection is not ours to make (a proxy, the caller's dispatcher). @throws DownloadError for a refused
@@ -138,13 +143,16 @@ export class Net {
   }
 
   async #hop(url: URL, headers: Readonly<Record<string, string>>): Promise<Hop> {
-    const { token, publicOnly } = this.#options
+    const { token } = this.#options
     const isHub = url.origin === this.endpoint.origin
-    const policy = publicOnly ? 'internet' : await this.#policyOf(url)
     return {
-      policy,
+      policy: await this.#policy(url),
       headers: isHub && token !== undefined ? { ...headers, authorization: `Bearer ${token}` } : headers
     }
+  }
+
+  async #policy(url: URL): Promise<DialPolicy> {
+    return this.#options.publicOnly ? 'internet' : this.#policyOf(url)
   }
 }
 

@@ -16,6 +16,8 @@ export interface HubFile {
   readonly sha256?: Sha256Digest
   /** 40 hex characters: git's name, for files that are kept in git itself. */
   readonly gitBlobSha1?: string
+  /** 64 hex characters: under which the hub's storage knows of which chunks the file consists. It proves nothing. */
+  readonly xetHash?: string
 }
 
 const SHA1 = /^[0-9a-f]{40}$/
@@ -113,7 +115,9 @@ export class ListingCheck {
     if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid) {
       throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
     }
-    return { ...base, sha256: digestFromHex(lfsOid) }
+    const xetHash = own(entry, 'xetHash')
+    const hasXet = typeof xetHash === 'string' && SHA256.test(xetHash)
+    return { ...base, sha256: digestFromHex(lfsOid), ...(hasXet && { xetHash }) }
   }
 
   #oid(path: string, entry: Readonly<Record<string, unknown>>): string {

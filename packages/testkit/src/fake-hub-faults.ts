@@ -1,5 +1,5 @@
 /** The kind of request that a fault applies to. */
-export type FakeHubStage = 'search' | 'info' | 'tree' | 'resolve' | 'cdn'
+export type FakeHubStage = 'search' | 'info' | 'tree' | 'resolve' | 'cdn' | 'xet-token'
 
 export interface FakeHubRequest {
   readonly origin: 'hub' | 'cdn'

@@ -34,6 +34,7 @@ export interface FakeRepo {
 export interface Entry extends FakeRepoFile, ContentNames {
   readonly sizeBytes: number
   readonly isLfs: boolean
+  readonly xetHash: string
 }
 export interface Commit {
   readonly sha: string
@@ -41,13 +42,16 @@ export interface Commit {
   readonly entries: ReadonlyMap<string, Entry>
 }
 
-export function commitOf(repo: FakeRepo): Commit {
+/** @param xetHashOf stores a large file's bytes with the service of chunks, where there is one */
+export function commitOf(repo: FakeRepo, xetHashOf?: (content: FakeContent) => string): Commit {
   const entries = new Map<string, Entry>()
   const hash = createHash('sha1').update(repo.id)
   for (const file of repo.files) {
     const sizeBytes = contentSize(file.content)
     const names = nameContent(file.content)
-    entries.set(file.path, { ...file, ...names, sizeBytes, isLfs: file.lfs ?? sizeBytes > 10_240 })
+    const isLfs = file.lfs ?? sizeBytes > 10_240
+    const xetHash = (isLfs ? xetHashOf?.(file.content) : undefined) ?? names.sha256.split('').reverse().join('')
+    entries.set(file.path, { ...file, ...names, sizeBytes, isLfs, xetHash })
     hash.update(`${file.path}\0${names.sha256}\n`)
   }
   return { sha: hash.digest('hex'), repo, entries }
@@ -60,12 +64,12 @@ export function treeOf({ entries }: Commit, masked: boolean): FakeTreeEntry[] {
   for (const entry of entries.values()) {
     const parents = entry.path.split('/').slice(0, -1)
     for (let i = 1; i <= parents.length; i++) folders.add(parents.slice(0, i).join('/'))
-    const { path, sizeBytes: size, sha256, gitBlobSha1 } = entry
+    const { path, sizeBytes: size, sha256, gitBlobSha1, xetHash } = entry
     if (!entry.isLfs) tree.push({ type: 'file', oid: gitBlobSha1, size, path })
     else {
       const { oid, pointerSize } = lfsPointer(sha256, size)
       const lfs = { oid: masked ? '*'.repeat(64) : sha256, size, pointerSize }
-      tree.push({ type: 'file', oid, size, path, lfs, xetHash: sha256.split('').reverse().join('') })
+      tree.push({ type: 'file', oid, size, path, lfs, xetHash })
     }
   }
   for (const path of folders) {

@@ -4,10 +4,11 @@ import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { contentChunks } from './fake-hub-content.ts'
+import { contentChunks, type FakeContent } from './fake-hub-content.ts'
 import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest } from './fake-hub-faults.ts'
 import { type Commit, commitOf, type Entry, type FakeRepo, isFound, searchEntry, treeOf } from './fake-hub-repo.ts'
 import { sendBody } from './fake-hub-send.ts'
+import type { FakeXet } from './fake-xet.ts'
 
 export type { FakeRepo, FakeRepoFile } from './fake-hub-repo.ts'
 
@@ -24,6 +25,8 @@ export interface FakeHubOptions {
   readonly signedUses?: number
   /** The address of a large file, instead of the fake's own CDN. */
   readonly cdnAddress?: (path: string) => string
+  /** Where it keeps the chunks of large files. Default: nowhere, though it names their hashes. */
+  readonly xet?: FakeXet
   /** Told of every body that is a whole file: whether anybody would have been given it at that moment. */
   readonly onGiven?: (given: GivenFile) => void
 }
@@ -76,7 +79,8 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
   let cdnOrigin = ''
 
   const commit = (repo: FakeRepo): string => {
-    const made = commitOf(repo)
+    const xetHashOf = (content: FakeContent): string => options.xet!.put(Buffer.concat([...contentChunks(content)]))
+    const made = commitOf(repo, options.xet && xetHashOf)
     const { sha } = made
     commits.set(`${repo.id.toLowerCase()}@${sha}`, made)
     const known = repos.get(repo.id.toLowerCase()) ?? { id: repo.id, branches: new Map<string, string>(), access: {} }
@@ -169,14 +173,33 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const path = decodeURIComponent(
       (verb === 'resolve' ? segments.slice(4) : verb === 'resolve-cache' ? segments.slice(6) : []).join('/')
     )
-    const stage =
-      verb === 'resolve' || verb === 'resolve-cache' ? 'resolve' : verb === 'tree' ? 'tree' : api ? 'info' : 'other'
+    const isXetToken = api && verb === 'xet-read-token'
+    const stage = isXetToken
+      ? 'xet-token'
+      : verb === 'resolve' || verb === 'resolve-cache'
+        ? 'resolve'
+        : verb === 'tree'
+          ? 'tree'
+          : api
+            ? 'info'
+            : 'other'
     const fault = note('hub', stage, request, path)
     if (strikes(fault, request, response)) return
     const known = repos.get(repoId.toLowerCase())
     if (known && known.id.toLowerCase() !== repoId.toLowerCase()) {
       response.writeHead(307, { location: raw.replace(repoId, known.id) })
       return void response.end()
+    }
+    if (isXetToken && options.xet !== undefined) {
+      if (!access(request, response, repoId, segments[5], true)) return
+      const { casUrl, token: accessToken } = options.xet
+      const exp = 2 ** 31
+      const headers = {
+        'x-xet-access-token': accessToken,
+        'x-xet-token-expiration': String(exp),
+        'x-xet-cas-url': casUrl
+      }
+      return sendJson(response, fault, { accessToken, exp, casUrl }, headers)
     }
     if (api && verb === 'refs') {
       if (!access(request, response, repoId, undefined, false)) return
@@ -288,7 +311,11 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
         'x-repo-commit': sha,
         'x-linked-etag': `"${entry.sha256}"`,
         'x-linked-size': String(entry.sizeBytes),
-        'x-xet-hash': entry.sha256.split('').reverse().join(''),
+        'x-xet-hash': entry.xetHash,
+        ...(options.xet && {
+          link: `<${hubOrigin}/api/models/${repo.id}/xet-read-token/${sha}>; rel="xet-auth"`,
+          'x-xet-refresh-route': `/api/models/${repo.id}/xet-read-token/${sha}`
+        }),
         ...(fault?.kind === 'headers' ? fault.headers : {})
       })
       return void response.end('Found. Redirecting to the CDN')

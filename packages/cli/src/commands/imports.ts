@@ -275,6 +275,9 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
     // what was kept beside the model counts as skipped in the contract
     const skipped = result.companions === undefined ? result.skipped : (result.omitted ?? 0)
     const left = [skipped > 0 && `${count(skipped, 'file')} left out`, notChosen > 0 && `${notChosen} not chosen`]
+    const { before, fetchedBytes, reusedBytes = 0 } = result
+    if (fetchedBytes !== undefined && (before !== undefined || reusedBytes > 0))
+      left.push(`${formatBytes(fetchedBytes)} fetched`, `${formatBytes(reusedBytes)} taken from older versions here`)
     const others = left.filter((text) => text !== false)
     session.note(`imported ${count(refs.length, 'quant')}${others.length > 0 ? ` (${others.join(', ')})` : ''}`)
     return session.note(`next: svc path ${refs[0]} prints what a program loads, svc show ${refs[0]} what it holds`)

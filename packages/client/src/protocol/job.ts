@@ -49,6 +49,14 @@ export const ImportResultSchema = Type.Object(
       Type.Integer({ minimum: 0, description: 'weights and aux files that the choice left out, where there was one' })
     ),
     before: Type.Optional(Type.String({ description: 'the tag that keeps what the name stood for before (additive)' })),
+    fetchedBytes: Type.Optional({
+      ...BytesSchema,
+      description: 'bytes of files that came from the source in this run, unpacked (additive)'
+    }),
+    reusedBytes: Type.Optional({
+      ...BytesSchema,
+      description: 'bytes of files that were copied from older versions here; absent for none (additive)'
+    }),
     companions: Type.Optional({
       ...DigestSchema,
       description: 'the document of the files beside the artifacts (additive)'

@@ -257,6 +257,8 @@ export class Importer {
         ...(before !== undefined && { before }),
         ...(warnings.length > 0 && { warnings }),
         skipped: recognition.skipped.length,
+        ...(source.kind !== 'local' && { fetchedBytes: progress.fetchedBytes }),
+        ...(progress.reusedBytes > 0 && { reusedBytes: progress.reusedBytes }),
         ...(companions !== undefined && { companions: companions.digest, omitted: leftOut(companions).length }),
         ...(plan.notChosen !== undefined && { notChosen: plan.notChosen })
       }

@@ -261,7 +261,8 @@ class FileIngest {
     try {
       if (opened.kind === 'file')
         return await leafLayers.keep(await this.#ingestLocal(file, opened, signal, onProgress))
-      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting: progress.wait, present, proof }
+      const { wait: onWaiting, moved: onMoved } = progress
+      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting, onMoved, present, proof }
       return await fetchRemote(file, opened, options, async (partial) => {
         const tree = await leafLayers.keep(await partial.commit({ accept: acceptOf(file) }))
         await proof.committed(file)
@@ -311,7 +312,7 @@ class FileIngest {
       await fetchRemote(
         file,
         opened,
-        { store, attachments: [], signal, onProgress, onWaiting: progress.wait, proof },
+        { store, attachments: [], signal, onProgress, onWaiting: progress.wait, onMoved: progress.moved, proof },
         async (partial) => {
           await acceptOf(file)(await partial.verify())
           await (drop ? partial.discard() : partial.release())
@@ -326,7 +327,7 @@ class FileIngest {
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { store, progress, proof } = this.#context
     if (this.#plan.source.kind !== 'local')
-      return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait, proof })
+      return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait, onMoved: progress.moved, proof })
     signal.throwIfAborted()
     progress.start(file)
     const opened = await file.open(signal)

@@ -8,6 +8,10 @@ export class ImportProgress {
   #filesDone = 0
   /** Of all files, those in progress included. */
   #bytesDone = 0
+  /** From the source, also what was wrong. */
+  fetchedBytes = 0
+  /** Of other blobs of the store. */
+  reusedBytes = 0
 
   constructor(update: (progress: JobProgress) => void) {
     this.#update = update
@@ -44,6 +48,11 @@ export class ImportProgress {
   pass(count: number): void {
     this.#filesDone += count
     this.#report()
+  }
+
+  readonly moved = (fetchedBytes: number, reusedBytes: number): void => {
+    this.fetchedBytes += fetchedBytes
+    this.reusedBytes += reusedBytes
   }
 
   /** Shown as the job's message until cleared with `undefined`. */

@@ -45,6 +45,25 @@ export class Proof {
   }
 
   /**
+   * Before bytes of the blob `of` are copied into the partial blob of a file, because the source says that they are the same.
+   *
+   * It says so, and does not give them: whoever knows the digest of something that was made from a private file could have the rest put together here, and
+   * fetch the whole. So the file is as the listing of `of` itself would be: where that proves nothing, because `of` is here only through what is withheld, the
+   * file is unproven too, whatever the source gives of it besides. That is noted with the arrivals before the first byte is copied, so that an import that
+   * goes on later, and fetches the rest, does not take all of it for given. Where everybody may have `of`, a copy gives nobody what they could not have.
+   */
+  async reuse(
+    { name, digest }: NamedDigest,
+    of: Sha256Digest,
+    source: { readonly isRestricted: boolean }
+  ): Promise<void> {
+    if (digest === undefined || (await this.#holdings.proven([of], this.#source, source)).has(of)) return
+    await this.#holdings.arrivals.begin(digest, `blob:${of}`, { isEmpty: false })
+    this.#arrived.delete(digest)
+    this.#taken.set(name, digest)
+  }
+
+  /**
    * Before the owner's own bytes become a blob: an unfinished artifact that names them did not bring them, also when
    * this import fails.
    */

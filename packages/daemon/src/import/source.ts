@@ -37,6 +37,13 @@ export interface HeldName {
   release(): Promise<void>
 }
 
+/** What a source says of bytes that it takes from another blob of the store. */
+export interface Reuse {
+  /** Before the first of them. @param source whether access to the source is restricted now */
+  begin(of: Sha256Digest, source: { readonly isRestricted: boolean }): Promise<void>
+  took(bytes: number): void
+}
+
 export interface FetchContext {
   readonly signal: AbortSignal
   /**
@@ -45,6 +52,8 @@ export interface FetchContext {
   readonly byBlock?: BlockAttachment | undefined
   /** Called with the number of bytes of this file that are there, whenever it changes noticeably. */
   readonly onProgress: (bytesDone: number) => void
+  /** For a source that takes some bytes from another blob of the store; absent where it has to give all of them itself. */
+  readonly reuse?: Reuse | undefined
   /** Why nothing is transferred (a rate limit, a pause before a retry), for people; `undefined` when it continues. */
   readonly onWaiting?: (message: string | undefined) => void
 }

@@ -4,7 +4,7 @@ import type { BlockAttachment, HashAttachment, PartialBlob, PartialKey } from '@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Proof } from './proof.ts'
-import type { OpenedLocalFile, OpenedRemoteFile, SourceFile } from './source.ts'
+import type { OpenedLocalFile, OpenedRemoteFile, Reuse, SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)
@@ -39,6 +39,8 @@ export interface StagedFetchOptions<T> {
   readonly onProgress: (bytesDone: number) => void
   readonly onWaiting: (message: string | undefined) => void
   readonly proof: Proof
+  /** Called with what a fetch has moved: bytes from the source, and bytes of other blobs. */
+  readonly onMoved: (fetchedBytes: number, reusedBytes: number) => void
   /** Called once the partial is held: what another import has brought in meanwhile need not be fetched. */
   readonly present?: () => Promise<T | undefined>
 }
@@ -52,7 +54,7 @@ export interface StagedFetchOptions<T> {
 export async function fetchRemote<T>(
   file: SourceFile,
   opened: OpenedRemoteFile,
-  { store, attachments, signal, onProgress, onWaiting, present, proof }: StagedFetchOptions<T>,
+  { store, attachments, signal, onProgress, onWaiting, onMoved, present, proof }: StagedFetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
@@ -67,9 +69,21 @@ export async function fetchRemote<T>(
         return already
       }
       if (file.stored === undefined) await proof.begin(file, { isEmpty: partial.ranges().length === 0 })
-      await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock })
+      const missing = partial.ranges().reduce((left, [start, end]) => left - (end - start), file.sizeBytes)
+      let reused = 0
+      // what has another key than its digest is to come from its source alone
+      const reuse: Reuse | undefined = file.digest && {
+        begin: (of, source) => proof.reuse(file, of, source),
+        took: (bytes) => {
+          reused += bytes
+        }
+      }
+      await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock, reuse })
       settled = true
-      return await settle(partial)
+      onMoved(missing - reused, 0)
+      const outcome = await settle(partial)
+      onMoved(0, reused)
+      return outcome
     } catch (error) {
       if (!settled || !isWrongBytes(error)) {
         // That is the reason; what cannot be recorded besides, on a full disk for example, is fetched again.
@@ -116,7 +130,7 @@ export const acceptOf =
  */
 export async function* stagedBytes(
   file: SourceFile,
-  options: Pick<StagedFetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'proof'>
+  options: Pick<StagedFetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'onMoved' | 'proof'>
 ): AsyncGenerator<Uint8Array> {
   const opened = await file.open(options.signal)
   if (opened.kind !== 'remote') throw new Error('only remote files are staged')

@@ -261,6 +261,12 @@ class ImportResult:
     """weights and aux files that the choice left out, where there was one"""
     before: str | None = None
     """the tag that keeps what the name stood for before (additive)"""
+    fetched_bytes: int | None = field(default=None, metadata={"json": "fetchedBytes"})
+    """bytes of files that came from the source in this run, unpacked (additive)"""
+    reused_bytes: int | None = field(default=None, metadata={"json": "reusedBytes"})
+    """bytes of files that were copied from older versions here; absent for none
+    (additive)
+    """
     companions: str | None = None
     """the document of the files beside the artifacts (additive)"""
     omitted: int | None = None

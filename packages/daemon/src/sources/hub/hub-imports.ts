@@ -23,6 +23,7 @@ import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
+import { OlderVersions } from './older.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
 import { OwnersHub, type SignedHub } from './owners-hub.ts'
 import { planHub } from './plan.ts'
@@ -131,6 +132,9 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   ) =>
     hubSource(hub, listing, {
       ...options,
+      ...(options.strangers === undefined && { older: new OlderVersions(hub, listing, context) }),
+      onUnused: (err, path) =>
+        log.info({ err, subject: `${listing.repoId}/${path}` }, 'hub: an older version is not used, or not all of it'),
       fetchUnrecognised: !skipUnrecognized,
       hasToken,
       clock,

@@ -1,12 +1,23 @@
 import { hash } from 'node:crypto'
 import type { BlockAttachment, HashAttachment, PartialBlob } from '@svc/cas'
-import { gitBlobSha1HasherUrl, type Hub, type HubFile, type HubListing, type HubSink, type RetryWait } from '@svc/hub'
+import {
+  type DownloadOptions,
+  gitBlobSha1HasherUrl,
+  type Hub,
+  type HubFile,
+  type HubListing,
+  type HubSink,
+  type OlderVersion,
+  type RetryWait
+} from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
+import { Lazy } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
+import type { FetchContext, ImportSource, Reuse, SourceFile } from '../../import/source.ts'
 import type { ArtifactSource } from '../../library/origin.ts'
 import { hubFailure } from './errors.ts'
+import type { HeldVersion, OlderVersions } from './older.ts'
 import { hubProvenance } from './provenance.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
@@ -28,8 +39,16 @@ export interface HubSourceOptions {
   readonly follows?: Pick<ArtifactSource, 'follows' | 'byCommit'> | undefined
   /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
   readonly strangers?: StrangerBytes | undefined
+  /** What the store has of earlier commits. */
+  readonly older?: OlderVersions | undefined
   /** Called at every pause, for the log. */
   readonly onWaiting: (waiting: RetryWait, path: string) => void
+  /** Called when an older version did not help as it should. */
+  readonly onUnused: (error: Error, path: string) => void
+}
+
+interface FileOptions extends HubSourceOptions {
+  readonly isRestricted: boolean
 }
 
 /**
@@ -58,7 +77,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   const provenance = hubProvenance(listing, options)
   return {
     kind: 'hf',
-    files: listing.files.map((file) => hubFile(hub, file, options, repoId)),
+    files: listing.files.map((file) => hubFile(hub, file, { ...options, isRestricted: listing.restricted }, repoId)),
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
@@ -78,7 +97,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   }
 }
 
-function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions, repoId: string): SourceFile {
+function hubFile(hub: Hub, file: HubFile, options: FileOptions, repoId: string): SourceFile {
   const { path: name, sizeBytes, sha256, gitBlobSha1 } = file
   return {
     name,
@@ -102,11 +121,15 @@ function hubFile(hub: Hub, file: HubFile, options: HubSourceOptions, repoId: str
         }
       }
     },
-    open: async () => ({
-      kind: 'remote',
-      fetch: (into, context) => fetchFile(hub, file, into, context, options),
-      close: async () => undefined
-    })
+    open: async () => {
+      let tries = 0
+      return {
+        kind: 'remote',
+        // after wrong bytes all are fetched
+        fetch: (into, context) => fetchFile(hub, file, into, context, { ...options, mayReuse: tries++ === 0 }),
+        close: async () => undefined
+      }
+    }
   }
 }
 
@@ -163,30 +186,66 @@ async function fetchFile(
   hub: Hub,
   file: HubFile,
   into: PartialBlob,
-  { signal, onProgress, onWaiting, byBlock }: FetchContext,
-  options: HubSourceOptions
+  context: FetchContext,
+  options: FileOptions & { readonly mayReuse: boolean }
 ): Promise<void> {
+  const { signal, onProgress, onWaiting, byBlock } = context
   let waits = false
   const goesOn = (): void => {
     if (waits) onWaiting?.(undefined)
     waits = false
   }
+  const sink = sinkOf(into, byBlock)
+  const reported: DownloadOptions = {
+    signal,
+    onProgress: (bytesDone) => {
+      goesOn()
+      onProgress(bytesDone)
+    },
+    onWaiting: (waiting) => {
+      waits = true
+      options.onWaiting(waiting, file.path)
+      onWaiting?.(`${waiting.message} (${JSON.stringify(file.path)})`)
+    }
+  }
   try {
-    await hub.download(file, sinkOf(into, byBlock), {
-      signal,
-      onProgress: (bytesDone) => {
-        goesOn()
-        onProgress(bytesDone)
-      },
-      onWaiting: (waiting) => {
-        waits = true
-        options.onWaiting(waiting, file.path)
-        onWaiting?.(`${waiting.message} (${JSON.stringify(file.path)})`)
-      }
-    })
+    if (options.mayReuse && context.reuse && options.older)
+      await reuseOlder(hub, file, sink, context.reuse, options.older, reported, options)
+    await hub.download(file, sink, reported)
   } catch (error) {
     throw hubFailure(error)
   } finally {
     goesOn()
+  }
+}
+
+/** Takes what an older version here has of a file. The blob is opened, and its origin noted, before the first byte is copied. */
+async function reuseOlder(
+  hub: Hub,
+  file: HubFile,
+  sink: HubSink,
+  reuse: Reuse,
+  older: OlderVersions,
+  reported: DownloadOptions,
+  { isRestricted, onUnused }: FileOptions
+): Promise<void> {
+  let held: HeldVersion | undefined
+  const find = async (): Promise<OlderVersion | undefined> => {
+    held = await older.of(file, reported.signal)
+    if (held === undefined) return undefined
+    const { file: listed, reader } = held
+    const noted = new Lazy(() => reuse.begin(reader.digest, { isRestricted }))
+    const read: OlderVersion['read'] = async (target, offset) => {
+      await noted.get()
+      return reader.read(target, offset)
+    }
+    return { file: listed, read }
+  }
+  try {
+    const { copiedBytes, failure } = await hub.reuse(file, find, sink, reported)
+    reuse.took(copiedBytes)
+    if (failure !== undefined) onUnused(failure, file.path)
+  } finally {
+    await held?.reader.close()
   }
 }

@@ -1,0 +1,222 @@
+import { Backoff, DownloadError, isIdentity, type Response, tryParseContentRange } from '@svc/internal-http'
+import type { DownloadOptions } from '../download.ts'
+import { readTokenUrl } from '../endpoint.ts'
+import { isObject, own, parseJson } from '../json.ts'
+import type { Net } from '../net.ts'
+import { networkFailure, statusFailure } from '../outcome.ts'
+import type { HubFile } from '../tree.ts'
+import { XetAnswerError } from './answer-error.ts'
+import { BodyReader } from './body-reader.ts'
+import {
+  parseNamedUrl,
+  parseReconstruction,
+  type Reconstruction,
+  type XorbFetch,
+  type XorbRange
+} from './reconstruction.ts'
+
+/** Access to the chunks of a repository, for a while. */
+interface Access {
+  readonly cas: URL
+  readonly token: string
+  readonly untilMs: number
+}
+
+/** A body with one range of a xorb, or with several, in their order. */
+export interface XorbBody {
+  readonly reader: BodyReader
+  /** Called before each range is read. */
+  begin(range: XorbRange): Promise<void>
+}
+
+const MAX_TOKEN_ANSWER_BYTES = 64 << 10
+const MAX_TOKEN_LENGTH = 16_000
+/** A token that ends sooner is not used any more. */
+const SAFETY_MS = 60_000
+/** Without an answer the file is fetched as a whole, so it is not worth as many tries as a download. */
+const TRIES = 3
+const MAX_ACCESSES = 16
+const MAX_LINE_BYTES = 1_024
+
+/**
+ * The service that knows of which chunks the hub's files consist (Xet). What it says is checked, and decides nothing but where bytes are looked for.
+ *
+ * The hub's token goes to the hub alone, which gives one for this service; that one goes to the service's own address, and signed
+ * addresses get neither. All of them are dialled on the hub's word, as its redirects are, and a redirect of theirs is not followed.
+ */
+export class Cas {
+  readonly #net: Net
+  readonly #accesses = new Map<string, Promise<Access>>()
+  /** Services that do not know version 2. */
+  readonly #isFirstVersion = new Set<string>()
+
+  constructor(net: Net) {
+    this.#net = net
+  }
+
+  /** @param at the commit whose token is asked for @throws XetAnswerError, HubError; on abort the signal's reason */
+  async reconstruction(
+    file: HubFile,
+    at: Pick<HubFile, 'repoId' | 'commit'>,
+    options: DownloadOptions
+  ): Promise<Reconstruction> {
+    const { cas, token } = await this.#access(at, options)
+    const headers = { accept: 'application/json', authorization: `Bearer ${token}` }
+    const ask = (version: 1 | 2): Promise<Reconstruction | undefined> => {
+      const base = cas.origin + cas.pathname.replace(/\/+$/, '')
+      // one that does not know the question says less
+      const url = new URL(`${base}/v${version}/reconstructions/${file.xetHash}?chunk_byte_sizes=true`)
+      return this.#tried(url, file, options, async () => {
+        const response = await this.#net.ask(url, headers, options.signal)
+        if (version === 2 && (response.status === 404 || response.status === 501)) {
+          void response.discard()
+          return undefined
+        }
+        const value = await this.#json(response, file, this.#net.limits.jsonBytes)
+        return parseReconstruction(value, file.sizeBytes, cas)
+      })
+    }
+    const found = this.#isFirstVersion.has(cas.href) ? undefined : await ask(2)
+    if (found !== undefined) return found
+    const first = await ask(1)
+    this.#isFirstVersion.add(cas.href)
+    return first!
+  }
+
+  /** Fetches what one address was signed for. @throws as {@link reconstruction}, and errors of `read` */
+  fetch(
+    { url, ranges }: XorbFetch,
+    file: HubFile,
+    options: DownloadOptions,
+    read: (body: XorbBody) => Promise<void>
+  ): Promise<void> {
+    const range = `bytes=${ranges.map(({ from, to }) => `${from}-${to - 1}`).join(',')}`
+    return this.#tried(url, file, options, async () => {
+      const response = await this.#net.ask(url, { range }, options.signal)
+      if (response.status !== 206) throw this.#refused(response, file)
+      if (!isIdentity(response.headers)) throw new XetAnswerError('a range of a xorb is encoded')
+      const reader = new BodyReader(response)
+      try {
+        await read({ reader, begin: partsOf(response, reader, ranges.length > 1) })
+      } finally {
+        await reader.close()
+        response.destroy()
+      }
+    })
+  }
+
+  #access(at: Pick<HubFile, 'repoId' | 'commit'>, options: DownloadOptions): Promise<Access> {
+    const key = `${at.repoId}@${at.commit}`
+    const isOver = ({ untilMs }: Access): boolean => untilMs - SAFETY_MS <= this.#net.timings.now()
+    const asked = (this.#accesses.get(key) ?? Promise.reject()).then(
+      (known) => (isOver(known) ? this.#ask(at, options) : known),
+      () => this.#ask(at, options)
+    )
+    this.#accesses.delete(key)
+    this.#accesses.set(key, asked)
+    asked.catch(() => undefined)
+    const [oldest] = this.#accesses.keys()
+    if (this.#accesses.size > MAX_ACCESSES) this.#accesses.delete(oldest!)
+    return asked
+  }
+
+  #ask(at: Pick<HubFile, 'repoId' | 'commit'>, options: DownloadOptions): Promise<Access> {
+    const url = new URL(readTokenUrl(this.#net.endpoint, at.repoId, at.commit))
+    const about = { ...at, path: '' }
+    return this.#tried(url, about, options, async () => {
+      const { signal } = options
+      const headers = { accept: 'application/json' }
+      const response = await this.#net.walk({ url, headers, signal, sameOriginOnly: true })
+      const value = await this.#json(response, about, MAX_TOKEN_ANSWER_BYTES)
+      const answer = isObject(value) ? value : {}
+      const [token, until] = [own(answer, 'accessToken'), own(answer, 'exp')]
+      if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
+        throw new XetAnswerError('the hub gives no token for chunks')
+      if (!Number.isSafeInteger(until))
+        throw new XetAnswerError('the hub does not say until when a token for chunks serves')
+      const cas = parseNamedUrl(own(answer, 'casUrl'), url)
+      return { cas, token, untilMs: (until as number) * 1_000 }
+    })
+  }
+
+  async #json(
+    response: Response,
+    about: Pick<HubFile, 'repoId' | 'commit' | 'path'>,
+    maxBytes: number
+  ): Promise<unknown> {
+    if (response.status !== 200) throw this.#refused(response, about)
+    try {
+      if (!isIdentity(response.headers)) throw new XetAnswerError('an answer is encoded')
+      return parseJson(await response.bytes(maxBytes))
+    } catch (error) {
+      const isTooLarge = (error as { code?: unknown }).code === 'ERR_TOO_LARGE'
+      if (isTooLarge || error instanceof SyntaxError || error instanceof TypeError)
+        throw new XetAnswerError('an answer is no JSON, or too large')
+      throw error
+    } finally {
+      response.destroy()
+    }
+  }
+
+  /** Another try helps only where the service is busy. */
+  #refused(response: Response, about: Pick<HubFile, 'repoId' | 'commit' | 'path'>): Error {
+    const { status, url } = response
+    void response.discard()
+    const isBusy = status >= 500 || [408, 425, 429].includes(status)
+    return isBusy
+      ? statusFailure(response, url, this.#contextOf(about))
+      : new XetAnswerError(`${url.origin} answers ${status}`)
+  }
+
+  async #tried<T>(
+    url: URL,
+    about: Pick<HubFile, 'repoId' | 'commit' | 'path'>,
+    { signal, onWaiting }: DownloadOptions,
+    attempt: () => Promise<T>
+  ): Promise<T> {
+    const backoff = new Backoff({ ...this.#net.timings, tries: Math.min(TRIES, this.#net.timings.tries) }, onWaiting)
+    for (;;) {
+      try {
+        return await attempt()
+      } catch (error) {
+        signal?.throwIfAborted()
+        await backoff.after(this.#meaning(error, url, about), signal)
+      }
+    }
+  }
+
+  #meaning(error: unknown, url: URL, about: Pick<HubFile, 'repoId' | 'commit' | 'path'>): unknown {
+    if (error instanceof XetAnswerError || error instanceof DownloadError) return error
+    const isOfNetwork = typeof (error as { code?: unknown } | null)?.code === 'string'
+    return isOfNetwork ? networkFailure(this.#net.refusal(error, url), url, this.#contextOf(about)) : error
+  }
+
+  #contextOf({ repoId, commit, path }: Pick<HubFile, 'repoId' | 'commit' | 'path'>) {
+    const { endpoint, hasToken, tokenName, timings } = this.#net
+    return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
+  }
+}
+
+/** Several ranges come as parts, each with a head of its own (RFC 9110 §14.6). */
+function partsOf(response: Response, reader: BodyReader, isMultipart: boolean): XorbBody['begin'] {
+  const type = response.header('content-type') ?? ''
+  const boundary = /^multipart\/byteranges\s*;\s*boundary="?([!-~]{1,70}?)"?\s*$/i.exec(type)?.[1]
+  if (!isMultipart) return async (range) => requireRange(response.header('content-range'), range)
+  if (boundary === undefined) throw new XetAnswerError('several ranges of a xorb come without their heads')
+  return async (range) => {
+    let line = await reader.line(MAX_LINE_BYTES)
+    if (line === '') line = await reader.line(MAX_LINE_BYTES)
+    if (line !== `--${boundary}`) throw new XetAnswerError('a range of a xorb is missing')
+    let said: string | undefined
+    for (let lines = 0; (line = await reader.line(MAX_LINE_BYTES)) !== ''; lines++) {
+      if (lines > 16) throw new XetAnswerError('a head is too long')
+      said ??= /^content-range:\s*(.*)$/i.exec(line)?.[1]
+    }
+    requireRange(said, range)
+  }
+}
+
+function requireRange(said: string | undefined, { from, to }: XorbRange): void {
+  const range = tryParseContentRange(said)
+  if (range?.start !== from || range.end !== to) throw new XetAnswerError('another range of a xorb was sent')
+}
