@@ -114,6 +114,12 @@ export async function importRepo(rig: Rig, repo: string, revision?: string): Pro
   return finished(rig, await rig.client.importHf({ repo, ...(revision !== undefined && { revision }) }))
 }
 
+/** What an import made, however much of it had to be fetched. */
+export function madeBy({ result }: Job) {
+  const { fetchedBytes: _, ...made } = result!
+  return made
+}
+
 export async function manifestsOf({ daemon }: Rig, job: Job): Promise<Manifest[]> {
   const { documents } = daemon.context
   return Promise.all(
