@@ -115,9 +115,7 @@ export class ListingCheck {
     if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid) {
       throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
     }
-    const xetHash = own(entry, 'xetHash')
-    const hasXet = typeof xetHash === 'string' && SHA256.test(xetHash)
-    return { ...base, sha256: digestFromHex(lfsOid), ...(hasXet && { xetHash }) }
+    return { ...base, sha256: digestFromHex(lfsOid), ...xetHashIn(entry) }
   }
 
   #oid(path: string, entry: Readonly<Record<string, unknown>>): string {
@@ -133,6 +131,12 @@ export class ListingCheck {
       `the listing of "${this.#repoId}" is refused as a whole, nothing was fetched: ${what}`
     )
   }
+}
+
+/** One that is not as it should be is left out: nothing depends on it. */
+function xetHashIn(entry: Readonly<Record<string, unknown>>): Pick<HubFile, 'xetHash'> {
+  const xetHash = own(entry, 'xetHash')
+  return typeof xetHash === 'string' && SHA256.test(xetHash) ? { xetHash } : {}
 }
 
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0

@@ -77,7 +77,7 @@ interface Xorb {
 
 const MAX_XORB_BYTES = 64 << 20
 const MAX_CHUNKS = 8_192
-const sha256 = (...parts: readonly (string | Uint8Array)[]): string => {
+function sha256(...parts: readonly (string | Uint8Array)[]): string {
   const hash = createHash('sha256')
   for (const part of parts) hash.update(part)
   return hash.digest('hex')

@@ -271,14 +271,7 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
   const refs = job.as === undefined ? [] : quants.map((quant) => `${job.as}:${quant}`)
   if (refs.length > 0) {
     for (const ref of refs) session.print(ref)
-    const { notChosen = 0 } = result
-    // what was kept beside the model counts as skipped in the contract
-    const skipped = result.companions === undefined ? result.skipped : (result.omitted ?? 0)
-    const left = [skipped > 0 && `${count(skipped, 'file')} left out`, notChosen > 0 && `${notChosen} not chosen`]
-    const { before, fetchedBytes, reusedBytes = 0 } = result
-    if (fetchedBytes !== undefined && (before !== undefined || reusedBytes > 0))
-      left.push(`${formatBytes(fetchedBytes)} fetched`, `${formatBytes(reusedBytes)} taken from older versions here`)
-    const others = left.filter((text) => text !== false)
+    const others = sideNotes(result)
     session.note(`imported ${count(refs.length, 'quant')}${others.length > 0 ? ` (${others.join(', ')})` : ''}`)
     return session.note(`next: svc path ${refs[0]} prints what a program loads, svc show ${refs[0]} what it holds`)
   }
@@ -288,4 +281,17 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
   session.note(
     `imported, without a name: it is any/name@${result.manifests[0]} to svc path and svc show; --as ns/name gives it one`
   )
+}
+
+/** What else is worth a word: what was left out, and of a newer version what came and what was here. */
+function sideNotes(result: NonNullable<Job['result']>): string[] {
+  const { skipped, omitted = 0, companions, notChosen = 0, before, fetchedBytes, reusedBytes = 0 } = result
+  // what was kept beside the model counts as skipped in the contract
+  const left = companions === undefined ? skipped : omitted
+  const notes: string[] = []
+  if (left > 0) notes.push(`${count(left, 'file')} left out`)
+  if (notChosen > 0) notes.push(`${notChosen} not chosen`)
+  if (fetchedBytes !== undefined && (before !== undefined || reusedBytes > 0))
+    notes.push(`${formatBytes(fetchedBytes)} fetched`, `${formatBytes(reusedBytes)} taken from older versions here`)
+  return notes
 }

@@ -12,14 +12,10 @@ const MIN_MATCH = 4
  */
 export function decodeLz4Frame(frame: Uint8Array, rawBytes: number): Uint8Array {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)
-  if (frame.length < 7 || view.getUint32(0, true) !== MAGIC) throw broken('has no LZ4 frame')
-  const flags = frame[4]!
-  if (flags >> 6 !== 1 || (flags & 1) !== 0) throw broken('has an LZ4 frame of another version, or with a dictionary')
-  const hasContentSize = (flags & 8) !== 0
-  const blockTrailer = (flags & 16) === 0 ? 0 : CHECKSUM_BYTES
+  const { headBytes, blockTrailer, trailer } = headOf(view)
   const output = new Uint8Array(rawBytes)
   let filled = 0
-  let at = 7 + (hasContentSize ? CONTENT_SIZE_BYTES : 0)
+  let at = headBytes
   for (;;) {
     if (at + 4 > frame.length) throw broken('has an LZ4 frame without an end')
     const word = view.getUint32(at, true)
@@ -37,9 +33,25 @@ export function decodeLz4Frame(frame: Uint8Array, rawBytes: number): Uint8Array 
     }
     at = end + blockTrailer
   }
-  at += (flags & 4) === 0 ? 0 : CHECKSUM_BYTES
-  if (filled !== rawBytes || at !== frame.length) throw broken('has an LZ4 frame of another length than it says')
+  if (filled !== rawBytes || at + trailer !== frame.length)
+    throw broken('has an LZ4 frame of another length than it says')
   return output
+}
+
+/** How long the head is, and what follows each block and the last one. */
+function headOf(view: DataView): {
+  readonly headBytes: number
+  readonly blockTrailer: number
+  readonly trailer: number
+} {
+  if (view.byteLength < 7 || view.getUint32(0, true) !== MAGIC) throw broken('has no LZ4 frame')
+  const flags = view.getUint8(4)
+  if (flags >> 6 !== 1 || (flags & 1) !== 0) throw broken('has an LZ4 frame of another version, or with a dictionary')
+  return {
+    headBytes: 7 + ((flags & 8) === 0 ? 0 : CONTENT_SIZE_BYTES),
+    blockTrailer: (flags & 16) === 0 ? 0 : CHECKSUM_BYTES,
+    trailer: (flags & 4) === 0 ? 0 : CHECKSUM_BYTES
+  }
 }
 
 /** Appends a block, whose matches may reach back into earlier ones. @returns the new end of what is filled */

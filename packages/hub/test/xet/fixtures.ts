@@ -7,7 +7,7 @@ import { createMemorySink, fakeHub, hubOf } from '../fixtures.ts'
 
 export const MIB = 2 ** 20
 /** What a chat template adds to a header. */
-export const INSERTED_BYTES = 9_024
+const INSERTED_BYTES = 9_024
 
 const open: FakeXet[] = []
 
