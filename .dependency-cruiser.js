@@ -1,5 +1,5 @@
 // Who may import whom: direction, purity, borders of packages, cycles. ARCHITECTURE.md says why; `pnpm check` runs it;
-// test/check/dependencies.test.ts breaks each rule once. Import types count like others: a type is knowledge of the other room too.
+// test/check/dependencies.slow.ts breaks each rule once. Import types count like others: a type is knowledge of the other room too.
 
 import { readFileSync } from 'node:fs'
 

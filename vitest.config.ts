@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
-import { ALONE, WALL_TIME } from './scripts/structure/wall-time.ts'
 
 // Sources are tested, not dist: workspace packages resolve through the `svc-source` export condition,
 // in vite, in the forked test processes and in the worker threads that these start (but see test/built-threads.ts).
@@ -14,21 +13,17 @@ process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/sv
 
 /** They take longest, most of it waiting: begun last, they would be waited for while the cores idle. */
 const LONGEST = [
-  'test/commands',
-  'interop/libtorrent',
-  'swarm/from-peers-sources',
-  'swarm/places',
-  'swarm/discovery',
-  'swarm/seeding',
-  'test/first-hour',
-  'test/doors',
-  'swarm/from-peers'
+  'swarm/seeding.test',
+  'swarm/places.test',
+  'swarm/private.test',
+  'swarm/from-peers.test',
+  'library/views.test'
 ]
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification): number => {
-      const at = LONGEST.findIndex((name) => moduleId.endsWith(`${name}.test.ts`))
+      const at = LONGEST.findIndex((name) => moduleId.endsWith(`${name}.ts`))
       return at === -1 ? LONGEST.length : at
     }
     return (await super.sort(files)).sort((a, b) => rank(a) - rank(b))
@@ -41,7 +36,6 @@ const include = [
   'vectors/**/*.test.ts',
   'test/**/*.test.ts'
 ]
-const alone = [...Object.keys(WALL_TIME), ...ALONE]
 
 /** What the tiers share. */
 export const shared = defineConfig({
@@ -76,12 +70,5 @@ export const shared = defineConfig({
 
 export default defineConfig({
   ...shared,
-  test: {
-    ...shared.test,
-    projects: [
-      { extends: true, test: { name: 'many', include, exclude: ['**/node_modules/**', ...alone] } },
-      // One after the other, when nothing else runs.
-      { extends: true, test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } }
-    ]
-  }
+  test: { ...shared.test, include, setupFiles: [...shared.test!.setupFiles!, 'test/kept-threads.ts'] }
 })

@@ -12,11 +12,11 @@ export default defineConfig({
       'packages/*/test/**/*.faults.ts',
       'test/**/*.faults.ts',
       'packages/*/test/**/*.slow.ts',
+      'packages/internal/*/test/**/*.slow.ts',
       'test/**/*.slow.ts',
       'packages/*/test/**/fuzz.test.ts',
       'packages/*/test/**/library-model.test.ts',
-      'packages/*/test/**/collect.model.test.ts',
-      'packages/*/test/**/mutated-messages.test.ts'
+      'packages/*/test/**/collect.model.test.ts'
     ],
     env: {
       SVC_FUZZ_CASES: process.env.SVC_FUZZ_CASES ?? '1000000',

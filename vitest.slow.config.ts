@@ -1,13 +1,21 @@
 import { defineConfig } from 'vitest/config'
+import { ALONE, WALL_TIME } from './scripts/structure/wall-time.ts'
 import { shared as base } from './vitest.config.ts'
 
-// The part of the longer tier that continuous integration runs for every change, `pnpm test:slow`: processes that are killed and
-// restarted, installations, and programs of others that take seconds to start. Its files are `*.slow.ts` beside the tests.
+// The part of the longer tier that continuous integration runs for every change, `pnpm test:slow`: whole daemons against each other
+// and against liars, processes that are killed and restarted, programs of others, random runs, and checks of the checks. Its files
+// are `*.slow.ts` beside the tests.
+const include = ['packages/*/test/**/*.slow.ts', 'packages/internal/*/test/**/*.slow.ts', 'test/**/*.slow.ts']
+const alone = [...Object.keys(WALL_TIME), ...ALONE]
+
 export default defineConfig({
   ...base,
   test: {
     ...base.test,
-    include: ['packages/*/test/**/*.slow.ts', 'test/**/*.slow.ts'],
-    exclude: ['**/node_modules/**']
+    projects: [
+      { extends: true, test: { name: 'many', include, exclude: ['**/node_modules/**', ...alone] } },
+      // One after the other, when nothing else runs.
+      { extends: true, test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } } }
+    ]
   }
 })

@@ -1,4 +1,4 @@
-// The rows of the benchmarks; import and verify are in bench.test.ts.
+// The rows of the benchmarks; import and verify are in bench.slow.ts.
 import { expect, test } from 'vitest'
 import { hasNginx } from '../bench/harness/nginx.ts'
 import { ratiosOf, smoke } from './bench-smoke.ts'

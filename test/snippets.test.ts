@@ -1,5 +1,5 @@
 // The TypeScript of README.md, docs/ and the packages' READMEs passes a strict type check, and every `svc` and `svcd` in them names
-// commands and options that there are (test/commands.test.ts runs them). Blocks that cannot pass say why in an HTML comment before them:
+// commands and options that there are (test/commands.slow.ts runs them). Blocks that cannot pass say why in an HTML comment before them:
 // `<!-- not checked: reason -->`; `<!-- given: declare const x: string -->` names what a block takes for granted. What the packages' examples print is compared by readme.test.ts in each package.
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

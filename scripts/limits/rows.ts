@@ -88,7 +88,7 @@ catalog listing | {provider#MAX_LISTING_BYTES}, {listing#MAX_LINES} lines, parse
 catalog record | {provider#MAX_RECORD_BYTES}, {record#MAX_LINES} lines | answer | refused | listing
 pinned manifest | {canonical#MAX_DOCUMENT_BYTES}, {pinned-manifest#TOTAL_TIMEOUT_MS} | request | the next source is asked | webseed-keys
 key file | {webseed-keys#MAX_FILE_BYTES} | file | refused | webseed-keys
-object store | {bucket#MAX_ATTEMPTS} tries, {bucket#STALL_MS} of silence; answers {answers#MAX_ANSWER_BYTES}, {bucket#MAX_PAGES} pages | svc publish | a code of its own; the next call goes on | hostile-s3
+object store | {bucket#MAX_ATTEMPTS} tries, {bucket#STALL_MS} of silence; answers {answers#MAX_ANSWER_BYTES}, {bucket#MAX_PAGES} pages | svc publish | a code of its own; the next call goes on | hostile-s3.slow
 `),
   'Mirrors and metrics': rows(`
 list of paths | {form#MAX_BODY_BYTES}, {form#MAX_PATHS} paths | request | 400 before it is parsed | form mirror

@@ -10,22 +10,22 @@ export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
 }
 
 /**
- * Tests of the first tier that read a clock or wait for time to pass, each with its reason. They run one at a time, after all others
- * (`vitest.config.ts`), together with those in {@link ALONE}.
+ * Slow tests whose outcome depends on a clock, each with its reason. They run one at a time, when nothing else of the tier runs
+ * (`vitest.slow.config.ts`), together with those in {@link ALONE}. The first tier has none.
  */
 export const WALL_TIME: Readonly<Record<string, string>> = {
-  'packages/cas/test/file-pass.test.ts': 'holds up its thread, which is to hear of nothing meanwhile',
-  'packages/daemon/test/app/process.test.ts': 'kills processes at moments that nothing announces',
-  'packages/daemon/test/swarm/mutated-messages.test.ts': 'paces datagrams, which a full buffer drops without a word',
-  'packages/hub/test/direct.test.ts': 'threads that must not write tell nobody that they did not',
-  'packages/hub/test/download.test.ts': 'a sink that takes no more is left alone for longer than a stalled socket',
-  'packages/internal/clock/test/clock.test.ts': "is the test of the system's clock",
-  'packages/publish/test/hostile-s3.test.ts': 'the S3 client waits by a clock of its own',
-  'packages/swarm-v1/test/swarm.test.ts': 'the rate limit is that of a library in another thread'
+  'packages/cas/test/file-pass.slow.ts': 'holds up its thread, which is to hear of nothing meanwhile',
+  'packages/daemon/test/app/process.slow.ts': 'kills processes at moments that nothing announces',
+  'packages/daemon/test/swarm/mutated-messages.slow.ts': 'paces datagrams, which a full buffer drops without a word',
+  'packages/hub/test/direct.slow.ts': 'threads that must not write tell nobody that they did not',
+  'packages/hub/test/download.slow.ts': 'a sink that takes no more is left alone for longer than a stalled socket',
+  'packages/internal/clock/test/clock.slow.ts': "is the test of the system's clock",
+  'packages/publish/test/hostile-s3.slow.ts': 'the S3 client waits by a clock of its own',
+  'packages/swarm-v1/test/swarm.slow.ts': 'the rate limit is that of a library in another thread'
 }
 
 /** Tests of foreign programs, which have their own idea of how long something may take. */
 export const ALONE: readonly string[] = [
-  'packages/*/test/interop/**/*.test.ts',
-  'packages/daemon/test/swarm/libtorrent.test.ts'
+  'packages/*/test/interop/**/*.slow.ts',
+  'packages/daemon/test/swarm/libtorrent.slow.ts'
 ]

@@ -140,6 +140,10 @@ test('what reads no clock is no exception', () => {
   expect(found.map(({ rule, path }) => [rule, path])).toEqual(idle.map((rule) => [rule, list.path]))
 })
 
+test('the first tier has no exception', () => {
+  expect(Object.keys(WALL_TIME).filter((path) => !path.endsWith('.slow.ts'))).toEqual([])
+})
+
 test("the system's clock is passed on, and sockets time themselves out", () => {
   const fine = `const { clock = systemClock } = options\nsocket.set${'Timeout'}(5)\nvi.useFakeTimers({ toFake: ['set${'Timeout'}'] })\n`
   expect(violations({ 'packages/cas/src/a.ts': fine, 'packages/cas/test/a.test.ts': fine })).toEqual([])

@@ -1,6 +1,11 @@
 import { Session } from 'node:inspector'
 import type { Worker } from 'node:worker_threads'
 
+/** Ends the threads that the first tier keeps for later tests: for tests that count what a process holds. */
+export async function endKeptThreads(): Promise<void> {
+  await (globalThis as { [key: symbol]: (() => Promise<void>) | undefined })[Symbol.for('svc.test.endKeptThreads')]?.()
+}
+
 /** The worker threads that this process starts from now on, so that a test can make them fail. */
 export class StartedThreads {
   readonly #workers: Worker[] = []

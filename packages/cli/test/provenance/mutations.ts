@@ -3,7 +3,7 @@ import { DIRECT, of, RULE_TEST } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 import { USES } from './use-mutations.ts'
 
-const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.test.ts', name: 'by an archive' }
+const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.slow.ts', name: 'by an archive' }
 
 /** The rule itself. */
 const RULE = of('daemon/src/library/provenance.ts', [

@@ -3,7 +3,7 @@ import type { DirectTest, Mutation } from './mutated-copy.ts'
 
 const DAEMON = 'packages/daemon/test'
 const testOf = (file: string, name?: string): DirectTest => ({ file, ...(name !== undefined && { name }) })
-const ROADS = (name: string): DirectTest => testOf('packages/cli/test/provenance/roads.test.ts', name)
+const ROADS = (name: string): DirectTest => testOf('packages/cli/test/provenance/roads.slow.ts', name)
 const PROOF = (name: string): DirectTest => testOf(`${DAEMON}/sources/hub/proof.test.ts`, name)
 const PRIVATE = (name: string): DirectTest => testOf(`${DAEMON}/swarm/private.test.ts`, name)
 const SEEDING = (name: string): DirectTest => testOf(`${DAEMON}/swarm/seeding.test.ts`, name)

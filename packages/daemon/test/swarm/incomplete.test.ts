@@ -5,7 +5,7 @@ import { sealManifest, torrentOf } from '@svc/manifest'
 import { digestFromHex } from '@svc/ref'
 import { expect, onTestFinished, test } from 'vitest'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
-import { eventually, MIB, Node, pinned, weights } from './nodes.ts'
+import { eventually, MIB, modelAlone, Node, pinned, weights } from './nodes.ts'
 
 test('verify all finds no damage while a pinned import runs, nor after it was cut; only what was complete can be missing', async () => {
   const seeder = await Node.start()
@@ -44,11 +44,8 @@ test('a fill that ends while no journal can be written lets every file go: the n
   process.on('unhandledRejection', note)
   onTestFinished(() => void process.off('unhandledRejection', note))
   const seeder = await Node.start()
-  const share = await seeder.publish({
-    'model-q8_0.gguf': weights(3 * MIB, 51),
-    'model-q4_0.gguf': weights(2 * MIB, 52),
-    'config.json': '{"model_type":"llama"}'
-  })
+  const files = { 'model-q8_0.gguf': weights(3 * MIB, 51), 'model-q4_0.gguf': weights(2 * MIB, 52) }
+  const share = modelAlone(await seeder.publish({ ...files, 'config.json': '{"model_type":"llama"}' }))
   let open = false
   const webseed = await startWebseed(await contentOf(share), (path) => !open && kindOf(path) === 'file')
   const node = await Node.start()

@@ -169,6 +169,9 @@ export const pinned = (
   ...hints
 })
 
+/** Without what lies beside the model: an import waits for peers that have it, where the sources of a test do not. */
+export const modelAlone = ({ companions: _, ...share }: ShareResult): ShareResult => share
+
 /** Asks until there is an answer. */
 export async function eventually<T>(ask: () => Promise<T | undefined> | T | undefined, timeoutMs = 60_000): Promise<T> {
   const end = performance.now() + timeoutMs

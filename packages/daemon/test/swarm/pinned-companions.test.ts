@@ -8,7 +8,7 @@ import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { sharedByFile } from '../support/daemon.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { listeningTracker } from './listening-tracker.ts'
-import { type Node as DaemonNode, eventually, Node, type NodeOptions, pinned, weights } from './nodes.ts'
+import { type Node as DaemonNode, eventually, modelAlone, Node, type NodeOptions, pinned, weights } from './nodes.ts'
 
 const BESIDE = {
   'generation_config.json': '{"temperature":0.6}',
@@ -34,8 +34,6 @@ const served = sharedByFile(async (cleanUp) => {
   return { node, share: await shareOf(node) }
 })
 const shareOf = (node: DaemonNode, ref = 'svc:///me/model:q8_0'): Promise<ShareResult> => node.client.share(ref)
-
-const alone = ({ companions: _, ...share }: ShareResult): ShareResult => share
 
 /** Paths and digests of what lies beside a model. */
 async function besideOf(node: DaemonNode, ref: string) {
@@ -134,7 +132,7 @@ test('a fill whose source has no companions succeeds, and warns', async () => {
 test('an old peer has the model alone: it comes, with a warning that has the command for the rest', async () => {
   const { share } = await served()
   const old = await Node.start({ swarm: { webseed_addr: '' } })
-  const first = await old.importBt({ ...pinned(alone(share)), as: 'their/model' })
+  const first = await old.importBt({ ...pinned(modelAlone(share)), as: 'their/model' })
   expect(first.state).toBe('done')
   const theirs = await old.announced(share.manifestDigest)
   expect(theirs).not.toHaveProperty('companions')
@@ -159,7 +157,7 @@ test('they are announced with their artifact, and with nothing else', async () =
     const other = await Node.start({ ...IMPATIENT, swarm: { webseed_addr: '' } })
     const { share: whole } = await served()
     // the model from elsewhere, so that only its companions are asked of this one
-    expect((await other.importBt({ ...pinned(alone(whole)), as: 'a/b' })).state).toBe('done')
+    expect((await other.importBt({ ...pinned(modelAlone(whole)), as: 'a/b' })).state).toBe('done')
     const job = await other.importBt(pinned(share, { webseeds: [], manifestFromPeers: true, as: 'a/b' }))
     await other.stop()
     return job.result?.companions !== undefined

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createServer, get, type IncomingMessage } from 'node:http'
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { parseManifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -9,7 +9,7 @@ import { writeFiles } from '../support/models.ts'
 import { framed, u32 } from '../support/wire-bytes.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { listeningTracker } from './listening-tracker.ts'
-import { eventually, MIB, Node, pinned, refOf, weights } from './nodes.ts'
+import { eventually, MIB, modelAlone, Node, pinned, refOf, weights } from './nodes.ts'
 
 const small = (seed: number) => ({ 'model-q8_0.gguf': weights(2 * MIB, seed), 'config.json': '{"model_type":"llama"}' })
 
@@ -191,7 +191,7 @@ test('what is being sent by the webseed ends when the model is made private', as
 
 test('a model made private while it is fetched is no longer announced, and the fetch continues quietly', async () => {
   const publisher = await Node.start()
-  const share = await publisher.publish(small(8))
+  const share = modelAlone(await publisher.publish(small(8)))
   // A tracker that notes what it hears, and a source that stops in the midst of the weights.
   const heard: string[] = []
   const tracker = createServer((request, response) => {
@@ -200,11 +200,13 @@ test('a model made private while it is fetched is no longer announced, and the f
   })
   await new Promise<void>((resolve) => tracker.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void tracker.close())
-  let isHeld = true
-  const source = await startWebseed(
-    await contentOf(share),
-    (path) => isHeld && kindOf(path) === 'file' && path.endsWith('.gguf')
-  )
+  let isReleased = false
+  const held: ServerResponse[] = []
+  const source = await startWebseed(await contentOf(share), (path, _request, response) => {
+    if (isReleased || kindOf(path) !== 'file' || !path.endsWith('.gguf')) return false
+    held.push(response)
+    return true
+  })
   const node = await Node.start()
   const { port } = tracker.address() as AddressInfo
   const job = await node.client.importBt(
@@ -216,8 +218,8 @@ test('a model made private while it is fetched is no longer announced, and the f
   await eventually(() => (heard.at(-1) === 'stopped' ? true : undefined))
   const before = heard.length
   expect(await givenTo(node, share.infohash)).toEqual([])
-  isHeld = false
-  // the answers that were held never come
+  isReleased = true
+  for (const response of held) response.destroy()
   expect(await node.done(job)).toMatchObject({ state: 'done', manifest: manifestDigest })
   await node.expectWhole(manifestDigest)
   await expectNothingGiven(node, manifestDigest)

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Sha256Digest } from '@svc/ref'
+import { endKeptThreads } from '@svc/testkit/threads'
 import { until } from '@svc/testkit/until'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, onTestFinished, test } from 'vitest'
@@ -356,6 +357,7 @@ test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', 
   const resources = (): number =>
     process.getActiveResourcesInfo().filter((name) => /TCP|UDP|Pipe|Timeout/.test(name)).length
   const descriptors = (): number => readdirSync('/proc/self/fd').length
+  await endKeptThreads()
   const quiet = { resources: resources(), descriptors: descriptors() }
 
   const node = await Node.start({ folder })
@@ -368,7 +370,7 @@ test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', 
   expect(await other.importBt(pinned(share))).toMatchObject({ state: 'done' })
   await other.stop()
   await node.stop()
-  // threads that nobody has are kept for ten seconds, for the next one: how many there were before depends on the tests before
+  await endKeptThreads()
   await eventually(
     () => (resources() <= quiet.resources && descriptors() <= quiet.descriptors ? true : undefined),
     30_000

@@ -10,7 +10,7 @@ import { ConfigError } from '../../src/errors.ts'
 import { WebseedKeys } from '../../src/swarm/webseed-keys.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
-import { Node, pinned, weights } from './nodes.ts'
+import { modelAlone, Node, pinned, weights } from './nodes.ts'
 
 const KEY = 'aws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = hush/hush+hush\n'
 const ENV = { AWS_ACCESS_KEY_ID: 'AKIAENV', AWS_SECRET_ACCESS_KEY: 'quiet' }
@@ -125,7 +125,7 @@ test.each([
 describe('a private bucket', () => {
   test('gives everything to a signed import, which is held back then; a redirect elsewhere gets no signature', async () => {
     const seed = await Node.start()
-    const share = await seed.publish()
+    const share = modelAlone(await seed.publish())
     const content = await contentOf(share)
     await seed.stop()
     const seen: [string, string | undefined][] = []
@@ -165,7 +165,7 @@ describe('a private bucket', () => {
   test('a description that came with a key is held back, though all that it names was here', async () => {
     const seed = await Node.start()
     const files = { 'model-q8_0.gguf': weights(100_000, 81), 'config.json': '{"model_type":"llama"}' }
-    const share = await seed.publish({ ...files, LICENSE: 'Do as you like.' })
+    const share = modelAlone(await seed.publish({ ...files, LICENSE: 'Do as you like.' }))
     const bucket = await startWebseed(await contentOf(share))
     await seed.stop()
     const file = join(temporaryFolder(), 'keys')
@@ -183,7 +183,7 @@ describe('a private bucket', () => {
 
   test('without a key, or with a clock that is wrong, says which', async () => {
     const seed = await Node.start()
-    const share = await seed.publish()
+    const share = modelAlone(await seed.publish())
     await seed.stop()
     let date = new Date(systemClock.now())
     const bucket = await startWebseed(new Map(), (_path, _request, response) => {
@@ -249,7 +249,7 @@ describe('a front without a key that redirects to a private bucket', () => {
 
   test('what came with a signature is held back, also after a restart', async () => {
     const seed = await Node.start()
-    const share = await seed.publish()
+    const share = modelAlone(await seed.publish())
     const content = await contentOf(share)
     await seed.stop()
     const { hints, more, signed } = await frontOf(share, content)
@@ -268,7 +268,7 @@ describe('a front without a key that redirects to a private bucket', () => {
 
   test('it is held back before the first signed byte arrives, and stays so when everybody else gives the rest', async () => {
     const seed = await Node.start()
-    const share = await seed.publish()
+    const share = modelAlone(await seed.publish())
     const opens = Promise.withResolvers<void>()
     onTestFinished(() => opens.resolve())
     const { hints, more } = await frontOf(share, await contentOf(share), opens.promise)

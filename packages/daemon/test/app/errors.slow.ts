@@ -10,7 +10,7 @@ import { HAS_STRACE, inject } from '../support/strace.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-// One scenario, for every commit; `errors.faults.ts` has them all, and `process.test.ts` more of the local import.
+// One scenario, for every commit; `errors.faults.ts` has them all, and `process.slow.ts` more of the local import.
 describeDaemonErrors(
   KILL_SCENARIOS.filter(({ name }) => name.includes('tag')),
   [0],

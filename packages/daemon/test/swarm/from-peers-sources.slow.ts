@@ -9,7 +9,7 @@ import { startTracker } from '@svc/testkit/tracker'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { contentOf } from './fake-webseed.ts'
-import { eventually, MODEL, Node, pinned } from './nodes.ts'
+import { eventually, MODEL, modelAlone, Node, pinned } from './nodes.ts'
 
 /** Seeders without a webseed listener, so that nothing can come from there. */
 const swarm = sharedByFile(async (cleanUp) => {
@@ -59,7 +59,7 @@ describe('the manifest comes from', () => {
 
   test.skipIf(!haveLibtorrent)('libtorrent, the only seed', async () => {
     const origin = await Node.start()
-    const share = await origin.publish()
+    const share = modelAlone(await origin.publish())
     const folder = temporaryFolder()
     for (const [path, bytes] of await contentOf(share)) {
       if (path.startsWith('/bt/')) continue

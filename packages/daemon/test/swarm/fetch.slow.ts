@@ -4,11 +4,11 @@ import { haveLibtorrent, Libtorrent } from '@svc/testkit/libtorrent'
 import { expect, onTestFinished, test } from 'vitest'
 import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { contentOf, documentsOnly, kindOf, startWebseed } from './fake-webseed.ts'
-import { eventually, MIB, MODEL, Node, pinned, refOf, weights } from './nodes.ts'
+import { eventually, MIB, MODEL, modelAlone, Node, pinned, refOf, weights } from './nodes.ts'
 
 const publisher = sharedByFile(async (cleanUp) => {
   const node = await Node.start({}, cleanUp)
-  const share = await node.publish({ ...MODEL, 'second-q8_0.gguf': weights(9 * MIB + 1, 3) })
+  const share = modelAlone(await node.publish({ ...MODEL, 'second-q8_0.gguf': weights(9 * MIB + 1, 3) }))
   return { node, share, content: await contentOf(share) }
 })
 
