@@ -1,20 +1,12 @@
 import { type FileHandle, link, lstat, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
 import { tarPadding } from '@svc/internal-tar'
 import { ANY_FILE, OWN_FILE, openPartial } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import { digestOf } from './document.ts'
 import { ioError, OciError } from './errors.ts'
-import {
-  blobName,
-  blobsOf,
-  entriesOf,
-  INDEX_FILE,
-  indexBytes,
-  LAYOUT_CONTENT,
-  LAYOUT_FILE,
-  syncFolder
-} from './layout.ts'
+import { blobName, blobsOf, entriesOf, INDEX_FILE, indexBytes, LAYOUT_CONTENT, LAYOUT_FILE } from './layout.ts'
 import type { PackedImage } from './pack.ts'
 import { TAR_END, tarHeader } from './tar-header.ts'
 
@@ -55,7 +47,7 @@ export async function writeArchive(
     } finally {
       await handle.close()
     }
-    await syncFolder(dirname(path))
+    await syncFolder(nodeFilePort, dirname(path))
   } catch (error) {
     throw ioError(error, 'write the archive', path, options.signal)
   }
@@ -125,10 +117,4 @@ async function writeMember(
   await writeAt(handle, head, start)
   await copyContent(content, handle, body, Math.max(0, size - body), options)
   await writeAt(handle, new Uint8Array(tarPadding(content.sizeBytes)), body + content.sizeBytes)
-}
-
-async function writeAt(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten
-  }
 }

@@ -1,10 +1,9 @@
-import { createHash, type Hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { readChunks, writeAt } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
-
-const CHUNK_BYTES = 1 << 20
 
 /** A segment of a blob: bytes in memory, or a file. */
 export type ContentSegment = Uint8Array | { readonly path: string; readonly sizeBytes: number }
@@ -42,14 +41,12 @@ async function* readFile(path: string, start: number, end: number, digest: strin
     if (!stats.isFile() || stats.size !== end) {
       throw new OciError('E_DIGEST_MISMATCH', `${path} is not a file of ${end} bytes`, { path, digest })
     }
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - start))
-    for (let at = start; at < end; ) {
-      const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, end - at), at)
-      if (bytesRead === 0)
-        throw new OciError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`, { path, digest })
-      yield buffer.subarray(0, bytesRead)
-      at += bytesRead
+    let at = start
+    for await (const chunk of readChunks(handle, start, end)) {
+      yield chunk
+      at += chunk.length
     }
+    if (at < end) throw new OciError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`, { path, digest })
   } finally {
     await handle.close()
   }
@@ -78,14 +75,17 @@ export async function copyContent(
 ): Promise<void> {
   const hash = createHash('sha256')
   const kept = Math.min(have, content.sizeBytes)
-  if (kept > 0) await hashBack(target, position, kept, hash, { signal, onBytes })
+  // a file that ends early fails the digest check
+  for await (const chunk of readChunks(target, position, position + kept)) {
+    signal?.throwIfAborted()
+    hash.update(chunk)
+    onBytes?.(chunk.length)
+  }
   let at = kept
   for await (const chunk of readContent(content, kept)) {
     signal?.throwIfAborted()
     hash.update(chunk)
-    for (let done = 0; done < chunk.length; ) {
-      done += (await target.write(chunk, done, chunk.length - done, position + at + done)).bytesWritten
-    }
+    await writeAt(target, chunk, position + at)
     at += chunk.length
     onBytes?.(chunk.length)
   }
@@ -114,23 +114,4 @@ function wrongBytes(content: BlobContent): OciError {
     digest: content.digest,
     ...(path !== undefined && { path })
   })
-}
-
-async function hashBack(
-  target: FileHandle,
-  position: number,
-  length: number,
-  hash: Hash,
-  { signal, onBytes }: CopyOptions
-): Promise<void> {
-  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, length))
-  for (let at = 0; at < length; ) {
-    signal?.throwIfAborted()
-    const { bytesRead } = await target.read(buffer, 0, Math.min(buffer.length, length - at), position + at)
-    // a file that ends early fails the digest check
-    if (bytesRead === 0) return
-    hash.update(buffer.subarray(0, bytesRead))
-    at += bytesRead
-    onBytes?.(bytesRead)
-  }
 }

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders } from '@svc/internal-files'
+import { makeFolders, nodeFilePort, syncFolder } from '@svc/internal-files'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { ANY_FILE, claimFolder, OWN_FILE, OWN_FOLDER } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
@@ -92,14 +92,14 @@ async function fill(folder: string, images: readonly PackedImage[], options: Cop
     options.signal?.throwIfAborted()
     await writeBlob(folder, blob, open.has(blob.digest) ? ANY_FILE : OWN_FILE, options)
   }
-  await syncFolder(join(folder, 'blobs/sha256'))
+  await syncFolder(nodeFilePort, join(folder, 'blobs/sha256'))
   const added = await named(folder, images, entries)
   const tags = new Set(added.map(tagOf))
   const kept = entries.filter(
     (entry) => !tags.has(tagOf(entry)) && !added.some(({ digest }) => digest === entry.digest)
   )
   await replace(join(folder, INDEX_FILE), indexBytes([...kept, ...added], rest))
-  await syncFolder(folder)
+  await syncFolder(nodeFilePort, folder)
 }
 
 /** Entries without a tag are identified by their digest. */
@@ -205,15 +205,5 @@ async function replace(path: string, bytes: Uint8Array): Promise<void> {
   } catch (error) {
     await unlink(temporary).catch(() => undefined)
     throw error
-  }
-}
-
-/** Makes the names in a folder durable. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
   }
 }

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readFully } from '@svc/internal-files'
 import { TAR_BLOCK, tarPadding } from '@svc/internal-tar'
 import type { Sha256Digest } from '@svc/ref'
 import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex, parseOciIndex } from './document.ts'
@@ -156,13 +157,8 @@ async function readSmall({ path, offset, sizeBytes }: BlobPlace): Promise<Uint8A
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const bytes = Buffer.alloc(sizeBytes)
-    let done = 0
-    while (done < sizeBytes) {
-      const { bytesRead } = await handle.read(bytes, done, sizeBytes - done, offset + done)
-      if (bytesRead === 0) throw new OciError('E_FORMAT', `${path} ends in the middle of a document`, { path })
-      done += bytesRead
-    }
-    return bytes
+    if ((await readFully(handle, bytes, offset)) === sizeBytes) return bytes
+    throw new OciError('E_FORMAT', `${path} ends in the middle of a document`, { path })
   } finally {
     await handle.close()
   }

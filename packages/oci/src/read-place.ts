@@ -1,10 +1,9 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { readChunks } from '@svc/internal-files'
 import { OciError } from './errors.ts'
 import type { BlobSink, FetchOptions } from './fetch-blob.ts'
 import type { BlobPlace } from './open-layout.ts'
-
-const CHUNK_BYTES = 1 << 20
 
 /**
  * Copies a blob of a layout into a sink, always from the beginning: rereading a local file is as quick as checking what
@@ -19,15 +18,14 @@ export async function readPlace(
 ): Promise<void> {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
-    const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, sizeBytes)))
-    for (let at = 0; at < sizeBytes; ) {
+    let at = 0
+    for await (const chunk of readChunks(handle, offset, offset + sizeBytes)) {
       signal?.throwIfAborted()
-      const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, sizeBytes - at), offset + at)
-      if (bytesRead === 0) throw new OciError('E_FORMAT', `${path} ends in the middle of a blob`, { path })
-      await sink.write(at, buffer.subarray(0, bytesRead))
-      at += bytesRead
+      await sink.write(at, chunk)
+      at += chunk.length
       onProgress?.(at)
     }
+    if (at < sizeBytes) throw new OciError('E_FORMAT', `${path} ends in the middle of a blob`, { path })
   } finally {
     await handle.close()
   }

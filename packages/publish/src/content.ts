@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
+import { readFully } from '@svc/internal-files'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { PublishError } from './errors.ts'
 
@@ -40,22 +41,12 @@ export async function openContent({ content, sizeBytes }: KnownContent): Promise
   }
   return {
     async fill(target, start) {
-      if ((await readUpTo(handle, target, start)) < target.length) {
+      if ((await readFully(handle, target, start)) < target.length) {
         throw new PublishError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`)
       }
     },
     close: () => handle.close()
   }
-}
-
-async function readUpTo(handle: FileHandle, target: Uint8Array, start: number): Promise<number> {
-  let done = 0
-  while (done < target.length) {
-    const { bytesRead } = await handle.read(target, done, target.length - done, start + done)
-    if (bytesRead === 0) break
-    done += bytesRead
-  }
-  return done
 }
 
 /** Reads the bytes `[start, end)` into one buffer. */
@@ -90,6 +81,9 @@ export function wrongBytes({ content, digest }: KnownContent): PublishError {
   const name = content instanceof Uint8Array ? 'a generated document' : content.path
   return new PublishError('E_DIGEST_MISMATCH', `${name} does not match its digest ${digest}; run svc verify`)
 }
+
+/** Bytes in memory, with what is to be known of them. */
+export const knownBytes = (content: Uint8Array) => ({ content, sizeBytes: content.length, digest: digestOf(content) })
 
 /** The SHA-256 digest of bytes in memory. */
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>

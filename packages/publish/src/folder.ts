@@ -15,7 +15,7 @@ import {
   unlink
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolders, tryFlock } from '@svc/internal-files'
+import { makeFolders, nodeFilePort, readChunks, readFully, syncFolder, tryFlock, writeAt } from '@svc/internal-files'
 import { digestHex } from '@svc/ref'
 import { contentChunks, digestOf, wrongBytes } from './content.ts'
 import { ioError, PublishError } from './errors.ts'
@@ -26,7 +26,6 @@ const WORK_FOLDER = '.svc-publish'
 /** O_NONBLOCK: opening a FIFO of that name would block otherwise. */
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY
-const CHUNK_BYTES = 1 << 20
 
 /**
  * A folder that a web server serves. Files are written to a work folder, synced and then renamed into place, so that the server never
@@ -132,7 +131,7 @@ export class FolderTarget implements Target {
       await write(object, partial, this.#isPrivate ? 0o600 : 0o644, options)
       await this.#makeFolders(dirname(path))
       await rename(partial, path)
-      await syncFolder(dirname(path))
+      await syncFolder(nodeFilePort, dirname(path))
     } catch (error) {
       throw ioError(error, `write ${path}`, options.signal)
     }
@@ -143,8 +142,8 @@ export class FolderTarget implements Target {
     try {
       const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
       try {
-        const { bytesRead, buffer } = await handle.read(Buffer.alloc(end - start), 0, end - start, start)
-        return buffer.subarray(0, bytesRead)
+        const bytes = Buffer.alloc(end - start)
+        return bytes.subarray(0, await readFully(handle, bytes, start))
       } finally {
         await handle.close()
       }
@@ -215,7 +214,7 @@ export class FolderTarget implements Target {
     await this.#makeFolders(parent)
     try {
       await mkdir(folder, this.#isPrivate ? 0o700 : 0o777)
-      await syncFolder(parent)
+      await syncFolder(nodeFilePort, parent)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
       if (!(await lstat(folder)).isDirectory())
@@ -254,22 +253,16 @@ async function fill(
   { signal, onBytes }: ObjectOptions
 ): Promise<boolean> {
   const hash = createHash('sha256')
-  const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, Math.max(1, kept)))
-  for (let at = 0; at < kept; ) {
+  for await (const chunk of readChunks(handle, 0, kept)) {
     signal?.throwIfAborted()
-    const { bytesRead } = await handle.read(buffer, 0, Math.min(buffer.length, kept - at), at)
-    if (bytesRead === 0) return false
-    hash.update(buffer.subarray(0, bytesRead))
-    at += bytesRead
-    onBytes?.(bytesRead)
+    hash.update(chunk)
+    onBytes?.(chunk.length)
   }
   let at = kept
   for await (const chunk of contentChunks(object, kept)) {
     signal?.throwIfAborted()
     hash.update(chunk)
-    for (let done = 0; done < chunk.length; ) {
-      done += (await handle.write(chunk, done, chunk.length - done, at + done)).bytesWritten
-    }
+    await writeAt(handle, chunk, at)
     at += chunk.length
     onBytes?.(chunk.length)
   }
@@ -285,13 +278,4 @@ function absent(error: NodeJS.ErrnoException): undefined {
 async function sizeOf(path: string): Promise<number | undefined> {
   const stats = await stat(path).catch(absent)
   return stats?.isFile() === true ? stats.size : undefined
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, FOLDER)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

@@ -24,7 +24,7 @@ import {
   toHex
 } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { contentChunks, digestOf, readContentRange } from './content.ts'
+import { contentChunks, knownBytes, readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import type { PublishedObject } from './target.ts'
 
@@ -132,9 +132,7 @@ async function published(
   const audience = isWithheld ? 'private' : 'public'
   const known = (key: string, bytes: Uint8Array, contentType: string, caching: string): PublishedObject => ({
     key,
-    content: bytes,
-    sizeBytes: bytes.length,
-    digest: digestOf(bytes),
+    ...knownBytes(bytes),
     contentType,
     cacheControl: `${audience}, ${caching}`
   })

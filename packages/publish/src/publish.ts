@@ -1,5 +1,5 @@
 import { checkObject, throughTarget, throughUrl } from './check.ts'
-import { digestOf } from './content.ts'
+import { knownBytes } from './content.ts'
 import { PublishError } from './errors.ts'
 import { addToListing, LISTING_KEY, type Listing, listingBytes, MAX_LISTING_BYTES, parseListing } from './listing.ts'
 import { PAGE_KEY, PAGE_MARK, pageBytes } from './page.ts'
@@ -164,9 +164,7 @@ async function writePage(target: Target, listing: Uint8Array, signal: AbortSigna
 
 const document = (key: string, bytes: Uint8Array, contentType: string) => ({
   key,
-  content: bytes,
-  sizeBytes: bytes.length,
-  digest: digestOf(bytes),
+  ...knownBytes(bytes),
   contentType,
   cacheControl: 'no-cache'
 })

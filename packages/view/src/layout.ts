@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { makeFolders } from '@svc/internal-files'
+import { makeFolders, readChunks } from '@svc/internal-files'
 import type { ViewLayout } from './marker.ts'
 import { type Blob, type PlaceContext, placeBlob } from './place.ts'
-import { gitBlobHash, openRegular, readChunks, writeNewFile } from './written-file.ts'
+import { gitBlobHash, openRegular, writeNewFile } from './written-file.ts'
 
 /** Places the files of a view according to a layout. The names have been claimed before. */
 export interface LayoutWriter {
@@ -57,7 +57,7 @@ class FilesLayout implements LayoutWriter {
   ): Promise<void> {
     const path = join(this.#context.draft, name)
     await makeFolders(dirname(path))
-    await writeNewFile(path, source, [], this.#context.signal)
+    await writeNewFile(path, source, [], this.#context)
   }
 
   async finish(): Promise<string[]> {
@@ -101,7 +101,7 @@ class HubLayout implements LayoutWriter {
     await makeFolders(folder)
     const incoming = join(folder, 'incoming')
     const hash = isInLargeFileStorage(name, sizeBytes) ? createHash('sha256') : gitBlobHash(sizeBytes)
-    const { hashes } = await writeNewFile(incoming, source, [hash], this.#context.signal)
+    const { hashes } = await writeNewFile(incoming, source, [hash], this.#context)
     await this.#snapshot(name, hashes[0]!, (path) => rename(incoming, path))
     await rm(incoming, { force: true })
   }

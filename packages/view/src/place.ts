@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { link, lstat, realpath, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
+import { readChunks } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from './errors.ts'
 import { reflink } from './reflink.ts'
-import { openRegular, readChunks, writeNewFile } from './written-file.ts'
+import { openRegular, writeNewFile } from './written-file.ts'
 
 /** How the files of a view get their bytes. */
 export type ViewMode = 'symlink' | 'copy' | 'hardlink'
@@ -90,7 +91,10 @@ async function copyBlob(blob: Blob, to: string, { signal, onCopied }: PlaceConte
   }
   const { handle } = await openRegular(blob.path)
   try {
-    const { hashes } = await writeNewFile(to, readChunks(handle, onCopied), [createHash('sha256')], signal)
+    const { hashes } = await writeNewFile(to, readChunks(handle), [createHash('sha256')], {
+      signal,
+      onBytes: onCopied
+    })
     if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `holds the bytes of sha256:${hashes[0]}`)
   } finally {
     await handle.close()

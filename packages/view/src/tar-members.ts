@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { readChunks } from '@svc/internal-files'
 import { extract } from 'tar-stream'
 import { ViewError } from './errors.ts'
 import { type Blob, corrupt } from './place.ts'
-import { openRegular, readChunks } from './written-file.ts'
+import { openRegular } from './written-file.ts'
 
 const BLOCK = 512
 /** Limit of members in one tar. Tokenizers have a dozen, adapters two. */

@@ -1,15 +1,17 @@
 import { createHash, type Hash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { writeAt } from '@svc/internal-files'
 import { throwIfAborted } from './errors.ts'
-
-const CHUNK_BYTES = 1024 * 1024
 
 /** The result of a write: the length, and the requested hashes in hex. */
 export interface Written {
   readonly sizeBytes: number
   readonly hashes: readonly string[]
 }
+
+/** Called with the bytes of each step. */
+type OnBytes = (bytes: number) => void
 
 /**
  * Writes a new file, read-only from the start, and syncs it. Existing files are never touched (`EEXIST`).
@@ -20,7 +22,7 @@ export async function writeNewFile(
   path: string,
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   hashes: readonly Hash[] = [],
-  signal?: AbortSignal
+  { signal, onBytes }: { readonly signal?: AbortSignal | undefined; readonly onBytes?: OnBytes | undefined } = {}
 ): Promise<Written> {
   const handle = await open(path, 'wx', 0o444)
   try {
@@ -30,17 +32,12 @@ export async function writeNewFile(
       for (const hash of hashes) hash.update(chunk)
       await writeAt(handle, chunk, sizeBytes)
       sizeBytes += chunk.length
+      onBytes?.(chunk.length)
     }
     await handle.sync()
     return { sizeBytes, hashes: hashes.map((hash) => hash.digest('hex')) }
   } finally {
     await handle.close()
-  }
-}
-
-async function writeAt(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
-  for (let at = 0; at < bytes.length; ) {
-    at += (await handle.write(bytes, at, bytes.length - at, position + at)).bytesWritten
   }
 }
 
@@ -54,18 +51,6 @@ export async function openRegular(path: string): Promise<{ readonly handle: File
   } catch (error) {
     await handle.close()
     throw error
-  }
-}
-
-/** The bytes of an open file from its start, in a reused buffer: a chunk is valid until the next one is requested. */
-export async function* readChunks(handle: FileHandle, onBytes?: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(CHUNK_BYTES)
-  for (let at = 0; ; ) {
-    const { bytesRead } = await handle.read(buffer, 0, CHUNK_BYTES, at)
-    if (bytesRead === 0) return
-    yield buffer.subarray(0, bytesRead)
-    at += bytesRead
-    onBytes?.(bytesRead)
   }
 }
 

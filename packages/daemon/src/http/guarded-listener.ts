@@ -4,7 +4,7 @@ import { type AddressInfo, isIP } from 'node:net'
 import { hostname } from 'node:os'
 import type { ErrorCode } from '@svc/client/protocol'
 import type { Log } from '../log.ts'
-import { envelope, JSON_TYPE } from './envelope.ts'
+import { envelope, sendEnvelope } from './envelope.ts'
 import { createHttpServer } from './server.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -98,12 +98,12 @@ export class GuardedListener {
     response.on('error', () => response.destroy())
     try {
       if (this.#refuses(request, response)) return
-      if (!this.#hasStore()) return refuseHere(request, response, 503, 'E_INTERNAL', 'the store is gone')
+      if (!this.#hasStore()) return refuseHere(response, 503, 'E_INTERNAL', 'the store is gone')
       await answer(request, response, request.url!)
     } catch (error) {
       log.error({ err: error, url: request.url?.slice(0, 200) }, `a ${name} request failed`)
       if (response.headersSent) response.destroy()
-      else refuseHere(request, response, 500, 'E_INTERNAL', 'the daemon failed unexpectedly; its log has the details')
+      else refuseHere(response, 500, 'E_INTERNAL', 'the daemon failed unexpectedly; its log has the details')
     }
   }
 
@@ -120,7 +120,7 @@ export class GuardedListener {
   #refuses(request: IncomingMessage, response: ServerResponse): boolean {
     const { refuse: refuseHere = refuse } = this.#options
     const no = (status: number, code: ErrorCode, message: string, headers?: OutgoingHttpHeaders): true => {
-      refuseHere(request, response, status, code, message, headers)
+      refuseHere(response, status, code, message, headers)
       return true
     }
     if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')
@@ -187,21 +187,11 @@ export function sendBytes(
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Sends the error envelope. */
-export function refuse(
-  request: IncomingMessage,
+/** Sends an error. */
+export const refuse = (
   response: ServerResponse,
   status: number,
   code: ErrorCode,
   message: string,
   headers: OutgoingHttpHeaders = {}
-): void {
-  const body = JSON.stringify(envelope(code, message))
-  response.writeHead(status, {
-    ...HARDENING,
-    ...headers,
-    'Content-Type': JSON_TYPE,
-    'Content-Length': Buffer.byteLength(body)
-  })
-  response.end(request.method === 'HEAD' ? undefined : body)
-}
+): void => sendEnvelope(response, status, envelope(code, message), { ...HARDENING, ...headers })

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { Connections, endConnectionWith } from './connection.ts'
 import { shareConnections } from './connection-shares.ts'
-import { envelope, JSON_TYPE } from './envelope.ts'
+import { envelope, sendEnvelope } from './envelope.ts'
 import type { Refusal } from './raw-refusal.ts'
 import type { Traffic } from './traffic.ts'
 
@@ -98,13 +98,8 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
 }
 
 function refuse(response: ServerResponse, { status, code, message }: Refusal): void {
-  const body = JSON.stringify(envelope(code, message))
   endConnectionWith(response)
-  response.writeHead(status, {
-    'Content-Type': JSON_TYPE,
-    'Content-Length': Buffer.byteLength(body)
-  })
-  response.end(body)
+  sendEnvelope(response, status, envelope(code, message))
 }
 
 /** Why a parsed request is refused, or undefined. */

@@ -1,5 +1,3 @@
-import { read } from 'node:fs'
-import { promisify } from 'node:util'
 import {
   ClassifyError,
   type HeaderSummary,
@@ -16,13 +14,13 @@ import {
 import { forEachLimited } from '@svc/internal-concurrency'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
+import { readAtOf } from '../read-at.ts'
 import { type PlannedImport, planListing } from './plan.ts'
 import type { ImportSelection } from './selection.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** Headers read concurrently, if they are needed for the quant. */
 const READS_AT_ONCE = 8
-const readFile = promisify(read)
 
 /**
  * Stage 1 with the caller's selection: names are normalized, and only the chosen weights and aux files are kept. If there
@@ -109,17 +107,7 @@ async function withBytesOf<T>(file: SourceFile, signal: AbortSignal, use: (readA
   const opened = await file.open(signal)
   try {
     if (opened.kind !== 'file') throw new Error(`${file.name} cannot be looked into before it is fetched`)
-    const { fd } = opened
-    return await use(async (offset, lengthBytes) => {
-      const bytes = new Uint8Array(Math.max(0, Math.min(lengthBytes, file.sizeBytes - offset)))
-      let filled = 0
-      while (filled < bytes.length) {
-        const { bytesRead } = await readFile(fd, bytes, filled, bytes.length - filled, offset + filled)
-        if (bytesRead === 0) break
-        filled += bytesRead
-      }
-      return bytes.subarray(0, filled)
-    })
+    return await use(readAtOf(opened.fd, file.sizeBytes))
   } finally {
     await opened.close()
   }

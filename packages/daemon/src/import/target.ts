@@ -1,5 +1,21 @@
-import { isReservedNamespace, parseRepoId, type RepoId } from '@svc/ref'
+import { isReservedNamespace, parseRepoId, type RepoId, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
+
+/**
+ * The repository to import into: `as`, else the name at the source in lower case, as far as that is one here.
+ * @throws DaemonError `E_BAD_REQUEST` naming the field
+ */
+export function targetFor({ repo, as }: { readonly repo: string; readonly as?: string | undefined }): RepoId {
+  if (as !== undefined) return importTarget(as, 'as')
+  const shown = `the field "repo": ${JSON.stringify(repo.slice(0, 200))}`
+  const target = tryParseRepoId(repo.toLowerCase())
+  if (target === undefined) {
+    const rule = 'both parts begin with a letter or digit, and have at most 64 and 128 characters'
+    throw new DaemonError('E_BAD_REQUEST', `${shown} cannot be a name here; ${rule}; give one as "as"`)
+  }
+  if (!isReservedNamespace(target.ns)) return target
+  throw new DaemonError('E_BAD_REQUEST', `${shown} is in a reserved namespace; give the name to keep it under as "as"`)
+}
 
 /** The repository `ns/name` to import into, from a request. @throws DaemonError `E_BAD_REQUEST` naming the field */
 export function importTarget(text: string, field: string): RepoId {

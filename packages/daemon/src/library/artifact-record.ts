@@ -4,7 +4,15 @@ import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import { type Provenance, parseProvenanceOf } from './provenance.ts'
 import { isFirstFormat, parseStateRecord, type RecordKind } from './record.ts'
-import { CorruptStateError, digestField, type Fields, fieldsOf, onlyKeys, stringsField } from './strict.ts'
+import {
+  CorruptStateError,
+  digestField,
+  type Fields,
+  fieldsOf,
+  onlyKeys,
+  optionalFields,
+  stringsField
+} from './strict.ts'
 
 /** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
 export interface ArtifactState {
@@ -117,14 +125,8 @@ function sourceOf(fields: Fields, file: string): ArtifactSource {
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
   if (isFirstFormat(fields)) onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
-  for (const key of ['repo', 'revision', 'branch', 'branchAt', 'follows']) {
-    if (source[key] !== undefined && typeof source[key] !== 'string') {
-      throw new CorruptStateError(file, `"source.${key}" is not a string`)
-    }
-  }
-  for (const key of ['onDemand', 'byCommit'])
-    if (source[key] !== undefined && source[key] !== true)
-      throw new CorruptStateError(file, `"source.${key}" is not true`)
+  optionalFields(source, ['repo', 'revision', 'branch', 'branchAt', 'follows'], 'a string', file, 'source.')
+  optionalFields(source, ['onDemand', 'byCommit'], 'true', file, 'source.')
   if (source.companions !== undefined) digestField(source.companions, file, '"source.companions"')
   if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
   if (source.names !== undefined) {
@@ -137,11 +139,9 @@ function sourceOf(fields: Fields, file: string): ArtifactSource {
 
 function artifactStateOf(fields: Fields, file: string): RecordedState {
   const source = sourceOf(fields, file)
-  if (fields.pinned !== undefined && typeof fields.pinned !== 'boolean')
-    throw new CorruptStateError(file, '"pinned" is not a boolean')
-  for (const key of ['importedAt', 'futureName'])
-    if (fields[key] !== undefined && typeof fields[key] !== 'string')
-      throw new CorruptStateError(file, `"${key}" is not a string`)
+  optionalFields(fields, FLAGS, 'true', file)
+  optionalFields(fields, ['pinned'], 'a boolean', file)
+  optionalFields(fields, ['importedAt', 'futureName'], 'a string', file)
   const hints = fieldsOf(fields.hints, file, '"hints"')
   if (isFirstFormat(fields)) onlyKeys(hints, ['trackers', 'webseeds', 'peers'], file)
   return {
@@ -151,7 +151,7 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
     // before this field existed, everything from a swarm was kept by its pin
     pinned: fields.pinned === undefined ? source.kind === 'bt' : fields.pinned === true,
     ...(fields.importedAt !== undefined && { importedAt: fields.importedAt as string }),
-    ...flagsOf(fields, file),
+    ...flagsOf(fields),
     ...(fields.futureName !== undefined && { futureName: fields.futureName as string }),
     ...besideFields(fields, file),
     hints: usableHints({
@@ -162,11 +162,10 @@ function artifactStateOf(fields: Fields, file: string): RecordedState {
   }
 }
 
-function flagsOf(fields: Fields, file: string): Pick<RecordedState, 'incomplete' | 'kept' | 'away'> {
-  const set = (['incomplete', 'kept', 'away'] as const).filter((key) => fields[key] !== undefined)
-  for (const key of set) if (fields[key] !== true) throw new CorruptStateError(file, `"${key}" is not true`)
-  return Object.fromEntries(set.map((key) => [key, true]))
-}
+const FLAGS = ['incomplete', 'kept', 'away'] as const
+
+const flagsOf = (fields: Fields): Pick<RecordedState, 'incomplete' | 'kept' | 'away'> =>
+  Object.fromEntries(FLAGS.filter((key) => fields[key] === true).map((key) => [key, true]))
 
 const besideFields = (
   { companions, futureCompanions, copies }: Fields,

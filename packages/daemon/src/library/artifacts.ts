@@ -133,13 +133,10 @@ export class Artifacts {
   }
 
   /** Nobody wants the companions any longer that a pinned import was to bring under a name `ns/name`. */
-  endFutureCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.futureCompanions?.name !== name) return
-      const { futureCompanions: _, ...next } = before
-      await this.#write(next, before)
-    })
+  endFutureCompanions(manifestDigest: Sha256Digest, name: string): Promise<boolean> {
+    return this.#change(manifestDigest, ({ futureCompanions, ...rest }) =>
+      futureCompanions?.name === name ? rest : undefined
+    )
   }
 
   /** Changes what is recorded of an artifact; one without a record gets one of which nobody knows who may have it. */
@@ -162,48 +159,35 @@ export class Artifacts {
   }
 
   /** The hub said to nobody in particular that everybody may have it. */
-  confirmPublic(manifestDigest: Sha256Digest): Promise<void> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.provenance.access !== 'unknown') return
+  confirmPublic(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, (before) => {
+      if (before.provenance.access !== 'unknown') return undefined
       const confirmedPublicAt = timestampOf(this.#clock)
-      await this.#write(
-        { ...before, provenance: { ...before.provenance, access: 'public', confirmedPublicAt } },
-        before
-      )
+      return { ...before, provenance: { ...before.provenance, access: 'public', confirmedPublicAt } }
     })
   }
 
   /** Blobs that were not here come with the key of a webseed. */
-  usedKey(manifestDigest: Sha256Digest): Promise<void> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.incomplete !== true) return
-      const now: Provenance = { access: 'restricted', by: 'webseed-key' }
-      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })
-      await this.#write({ ...before, provenance }, before)
-    })
+  usedKey(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })
   }
 
   /** Bytes of an incomplete artifact are here by another way. */
-  tookUnproven(manifestDigest: Sha256Digest, unproven: readonly string[]): Promise<void> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.incomplete !== true) return
-      const now: Provenance = { access: 'public', unproven }
+  tookUnproven(manifestDigest: Sha256Digest, unproven: readonly string[]): Promise<boolean> {
+    return this.#whileIncomplete(manifestDigest, { access: 'public', unproven })
+  }
+
+  #whileIncomplete(manifestDigest: Sha256Digest, now: Provenance): Promise<boolean> {
+    return this.#change(manifestDigest, (before) => {
+      if (before.incomplete !== true) return undefined
       const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })
-      await this.#write({ ...before, provenance }, before)
+      return { ...before, provenance }
     })
   }
 
   /** Releases a pinned import. @returns false if it was not one */
   unpin(manifestDigest: Sha256Digest): Promise<boolean> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.pinned !== true) return false
-      await this.#write({ ...before, pinned: false }, before)
-      return true
-    })
+    return this.#change(manifestDigest, (before) => (before.pinned ? { ...before, pinned: false } : undefined))
   }
 
   /** Forgets an artifact, durably, if `may` agrees at that moment; an unknown one is not an error. */
@@ -281,6 +265,19 @@ export class Artifacts {
     return this.#changing.run(undefined, work)
   }
 
+  /** Changes a known artifact, unless `change` leaves it as it is (undefined). @returns whether it was changed */
+  #change(
+    manifestDigest: Sha256Digest,
+    change: (before: ArtifactState) => ArtifactState | undefined
+  ): Promise<boolean> {
+    return this.#inTurn(async () => {
+      const before = await this.read(manifestDigest)
+      const next = before && change(before)
+      if (next !== undefined) await this.#write(next, before)
+      return next !== undefined
+    })
+  }
+
   async #record({ futureName: asked, ...state }: ArtifactImport): Promise<void> {
     const standing = await this.standing(state.manifestDigest)
     const before = standing === 'damaged' ? undefined : standing
@@ -310,13 +307,10 @@ export class Artifacts {
   }
 
   /** Every blob of the artifact is in the store: from now on a missing one is damage. */
-  complete(manifestDigest: Sha256Digest): Promise<void> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.incomplete !== true && before?.away !== true) return
-      const { incomplete: _, away: __, ...next } = before
-      await this.#write(next, before)
-    })
+  complete(manifestDigest: Sha256Digest): Promise<boolean> {
+    return this.#change(manifestDigest, ({ incomplete, away, ...rest }) =>
+      incomplete === true || away === true ? rest : undefined
+    )
   }
 
   /** Its weights may go from now on, until it is {@link complete} again. */
@@ -336,14 +330,9 @@ export class Artifacts {
     })
   }
 
-  /** The artifact has `futureName`, or is not to have it any longer; another name that it is to have stays. */
-  endFutureName(manifestDigest: Sha256Digest, futureName: string): Promise<void> {
-    return this.#inTurn(async () => {
-      const before = await this.read(manifestDigest)
-      if (before?.futureName !== futureName) return
-      const { futureName: _, ...next } = before
-      await this.#write(next, before)
-    })
+  /** The artifact has the name, or is not to have it any longer; another name that it is to have stays. */
+  endFutureName(manifestDigest: Sha256Digest, name: string): Promise<boolean> {
+    return this.#change(manifestDigest, ({ futureName, ...rest }) => (futureName === name ? rest : undefined))
   }
 
   /** The artifacts that are to have the name `ns/name`. The first call reads them all, the others none. */

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import type { SwarmConfig } from '../config/config.ts'
 import type { ArtifactSource } from './origin.ts'
-import { CorruptStateError, type Fields, fieldsOf, onlyKeys, stringsField } from './strict.ts'
+import { CorruptStateError, type Fields, fieldsOf, onlyKeys, optionalFields, stringsField } from './strict.ts'
 
 /** The kinds of credentials that a source may have been shown. */
 type Credential = 'hub-token' | 'registry-login' | 'webseed-key'
@@ -202,14 +202,13 @@ export function parseProvenance(value: unknown, file: string): Provenance {
   if (!ACCESS.includes(access)) throw new CorruptStateError(file, '"provenance.access" is unknown')
   if (by !== undefined && !(typeof by === 'string' && Object.hasOwn(CREDENTIALS, by)))
     throw new CorruptStateError(file, '"provenance.by" is unknown')
-  if (confirmedPublicAt !== undefined && typeof confirmedPublicAt !== 'string')
-    throw new CorruptStateError(file, '"provenance.confirmedPublicAt" is not a string')
-  if (marked !== undefined && marked !== true) throw new CorruptStateError(file, '"provenance.marked" is not true')
+  optionalFields(fields, ['confirmedPublicAt'], 'a string', file, 'provenance.')
+  optionalFields(fields, ['marked'], 'true', file, 'provenance.')
   const decision = fields.decision === undefined ? undefined : parseDecision(fields.decision, file)
   return {
     access: access as Provenance['access'],
     ...(by !== undefined && { by: by as Credential }),
-    ...(confirmedPublicAt !== undefined && { confirmedPublicAt }),
+    ...(confirmedPublicAt !== undefined && { confirmedPublicAt: confirmedPublicAt as string }),
     ...(unproven !== undefined && { unproven: stringsField(unproven, file, '"provenance.unproven"') }),
     ...(marked === true && { marked }),
     ...(decision !== undefined && { decision })
@@ -221,9 +220,8 @@ function parseDecision(value: unknown, file: string): NonNullable<Provenance['de
   onlyKeys(fields, ['is', 'at'], file)
   const { is, at } = fields
   if (is !== 'private' && is !== 'shared') throw new CorruptStateError(file, '"provenance.decision.is" is unknown')
-  if (at !== undefined && typeof at !== 'string')
-    throw new CorruptStateError(file, '"provenance.decision.at" is not a string')
-  return { is, ...(at !== undefined && { at }) }
+  optionalFields(fields, ['at'], 'a string', file, 'provenance.decision.')
+  return { is, ...(at !== undefined && { at: at as string }) }
 }
 
 /**

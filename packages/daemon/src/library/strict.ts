@@ -53,6 +53,25 @@ export function onlyKeys(fields: Fields, known: readonly string[], file: string)
   }
 }
 
+const FITS = {
+  'a string': (value: unknown) => typeof value === 'string',
+  'a boolean': (value: unknown) => typeof value === 'boolean',
+  true: (value: unknown) => value === true
+}
+
+/** Checks fields that may be absent. @param prefix of their names in messages */
+export function optionalFields(
+  fields: Fields,
+  keys: readonly string[],
+  expected: keyof typeof FITS,
+  file: string,
+  prefix = ''
+): void {
+  for (const key of keys)
+    if (fields[key] !== undefined && !FITS[expected](fields[key]))
+      throw new CorruptStateError(file, `"${prefix}${key}" is not ${expected}`)
+}
+
 export function digestField(value: unknown, file: string, what: string): Sha256Digest {
   if (isDigest(value)) return value
   throw new CorruptStateError(file, `${what} is not a digest`)

@@ -1,10 +1,11 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import { StartError } from '../errors.ts'
-import { EXPOSITION_TYPE } from '../http/exposition-type.ts'
+import { EXPOSITION_TYPE } from '../http/envelope.ts'
 import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Traffic } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
+import { recently } from '../recently.ts'
 
 /** Requests within this time share one response: collecting takes time proportional to the store, and anyone may ask. */
 const FRESH_MS = 1_000
@@ -32,7 +33,7 @@ export class MetricsListener {
     traffic: Traffic
   ): Promise<MetricsListener> {
     const metrics = new MetricsListener()
-    const fresh = shared(text, clock)
+    const fresh = recently(clock, FRESH_MS, async () => Buffer.from(await text()))
     const key = '[metrics] addr'
     const address = configuredAddress(addr, key)
     try {
@@ -50,18 +51,12 @@ export class MetricsListener {
               'Content-Type': EXPOSITION_TYPE
             })
           const why = path === '/healthz' || path === '/readyz' ? problem() : undefined
-          if (why !== undefined) return refuse(request, response, 503, 'E_INTERNAL', why)
+          if (why !== undefined) return refuse(response, 503, 'E_INTERNAL', why)
           if (path === '/healthz' || (path === '/readyz' && metrics.#isReady))
             return sendBytes(request, response, Buffer.from('ok\n'), plain)
           if (path === '/readyz')
-            return refuse(
-              request,
-              response,
-              503,
-              'E_SHUTTING_DOWN',
-              'the API is not ready: the daemon is starting or stopping'
-            )
-          refuse(request, response, 404, 'E_NOT_FOUND', 'this port serves only /metrics, /healthz and /readyz')
+            return refuse(response, 503, 'E_SHUTTING_DOWN', 'the API is not ready: the daemon is starting or stopping')
+          refuse(response, 404, 'E_NOT_FOUND', 'this port serves only /metrics, /healthz and /readyz')
         }
       })
     } catch (cause) {
@@ -81,18 +76,5 @@ export class MetricsListener {
 
   close(): Promise<void> {
     return this.#listener.close()
-  }
-}
-
-function shared(text: () => Promise<string>, clock: Clock): () => Promise<Buffer> {
-  let last: { readonly atMs: number; readonly bytes: Promise<Buffer> } | undefined
-  return () => {
-    if (last !== undefined && clock.monotonic() - last.atMs < FRESH_MS) return last.bytes
-    const made = { atMs: clock.monotonic(), bytes: text().then((all) => Buffer.from(all)) }
-    last = made
-    made.bytes.catch(() => {
-      if (last === made) last = undefined
-    })
-    return made.bytes
   }
 }

@@ -90,12 +90,11 @@ const WHY: Readonly<Partial<Record<OmissionReason, string>>> = {
 
 /** In the hub's form, so that its clients raise their own errors, with `what` as their message. */
 export function absent(
-  request: IncomingMessage,
   response: ServerResponse,
   code: keyof typeof ABSENT = 'RepoNotFound',
   what: string = ABSENT[code]
 ): void {
   // names of files may have any characters, headers may not
   const line = what.replace(/[^\x20-\x7e]/g, '?')
-  refuse(request, response, 404, 'E_NOT_FOUND', what, { 'X-Error-Code': code, 'X-Error-Message': line })
+  refuse(response, 404, 'E_NOT_FOUND', what, { 'X-Error-Code': code, 'X-Error-Message': line })
 }

@@ -99,18 +99,18 @@ export class HubMirror {
     try {
       await answer()
     } catch (error) {
-      if (lacksSpace(error)) return refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      if (lacksSpace(error)) return refuse(response, 507, 'E_NO_SPACE', 'no room to lay the model out')
       if (error instanceof NotNowError) {
         const { status, code, message, retryAfterSeconds: wait } = error
-        if (status === 404) return absent(request, response, 'RepoNotFound', message)
-        return refuse(request, response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
+        if (status === 404) return absent(response, 'RepoNotFound', message)
+        return refuse(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
       }
       if (!(error instanceof GoneError)) throw error
       // the cache was deleted: make the view again
       this.#served.forget(error.manifest)
       await answer().catch((again: unknown) => {
         if (!(again instanceof GoneError)) throw again
-        absent(request, response, 'EntryNotFound')
+        absent(response, 'EntryNotFound')
       })
     }
   }
@@ -119,28 +119,28 @@ export class HubMirror {
     const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
       const found = verb === 'paths-info' ? await this.#repository(request, repo!, rest) : undefined
-      if (found === undefined) return this.#unknown(request, response, repo)
+      if (found === undefined) return this.#unknown(response, repo)
       if (paths === undefined)
-        return refuse(request, response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
+        return refuse(response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
       return this.#send(request, response, repo!, found, await this.#pathsInfo(found, paths))
     }
     const [, named] = /^\/api\/models\/([^/]+(?:\/[^/]+)?)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
       const found = await this.#repository(request, named, 'main')
       return found === undefined
-        ? this.#unknown(request, response, named)
+        ? this.#unknown(response, named)
         : this.#send(request, response, named, found, refsBody(found, query))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
       const found = await this.#repository(request, repo, verb === undefined ? 'main' : rest)
-      if (found === undefined) return this.#unknown(request, response, repo)
+      if (found === undefined) return this.#unknown(response, repo)
       const withFiles = ['true', '1'].includes(query.get('blobs') ?? '')
       const info = (): Promise<unknown> => this.#info(found, withFiles)
       return this.#send(request, response, repo, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
     }
     const file = /^\/([^/]+(?:\/[^/]+)?)\/(?:resolve|raw)\/(.+)$/.exec(path)
-    if (file === null) return absent(request, response)
+    if (file === null) return absent(response)
     return this.#resolve(request, response, file[1]!, file[2]!)
   }
 
@@ -148,13 +148,11 @@ export class HubMirror {
   async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
     const found = slash < 0 ? undefined : await this.#repository(request, repo, rest.slice(0, slash))
-    if (found === undefined) return this.#unknown(request, response, repo)
+    if (found === undefined) return this.#unknown(response, repo)
     const path = rest.slice(slash + 1)
     const file = found.files.get(path)
     if (file === undefined)
-      return this.#answerAbout(request, response, repo, found, () =>
-        absent(request, response, 'EntryNotFound', absentFile(path, found))
-      )
+      return this.#answerAbout(response, repo, found, () => absent(response, 'EntryNotFound', absentFile(path, found)))
     const name = await this.#contentName(file, path)
     const headers = {
       ...HARDENING,
@@ -177,7 +175,7 @@ export class HubMirror {
       file.isLarge
         ? demand.large(found.upstream!, file, client)
         : readerOf(await demand.small(found.upstream!, file, client.host))
-    if (!(await sendArriving(request, response, file, open, options))) return this.#unknown(request, response, repo)
+    if (!(await sendArriving(request, response, file, open, options))) return this.#unknown(response, repo)
   }
 
   /** Sends a document about a repository that was asked for as `repo`. */
@@ -188,17 +186,11 @@ export class HubMirror {
     found: HubRevision,
     bytes: Uint8Array
   ): Promise<void> {
-    return this.#answerAbout(request, response, repo, found, () => sendHubJson(request, response, found, bytes))
+    return this.#answerAbout(response, repo, found, () => sendHubJson(request, response, found, bytes))
   }
 
-  async #answerAbout(
-    request: IncomingMessage,
-    response: ServerResponse,
-    repo: string,
-    found: HubRevision,
-    answer: () => void
-  ): Promise<void> {
-    if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)
+  async #answerAbout(response: ServerResponse, repo: string, found: HubRevision, answer: () => void): Promise<void> {
+    if (!(await this.#mayGive(repo, found))) return this.#unknown(response, repo)
     answer()
   }
 
@@ -211,9 +203,9 @@ export class HubMirror {
   }
 
   /** Clients tell a revision that is not here from a repository that is not. */
-  async #unknown(request: IncomingMessage, response: ServerResponse, repo: string | undefined): Promise<void> {
+  async #unknown(response: ServerResponse, repo: string | undefined): Promise<void> {
     const isHere = repo !== undefined && (await this.#served.ofRepo(repo.toLowerCase())).length > 0
-    absent(request, response, isHere ? 'RevisionNotFound' : 'RepoNotFound')
+    absent(response, isHere ? 'RevisionNotFound' : 'RepoNotFound')
   }
 
   async #tree(
@@ -225,11 +217,11 @@ export class HubMirror {
   ): Promise<void> {
     const [revision = '', ...segments] = rest.split('/')
     const found = await this.#repository(request, repo, revision)
-    if (found === undefined) return this.#unknown(request, response, repo)
+    if (found === undefined) return this.#unknown(response, repo)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
     // responses are cached by folder name, so accept only existing ones
-    if (folder !== '' && !found.folders.has(folder)) return absent(request, response, 'EntryNotFound')
+    if (folder !== '' && !found.folders.has(folder)) return absent(response, 'EntryNotFound')
     const isRecursive = ['true', '1'].includes(query.get('recursive') ?? '')
     const list = (): Promise<unknown> => this.#entriesBelow(folder, isRecursive, found)
     const bytes = await this.#rendered.get(`${found.id} ${isRecursive} ${folder}`, list)

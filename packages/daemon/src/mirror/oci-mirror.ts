@@ -94,9 +94,9 @@ export class OciMirror {
     try {
       await this.#answer(request, response, url)
     } catch (error) {
-      if (error instanceof NotNowError) return notNow(request, response, error)
+      if (error instanceof NotNowError) return notNow(response, error)
       if (!lacksSpace(error)) throw error
-      refuse(request, response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      refuse(response, 507, 'E_NO_SPACE', 'no room to lay the model out')
     }
   }
 
@@ -108,7 +108,7 @@ export class OciMirror {
     const list = /^\/v2\/([^/]+\/[^/]+)\/tags\/list$/.exec(path)
     if (list !== null) return this.#tags(request, response, list[1]!)
     const [, name, what, wanted] = /^\/v2\/([^/]+\/[^/]+)\/(manifests|blobs)\/([A-Za-z0-9_.:+-]+)$/.exec(path) ?? []
-    if (name === undefined || wanted === undefined) return absent(request, response, 'NAME_UNKNOWN')
+    if (name === undefined || wanted === undefined) return absent(response, 'NAME_UNKNOWN')
     if (what === 'blobs') return this.#blob(request, response, name, wanted)
     for await (const { artifact, image } of this.#walk(name, wanted, clientOf(request, response))) {
       if (isDigest(wanted) && image.manifest.digest !== wanted) continue
@@ -117,18 +117,18 @@ export class OciMirror {
       const headers = { ...version, 'Content-Type': mediaType, 'Docker-Content-Digest': digest, ETag: `"${digest}"` }
       return sendBytes(request, response, bytes, headers)
     }
-    absent(request, response, 'MANIFEST_UNKNOWN')
+    absent(response, 'MANIFEST_UNKNOWN')
   }
 
   async #blob(request: IncomingMessage, response: ServerResponse, name: string, wanted: string): Promise<void> {
     const digest = tryParseDigest(wanted)
-    if (digest === undefined) return absent(request, response, 'DIGEST_INVALID')
+    if (digest === undefined) return absent(response, 'DIGEST_INVALID')
     const headers = { ...HARDENING, 'Docker-Content-Digest': digest }
     const send = (): Promise<'sent' | 'gone' | 'absent'> => this.#send(request, response, name, digest, headers)
     // if the view is gone, its cached facts are discarded: the second attempt finds the current ones
     const first = await send()
     if (first === 'sent' || (first === 'gone' && (await send()) === 'sent')) return
-    absent(request, response, 'BLOB_UNKNOWN')
+    absent(response, 'BLOB_UNKNOWN')
   }
 
   async #send(
@@ -189,7 +189,7 @@ export class OciMirror {
       'oci-mirror'
     )
     const tags = new Set(members.filter(({ manifest }) => shown.has(manifest)).map(({ quant }) => quant))
-    if (tags.size === 0) return absent(request, response, 'NAME_UNKNOWN')
+    if (tags.size === 0) return absent(response, 'NAME_UNKNOWN')
     const body = Buffer.from(JSON.stringify({ name, tags: [...tags].sort() }))
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
   }
@@ -350,19 +350,24 @@ async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGen
 }
 
 /** In the form of the distribution specification; 429 and 503 are what clients of registries try again. */
-function notNow(request: IncomingMessage, response: ServerResponse, error: NotNowError): void {
+function notNow(response: ServerResponse, error: NotNowError): void {
   const { status, message, retryAfterSeconds: wait } = error
   const code = status === 429 ? 'TOOMANYREQUESTS' : status === 503 ? 'UNAVAILABLE' : 'DENIED'
-  const body = Buffer.from(JSON.stringify({ errors: [{ code, message }] }))
-  const retry = wait === undefined ? {} : { 'Retry-After': wait }
-  const type = { 'Content-Type': 'application/json', 'Content-Length': body.length }
-  response.writeHead(status, { ...HARDENING, ...retry, ...type })
-  response.end(request.method === 'HEAD' ? undefined : body)
+  sendFailure(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
 }
 
-/** In the form of the distribution specification. */
-function absent(request: IncomingMessage, response: ServerResponse, code: string): void {
-  const body = Buffer.from(JSON.stringify({ errors: [{ code, message: 'there is nothing of that name' }] }))
-  response.writeHead(404, { ...HARDENING, 'Content-Type': 'application/json', 'Content-Length': body.length })
-  response.end(request.method === 'HEAD' ? undefined : body)
+const absent = (response: ServerResponse, code: string): void =>
+  sendFailure(response, 404, code, 'there is nothing of that name')
+
+function sendFailure(
+  response: ServerResponse,
+  status: number,
+  code: string,
+  message: string,
+  headers: OutgoingHttpHeaders = {}
+): void {
+  const body = Buffer.from(JSON.stringify({ errors: [{ code, message }] }))
+  const type = { 'Content-Type': 'application/json', 'Content-Length': body.length }
+  response.writeHead(status, { ...HARDENING, ...headers, ...type })
+  response.end(response.req.method === 'HEAD' ? undefined : body)
 }

@@ -1,4 +1,4 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { ErrorCode } from '@svc/client/protocol'
 import { HARDENING } from '../http/guarded-listener.ts'
 
@@ -55,19 +55,17 @@ export class S3Error extends Error {
 
 /** Refuses with an error document. */
 export function refuseS3(
-  request: IncomingMessage,
   response: ServerResponse,
   { code, message }: Pick<S3Error, 'code' | 'message'>,
   headers: OutgoingHttpHeaders = {},
   status: number = STATUS[code]
 ): void {
   const body = document('Error', element('Code', code) + element('Message', message))
-  sendXml(request, response, body, status, headers)
+  sendXml(response, body, status, headers)
 }
 
 /** As listeners refuse, in the form of S3. */
 export function refuseAsS3(
-  request: IncomingMessage,
   response: ServerResponse,
   status: number,
   code: ErrorCode,
@@ -75,21 +73,15 @@ export function refuseAsS3(
   headers: OutgoingHttpHeaders = {}
 ): void {
   const known = CODES[code] ?? (status === 403 ? 'AccessDenied' : 'InvalidRequest')
-  refuseS3(request, response, { code: known, message }, headers, CODES[code] === undefined ? status : STATUS[known])
+  refuseS3(response, { code: known, message }, headers, CODES[code] === undefined ? status : STATUS[known])
 }
 
 /** Sends a document. */
-export function sendXml(
-  request: IncomingMessage,
-  response: ServerResponse,
-  text: string,
-  status = 200,
-  headers: OutgoingHttpHeaders = {}
-): void {
+export function sendXml(response: ServerResponse, text: string, status = 200, headers: OutgoingHttpHeaders = {}): void {
   const body = Buffer.from(text)
   const type = { 'Content-Type': 'application/xml', 'Content-Length': body.length }
   response.writeHead(status, { ...HARDENING, ...headers, ...type })
-  response.end(request.method === 'HEAD' ? undefined : body)
+  response.end(response.req.method === 'HEAD' ? undefined : body)
 }
 
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/'

@@ -87,12 +87,12 @@ export class S3Mirror {
       if (keys !== undefined) requireSignature(request, url, keys, this.#deps.clock.now())
       await this.#answer(request, response, url)
     } catch (error) {
-      if (error instanceof S3Error) return refuseS3(request, response, error)
+      if (error instanceof S3Error) return refuseS3(response, error)
       if (lacksSpace(error))
-        return refuseS3(request, response, { code: 'ServiceUnavailable', message: 'no room to lay the model out' })
+        return refuseS3(response, { code: 'ServiceUnavailable', message: 'no room to lay the model out' })
       if (!(error instanceof NotNowError)) throw error
       const { status, code, message, retryAfterSeconds: wait } = error
-      refuseAsS3(request, response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
+      refuseAsS3(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
     }
   }
 
@@ -102,18 +102,18 @@ export class S3Mirror {
     for (const name of query.keys())
       if (SUBRESOURCES.includes(name)) throw new S3Error('NotImplemented', 'models are only listed and read here')
     const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/s.exec(decoded(mark < 0 ? url : url.slice(0, mark))) ?? []
-    if (bucket === '') return sendXml(request, response, BUCKETS)
+    if (bucket === '') return sendXml(response, BUCKETS)
     if (bucket !== BUCKET) throw new S3Error('NoSuchBucket', `the one bucket here is "${BUCKET}"`)
     if (key !== '') return this.#object(request, response, key)
-    if (request.method === 'HEAD') return sendXml(request, response, '', 200, { 'x-amz-bucket-region': REGION })
+    if (request.method === 'HEAD') return sendXml(response, '', 200, { 'x-amz-bucket-region': REGION })
     // of the first region there is, its name is not told
-    if (query.has('location')) return sendXml(request, response, document('LocationConstraint', ''))
+    if (query.has('location')) return sendXml(response, document('LocationConstraint', ''))
     const asked = parseListQuery(query)
     const [, name] = /^([^/]+\/[^/]+)\//.exec(asked.prefix) ?? []
     // a listing is no reason to fetch anything
     if (name !== undefined) await this.#described(name, false, clientOf(request, response))
     const page = await this.#lists.run(undefined, () => this.#page(asked))
-    sendXml(request, response, formatPage(asked, page))
+    sendXml(response, formatPage(asked, page))
   }
 
   async #page(query: ListQuery): Promise<ListPage<NamedMember>> {

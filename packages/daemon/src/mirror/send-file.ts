@@ -45,7 +45,7 @@ export async function sendFile(
   })
   if (reader === undefined) return false
   if (!(await orClosed(reader, mayGive))) return false
-  await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(request, response, refuseHere) })
+  await sendBlob(request, response, reader, { ...options, refuse: refuseBlob(response, refuseHere) })
   return true
 }
 
@@ -66,7 +66,7 @@ export async function sendArriving(
     ? await open(answer.status === 206 ? answer.start : 0)
     : { ...readerOf(new Uint8Array()), sizeBytes }
   if (reader === undefined || !(await orClosed(reader, mayGive))) return false
-  const refuseWith = refuseBlob(request, response, refuseHere)
+  const refuseWith = refuseBlob(response, refuseHere)
   // the first bytes of what has no descriptor may take long to come
   await sendBlob(request, response, reader, { ...options, headFirst: reader.fd === undefined, refuse: refuseWith })
   return true
@@ -97,11 +97,11 @@ async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive']): Pr
 
 /** Refuses a range, or a condition. */
 const refuseBlob =
-  (request: IncomingMessage, response: ServerResponse, refuseHere: typeof refuse) =>
+  (response: ServerResponse, refuseHere: typeof refuse) =>
   (status: 412 | 416, headers: OutgoingHttpHeaders): void =>
     status === 416
-      ? refuseHere(request, response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
-      : refuseHere(request, response, 412, 'E_PRECONDITION_FAILED', 'the conditions are for another version', headers)
+      ? refuseHere(response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
+      : refuseHere(response, 412, 'E_PRECONDITION_FAILED', 'the conditions are for another version', headers)
 
 /** Bytes at hand, read as blobs are; sent under a name of its own where there is no digest. */
 export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {

@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import {
   type HeaderSummary,
   type PlannedArtifacts,
@@ -18,24 +18,15 @@ import {
   rootOfSubtrees,
   SUBTREE_LEVEL
 } from '@svc/metainfo'
+import { readAtOf } from '../read-at.ts'
 import { RECOGNITION_NICE } from '../thread-priority.ts'
 import { offloadErrors } from './pool.ts'
 import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
 
-/** Reads a header directly from a file; it is short only at the file's end. */
 async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSummary> {
   const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
-    const readAt = async (offset: number, lengthBytes: number): Promise<Uint8Array> => {
-      const bytes = new Uint8Array(Math.max(0, Math.min(lengthBytes, sizeBytes - offset)))
-      let filled = 0
-      while (filled < bytes.length) {
-        const count = readSync(fd, bytes, filled, bytes.length - filled, offset + filled)
-        if (count === 0) break
-        filled += count
-      }
-      return bytes.subarray(0, filled)
-    }
+    const readAt = readAtOf(fd, sizeBytes)
     return await (what === 'gguf-head' ? readGgufHead(readAt, sizeBytes) : readSafetensorsHeader(readAt, sizeBytes))
   } finally {
     closeSync(fd)

@@ -8,6 +8,7 @@ export {
 } from './file-port.ts'
 export { tryFlock } from './flock.ts'
 export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSync } from './folder.ts'
+export { readChunks, readFully, writeAt } from './handle.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
 export { holdOffOnNetworkFileSystem, isOnNetworkFileSystem, NETWORK_FILE_SYSTEMS } from './network-file-system.ts'
 export { errnoName, isNoSpace } from './no-space.ts'

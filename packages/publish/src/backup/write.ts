@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
+import { forEachLimited } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { digestOf, openContent } from '../content.ts'
+import { knownBytes, openContent } from '../content.ts'
 import { ioError, PublishError } from '../errors.ts'
 import type { PublishedObject, StoredDocument, Target } from '../target.ts'
 import {
@@ -106,8 +107,12 @@ async function sendBlobs(
 ): Promise<Pick<BackedUp, 'sentBlobs' | 'sentBytes'>> {
   const queue = [...blobs].map(
     ([digest, sizeBytes]): PublishedObject => ({
-      ...objectOf(blobKey(digest), sizeBytes, digest, 'application/octet-stream'),
-      content: { path: blobPath(digest) }
+      key: blobKey(digest),
+      sizeBytes,
+      digest,
+      content: { path: blobPath(digest) },
+      contentType: 'application/octet-stream',
+      cacheControl: 'no-store'
     })
   )
   const bytesTotal = queue.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
@@ -118,7 +123,7 @@ async function sendBlobs(
     bytesDone += bytes
     onProgress?.({ filesDone, filesTotal, bytesDone: Math.min(bytesDone, bytesTotal), bytesTotal })
   }
-  const one = async (object: PublishedObject): Promise<void> => {
+  const one = async (object: PublishedObject, signal: AbortSignal): Promise<void> => {
     const begun = bytesDone
     const isThere = await target.has(object, { signal, trustKey: true })
     if (!isThere || (verify === true && !(await readsBack(target, object, signal)))) {
@@ -137,25 +142,12 @@ async function sendBlobs(
     add(Math.max(0, object.sizeBytes - (bytesDone - begun)))
   }
   await target.requireRoom(queue)
-  await Promise.all(Array.from({ length: AT_ONCE }, () => drain(queue, one, signal)))
+  await forEachLimited(queue, AT_ONCE, signal, one)
   if (damaged.length === 0) return { sentBlobs, sentBytes }
   throw new PublishError(
     'E_DIGEST_MISMATCH',
     `${damaged.length} of ${filesTotal} blobs of the store are missing or damaged, so this backup is not complete; the one before it is kept. See "svc fsck":\n${damaged.map((digest) => `  ${digest}`).join('\n')}`
   )
-}
-
-/** Empties the queue; the first failure stops the others as well. */
-async function drain<T>(queue: T[], work: (item: T) => Promise<void>, signal: AbortSignal | undefined): Promise<void> {
-  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    signal?.throwIfAborted()
-    try {
-      await work(next)
-    } catch (error) {
-      queue.length = 0
-      throw error
-    }
-  }
 }
 
 /** False for a blob that is gone, or of another size. */
@@ -178,16 +170,11 @@ async function readsBack(target: Target, object: PublishedObject, signal: AbortS
   return hash.digest('hex') === digestHex(object.digest)
 }
 
-const objectOf = (
-  key: string,
-  sizeBytes: number,
-  digest: Sha256Digest,
-  contentType: string
-): Omit<PublishedObject, 'content'> => ({ key, sizeBytes, digest, contentType, cacheControl: 'no-store' })
-
 const documentOf = (key: string, content: Uint8Array, contentType: string) => ({
-  ...objectOf(key, content.length, digestOf(content), contentType),
-  content
+  key,
+  ...knownBytes(content),
+  contentType,
+  cacheControl: 'no-store'
 })
 
 async function put(

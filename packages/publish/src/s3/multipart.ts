@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { digestHex } from '@svc/ref'
-import { digestOf, openContent, wrongBytes } from '../content.ts'
+import { digestOf, knownBytes, openContent, wrongBytes } from '../content.ts'
 import { PublishError } from '../errors.ts'
 import type { ObjectOptions, PublishedObject } from '../target.ts'
 import { type Bucket, md5Of, type StoredPart } from './bucket.ts'
@@ -144,15 +144,8 @@ async function writeNote(
   signal: AbortSignal | undefined
 ): Promise<void> {
   const bytes = Buffer.from(JSON.stringify(note))
-  const written = {
-    key: noteKey(object),
-    content: bytes,
-    sizeBytes: bytes.length,
-    digest: digestOf(bytes),
-    contentType: 'application/json',
-    cacheControl: 'no-store'
-  }
-  await bucket.put(written, bytes, undefined, signal)
+  const written = { contentType: 'application/json', cacheControl: 'no-store', ...knownBytes(bytes) }
+  await bucket.put({ key: noteKey(object), ...written }, bytes, undefined, signal)
 }
 
 /** Removes the note. Failures are ignored: a stale note refers to an upload that no longer exists. */

@@ -4,7 +4,7 @@ import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { sendBlob } from '../../http/blob-response.ts'
 import { BufferPool } from '../../http/buffer-pool.ts'
-import { envelope, JSON_TYPE } from '../../http/envelope.ts'
+import { envelope, sendEnvelope } from '../../http/envelope.ts'
 import type { Removals } from '../../library/removal.ts'
 import { defineByteRoute, defineRoute, type Exchange } from '../route.ts'
 
@@ -31,13 +31,7 @@ const send = ({ request, response }: Exchange, reader: BlobReader, pool: BufferP
         status === 416
           ? envelope('E_RANGE_INVALID', `no part of the blob's ${reader.sizeBytes} bytes is asked for by: ${asked}`)
           : envelope('E_PRECONDITION_FAILED', 'If-Match names another blob')
-      const body = JSON.stringify(refusal)
-      response.writeHead(status, {
-        ...headers,
-        'Content-Type': JSON_TYPE,
-        'Content-Length': Buffer.byteLength(body)
-      })
-      response.end(request.method === 'HEAD' ? undefined : body)
+      sendEnvelope(response, status, refusal, headers)
     }
   })
 

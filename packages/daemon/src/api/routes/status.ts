@@ -11,6 +11,7 @@ import type { Clock } from '@svc/internal-clock'
 import { errnoName } from '@svc/internal-files'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { type StateParts, unreadableRecords } from '../../library/unreadable.ts'
+import { recently } from '../../recently.ts'
 import { defineRoute } from '../route.ts'
 
 /** Counting a large store walks its folders; while no job has ended since, the figures may be this old. */
@@ -45,7 +46,10 @@ export function statusOf({
   catalog,
   local
 }: StatusDeps): () => Promise<Status> {
-  const recent = recently(clock, async () => ({ count: await countOf(store), damaged: await damagedIn(state) }))
+  const recent = recently(clock, COUNT_AGE_MS, async () => ({
+    count: await countOf(store),
+    damaged: await damagedIn(state)
+  }))
   return async () => {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
     for (const { state } of jobs.list()) states[state]++
@@ -73,18 +77,6 @@ export function statusOf({
 interface Count {
   readonly blobs: number
   readonly bytes: number
-}
-
-/** What a walk over the store found, done again when the last one is old or a job has ended since. */
-function recently<T>(clock: Clock, walk: () => Promise<T>): (jobsEnded: number) => Promise<T> {
-  let known: { readonly at: number; readonly jobsEnded: number; readonly found: Promise<T> } | undefined
-  return (jobsEnded) => {
-    if (known?.jobsEnded === jobsEnded && clock.monotonic() - known.at < COUNT_AGE_MS) return known.found
-    const found = walk()
-    known = { at: clock.monotonic(), jobsEnded, found }
-    found.catch(() => (known = undefined))
-    return found
-  }
 }
 
 async function damagedIn(state: StateParts): Promise<DamagedRecord[]> {

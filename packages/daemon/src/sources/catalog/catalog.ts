@@ -5,20 +5,13 @@ import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
-import {
-  formatRepoId,
-  isReservedNamespace,
-  parseRepoId,
-  RefError,
-  type RepoId,
-  type Sha256Digest,
-  tryParseRepoId
-} from '@svc/ref'
+import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
 import { type ImportSelection, importSelectionOf } from '../../import/selection.ts'
+import { targetFor } from '../../import/target.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
@@ -34,7 +27,7 @@ import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
 import type { SourceArrivals } from './content.ts'
 import type { ListedTorrent } from './listing.ts'
-import { type CatalogProvider, HttpCatalogProvider } from './provider.ts'
+import { CatalogProvider } from './provider.ts'
 import { CatalogPull, type Pulled, type PullTimings } from './pull.ts'
 import { parseV1Seed, type V1Seed, V1Seeds } from './seeds.ts'
 import { linesOf, quantsRead, selectEntry } from './select.ts'
@@ -106,7 +99,7 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    this.#provider = endpoint === undefined ? undefined : new HttpCatalogProvider(endpoint, this.#web)
+    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web)
     this.#hubs = new OwnersHub(config.hub, {
       threadNice: TRANSFER_NICE,
       ...(options.retry && { retry: options.retry })
@@ -201,7 +194,7 @@ export class Catalog {
     if (!REPO.test(body.repo)) {
       throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
     }
-    const repo = targetOf(body)
+    const repo = targetFor(body)
     const asked = importSelectionOf(body)
     const peers = checkedHints(body.peers ?? [], 'peers', '"host:port"', isPeerAddress)
     const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
@@ -392,19 +385,3 @@ export class Catalog {
 }
 
 const hostOf = (url: string): string => new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
-
-/** The name to store the model under: `as`, else the listed name in lower case. */
-function targetOf({ repo, as }: ImportCatalogBody): RepoId {
-  let id: RepoId | undefined
-  try {
-    id = as === undefined ? tryParseRepoId(repo.toLowerCase()) : parseRepoId(as)
-  } catch (cause) {
-    if (!(cause instanceof RefError)) throw cause
-    throw new DaemonError('E_BAD_REQUEST', `the field "as": ${cause.message}`, { cause })
-  }
-  if (id === undefined) {
-    throw new DaemonError('E_BAD_REQUEST', `"${repo}" makes no valid name here: give the one to store it under as "as"`)
-  }
-  if (!isReservedNamespace(id.ns)) return id
-  throw new DaemonError('E_BAD_REQUEST', `the namespace "${id.ns}" is reserved; choose another one with "as"`)
-}

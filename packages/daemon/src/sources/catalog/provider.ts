@@ -3,26 +3,15 @@ import { DaemonError } from '../../errors.ts'
 import { type ListedTorrent, parseCatalogListingInTurns } from './listing.ts'
 import { parseDigestListInTurns } from './record.ts'
 
-/**
- * A community catalog of model torrents. Only the daemon queries it; magnets from callers are never accepted (spec
- * cat.1).
- */
-export interface CatalogProvider {
-  /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
-  search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]>
-  /**
-   * The provider's own SHA-256 per path, for models that are gone from the hub; undefined if it has none.
-   * @throws DaemonError `E_SOURCE_UNAVAILABLE` (502).
-   */
-  record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined>
-}
-
 const MAX_LISTING_BYTES = 4 << 20
 const MAX_RECORD_BYTES = 16 << 20
 const TIMEOUT_MS = 30_000
 
-/** A client for the public provider's text format (spec cat.2, cat.8). */
-export class HttpCatalogProvider implements CatalogProvider {
+/**
+ * A community catalog of model torrents, in the public provider's text format (spec cat.2, cat.8). Only the daemon queries
+ * it; magnets from callers are never accepted (spec cat.1).
+ */
+export class CatalogProvider {
   readonly #endpoint: string
   readonly #web: HttpClient
 
@@ -32,11 +21,16 @@ export class HttpCatalogProvider implements CatalogProvider {
     this.#web = web
   }
 
+  /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
   async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
     const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
     return text === undefined ? [] : parseCatalogListingInTurns(text)
   }
 
+  /**
+   * The provider's own SHA-256 per path, for models that are gone from the hub; undefined if it has none.
+   * @throws DaemonError `E_SOURCE_UNAVAILABLE` (502).
+   */
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
     const path = repo.split('/').map(encodeURIComponent).join('/')
     const text = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)

@@ -44,10 +44,7 @@ export class V1Seeds {
   readonly #store: BlobStore
   readonly #swarm: V1Swarm
   readonly #log: Log
-  readonly #torrents = new Map<
-    string,
-    { readonly seed: V1Seed; readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }
-  >()
+  readonly #torrents = new Map<string, { readonly torrent: V1Torrent; readonly layout: V1Layout; seeding: boolean }>()
   readonly #blobs: OpenBlobs
   #closed = false
 
@@ -88,7 +85,7 @@ export class V1Seeds {
       complete: true,
       open: async () => this.#storage(seed)
     })
-    const joined = { seed, torrent, layout, seeding: false }
+    const joined = { torrent, layout, seeding: false }
     this.#torrents.set(seed.infohash, joined)
     torrent.done.then(
       () => {
@@ -103,12 +100,11 @@ export class V1Seeds {
     )
   }
 
-  /** Stops seeding a torrent while a pull of the same one takes its place. @returns what to `add` again */
-  async remove(infohash: string): Promise<V1Seed | undefined> {
+  /** Stops seeding a torrent, for example while a pull of the same one takes its place. */
+  async remove(infohash: string): Promise<void> {
     const joined = this.#torrents.get(infohash)
     this.#torrents.delete(infohash)
     await joined?.torrent.leave()
-    return joined?.seed
   }
 
   async close(): Promise<void> {

@@ -7,13 +7,12 @@ import type {
   SearchQuery,
   SearchResult
 } from '@svc/client/protocol'
-import { createHub, type Hub, HubError, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
+import { createHub, type Hub, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
 import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
-import { StartError } from '../../errors.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
 import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
@@ -25,7 +24,7 @@ import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
 import { OlderVersions } from './older.ts'
 import { checkOutdated, type OutdatedDeps } from './outdated.ts'
-import { OwnersHub, type SignedHub } from './owners-hub.ts'
+import { atStart, OwnersHub, type SignedHub } from './owners-hub.ts'
 import { planHub } from './plan.ts'
 import { search } from './search.ts'
 import { type HubSourceOptions, hubSource } from './source.ts'
@@ -87,12 +86,13 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
+  const open = (options: HubOptions): Hub =>
+    atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, ...options }))
   // what strangers cause has no token, and no connection that the owner's transfers would wait for (spec add.40)
-  const strangersHub = openHub({ ...common, ...STRANGER_HUB, ...more })
+  const strangersHub = open({ ...STRANGER_HUB, ...more })
   const listings = new StrangerListings({ ...common, ...STRANGER_HUB })
 
-  const anonymous = openHub({
-    ...common,
+  const anonymous = open({
     ...more,
     // somebody waits for the answer, and without one nothing is given away
     retry: { ...more.retry, tries: 2 }
@@ -211,17 +211,6 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       await confirming
       await Promise.all([owners, anonymous, strangersHub, listings].map((each) => each.close()))
     }
-  }
-}
-
-function openHub(options: HubOptions): Hub {
-  try {
-    return createHub({ ...options, threadNice: TRANSFER_NICE })
-  } catch (cause) {
-    if (!(cause instanceof HubError)) throw cause
-    throw new StartError(`the hub client cannot start: ${cause.message} ([hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN)`, {
-      cause
-    })
   }
 }
 

@@ -9,6 +9,17 @@ export interface SignedHub {
   readonly hasToken: boolean
 }
 
+/** Makes the first client. @throws StartError when the endpoint or the token is invalid */
+export function atStart(make: () => Hub): Hub {
+  try {
+    return make()
+  } catch (cause) {
+    if (!(cause instanceof HubError)) throw cause
+    const where = '[hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN, HF_TOKEN'
+    throw new StartError(`the hub client cannot start: ${cause.message} (${where})`, { cause })
+  }
+}
+
 /** Clients of earlier tokens, which imports may use still. */
 const MAX_CLIENTS = 8
 
@@ -23,13 +34,7 @@ export class OwnersHub {
     this.#config = config
     const { endpoint, token } = config
     this.#options = { ...options, ...(endpoint !== undefined && { endpoint }) }
-    try {
-      this.#clientOf(token)
-    } catch (cause) {
-      if (!(cause instanceof HubError)) throw cause
-      const where = '[hub] endpoint, HF_ENDPOINT, SVC_HF_TOKEN, HF_TOKEN'
-      throw new StartError(`the hub client cannot start: ${cause.message} (${where})`, { cause })
-    }
+    atStart(() => this.#clientOf(token))
   }
 
   /** @throws DaemonError `E_SOURCE_FORBIDDEN` when the file of the token cannot be read or holds none */

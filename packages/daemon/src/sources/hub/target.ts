@@ -1,8 +1,8 @@
 import type { ImportHfBody } from '@svc/client/protocol'
 import { isRepoId, isRevision } from '@svc/hub'
-import { isReservedNamespace, type RepoId, tryParseRepoId } from '@svc/ref'
+import type { RepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import { importTarget } from '../../import/target.ts'
+import { targetFor } from '../../import/target.ts'
 import { type ArtifactSource, isCommit } from '../../library/origin.ts'
 
 /** The namespace of repositories without an owner: no owner can be called that, since owners' names have no dot. */
@@ -23,16 +23,7 @@ export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId
   if (follows !== undefined && !(isRevision(follows) && revision !== undefined && isCommit(revision))) {
     throw refused('follows', 'it is the branch or tag that "revision", a commit, was found at')
   }
-  if (as !== undefined) return importTarget(as, 'as')
-  const target = tryParseRepoId((repo.includes('/') ? repo : `${OWNERLESS}/${repo}`).toLowerCase())
-  if (target === undefined) {
-    const rule = 'both parts begin with a letter or digit, and have at most 64 and 128 characters'
-    throw refused('repo', `${shown(repo)} cannot be a name here; ${rule}`)
-  }
-  if (isReservedNamespace(target.ns)) {
-    throw refused('repo', `the namespace "${target.ns}" is reserved; give the name to keep it under as "as"`)
-  }
-  return target
+  return targetFor({ repo: repo.includes('/') ? repo : `${OWNERLESS}/${repo}`, as })
 }
 
 /** What an import follows from now on. */

@@ -1,2 +1,0 @@
-/** `Content-Type` of Prometheus' text format. */
-export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
