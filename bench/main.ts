@@ -28,6 +28,7 @@ import { reflinkRow } from './rows/reflink.ts'
 import { resolveRow } from './rows/resolve.ts'
 import { seedRow } from './rows/seed.ts'
 import { startRow } from './rows/start.ts'
+import { streamRow } from './rows/stream.ts'
 import { togetherRow } from './rows/together.ts'
 import { upkeepRow } from './rows/upkeep.ts'
 import { verifyRow } from './rows/verify.ts'
@@ -49,6 +50,7 @@ const ROWS: readonly Row[] = [
   hubRow,
   seedRow,
   firstRow,
+  streamRow,
   webtorrentRow,
   togetherRow,
   apartRow,

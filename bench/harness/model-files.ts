@@ -26,16 +26,19 @@ function writeModel(path: string, head: Uint8Array, sizeBytes: number): void {
   }
 }
 
-/** Writes a safetensors file with one BF16 tensor. @param sizeBytes even, header included */
-export function writeSafetensors(folder: string, name: string, sizeBytes: number): string {
+/** Writes a safetensors file with BF16 tensors of one size, about. @param sizeBytes even, header included */
+export function writeSafetensors(folder: string, name: string, sizeBytes: number, tensors = 1): string {
   const path = join(folder, name)
-  const header = (length: number): string =>
-    JSON.stringify({ w: { dtype: 'BF16', shape: [length / 2], data_offsets: [0, length] } })
-  const room = 128
-  const text = header(sizeBytes - 8 - room).padEnd(room)
+  const room = 128 * tensors
+  const length = sizeBytes - 8 - room
+  const at = (index: number): number => 2 * Math.floor((length / 2) * (index / tensors))
+  const header = Array.from({ length: tensors }, (_, i) => {
+    const data_offsets = [at(i), at(i + 1)] as const
+    return [`w${i}`, { dtype: 'BF16', shape: [(data_offsets[1] - data_offsets[0]) / 2], data_offsets }]
+  })
   const head = Buffer.alloc(8 + room)
   head.writeBigUInt64LE(BigInt(room))
-  head.write(text, 8)
+  head.write(JSON.stringify(Object.fromEntries(header)).padEnd(room), 8)
   writeModel(path, head, sizeBytes)
   return path
 }

@@ -20,6 +20,7 @@ export interface Profile {
   readonly repositories: number
   readonly hubBytes: number
   readonly seedBytes: number
+  readonly streamBytes: number
   /** Number of repositories for measuring the start of a very large store. */
   readonly manyArtifacts: number
   readonly manyRepositories: number
@@ -48,6 +49,7 @@ export const PROFILES = {
     repositories: 10_000,
     hubBytes: 1024 * MIB,
     seedBytes: 1024 * MIB,
+    streamBytes: 1024 * MIB,
     manyArtifacts: 10_000,
     manyRepositories: 21_000,
     growthNames: [10, 100, 1_000, 10_000, 30_000],
@@ -73,6 +75,7 @@ export const PROFILES = {
     repositories: 2_000,
     hubBytes: 256 * MIB,
     seedBytes: 512 * MIB,
+    streamBytes: 128 * MIB,
     manyArtifacts: 1_000,
     manyRepositories: 4_000,
     growthNames: [10, 100, 1_000, 3_000],
@@ -99,6 +102,7 @@ export const PROFILES = {
     repositories: 20,
     hubBytes: 8 * MIB,
     seedBytes: 64 * MIB,
+    streamBytes: 8 * MIB,
     manyArtifacts: 6,
     manyRepositories: 25,
     growthNames: [5, 10],

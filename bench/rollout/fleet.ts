@@ -18,6 +18,8 @@ export interface FleetOptions {
   readonly trusted?: boolean
   /** Make a web server the only origin: the publisher stops before the first download. */
   readonly bucket?: boolean
+  /** Lines that end the configuration of the receivers. */
+  readonly receiverConfig?: readonly string[]
 }
 
 interface Share {
@@ -40,6 +42,8 @@ const POLL_MS = 100
 /** A publisher (or a bucket), a tracker and daemons, each in its own network namespace. */
 export class Fleet {
   readonly receivers: BenchDaemon[] = []
+  /** Of the receivers. */
+  readonly machines: Machine[] = []
   readonly #launcher = new DaemonLauncher({ source: false })
   readonly #companions: Companion[] = []
   readonly network: Network
@@ -91,6 +95,7 @@ export class Fleet {
     for (let index = 1; index <= receivers; index += 1) {
       const zone = Math.floor(((index - 1) * zones) / receivers)
       const machine = this.network.machine(index, megabits, zone)
+      this.machines.push(machine)
       this.receivers.push(await this.#daemon(`node-${index}`, machine, zone))
     }
   }
@@ -108,7 +113,8 @@ export class Fleet {
       'webseed_addr = "127.0.0.1:0"',
       'seed_on_import = true',
       ...(trusted ? ['trusted = ["10.99.0.0/16"]'] : []),
-      ...(trusted && zones > 1 ? [`zone = "zone-${zone}"`] : [])
+      ...(trusted && zones > 1 ? [`zone = "zone-${zone}"`] : []),
+      ...(name === 'seed' ? [] : (this.#options.receiverConfig ?? []))
     ]
     return this.#launcher.start({ root: folder, config: `${config.join('\n')}\n`, prefix: on(machine) })
   }
@@ -156,8 +162,8 @@ export class Fleet {
     this.#companions.push(await Companion.start(machine, 'poisoner', torrent, folder, this.tracker))
   }
 
-  /** Downloads the model on one receiver. @returns seconds from the request until it is stored durably */
-  async fetch(index: number): Promise<number> {
+  /** Downloads the model on one receiver, under the name `as` if there is one. @returns seconds from the request until it is stored durably */
+  async fetch(index: number, as?: string): Promise<number> {
     const { api } = this.receivers[index]!
     const { magnet, manifestDigest } = this.share
     const webseeds = this.#bucketUrl === undefined ? {} : { webseeds: [this.#bucketUrl] }
@@ -167,7 +173,8 @@ export class Fleet {
       ...named,
       ...webseeds,
       manifestDigest,
-      manifestFromPeers: true
+      manifestFromPeers: true,
+      ...(as !== undefined && { as })
     })) as { id: string }
     for (;;) {
       const job = (await api.get(`/v1/jobs/${id}`)) as { state: string; error?: { code: string; message: string } }
