@@ -1,0 +1,133 @@
+import type {
+  HubEntry,
+  ImportBtBody,
+  ImportHfBody,
+  ImportLocalBody,
+  ImportOciBody,
+  ImportPlan,
+  Inventory,
+  Job,
+  RemovedModel,
+  SearchResult,
+  ShareResult,
+  WhyResult
+} from '@svc/client/protocol'
+
+/** An answer that is not what was asked for. `E_ENDED`: nobody answers, since `svc ui` has ended. */
+export class BridgeError extends Error {
+  readonly code: string
+  readonly hint: string | undefined
+
+  constructor(code: string, message: string, hint?: string) {
+    super(message)
+    this.code = code
+    this.hint = hint
+  }
+}
+
+/** The space of a model or of a repository. */
+export interface Use {
+  readonly ref: string
+  readonly bytes: number
+  readonly aloneBytes: number
+  readonly sharedBytes: number
+}
+
+/** Where the bytes of the store go: each counts once in the models' `aloneBytes` and the three sums. */
+export interface Disk {
+  readonly models: readonly Use[]
+  readonly sharedBytes: number
+  readonly keptBytes: number
+  readonly freeableBytes: number
+  readonly storeBytes: number
+  readonly freeBytes?: number
+}
+
+export interface Finding {
+  readonly check: string
+  readonly level: 'ok' | 'note' | 'warn' | 'bad'
+  readonly text: string
+  readonly advice?: string
+}
+
+/** A plan beside this machine. */
+export interface JudgedPlan extends ImportPlan {
+  readonly fits: readonly { readonly quant: string; readonly needBytes: number; readonly fit: 'fits' | 'tight' | 'no' }[]
+  readonly source: { readonly repo: string; readonly revision?: string; readonly quants?: readonly string[] }
+}
+
+/** What a text that was pasted stands for. */
+export type Meaning =
+  | { readonly kind: 'hf'; readonly repo: string; readonly quants?: readonly string[] }
+  | { readonly kind: 'bt'; readonly magnet: string; readonly manifestDigest?: string }
+  | { readonly kind: 'local'; readonly path: string }
+  | { readonly kind: 'oci'; readonly image: string }
+  | { readonly kind: 'unknown' }
+
+export interface RuntimeCommand {
+  readonly runtime: string
+  readonly command: string
+}
+
+export interface Removal {
+  readonly quants: readonly string[]
+  readonly freeableBytes: number
+  readonly sharedBytes: number
+}
+
+type Call = <T>(method: string, path: string, body?: object) => Promise<T>
+type Fetch = (path: string, init: RequestInit) => Promise<Response>
+
+/** Calls by paths relative to the page, which lies at an address of the bridge's choice. */
+const callWith =
+  (fetch: Fetch): Call =>
+  async <T>(method: string, path: string, body?: object) => {
+    const init = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+    const response = await fetch(path, { method, ...init }).catch((cause: unknown) => {
+      throw new BridgeError('E_ENDED', String(cause))
+    })
+    const answer = (await response.json().catch(() => undefined)) as { error?: BridgeError } | undefined
+    if (response.ok && answer !== undefined) return answer as T
+    const { code = 'E_INTERNAL', message = `HTTP ${response.status}`, hint } = answer?.error ?? {}
+    throw new BridgeError(code, message, hint)
+  }
+
+const query = (ref: string): string => `ref=${encodeURIComponent(ref)}`
+const pathOf = (ref: string): string => ref.split(/[/:]/).map(encodeURIComponent).join('/')
+
+/** What the page asks of the bridge: routes of the management API, and a few of its own. */
+export function openBridge(fetch: Fetch) {
+  const call = callWith(fetch)
+  return {
+    models: () => call<Inventory>('GET', 'v1/models'),
+    why: (ref: string) => call<WhyResult>('GET', `v1/why?${query(ref)}`),
+    share: (ref: string) => call<ShareResult>('POST', 'v1/share', { ref }),
+    cancel: (id: string) => call<Job>('DELETE', `v1/jobs/${id}`),
+    ensure: (ref: string) => call<Job>('POST', 'v1/ensure', { ref }),
+    verify: (target: string) => call<Job>('POST', 'v1/verify', { target }),
+    collect: (dryRun: boolean) => call<Job>('POST', 'v1/gc', { dryRun, graceSeconds: 0, views: true }),
+    job: (id: string) => call<Job>('GET', `v1/jobs/${id}`),
+    setPrivate: (ref: string, isPrivate: boolean) => call<object>('PUT', 'v1/private', { ref, private: isPrivate }),
+    seed: (seed: boolean) => call<object>('PUT', 'v1/seed', { seed }),
+    seedLocal: (seedLocal: boolean) => call<object>('PUT', 'v1/seed-local', { seedLocal }),
+    search: (words: string, cursor?: string) =>
+      call<SearchResult>('GET', `v1/search?${new URLSearchParams({ q: words, ...(cursor && { cursor }) })}`),
+    importHf: (body: ImportHfBody) => call<Job>('POST', 'v1/import/hf', body),
+    importBt: (body: ImportBtBody) => call<Job>('POST', 'v1/import/bt', body),
+    importLocal: (body: ImportLocalBody) => call<Job>('POST', 'v1/import/local', body),
+    importOci: (body: ImportOciBody) => call<Job>('POST', 'v1/import/oci', body),
+    remove: (ref: string) => call<RemovedModel>('DELETE', `v1/models/${pathOf(ref)}`),
+    disk: () => call<Disk>('GET', 'bridge/disk'),
+    removal: (ref: string) => call<Removal>('GET', `bridge/removal?${query(ref)}`),
+    doctor: () => call<{ readonly findings: readonly Finding[] }>('GET', 'bridge/doctor'),
+    plan: (source: string) => call<JudgedPlan>('POST', 'bridge/plan', { source, context: 0 }),
+    meaning: (text: string) => call<Meaning>('POST', 'bridge/source', { text }),
+    commands: (ref: string) =>
+      call<{ readonly commands: readonly RuntimeCommand[] }>('GET', `bridge/commands?${query(ref)}`),
+    path: (ref: string) => call<{ readonly path: string }>('POST', 'bridge/path', { ref }),
+    openFolder: (ref: string) =>
+      call<{ readonly folder: string; readonly opened: boolean }>('POST', 'bridge/open-folder', { ref })
+  }
+}
+export type Bridge = ReturnType<typeof openBridge>
+export type { HubEntry }

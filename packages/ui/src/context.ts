@@ -1,0 +1,13 @@
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Store } from './store.ts'
+
+const StoreContext = createContext<Store | undefined>(undefined)
+export const StoreProvider = StoreContext.Provider
+
+/** What the page knows. */
+export function useStore(): Store {
+  const store = useContext(StoreContext)
+  if (store === undefined) throw new Error('there is no store around this component')
+  return store
+}

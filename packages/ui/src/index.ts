@@ -1,0 +1,1 @@
+export { DIRECTORY, FILES } from './files.ts'

@@ -1,0 +1,89 @@
+import { signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { StoreProvider, useStore } from './context.ts'
+import { formatRate } from './format.ts'
+import { Notice } from './parts/notice.tsx'
+import type { Store } from './store.ts'
+import { TEXTS } from './texts.ts'
+import { GetView } from './views/get.tsx'
+import { JobsView } from './views/jobs.tsx'
+import { MachineView } from './views/machine.tsx'
+import { ModelsView } from './views/models.tsx'
+
+const VIEWS = { models: ModelsView, get: GetView, jobs: JobsView, machine: MachineView }
+type ViewName = keyof typeof VIEWS
+const NAMES = Object.keys(VIEWS) as ViewName[]
+
+const viewOf = (hash: string): ViewName => NAMES.find((name) => `#${name}` === hash) ?? 'models'
+
+export function Page({ store }: { readonly store: Store }) {
+  return (
+    <StoreProvider value={store}>
+      <Frame />
+    </StoreProvider>
+  )
+}
+
+const hash = signal('')
+
+function Frame() {
+  useEffect(() => {
+    const read = (): void => {
+      hash.value = location.hash
+    }
+    read()
+    addEventListener('hashchange', read)
+    return () => removeEventListener('hashchange', read)
+  }, [])
+  const name = viewOf(hash.value)
+  const View = VIEWS[name]
+  return (
+    <>
+      <header class="top">
+        <strong class="brand">{TEXTS.title}</strong>
+        <nav aria-label={TEXTS.title}>
+          {NAMES.map((each) => (
+            <a key={each} href={`#${each}`} aria-current={each === name ? 'page' : undefined}>
+              {TEXTS.views[each]}
+              {each === 'jobs' && <JobCount />}
+            </a>
+          ))}
+        </nav>
+        <Rates />
+      </header>
+      <LinkState />
+      <main key={name}>
+        <h1 class="unseen">{TEXTS.views[name]}</h1>
+        <View />
+      </main>
+      <Notice />
+    </>
+  )
+}
+
+function JobCount() {
+  const running = useStore().jobs.value.filter(({ state }) => state === 'waiting' || state === 'fetching').length
+  return running === 0 ? null : <span class="badge">{running}</span>
+}
+
+function Rates() {
+  const { status, link } = useStore()
+  const swarm = status.value?.swarm
+  if (swarm === undefined || link.value !== 'up') return null
+  return (
+    <span class="rates">
+      ↓ {formatRate(swarm.downBytesPerSecond)} ↑ {formatRate(swarm.upBytesPerSecond)}
+    </span>
+  )
+}
+
+/** Says when the daemon or the bridge is away, and when it is back. */
+function LinkState() {
+  const { link } = useStore()
+  const isUp = link.value === 'up'
+  return (
+    <div role="status" class={isUp ? 'unseen' : `banner ${link.value}`} data-link={link.value}>
+      {TEXTS.link[link.value]}
+    </div>
+  )
+}

@@ -1,0 +1,28 @@
+import { useStore } from '../context.ts'
+import { TEXTS } from '../texts.ts'
+
+/** Copies a text. Without the clipboard (a page over plain HTTP from elsewhere) it says so. */
+export async function copyText(text: string, notice: { value: { text: string; isError: boolean } | undefined }) {
+  try {
+    await navigator.clipboard.writeText(text)
+    notice.value = { text: TEXTS.copied, isError: false }
+  } catch {
+    notice.value = { text: TEXTS.copyFailed, isError: true }
+  }
+}
+
+/** A command or link, with a button that copies it. */
+export function Copyable({ label, text }: { readonly label: string; readonly text: string }) {
+  const { notice } = useStore()
+  return (
+    <div class="copyable">
+      <span class="label">{label}</span>
+      {/* Long ones scroll, also by the keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable */}
+      <code tabIndex={0}>{text}</code>
+      <button type="button" aria-label={`${TEXTS.copy}: ${label}`} onClick={() => void copyText(text, notice)}>
+        {TEXTS.copy}
+      </button>
+    </div>
+  )
+}

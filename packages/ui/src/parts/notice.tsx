@@ -1,0 +1,26 @@
+import { useStore } from '../context.ts'
+import { TEXTS } from '../texts.ts'
+
+/** What just happened. A modal dialog has one of its own: nothing behind it is read out. */
+export function Notice() {
+  const { notice } = useStore()
+  const { text = '', isError = false } = notice.value ?? {}
+  return (
+    <div class={text === '' ? 'notices unseen' : isError ? 'notices error' : 'notices'}>
+      <div role="status">{isError ? '' : text}</div>
+      <div role="alert">{isError ? text : ''}</div>
+      {text !== '' && (
+        <button
+          type="button"
+          class="quiet"
+          aria-label={TEXTS.dismiss}
+          onClick={() => {
+            notice.value = undefined
+          }}
+        >
+          ×
+        </button>
+      )}
+    </div>
+  )
+}

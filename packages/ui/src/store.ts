@@ -1,0 +1,146 @@
+import { batch, computed, type Signal, signal } from '@preact/signals'
+import type { Inventory, Job, Status } from '@svc/client/protocol'
+import { type Bridge, BridgeError, type Disk } from './bridge.ts'
+import { type ModelRow, rowsOf } from './model-rows.ts'
+import { TEXTS } from './texts.ts'
+
+/** `away`: the daemon does not answer. `ended`: the bridge does not. `expired`: it does not let this page in any more. */
+export type Link = 'connecting' | 'up' | 'away' | 'ended' | 'expired'
+
+/** The events of the bridge; an EventSource, which connects again by itself. */
+export interface Events {
+  onerror: ((event: Event) => unknown) | null
+  addEventListener(name: string, listener: (event: MessageEvent<string>) => void): void
+}
+
+/** A rate over time: the newest last. */
+export type Samples = readonly number[]
+const MAX_SAMPLES = 90
+
+/** What was seen of a job over time. */
+export interface Course {
+  readonly rates: Samples
+  /** Looks in a row at which nothing had arrived. */
+  readonly idleLooks: number
+  readonly bytesDone: number
+}
+
+/** A message on what just happened; the newest takes the place of the one before. */
+export interface Notice {
+  readonly text: string
+  readonly isError: boolean
+}
+
+export interface Store {
+  readonly bridge: Bridge
+  readonly link: Signal<Link>
+  readonly status: Signal<Status | undefined>
+  readonly jobs: Signal<readonly Job[]>
+  readonly courses: Signal<ReadonlyMap<string, Course>>
+  readonly swarm: Signal<{ readonly down: Samples; readonly up: Samples }>
+  readonly inventory: Signal<Inventory | undefined>
+  readonly rows: { readonly value: readonly ModelRow[] }
+  readonly disk: Signal<Disk | undefined>
+  readonly notice: Signal<Notice | undefined>
+  /** Does something that was asked for, and says how it went; undefined after a failure. */
+  attempt<T>(work: () => Promise<T>, done?: (result: T) => string): Promise<T | undefined>
+  /** Asks again where the bytes are. */
+  measure(): Promise<void>
+}
+
+const add = (samples: Samples, sample: number): Samples => [...samples, sample].slice(-MAX_SAMPLES)
+
+/** All that the page knows, kept current by the bridge's events. */
+export function createStore(bridge: Bridge, events: Events): Store {
+  const link = signal<Link>('connecting')
+  const status = signal<Status | undefined>()
+  const jobs = signal<readonly Job[]>([])
+  const courses = signal<ReadonlyMap<string, Course>>(new Map())
+  const swarm = signal<{ readonly down: Samples; readonly up: Samples }>({ down: [], up: [] })
+  const inventory = signal<Inventory | undefined>()
+  const disk = signal<Disk | undefined>()
+  const notice = signal<Notice | undefined>()
+  const rows = computed(() => rowsOf(inventory.value, status.value))
+
+  function failed(error: unknown): void {
+    if (error instanceof BridgeError && error.code === 'E_FORBIDDEN') link.value = 'expired'
+    else if (error instanceof BridgeError && error.code === 'E_ENDED') link.value = 'ended'
+    else if (error instanceof BridgeError)
+      notice.value = { text: [error.message, error.hint].filter(Boolean).join('. '), isError: true }
+    else throw error
+  }
+  const attempt: Store['attempt'] = async (work, done) => {
+    try {
+      const result = await work()
+      if (done !== undefined) notice.value = { text: done(result), isError: false }
+      return result
+    } catch (error) {
+      failed(error)
+      return undefined
+    }
+  }
+  const load = async (): Promise<void> => {
+    const read = await attempt(bridge.models)
+    if (read !== undefined) inventory.value = read
+    if (disk.value !== undefined) await measure()
+  }
+  const measure = async (): Promise<void> => {
+    const read = await attempt(bridge.disk)
+    if (read !== undefined) disk.value = read
+  }
+  const listen = <T>(name: string, take: (data: T) => void): void =>
+    events.addEventListener(name, ({ data }) => batch(() => take(JSON.parse(data) as T)))
+
+  listen<{ state: 'up' | 'away' }>('daemon', ({ state }) => {
+    link.value = state
+    if (state === 'up') void load()
+  })
+  listen<Status>('status', (now) => {
+    status.value = now
+    swarm.value = {
+      down: add(swarm.value.down, now.swarm.downBytesPerSecond),
+      up: add(swarm.value.up, now.swarm.upBytesPerSecond)
+    }
+    courses.value = coursesOf(jobs.value, courses.value)
+  })
+  listen<{ jobs: readonly Job[]; gone?: readonly string[] }>('jobs', ({ jobs: changed, gone = [] }) => {
+    jobs.value = mergeJobs(jobs.value, changed, gone)
+  })
+  listen('models', () => void load())
+  events.onerror = () => {
+    // It may only have lost its connection: a question tells.
+    void attempt(bridge.models)
+  }
+  return { bridge, link, status, jobs, courses, swarm, inventory, rows, disk, notice, attempt, measure }
+}
+
+/** The jobs that there are now, newest first. */
+export function mergeJobs(known: readonly Job[], changed: readonly Job[], gone: readonly string[]): readonly Job[] {
+  const jobs = new Map(known.map((job) => [job.id, job]))
+  for (const job of changed) jobs.set(job.id, job)
+  for (const id of gone) jobs.delete(id)
+  return [...jobs.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
+}
+
+/** A look at all jobs: an unchanged one sends no event, so its rate is read off its bytes. */
+export function coursesOf(jobs: readonly Job[], before: ReadonlyMap<string, Course>): ReadonlyMap<string, Course> {
+  const seen = jobs.map((job): [string, Course] => {
+    const { rates, idleLooks, bytesDone } = before.get(job.id) ?? { rates: [], idleLooks: 0, bytesDone: -1 }
+    if (job.state !== 'fetching') return [job.id, { rates, idleLooks: 0, bytesDone }]
+    const now = job.bytesDone ?? 0
+    const isIdle = now === bytesDone
+    const rate = isIdle ? 0 : (job.rateBytesPerSecond ?? 0)
+    return [job.id, { rates: add(rates, rate), idleLooks: isIdle ? idleLooks + 1 : 0, bytesDone: now }]
+  })
+  return new Map(seen)
+}
+
+/** Looks, two seconds apart: a slow peer may take so long for one piece. */
+const STALLED_LOOKS = 8
+
+/** Whether bytes should arrive, and do not. */
+export const isStalled = (job: Job, course: Course | undefined): boolean =>
+  job.state === 'fetching' && job.bytesTotal !== undefined && (course?.idleLooks ?? 0) >= STALLED_LOOKS
+
+/** What is said when a job was started. */
+export const started = (job: Job): string => TEXTS.jobs.started(TEXTS.jobs.kinds[job.kind] ?? job.kind)

@@ -1,0 +1,3 @@
+export function GetView() {
+  return null
+}

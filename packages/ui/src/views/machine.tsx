@@ -1,0 +1,3 @@
+export function MachineView() {
+  return null
+}

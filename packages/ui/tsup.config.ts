@@ -1,0 +1,19 @@
+import { defineConfig } from 'tsup'
+import { library } from '../../tsup.base.ts'
+import { bundling } from '../../tsup.bundle.ts'
+
+export default [
+  // Built at the same time: neither may take the other's files away.
+  library({ index: 'src/index.ts' }, { clean: ['!page/**', '!THIRD-PARTY-LICENSES'] }),
+  defineConfig({
+    entry: { app: 'src/app.tsx' },
+    outDir: 'dist/page',
+    publicDir: 'src/static',
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    minify: true,
+    clean: true,
+    ...bundling({ packages: ['preact', '@preact/signals', 'uqr'] })
+  })
+]
