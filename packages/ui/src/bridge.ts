@@ -52,7 +52,11 @@ export interface Finding {
 
 /** A plan beside this machine. */
 export interface JudgedPlan extends ImportPlan {
-  readonly fits: readonly { readonly quant: string; readonly needBytes: number; readonly fit: 'fits' | 'tight' | 'no' }[]
+  readonly fits: readonly {
+    readonly quant: string
+    readonly needBytes: number
+    readonly fit: 'fits' | 'tight' | 'no'
+  }[]
   readonly source: { readonly repo: string; readonly revision?: string; readonly quants?: readonly string[] }
 }
 

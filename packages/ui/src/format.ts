@@ -27,6 +27,11 @@ export function formatSince(at: string | undefined, nowMs: number): string {
   if (at === undefined) return ''
   const seconds = Math.max(0, (nowMs - Date.parse(at)) / 1000)
   if (seconds < 60) return TEXTS.justNow
-  const [unit, length] = seconds < 3600 ? (['minute', 60] as const) : seconds < 86_400 ? (['hour', 3600] as const) : (['day', 86_400] as const)
+  const [unit, length] =
+    seconds < 3600
+      ? (['minute', 60] as const)
+      : seconds < 86_400
+        ? (['hour', 3600] as const)
+        : (['day', 86_400] as const)
   return new Intl.RelativeTimeFormat('en').format(-Math.floor(seconds / length), unit)
 }

@@ -228,7 +228,15 @@ export const TEXTS = {
     seedLocal: 'Also models that you imported from disk',
     upload: 'The upload limit is [swarm] upload_limit in the configuration.',
     torrents: 'What is announced',
-    columns: { name: 'Name', state: 'State', peers: 'Peers', down: 'Down', up: 'Up', uploaded: 'Given', ratio: 'Ratio' },
+    columns: {
+      name: 'Name',
+      state: 'State',
+      peers: 'Peers',
+      down: 'Down',
+      up: 'Up',
+      uploaded: 'Given',
+      ratio: 'Ratio'
+    },
     states: { verifying: 'verifying', fetching: 'fetching', seeding: 'announced' },
     noTorrents: 'Nothing is announced.',
     store: 'Models take',

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import { Notice } from './notice.tsx'
 import { TEXTS } from '../texts.ts'
+import { Notice } from './notice.tsx'
 
 interface DialogProps {
   readonly title: string

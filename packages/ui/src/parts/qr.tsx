@@ -5,9 +5,7 @@ import { TEXTS } from '../texts.ts'
 export function Qr({ text, label }: { readonly text: string; readonly label: string }) {
   const code = tryEncode(text)
   if (code === undefined) return <p class="hint">{TEXTS.share.tooLong}</p>
-  const path = code.data
-    .flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : '')))
-    .join('')
+  const path = code.data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')
   return (
     <svg class="qr" viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={label}>
       <rect width="100%" height="100%" fill="#fff" />

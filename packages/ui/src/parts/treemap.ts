@@ -37,7 +37,12 @@ export function squarify<T>(items: readonly T[], size: (item: T) => number, aspe
       sum += next
     }
     const row = left.slice(at, end)
-    area = layRow(row.map((item) => ({ item, size: scaled(item) })), sum, area, tiles)
+    area = layRow(
+      row.map((item) => ({ item, size: scaled(item) })),
+      sum,
+      area,
+      tiles
+    )
     at = end
   }
   return tiles.map(({ item, x, y, width, height }) => ({ item, x: x / aspect, y, width: width / aspect, height }))

@@ -1,3 +1,131 @@
+import type { ErrorCode, Job } from '@svc/client/protocol'
+import { nowMs } from '../clock.ts'
+import { useStore } from '../context.ts'
+import { formatBytes, formatRate, formatSeconds, formatSince } from '../format.ts'
+import { Line } from '../parts/line.tsx'
+import { isStalled } from '../store.ts'
+import { TEXTS } from '../texts.ts'
+
+const T = TEXTS.jobs
+/** Ended ones that are shown. */
+const MAX_ENDED = 50
+
+const isRunning = ({ state }: Job): boolean => state === 'waiting' || state === 'fetching'
+
 export function JobsView() {
-  return null
+  const jobs = useStore().jobs.value
+  const running = jobs.filter(isRunning)
+  const ended = jobs.filter((job) => !isRunning(job)).slice(0, MAX_ENDED)
+  if (jobs.length === 0) return <p class="empty">{T.none}</p>
+  return (
+    <>
+      <JobList title={T.running} jobs={running} />
+      <JobList title={T.ended} jobs={ended} />
+    </>
+  )
+}
+
+function JobList({ title, jobs }: { readonly title: string; readonly jobs: readonly Job[] }) {
+  if (jobs.length === 0) return null
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <ul class="jobs">
+        {jobs.map((job) => (
+          <JobItem key={job.id} job={job} />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+const nameOf = ({ as, ref }: Job): string => (as ?? ref).replace('svc:///', '')
+
+function JobItem({ job }: { readonly job: Job }) {
+  const { attempt, bridge } = useStore()
+  return (
+    <li data-job={job.state}>
+      <header>
+        <strong>{nameOf(job)}</strong>
+        <span class="hint">{T.kinds[job.kind] ?? job.kind}</span>
+        <span class={`tag ${job.state}`}>{T.states[job.state]}</span>
+        <span class="space" />
+        {isRunning(job) ? (
+          <button
+            type="button"
+            aria-label={T.cancel(nameOf(job))}
+            onClick={() =>
+              void attempt(
+                () => bridge.cancel(job.id),
+                () => T.cancelled
+              )
+            }
+          >
+            {TEXTS.cancel}
+          </button>
+        ) : (
+          <span class="hint">{formatSince(job.finishedAt, nowMs())}</span>
+        )}
+      </header>
+      {isRunning(job) ? <Progress job={job} /> : <Outcome job={job} />}
+    </li>
+  )
+}
+
+function Progress({ job }: { readonly job: Job }) {
+  const course = useStore().courses.value.get(job.id)
+  const { bytesDone = 0, bytesTotal, message, warnings = [] } = job
+  return (
+    <>
+      <progress
+        aria-label={nameOf(job)}
+        {...(bytesTotal === undefined ? {} : { value: bytesDone, max: Math.max(1, bytesTotal) })}
+      />
+      <p class="figures">
+        {figuresOf(job).map((figure) => (
+          <span key={figure}>{figure}</span>
+        ))}
+      </p>
+      {isStalled(job, course) && (
+        <p class="tag warn" role="status">
+          {job.peers === 0 && job.sources === 0 ? T.stalledNobody : T.stalled}
+        </p>
+      )}
+      {[message, ...warnings].map((text) => text !== undefined && <p key={text}>{text}</p>)}
+      {course !== undefined && course.rates.length > 1 && (
+        <Line label={T.rateLine(formatRate(course.rates.at(-1) ?? 0))} series={[course.rates]} />
+      )}
+    </>
+  )
+}
+
+/** What is known of the progress, in an order that stays. */
+function figuresOf({ bytesDone = 0, bytesTotal, rateBytesPerSecond: rate = 0, sources, peers }: Job): string[] {
+  return [
+    bytesTotal === undefined ? undefined : T.progress(formatBytes(bytesDone), formatBytes(bytesTotal)),
+    formatRate(rate),
+    rate > 0 && bytesTotal !== undefined ? T.eta(formatSeconds((bytesTotal - bytesDone) / rate)) : undefined,
+    sources === undefined ? undefined : T.sources(sources),
+    peers === undefined ? undefined : T.peers(peers)
+  ].filter((figure) => figure !== undefined)
+}
+
+function Outcome({ job: { error, result, kind } }: { readonly job: Job }) {
+  const advice = error && T.advice[error.code as ErrorCode]
+  return (
+    <>
+      {error !== undefined && (
+        <p class="failure">
+          {error.message} <span class="hint">{error.code}</span>
+        </p>
+      )}
+      {advice !== undefined && <p>{advice}</p>}
+      {kind === 'gc' && result?.blobs !== undefined && (
+        <p>{T.collected(result.blobs, formatBytes(result.bytes ?? 0))}</p>
+      )}
+      {(result?.warnings ?? []).map((warning) => (
+        <p key={warning}>{warning}</p>
+      ))}
+    </>
+  )
 }

@@ -1,0 +1,147 @@
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+
+export interface ColumnOf<T> {
+  readonly id: string
+  readonly title: string
+  readonly cell: (row: T) => ComponentChildren
+  /** Left out on narrow screens; what it says is elsewhere too. */
+  readonly isWide?: boolean
+  readonly isNumber?: boolean
+}
+
+interface TableProps<T> {
+  readonly label: string
+  readonly rows: readonly T[]
+  readonly columns: readonly ColumnOf<T>[]
+  readonly keyOf: (row: T) => string
+  /** With it, the first cell of a row is a button. */
+  readonly onOpen?: (row: T) => void
+  readonly sort?: { readonly id: string; readonly isDescending: boolean; readonly by: (id: string) => void }
+}
+
+/** In pixels, as the style sheet has it. */
+export const ROW_HEIGHT = 34
+/** Rows beyond both edges, so that a fast scroll shows no gap. */
+const MARGIN = 8
+
+/**
+ * A table of any length, of which only the visible rows exist. One row takes part in the order of tabs; arrows, Page Up and Down, Home
+ * and End move it.
+ */
+export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TableProps<T>) {
+  const box = useRef<HTMLDivElement>(null)
+  const [view, setView] = useState({ top: 0, height: 600 })
+  const [active, setActive] = useState(0)
+  const [isMoved, setMoved] = useState(false)
+  const look = (): void => {
+    const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    setView({ top: scrollTop, height: clientHeight || 600 })
+  }
+  useLayoutEffect(() => {
+    look()
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  }, [])
+  const first = Math.max(0, Math.floor(view.top / ROW_HEIGHT) - MARGIN)
+  const end = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + MARGIN)
+  const current = Math.min(Math.max(active, first), Math.max(first, end - 1))
+  useLayoutEffect(() => {
+    if (!isMoved) return
+    setMoved(false)
+    box.current?.querySelector<HTMLElement>(`[data-row="${current}"] button`)?.focus({ preventScroll: true })
+  })
+  const move = (event: KeyboardEvent): void => {
+    const to = targetOf(event.key, current, rows.length, Math.floor(view.height / ROW_HEIGHT) - 2)
+    if (to === undefined || !(event.target instanceof Element) || event.target.closest('tbody') === null) return
+    event.preventDefault()
+    scrollTo(box.current!, to)
+    look()
+    setActive(to)
+    setMoved(true)
+  }
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons in it
+    <div class="table" ref={box} onScroll={look} onKeyDown={move} data-rows={rows.length}>
+      <table aria-label={label} aria-rowcount={rows.length + 1}>
+        <Head columns={columns} sort={sort} />
+        <tbody>
+          <Gap rows={first} columns={columns.length} />
+          {rows.slice(first, end).map((row, i) => (
+            <tr key={keyOf(row)} aria-rowindex={first + i + 2} data-row={first + i}>
+              {columns.map(({ id, cell, isWide, isNumber }, c) => (
+                <td key={id} class={classOf(isWide, isNumber)}>
+                  {c === 0 && onOpen !== undefined ? (
+                    <button
+                      type="button"
+                      class="link"
+                      tabIndex={first + i === current ? 0 : -1}
+                      onFocus={() => setActive(first + i)}
+                      onClick={() => onOpen(row)}
+                    >
+                      {cell(row)}
+                    </button>
+                  ) : (
+                    cell(row)
+                  )}
+                </td>
+              ))}
+            </tr>
+          ))}
+          <Gap rows={rows.length - end} columns={columns.length} />
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const classOf = (isWide = false, isNumber = false): string =>
+  [isWide ? 'wide' : '', isNumber ? 'number' : ''].join(' ').trim()
+
+function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly sort: TableProps<T>['sort'] }) {
+  return (
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map(({ id, title, isWide, isNumber }) => {
+          const order = sort?.id !== id ? undefined : sort.isDescending ? 'descending' : 'ascending'
+          return (
+            <th key={id} scope="col" class={classOf(isWide, isNumber)} aria-sort={order}>
+              {sort === undefined ? (
+                title
+              ) : (
+                <button type="button" class="link" onClick={() => sort.by(id)}>
+                  {title}
+                  <span aria-hidden="true">{order === undefined ? '' : order === 'ascending' ? ' ↑' : ' ↓'}</span>
+                </button>
+              )}
+            </th>
+          )
+        })}
+      </tr>
+    </thead>
+  )
+}
+
+/** The space of rows that are not there. */
+function Gap({ rows, columns }: { readonly rows: number; readonly columns: number }) {
+  if (rows <= 0) return null
+  return (
+    <tr class="gap" role="presentation">
+      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+    </tr>
+  )
+}
+
+function targetOf(key: string, at: number, count: number, page: number): number | undefined {
+  const to = { ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: count - 1 }[
+    key
+  ]
+  return to === undefined || count === 0 ? undefined : Math.min(Math.max(to, 0), count - 1)
+}
+
+/** Scrolls just so far that the row shows, below the head, which stays at the top. */
+function scrollTo(box: HTMLElement, row: number): void {
+  const [top, bottom] = [row * ROW_HEIGHT, (row + 2) * ROW_HEIGHT]
+  if (top < box.scrollTop) box.scrollTop = top
+  else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight
+}

@@ -1,0 +1,150 @@
+import type { WhyResult } from '@svc/client/protocol'
+import { useEffect, useState } from 'preact/hooks'
+import type { RuntimeCommand } from '../bridge.ts'
+import { nowMs } from '../clock.ts'
+import { useStore } from '../context.ts'
+import { formatBytes, formatSince } from '../format.ts'
+import type { ModelRow } from '../model-rows.ts'
+import { Copyable, copyText } from '../parts/copy.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { started } from '../store.ts'
+import { TEXTS } from '../texts.ts'
+import { RemoveDialog } from './remove.tsx'
+import { ShareDialog } from './share.tsx'
+
+const T = TEXTS.model
+
+interface ModelProps {
+  readonly row: ModelRow
+  readonly onClose: () => void
+}
+
+/** Everything about one model, and all that can be done with it. */
+export function ModelDialog({ row, onClose }: ModelProps) {
+  const { attempt, bridge } = useStore()
+  const [why, setWhy] = useState<WhyResult>()
+  const [commands, setCommands] = useState<readonly RuntimeCommand[]>([])
+  const [step, setStep] = useState<'share' | 'remove'>()
+  useEffect(() => {
+    void attempt(() => bridge.why(row.ref)).then(setWhy)
+  }, [row.ref, row.member.private])
+  useEffect(() => {
+    void attempt(() => bridge.commands(row.ref)).then((answer) => setCommands(answer?.commands ?? []))
+  }, [row.ref])
+  const back = (): void => setStep(undefined)
+  return (
+    <Dialog title={row.ref} onClose={onClose}>
+      <Facts row={row} />
+      <Actions row={row} onShare={() => setStep('share')} onRemove={() => setStep('remove')} />
+      {commands.length > 0 && <h3>{T.commands}</h3>}
+      {commands.map(({ runtime, command }) => (
+        <Copyable key={`${runtime} ${command}`} label={runtime} text={command} />
+      ))}
+      {why !== undefined && <Doors why={why} />}
+      {step === 'share' && <ShareDialog reference={row.ref} onClose={back} />}
+      {step === 'remove' && <RemoveDialog reference={row.ref} onClose={back} onRemoved={onClose} />}
+    </Dialog>
+  )
+}
+
+function Facts({ row: { member, sharing, reason } }: Pick<ModelProps, 'row'>) {
+  const { origin } = member
+  const from = [origin?.repo ?? origin?.kind ?? '', origin?.revision ?? ''].filter((word) => word !== '').join(' @ ')
+  const facts: readonly (readonly [string, string])[] = [
+    [T.facts.size, formatBytes(member.sizeBytes)],
+    [T.facts.state, member.complete ? TEXTS.models.complete : TEXTS.models.away(formatBytes(member.missingBytes ?? 0))],
+    [T.facts.sharing, [TEXTS.models.sharing[sharing], reason].filter((word) => word !== '').join(': ')],
+    [T.facts.used, member.lastUsedAt === undefined ? T.never : formatSince(member.lastUsedAt, nowMs())],
+    [T.facts.imported, formatSince(member.importedAt, nowMs())],
+    [T.facts.origin, from],
+    [T.facts.companions, member.companions === undefined ? T.noCompanions : T.hasCompanions],
+    [T.facts.manifest, member.manifest]
+  ]
+  return (
+    <dl class="facts">
+      {facts
+        .filter(([, value]) => value !== '')
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  )
+}
+
+interface ActionsProps {
+  readonly row: ModelRow
+  readonly onShare: () => void
+  readonly onRemove: () => void
+}
+
+function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
+  const { attempt, bridge, notice } = useStore()
+  const isPrivate = member.private
+  const copyPath = async (): Promise<void> => {
+    const answer = await attempt(() => bridge.path(ref))
+    if (answer !== undefined) await copyText(answer.path, notice)
+  }
+  const open = () => bridge.openFolder(ref)
+  return (
+    <div class="actions">
+      {!member.complete && (
+        <button type="button" class="main" onClick={() => void attempt(() => bridge.ensure(ref), started)}>
+          {T.complete}
+        </button>
+      )}
+      <button
+        type="button"
+        disabled={!member.complete}
+        onClick={() => void attempt(open, ({ opened, folder }) => (opened ? T.opened : T.notOpened(folder)))}
+      >
+        {T.openFolder}
+      </button>
+      <button type="button" disabled={!member.complete} onClick={() => void copyPath()}>
+        {T.copyPath}
+      </button>
+      <button type="button" onClick={() => void attempt(() => bridge.verify(ref), started)}>
+        {T.verify}
+      </button>
+      <button type="button" onClick={onShare}>
+        {T.share}
+      </button>
+      <button
+        type="button"
+        onClick={() =>
+          void attempt(
+            () => bridge.setPrivate(ref, !isPrivate),
+            () => (isPrivate ? T.nowPublic : T.nowPrivate)
+          )
+        }
+      >
+        {isPrivate ? T.makePublic : T.keepPrivate}
+      </button>
+      <button type="button" class="danger" onClick={onRemove}>
+        {T.remove}
+      </button>
+    </div>
+  )
+}
+
+/** By which door others get it, or why not. */
+function Doors({ why }: { readonly why: WhyResult }) {
+  return (
+    <>
+      <h3>{T.doors}</h3>
+      <ul class="doors">
+        {why.doors.map(({ door, open, given, withheld }) => (
+          <li key={door}>
+            <strong>{T.doorNames[door] ?? door}</strong>
+            <span class={`tag ${given && open ? 'good' : 'held'}`}>
+              {!open ? T.doorClosed : given ? T.doorGiven : T.doorWithheld}
+            </span>
+            {withheld !== undefined && <span class="hint">{withheld.reason}</span>}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

@@ -1,0 +1,59 @@
+import type { Job } from '@svc/client/protocol'
+import { useState } from 'preact/hooks'
+import type { Bridge, Meaning } from '../bridge.ts'
+import { useStore } from '../context.ts'
+import { started } from '../store.ts'
+import { TEXTS } from '../texts.ts'
+
+const T = TEXTS.get
+
+type Source = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' }>
+
+/** Asks what a folder, an image or a magnet link does not say, and imports it. */
+export function SourceForm({ meaning }: { readonly meaning: Source }) {
+  const { attempt, bridge } = useStore()
+  const [name, setName] = useState('')
+  const [pin, setPin] = useState(meaning.kind === 'bt' ? (meaning.manifestDigest ?? '') : '')
+  return (
+    <form
+      class="card"
+      onSubmit={(event) => {
+        event.preventDefault()
+        void attempt(() => importOf(bridge, meaning, name.trim(), pin.trim()), started)
+      }}
+    >
+      <p>{sentenceOf(meaning)}</p>
+      {meaning.kind === 'bt' && (
+        <label class="wide-field">
+          {T.pin}
+          <input required value={pin} onInput={(event) => setPin(event.currentTarget.value)} />
+        </label>
+      )}
+      <label class="wide-field">
+        {T.as}
+        <input required={meaning.kind !== 'bt'} value={name} onInput={(event) => setName(event.currentTarget.value)} />
+      </label>
+      <footer>
+        <button type="submit" class="main">
+          {T.import}
+        </button>
+      </footer>
+    </form>
+  )
+}
+
+function sentenceOf(meaning: Source): string {
+  if (meaning.kind === 'local') return T.meaning.local(meaning.path)
+  return meaning.kind === 'oci' ? T.meaning.oci(meaning.image) : T.meaning.bt
+}
+
+function importOf(bridge: Bridge, meaning: Source, name: string, pin: string): Promise<Job> {
+  if (meaning.kind === 'local') return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized' })
+  if (meaning.kind === 'oci') return bridge.importOci({ image: meaning.image, as: name })
+  return bridge.importBt({
+    magnet: meaning.magnet,
+    manifestDigest: pin,
+    manifestFromPeers: true,
+    ...(name !== '' && { as: name })
+  })
+}
