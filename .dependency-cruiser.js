@@ -17,7 +17,7 @@ const PACKAGES = Object.fromEntries(
   ])
 )
 delete PACKAGES.internal
-PACKAGES.daemon = Object.keys(PACKAGES).filter((room) => !['cli', 'testkit', 'daemon'].includes(room))
+PACKAGES.daemon = Object.keys(PACKAGES).filter((room) => !['cli', 'testkit', 'ui', 'daemon'].includes(room))
 
 /**
  * What the folders of a package may import of each other, from the table of its section in ARCHITECTURE.md. Files beside the
@@ -72,6 +72,13 @@ export default {
       severity: 'error',
       from: { path: '/src/', pathNot: '^packages/(daemon|cli)/' },
       to: { path: '^packages/(daemon|cli)/' }
+    },
+    {
+      name: 'page-takes-types',
+      comment: 'A browser gets the contract’s types and none of its code, which is for Node',
+      severity: 'error',
+      from: { path: '^packages/ui/src/' },
+      to: { path: '^packages/(?!ui/)', dependencyTypesNot: ['type-only'] }
     },
     {
       name: 'pure-modules',
@@ -133,7 +140,7 @@ export default {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['npm', 'type-only'],
         pathNot:
-          '/node_modules/(@types/|@aws-sdk/client-s3/|webtorrent/|bittorrent-(dht|tracker|protocol)/|picomatch/|canonicalize/|@noble/hashes/|tar-stream/|smol-toml/)'
+          '/node_modules/(@types/|@aws-sdk/client-s3/|webtorrent/|bittorrent-(dht|tracker|protocol)/|preact/|@preact/signals/|uqr/|picomatch/|canonicalize/|@noble/hashes/|tar-stream/|smol-toml/)'
       }
     },
     {
@@ -152,7 +159,7 @@ export default {
     enhancedResolveOptions: {
       exportsFields: ['exports'],
       conditionNames: ['svc-source', 'types', 'import', 'node', 'default'],
-      extensions: ['.ts', '.js', '.d.ts']
+      extensions: ['.ts', '.tsx', '.js', '.d.ts']
     },
     cache: { folder: 'node_modules/.cache/dependency-cruiser', strategy: 'content' }
   }

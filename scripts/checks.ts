@@ -16,7 +16,11 @@ export const CHECKS = [
   {
     name: 'types',
     what: 'the types of all packages, their tests and scripts',
-    steps: [['tsc', '-p', 'tsconfig.json']]
+    steps: [
+      // With the types of a browser, which other packages do not have.
+      ['tsc', '-p', 'packages/ui/tsconfig.json'],
+      ['tsc', '-p', 'tsconfig.json']
+    ]
   },
   {
     name: 'docs',

@@ -73,7 +73,7 @@ const withoutComments = (source: string): string =>
 /** What no tool of others checks: all violations, in a stable order. */
 export const checkTree = (tree: readonly TextFile[]): Violation[] => [
   ...tree
-    .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.ts$/.test(path))
+    .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.tsx?$/.test(path))
     .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkTime(file)]),
   ...checkExceptions(tree),
   ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),

@@ -70,6 +70,18 @@ test('a sound house has no violations', async () => {
 
 const broken: [name: string, change: Files, found: string[]][] = [
   [
+    'the page takes code of the client',
+    {
+      'packages/client/package.json': manifest('client'),
+      'packages/client/src/index.ts': `export const PATHS = 1\nexport type Paths = number\n`,
+      'packages/ui/package.json': manifest('ui', { '@svc/client': '1' }),
+      'packages/ui/src/index.ts': `export { rows } from './rows.tsx'\n`,
+      'packages/ui/src/rows.tsx': `import type { Paths } from '@svc/client'\nimport { paths } from './paths.ts'\nexport const rows: Paths = paths\n`,
+      'packages/ui/src/paths.ts': `import { PATHS } from '@svc/client'\nexport const paths = PATHS\n`
+    },
+    ['page-takes-types: packages/ui/src/paths.ts → packages/client/src/index.ts']
+  ],
+  [
     'ref imports one of ours',
     {
       'packages/ref/package.json': manifest('ref', { '@svc/metainfo': '1' }),

@@ -1,5 +1,4 @@
 import type {
-  HubEntry,
   ImportBtBody,
   ImportHfBody,
   ImportLocalBody,
@@ -26,7 +25,7 @@ export class BridgeError extends Error {
 }
 
 /** The space of a model or of a repository. */
-export interface Use {
+interface Use {
   readonly ref: string
   readonly bytes: number
   readonly aloneBytes: number
@@ -134,4 +133,3 @@ export function openBridge(fetch: Fetch) {
   }
 }
 export type Bridge = ReturnType<typeof openBridge>
-export type { HubEntry }

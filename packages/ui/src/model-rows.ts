@@ -2,7 +2,7 @@ import type { Inventory, ModelMember, Status } from '@svc/client/protocol'
 import { TEXTS } from './texts.ts'
 
 /** To whom a model is given: to the swarm, to nobody by its owner's word, or not for another reason. */
-export type Sharing = 'shared' | 'private' | 'held' | 'none'
+type Sharing = 'shared' | 'private' | 'held' | 'none'
 
 /** A quant of a repository, as a row of the table. */
 export interface ModelRow {

@@ -5,7 +5,7 @@ import { type ModelRow, rowsOf } from './model-rows.ts'
 import { TEXTS } from './texts.ts'
 
 /** `away`: the daemon does not answer. `ended`: the bridge does not. `expired`: it does not let this page in any more. */
-export type Link = 'connecting' | 'up' | 'away' | 'ended' | 'expired'
+type Link = 'connecting' | 'up' | 'away' | 'ended' | 'expired'
 
 /** The events of the bridge; an EventSource, which connects again by itself. */
 export interface Events {
@@ -26,7 +26,7 @@ export interface Course {
 }
 
 /** A message on what just happened; the newest takes the place of the one before. */
-export interface Notice {
+interface Notice {
   readonly text: string
   readonly isError: boolean
 }

@@ -21,7 +21,7 @@ interface TableProps<T> {
 }
 
 /** In pixels, as the style sheet has it. */
-export const ROW_HEIGHT = 34
+const ROW_HEIGHT = 34
 /** Rows beyond both edges, so that a fast scroll shows no gap. */
 const MARGIN = 8
 
@@ -65,8 +65,8 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     <div class="table" ref={box} onScroll={look} onKeyDown={move} data-rows={rows.length}>
       <table aria-label={label} aria-rowcount={rows.length + 1}>
         <Head columns={columns} sort={sort} />
+        <Gap rows={first} columns={columns.length} />
         <tbody>
-          <Gap rows={first} columns={columns.length} />
           {rows.slice(first, end).map((row, i) => (
             <tr key={keyOf(row)} aria-rowindex={first + i + 2} data-row={first + i}>
               {columns.map(({ id, cell, isWide, isNumber }, c) => (
@@ -88,8 +88,8 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
               ))}
             </tr>
           ))}
-          <Gap rows={rows.length - end} columns={columns.length} />
         </tbody>
+        <Gap rows={rows.length - end} columns={columns.length} />
       </table>
     </div>
   )
@@ -126,9 +126,11 @@ function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly 
 function Gap({ rows, columns }: { readonly rows: number; readonly columns: number }) {
   if (rows <= 0) return null
   return (
-    <tr class="gap" role="presentation">
-      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
-    </tr>
+    <tbody aria-hidden="true" class="gap">
+      <tr>
+        <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+      </tr>
+    </tbody>
   )
 }
 

@@ -165,7 +165,7 @@ function Name({ repo, quant, member }: Pick<ModelRow, 'repo' | 'quant' | 'member
   )
 }
 
-export function State({ member }: Pick<ModelRow, 'member'>) {
+function State({ member }: Pick<ModelRow, 'member'>) {
   if (member.damaged === true) return <span class="tag bad">{T.damaged}</span>
   if (member.complete) return <span class="tag good">{T.complete}</span>
   return <span class="tag warn">{T.away(formatBytes(member.missingBytes ?? 0))}</span>

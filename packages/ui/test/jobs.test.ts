@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { type Course, coursesOf, isStalled, mergeJobs } from '../src/store.ts'
+import { job } from './world.ts'
+
+const look = (times: number, of: (at: number) => Parameters<typeof job>[0]): ReadonlyMap<string, Course> => {
+  let courses: ReadonlyMap<string, Course> = new Map()
+  for (let at = 0; at < times; at++) courses = coursesOf([job(of(at))], courses)
+  return courses
+}
+
+test('a job whose bytes stand still is stalled, and goes on with the next byte', () => {
+  const still = { bytesDone: 5, bytesTotal: 10, rateBytesPerSecond: 3 }
+  const courses = look(10, () => still)
+  expect(isStalled(job(still), courses.get('01'))).toBe(true)
+  expect(courses.get('01')!.rates.at(-1)).toBe(0)
+  const moved = { ...still, bytesDone: 6 }
+  expect(isStalled(job(moved), coursesOf([job(moved)], courses).get('01'))).toBe(false)
+})
+
+test('a job that waits, or whose size nobody knows, is not stalled', () => {
+  for (const more of [{ state: 'waiting', bytesTotal: 10 }, { state: 'fetching' }] as const)
+    expect(isStalled(job(more), look(50, () => more).get('01'))).toBe(false)
+})
+
+test('rates over time are bounded', () => {
+  const courses = look(500, (at) => ({ bytesDone: at, rateBytesPerSecond: at }))
+  expect(courses.get('01')!.rates).toHaveLength(90)
+  expect(courses.get('01')!.rates.at(-1)).toBe(499)
+})
+
+test('the course of a job that is gone is forgotten', () => {
+  expect(
+    coursesOf(
+      [],
+      look(2, () => ({}))
+    ).size
+  ).toBe(0)
+})
+
+test('changed jobs take their places, the newest first, and those that are gone leave', () => {
+  const [first, second] = [job({ id: '1', createdAt: '2026-01-01' }), job({ id: '2', createdAt: '2026-01-02' })]
+  const both = mergeJobs([first], [second], [])
+  expect(both.map(({ id }) => id)).toEqual(['2', '1'])
+  expect(mergeJobs(both, [{ ...first, state: 'done' }], ['2'])).toEqual([{ ...first, state: 'done' }])
+})

@@ -1,0 +1,185 @@
+// @vitest-environment happy-dom
+import { expect, test } from 'vitest'
+import { TEXTS } from '../src/texts.ts'
+import { digest, inventoryOf, job, member, nameOf, openPage, status } from './world.ts'
+
+const inventory = inventoryOf([member('q8_0', { sizeBytes: 2048 }), member('q4_0', { manifest: digest(3) })])
+const models = { 'GET v1/models': inventory }
+const why = { ref: 'acme/m0:q8_0', manifestDigest: digest(1), record: 'present', doors: [] }
+const commands = { commands: [{ runtime: 'llama.cpp', command: 'llama-cli -m $(svc path acme/m0:q8_0)' }] }
+const oneModel = { ...models, 'GET v1/why': why, 'GET bridge/commands': commands }
+const textOf = (element: Element | null): string => (element?.textContent ?? '').trim()
+const rowsIn = (root: Element): string[] => [...root.querySelectorAll('tbody button')].map(nameOf)
+const linkOf = (root: Element): string | null | undefined =>
+  root.querySelector('[data-link]')?.getAttribute('data-link')
+
+test('the table has a row for each quant, and sorts by a column', async () => {
+  const page = await openPage('#models', models)
+  expect(rowsIn(page.root)).toEqual(['acme/m0:q4_0', 'acme/m0:q8_0'])
+  await page.click('Size')
+  expect(rowsIn(page.root)).toEqual(['acme/m0:q8_0', 'acme/m0:q4_0'])
+  expect(page.root.querySelector('th[aria-sort="descending"]')).not.toBeNull()
+  await page.click('Name')
+  expect(rowsIn(page.root)).toEqual(['acme/m0:q4_0', 'acme/m0:q8_0'])
+})
+
+test('of 10,000 models a screen full is drawn, and the keys reach the last', async () => {
+  const many = inventoryOf(...Array.from({ length: 10_000 }, () => [member('q8_0')]))
+  const page = await openPage('#models', { 'GET v1/models': many })
+  const table = page.root.querySelector('table')!
+  expect(table.getAttribute('aria-rowcount')).toBe('10001')
+  expect(page.root.querySelectorAll('tbody button').length).toBeLessThan(60)
+  page.root.querySelector<HTMLElement>('tbody button')!.focus()
+  await page.press('End')
+  expect(nameOf(document.activeElement!)).toBe('acme/m9:q8_0')
+  await page.press('ArrowUp')
+  expect(document.activeElement!.closest('tr')!.getAttribute('aria-rowindex')).toBe('10000')
+  expect(page.root.querySelectorAll('tbody button[tabindex="0"]')).toHaveLength(1)
+})
+
+test('a daemon that goes away and comes back is shown as that', async () => {
+  const page = await openPage('#models', models)
+  expect(linkOf(page.root)).toBe('up')
+  await page.send('daemon', { state: 'away' })
+  expect(linkOf(page.root)).toBe('away')
+  expect(rowsIn(page.root)).toHaveLength(2)
+  page.answers = { 'GET v1/models': inventoryOf([member('f16')]) }
+  await page.send('daemon', { state: 'up' })
+  expect(linkOf(page.root)).toBe('up')
+  expect(rowsIn(page.root)).toEqual(['acme/m0:f16'])
+})
+
+test('a bridge that has ended, and one that knows the page no more', async () => {
+  const page = await openPage('#models', models)
+  page.answers = { 'POST v1/verify': { error: { code: 'E_FORBIDDEN', message: 'no' } } }
+  await page.click(TEXTS.models.verifyAll)
+  expect(linkOf(page.root)).toBe('expired')
+  page.answers = undefined
+  await page.click(TEXTS.models.verifyAll)
+  expect(linkOf(page.root)).toBe('ended')
+})
+
+test('a failure is read out at once, with what to do', async () => {
+  const page = await openPage('#models', {
+    ...models,
+    'POST v1/verify': { error: { code: 'E_BAD_REQUEST', message: 'that is nothing', hint: 'try another' } }
+  })
+  await page.click(TEXTS.models.verifyAll)
+  expect(textOf(page.root.querySelector('[role="alert"]'))).toBe('that is nothing. try another')
+})
+
+test('a model is opened, and its removal says what it frees before it removes', async () => {
+  const page = await openPage('#models', {
+    ...oneModel,
+    'GET bridge/removal': { ref: 'acme/m0:q8_0', quants: ['acme/m0:q8_0'], freeableBytes: 2048, sharedBytes: 1024 },
+    'DELETE v1/models/acme/m0/q8_0': { ref: 'acme/m0:q8_0', quants: [], tags: [], freeableBytes: 2048 },
+    'POST v1/gc': job({ kind: 'gc' })
+  })
+  await page.click('acme/m0:q8_0')
+  const dialog = page.root.querySelector('dialog')!
+  expect(dialog.open).toBe(true)
+  expect(textOf(dialog.querySelector('code'))).toBe('llama-cli -m $(svc path acme/m0:q8_0)')
+  await page.click(TEXTS.model.remove)
+  const asking = [...page.root.querySelectorAll('dialog')].at(-1)!
+  expect(textOf(asking)).toContain('2.0 KiB')
+  expect(textOf(asking)).toContain('1.0 KiB')
+  expect(page.asked.filter(({ method }) => method === 'DELETE')).toEqual([])
+  await page.click(TEXTS.remove.confirm)
+  expect(page.asked.slice(-2).map(({ method, path }) => `${method} ${path}`)).toEqual([
+    'DELETE v1/models/acme/m0/q8_0',
+    'POST v1/gc'
+  ])
+  expect(page.root.querySelector('dialog')).toBeNull()
+})
+
+test('a share shows the command, the link and its QR code', async () => {
+  const share = {
+    ref: 'acme/m0:q8_0',
+    magnet: 'magnet:?xt=urn:btmh:1220',
+    announced: true,
+    command: 'svc pull magnet:?xt=urn:btmh:1220'
+  }
+  const page = await openPage('#models', { ...oneModel, 'POST v1/share': share })
+  await page.click('acme/m0:q8_0')
+  await page.click(TEXTS.model.share)
+  const dialog = [...page.root.querySelectorAll('dialog')].at(-1)!
+  expect([...dialog.querySelectorAll('code')].map(textOf)).toEqual([share.command, share.magnet])
+  expect(dialog.querySelector('svg path')?.getAttribute('d')?.length).toBeGreaterThan(1000)
+})
+
+test('the words for the hub become results, a quant is chosen, and the import starts', async () => {
+  const artifact = { quant: 'q4_0', files: 1, bytes: 4096, bytesPresent: 0 }
+  const plan = {
+    repo: 'Acme/M1',
+    commit: 'c'.repeat(40),
+    as: 'acme/m1',
+    files: [],
+    quants: ['q4_0', 'q8_0'],
+    artifacts: [{ ...artifact, quant: 'q8_0', bytes: 8192, bytesPresent: 1024 }, artifact],
+    warnings: [],
+    fits: [
+      { quant: 'q8_0', needBytes: 9000, fit: 'fits' },
+      { quant: 'q4_0', needBytes: 5000, fit: 'fits' }
+    ],
+    source: { repo: 'Acme/M1', revision: 'main' }
+  }
+  const page = await openPage('#get', {
+    ...models,
+    'POST bridge/source': { kind: 'unknown' },
+    'GET v1/search': { entries: [{ repo: 'Acme/M1', gated: false, private: false, formats: ['gguf'] }] },
+    'POST bridge/plan': plan,
+    'POST v1/import/hf': job()
+  })
+  const field = page.root.querySelector<HTMLInputElement>('input[type="search"]')!
+  field.value = 'two words'
+  field.dispatchEvent(new Event('input', { bubbles: true }))
+  await page.settle()
+  await page.click(TEXTS.get.go)
+  await page.click('Acme/M1')
+  // the largest that fits is chosen beforehand
+  expect(page.root.querySelectorAll('input:checked')).toHaveLength(1)
+  expect(textOf(page.root.querySelector('footer'))).toContain('7.0 KiB')
+  await page.click('q4_0')
+  await page.click(TEXTS.get.startSize('11.0 KiB'))
+  expect(page.asked.at(-1)).toMatchObject({
+    path: 'v1/import/hf',
+    body: { repo: 'Acme/M1', revision: plan.commit, follows: 'main', quants: ['q8_0', 'q4_0'] }
+  })
+})
+
+test('a job shows its progress and can be cancelled; a failed one says what to do', async () => {
+  const failed = job({ id: '02', state: 'failed', error: { code: 'E_NO_SPACE', message: 'the disk is full' } })
+  const page = await openPage('#jobs', { ...models, 'DELETE v1/jobs/01': job() })
+  const running = job({ bytesDone: 512, bytesTotal: 2048, rateBytesPerSecond: 512, peers: 2, sources: 1 })
+  await page.send('jobs', { jobs: [running, failed], gone: [] })
+  const bar = page.root.querySelector('progress')!
+  expect([bar.value, bar.max, nameOf(bar)]).toEqual([512, 2048, 'acme/m0'])
+  expect([...page.root.querySelectorAll('.figures span')].map(textOf)).toEqual([
+    '512 B of 2.0 KiB',
+    '512 B/s',
+    '3 s left',
+    '1 source',
+    '2 peers'
+  ])
+  expect(textOf(page.root)).toContain(TEXTS.jobs.advice.E_NO_SPACE)
+  for (let look = 0; look < 10; look++) await page.send('status', status())
+  expect(textOf(page.root)).toContain(TEXTS.jobs.stalled)
+  await page.click(TEXTS.jobs.cancel('acme/m0'))
+  expect(page.asked.at(-1)).toMatchObject({ method: 'DELETE', path: 'v1/jobs/01' })
+  await page.send('jobs', { jobs: [], gone: ['01', '02'] })
+  expect(textOf(page.root)).toContain(TEXTS.jobs.none)
+})
+
+test('the switches of the swarm act at once, and the health is what the doctor says, the worst first', async () => {
+  const findings = [
+    { check: 'node', level: 'ok', text: 'Node is new' },
+    { check: 'disk', level: 'bad', text: 'the disk is full', advice: 'free some' }
+  ]
+  const page = await openPage('#machine', { ...models, 'GET bridge/doctor': { findings }, 'PUT v1/seed': {} })
+  expect([...page.root.querySelectorAll('.findings li')].map((each) => textOf(each).split(' ')[0])).toEqual([
+    'Problem',
+    'In'
+  ])
+  await page.click(TEXTS.machine.seed)
+  expect(page.asked.at(-1)).toMatchObject({ method: 'PUT', path: 'v1/seed', body: { seed: false } })
+})

@@ -1,0 +1,51 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { partsOf } from '../src/parts/disk-map.tsx'
+import { squarify } from '../src/parts/treemap.ts'
+
+const EPSILON = 1e-9
+
+test('tiles cover the whole, each by its share, and none another', () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 1e6 }), { minLength: 1, maxLength: 40 })
+  fc.assert(
+    fc.property(sizes, fc.constantFrom(1, 3, 0.5), (all, aspect) => {
+      const total = all.reduce((sum, size) => sum + size, 0)
+      const tiles = squarify(all, (size) => size, aspect)
+      expect(tiles).toHaveLength(all.length)
+      for (const { item, x, y, width, height } of tiles) {
+        expect(Math.abs(width * height - item / total)).toBeLessThan(EPSILON)
+        expect(Math.min(x, y)).toBeGreaterThan(-EPSILON)
+        expect(Math.max(x + width, y + height)).toBeLessThan(1 + EPSILON)
+      }
+      for (const [i, a] of tiles.entries())
+        for (const b of tiles.slice(i + 1)) {
+          const across = Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x)
+          const down = Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y)
+          expect(across > EPSILON && down > EPSILON).toBe(false)
+        }
+    })
+  )
+})
+
+test('equal sizes become squares', () => {
+  for (const { width, height } of squarify([1, 1, 1, 1], (size) => size, 1)) expect(width / height).toBeCloseTo(1)
+})
+
+test('what has no size has no tile', () => {
+  expect(squarify([0, 3], (size) => size, 1).map(({ item }) => item)).toEqual([3])
+  expect(squarify([], (size: number) => size, 1)).toEqual([])
+})
+
+test('the picture of the disk has all bytes of the store, the smallest models as one tile', () => {
+  const models = Array.from({ length: 1000 }, (_, i) => ({
+    ref: `acme/m${i}:q8_0`,
+    bytes: i + 5,
+    aloneBytes: i,
+    sharedBytes: 5
+  }))
+  const alone = (1000 * 999) / 2
+  const parts = partsOf({ models, sharedBytes: 5, keptBytes: 7, freeableBytes: 0, storeBytes: alone + 12 })
+  expect(parts.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(alone + 12)
+  expect(parts.length).toBeLessThan(70)
+  expect(parts[0]).toMatchObject({ name: 'acme/m999:q8_0', kind: 'model' })
+})
