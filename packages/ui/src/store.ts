@@ -10,7 +10,7 @@ type Link = 'connecting' | 'up' | 'away' | 'ended' | 'expired'
 /** The events of the bridge; an EventSource, which connects again by itself. */
 export interface Events {
   onerror: ((event: Event) => unknown) | null
-  addEventListener(name: string, listener: (event: MessageEvent<string>) => void): void
+  addEventListener(name: string, listener: (event: Event) => void): void
 }
 
 /** A rate over time: the newest last. */
@@ -89,7 +89,7 @@ export function createStore(bridge: Bridge, events: Events): Store {
     if (read !== undefined) disk.value = read
   }
   const listen = <T>(name: string, take: (data: T) => void): void =>
-    events.addEventListener(name, ({ data }) => batch(() => take(JSON.parse(data) as T)))
+    events.addEventListener(name, (event) => batch(() => take(JSON.parse((event as MessageEvent<string>).data) as T)))
 
   listen<{ state: 'up' | 'away' }>('daemon', ({ state }) => {
     link.value = state

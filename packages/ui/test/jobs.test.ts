@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { type Course, coursesOf, isStalled, mergeJobs } from '../src/store.ts'
 import { job } from './world.ts'
 
-const look = (times: number, of: (at: number) => Parameters<typeof job>[0]): ReadonlyMap<string, Course> => {
+function look(times: number, of: (at: number) => Parameters<typeof job>[0]): ReadonlyMap<string, Course> {
   let courses: ReadonlyMap<string, Course> = new Map()
   for (let at = 0; at < times; at++) courses = coursesOf([job(of(at))], courses)
   return courses

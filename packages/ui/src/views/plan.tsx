@@ -10,7 +10,7 @@ const T = TEXTS.get
 type Fits = ReadonlyMap<string, JudgedPlan['fits'][number]>
 
 /** The largest that fits, as the terminal advises it; what was named, where it was. */
-export function firstChoice({ artifacts, fits, source }: JudgedPlan): readonly string[] {
+function firstChoice({ artifacts, fits, source }: JudgedPlan): readonly string[] {
   const named = new Set(source.quants?.map((quant) => quant.toLowerCase()))
   if (named.size > 0) return artifacts.map(({ quant }) => quant).filter((quant) => named.has(quant.toLowerCase()))
   if (artifacts.length === 1) return [artifacts[0]!.quant]
