@@ -23,7 +23,7 @@ export interface Comparison {
   readonly changed: readonly string[]
 }
 
-/** SHA-256 of a part of a file, in hexadecimal digits. */
+/** SHA-256 of a part of a file, in hexadecimal digits; not called for the whole of one. */
 export type HashPart = (path: string, start: number, end: number) => Promise<string>
 
 /**
@@ -56,7 +56,9 @@ export async function compareWithFiles(
 }
 
 async function isSame(file: ModelFile, parts: readonly SignedResource[], hashPart: HashPart): Promise<boolean> {
-  if (parts[0]!.start === undefined) return parts[0]!.sha256 === file.sha256
+  const [{ sha256, start, end }] = parts as [SignedResource]
+  const isWhole = start === undefined || (parts.length === 1 && start === 0 && end === file.sizeBytes)
+  if (isWhole) return sha256 === file.sha256
   if (parts.reduce((end, part) => Math.max(end, part.end!), 0) !== file.sizeBytes) return false
   for (const part of parts) if ((await hashPart(file.path, part.start!, part.end!)) !== part.sha256) return false
   return true

@@ -119,6 +119,13 @@ function trustMaterialOf(root: string): ReturnType<typeof toTrustMaterial> {
   }
 }
 
+/** Whether all of what is given to verify with can be read. @throws SignatureError `input` */
+export function requireReadable({ keys = [], certificates = [], root }: Trust): void {
+  for (const pem of keys) publicKeyOfPem(pem)
+  for (const pem of certificates) certificatesOfPem(pem)
+  if (root !== undefined) trustMaterialOf(root)
+}
+
 /** @throws SignatureError `input` */
 function publicKeyOfPem(pem: string): KeyObject {
   let key: KeyObject

@@ -33,6 +33,7 @@ import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
 import { Snapshots } from '../library/snapshots.ts'
 import { Superseded } from '../library/superseded.ts'
+import { Trust } from '../library/trust.ts'
 import { Usage } from '../library/usage.ts'
 import { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
@@ -65,6 +66,7 @@ export interface DaemonContext {
   readonly strangersOffload: Offload
   readonly needed: Needed
   readonly superseded: Superseded
+  readonly trust: Trust
   readonly usage: Usage
   readonly members: Members
   readonly newer: NewerCommits
@@ -127,6 +129,7 @@ export async function composeContext(
 ): Promise<DaemonContext> {
   const { root } = config.store
   await requireComplete(root)
+  const trust = await Trust.open(config.trust)
   const store = await openStore(config.store, clock, replaced)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
   const offload = new Offload()
@@ -165,11 +168,13 @@ export async function composeContext(
       superseded,
       jobs,
       leafLayers,
+      trust,
       offload,
       strangersOffload,
       log
     })
     const library = {
+      trust,
       superseded,
       holdings,
       store,

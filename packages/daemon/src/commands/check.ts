@@ -4,8 +4,10 @@ import { configPath, type DaemonConfig, type Environment, mergeConfig } from '..
 import { readConfigFile } from '../config/file.ts'
 import { CONFIG_KEYS, type FileConfig } from '../config/keys.ts'
 import { S3_KEYS, s3KeysOf } from '../config/s3-keys.ts'
+import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
+import { Trust } from '../library/trust.ts'
 import { WebseedKeys } from '../swarm/webseed-keys.ts'
 
 /**
@@ -20,6 +22,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
   checkAddresses(config)
   await s3KeysOf(config.mirror)?.read(S3_KEYS)
   await new WebseedKeys(config.webseedKeys, env).check()
+  await Trust.open(config.trust)
   const keys = keysOf(written)
   const origin =
     keys.length > 0 ? `${file} (${keys.length} ${keys.length === 1 ? 'key' : 'keys'})` : `${file} (${none(written)})`
@@ -79,12 +82,13 @@ const swarmLine = ({ swarm }: DaemonConfig): string =>
 
 /** `[section] key = value` for every key in the file, in the order of the reference. */
 function keysOf(written: FileConfig): string[] {
-  const { webseed = {}, ...sections } = written
+  const { webseed = {}, trust = [], ...sections } = written
   return [
     ...Object.entries(CONFIG_KEYS).map(([section, keys]) => {
       const values: Readonly<Record<string, unknown>> = sections[section as keyof typeof sections] ?? {}
       return [`[${section}]`, keys, values] as const
     }),
+    ...trust.map((values, at) => [`[[trust]] ${at + 1}`, TRUST_KEYS, values] as const),
     ...Object.entries(webseed).map(([url, values]) => [`[webseed."${url}"]`, WEBSEED_KEYS, values] as const)
   ].flatMap(([section, keys, values]) =>
     Object.keys(keys)

@@ -6,6 +6,7 @@ import { ConfigError } from '../errors.ts'
 import { configuredAddress, configuredRanges, configuredZone, isLoopback } from './address.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
+import { type TrustRuleConfig, trustRules } from './trust.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
 /** `[store]` */
@@ -100,6 +101,8 @@ export interface DaemonConfig {
   readonly metrics: { readonly addr: string | undefined }
   /** `[webseed."https://…"]`: webseeds whose requests are signed. */
   readonly webseedKeys: readonly WebseedKeyConfig[]
+  /** `[[trust]]`, in their order. */
+  readonly trust: readonly TrustRuleConfig[]
 }
 
 /** The flags of `svcd` that override environment and file. */
@@ -287,7 +290,8 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
     },
     mirror: mirrors,
     metrics: { addr: set(metrics.addr) },
-    webseedKeys: webseedKeyConfigs(file.webseed)
+    webseedKeys: webseedKeyConfigs(file.webseed),
+    trust: trustRules(file.trust)
   }
 }
 

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { parse, TomlError } from 'smol-toml'
 import { ConfigError } from '../errors.ts'
 import { CONFIG_KEYS, type ConfigKey, type FileConfig, type KeyType } from './keys.ts'
+import { TRUST_KEYS } from './trust.ts'
 import { WEBSEED_KEYS } from './webseed.ts'
 
 const MAX_BYTES = 1 << 20
@@ -11,8 +12,17 @@ const EXPECTED: Record<KeyType, string> = {
   boolean: 'true or false',
   count: 'a whole number from 0',
   seconds: 'a number of seconds above 0',
-  strings: 'a list of strings'
+  strings: 'a list of strings',
+  identities: 'a list of tables { issuer = "…", subject = "…" }'
 }
+
+const MAX_ITEMS = 1000
+
+const isIdentity = (item: unknown): boolean =>
+  typeof item === 'object' &&
+  item !== null &&
+  Object.keys(item).sort().join() === 'issuer,subject' &&
+  Object.values(item).every((text) => typeof text === 'string' && text !== '')
 
 function fits(type: KeyType, value: unknown): boolean {
   switch (type) {
@@ -25,7 +35,9 @@ function fits(type: KeyType, value: unknown): boolean {
     case 'seconds':
       return typeof value === 'number' && Number.isFinite(value) && value > 0 && value <= 86_400 * 24
     case 'strings':
-      return Array.isArray(value) && value.length <= 1000 && value.every((item) => typeof item === 'string')
+      return Array.isArray(value) && value.length <= MAX_ITEMS && value.every((item) => typeof item === 'string')
+    case 'identities':
+      return Array.isArray(value) && value.length <= MAX_ITEMS && value.every(isIdentity)
   }
 }
 
@@ -53,8 +65,14 @@ export function parseConfigText(text: string, file: string): FileConfig {
       )
       continue
     }
+    if (section === TRUST) {
+      if (!Array.isArray(content) || content.length > MAX_ITEMS)
+        throw new ConfigError(`${file}: rules of trust are tables [[${TRUST}]]; their keys: ${list(TRUST_KEYS)}`)
+      config[section] = content.map((rule) => valuesOf(rule, `[[${TRUST}]]`, TRUST_KEYS, file))
+      continue
+    }
     if (!Object.hasOwn(CONFIG_KEYS, section)) {
-      const known = `${list(CONFIG_KEYS)}, ${WEBSEED}`
+      const known = `${list(CONFIG_KEYS)}, ${TRUST}, ${WEBSEED}`
       throw new ConfigError(`${file}: unknown section or key "${section}"; known sections: ${known}`)
     }
     config[section] = valuesOf(content, `[${section}]`, CONFIG_KEYS[section as keyof typeof CONFIG_KEYS], file)
@@ -62,6 +80,8 @@ export function parseConfigText(text: string, file: string): FileConfig {
   return config
 }
 
+/** The list of tables. */
+const TRUST = 'trust'
 /** The section whose tables have user-defined names. */
 const WEBSEED = 'webseed'
 

@@ -1,7 +1,8 @@
+import type { TrustTable } from './trust.ts'
 import type { WebseedTable } from './webseed.ts'
 
-/** The type of a configuration key. `strings` is a list of strings. */
-export type KeyType = 'string' | 'boolean' | 'count' | 'seconds' | 'strings'
+/** The type of a configuration key. `strings` is a list of strings, `identities` one of tables `{ issuer, subject }`. */
+export type KeyType = 'string' | 'boolean' | 'count' | 'seconds' | 'strings' | 'identities'
 
 export interface ConfigKey {
   readonly type: KeyType
@@ -72,8 +73,11 @@ type ValueOf<T extends KeyType> = T extends 'string'
       ? readonly string[]
       : number
 
-/** The content of a file: every section and key is optional; tables of webseeds are keyed by their URLs. */
-export type FileConfig = SectionsConfig & { webseed?: Readonly<Record<string, WebseedTable>> }
+/** The content of a file: every section and key is optional; tables of webseeds are keyed by their URLs, rules of trust are a list. */
+export type FileConfig = SectionsConfig & {
+  webseed?: Readonly<Record<string, WebseedTable>>
+  trust?: readonly TrustTable[]
+}
 
 type SectionsConfig = {
   -readonly [S in keyof typeof CONFIG_KEYS]?: {

@@ -36,12 +36,13 @@ export function webseedKeyConfigs(tables: Readonly<Record<string, WebseedTable>>
     if (!base.pathname.endsWith('/')) base.pathname += '/'
     if (!/^[a-z0-9-]{1,64}$/.test(region)) throw wrong('region is a word of lower-case letters, digits and dashes')
     if (profile === '' || /[\]\r\n]/.test(profile)) throw wrong('profile is the name of a part of credentials_file')
-    return { base, region, profile, credentialsFile: credentials_file && absolute(credentials_file, wrong) }
+    return { base, region, profile, credentialsFile: credentials_file && absolutePath(credentials_file, 'credentials_file', wrong) }
   })
 }
 
-function absolute(path: string, wrong: (what: string) => ConfigError): string {
+/** @throws ConfigError that `wrong` makes, for a path that depends on where the daemon was started */
+export function absolutePath(path: string, key: string, wrong: (what: string) => ConfigError): string {
   if (isAbsolute(path)) return path
   if (path.startsWith('~/') && isAbsolute(homedir())) return join(homedir(), path.slice(2))
-  throw wrong(`credentials_file is "${path}"; write an absolute path, or one that begins with "~/"`)
+  throw wrong(`${key} is "${path}"; write an absolute path, or one that begins with "~/"`)
 }

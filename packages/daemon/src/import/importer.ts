@@ -12,6 +12,7 @@ import type { LeafLayers } from '../library/leaf-layers.ts'
 import { withheldNotice, withMark } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
+import { type BroughtModel, SIGNATURE, type Trust, type TrustRule } from '../library/trust.ts'
 import type { Log } from '../log.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planSelected } from './choice.ts'
@@ -35,6 +36,7 @@ export interface ImporterDeps {
   readonly superseded: Pick<Superseded, 'tell'>
   readonly jobs: JobRegistry
   readonly leafLayers: LeafLayers
+  readonly trust: Trust
   readonly offload: Offload
   /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
   readonly strangersOffload: Offload
@@ -96,10 +98,11 @@ export class Importer {
     const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
-      const plan = await planSelected(source, selection, offload, UNSTOPPED)
+      const rule = this.#ruleFor(repo, source)
+      const plan = withSignature(await planSelected(source, selection, offload, UNSTOPPED), rule)
       return jobs.start(
         { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
-        (context) => this.#run(plan, selection, repo, { ...context, offload }),
+        (context) => this.#run(plan, selection, { repo, rule }, { ...context, offload }),
         () => source.close()
       )
     } catch (error) {
@@ -120,8 +123,9 @@ export class Importer {
   ): Promise<JobOutcome> {
     const { offload } = this.#deps
     try {
-      const plan = await planSelected(source, selection, offload, context.signal)
-      return await this.#run(plan, selection, repo, { ...context, offload })
+      const rule = this.#ruleFor(repo, source)
+      const plan = withSignature(await planSelected(source, selection, offload, context.signal), rule)
+      return await this.#run(plan, selection, { repo, rule }, { ...context, offload })
     } finally {
       await source.close()
     }
@@ -136,7 +140,7 @@ export class Importer {
     return this.#deps.jobs.start(start, async (context) => {
       const source = await list(context.signal)
       try {
-        return await this.#bringCompanions(source, { name: formatRepoId(repo), manifestDigest }, context)
+        return await this.#bringCompanions(source, { repo, manifestDigest }, context)
       } finally {
         await source.close()
       }
@@ -145,27 +149,31 @@ export class Importer {
 
   async #bringCompanions(
     listed: ImportSource,
-    { name, manifestDigest }: { readonly name: string; readonly manifestDigest: Sha256Digest },
+    { repo, manifestDigest }: { readonly repo: RepoId; readonly manifestDigest: Sha256Digest },
     { signal, update }: JobContext
   ): Promise<JobOutcome> {
     const { store, leafLayers, offload, holdings, artifacts, documents } = this.#deps
-    const plan = await planListing(listed, offload)
+    const rule = this.#ruleFor(repo, listed)
+    const plan = withSignature(await planListing(listed, offload), rule)
     const alone = companionsAlone(plan)
     update({ filesTotal: alone.companions.files.size, bytesTotal: alone.bytesTotal })
     const proof = new Proof(holdings, listed.origin)
     const progress = new ImportProgress(update)
     const ingested = await ingestFiles(alone, { store, leafLayers, signal, progress, proof })
     const companions = companionsOf(plan.companions, listed, ingested.companions)!
+    const entries = (await documents.manifest(manifestDigest))?.files ?? []
+    const { files, omitted } = companions.document
+    const doubts = await this.#doubts(rule, { entries, companions: files, omitted }, update)
     await writeDocument(store, companions, signal)
     signal.throwIfAborted()
-    await artifacts.addCompanions(manifestDigest, name, {
+    await artifacts.addCompanions(manifestDigest, formatRepoId(repo), {
       digest: companions.digest,
       facts: await listed.provenance(),
       isOfSource: true
     })
     this.#tell(manifestDigest)
-    const names = new Set((await documents.manifest(manifestDigest))?.files.map((file) => file.name))
-    const warnings = [...listed.warnings, ...(await companionWarnings(companions, names, store))]
+    const names = new Set(entries.map((file) => file.name))
+    const warnings = [...listed.warnings, ...doubts, ...(await companionWarnings(companions, names, store))]
     return {
       result: {
         manifests: [manifestDigest],
@@ -216,7 +224,7 @@ export class Importer {
   async #run(
     plan: PlannedImport,
     selection: ImportSelection,
-    repo: RepoId,
+    { repo, rule }: { readonly repo: RepoId; readonly rule: TrustRule | undefined },
     { signal, update, offload }: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
@@ -230,9 +238,11 @@ export class Importer {
     const proof = new Proof(this.#deps.holdings, source.origin)
     const progress = new ImportProgress(update)
     const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress, proof })
+    const { companions, brought } = this.#beside(plan, ingested)
+    // before documents are written that make a model of the blobs
+    const doubts = await this.#doubts(rule, brought, update)
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
-    const companions = companionsOf(plan.companions, source, ingested.companions)
     if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
     const { origin, hints } = source
@@ -246,7 +256,8 @@ export class Importer {
     const withheld = await this.#withheld(repo, sealed)
     const names = new Set(recognition.entries.map(({ name }) => name))
     const beside = companions === undefined ? [] : await companionWarnings(companions, names, store)
-    const warnings = [...source.warnings, ...withheld, ...artifacts.warnings.map(({ message }) => message), ...beside]
+    const told = [...doubts, ...withheld, ...artifacts.warnings.map(({ message }) => message), ...beside]
+    const warnings = [...source.warnings, ...told]
     return {
       manifest: manifests[0]!,
       result: {
@@ -263,6 +274,39 @@ export class Importer {
         ...(plan.notChosen !== undefined && { notChosen: plan.notChosen })
       }
     }
+  }
+
+  /** The rule for the signature of what comes from a source under a name. */
+  #ruleFor(repo: RepoId, { origin, annotations }: ImportSource): TrustRule | undefined {
+    return this.#deps.trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])
+  }
+
+  /** @throws DaemonError `E_NOT_IMPORTABLE` for what the rule refuses @returns warnings */
+  async #doubts(rule: TrustRule | undefined, brought: BroughtModel, update: JobContext['update']): Promise<string[]> {
+    const { store, clock, trust } = this.#deps
+    if (rule === undefined) return []
+    const warnings = await trust.check(rule, brought, { store, clock, onReading: (message) => update({ message }) })
+    update({ message: undefined })
+    return warnings
+  }
+
+  /** The companions of an import, and all that its signature is to cover. */
+  #beside({ source, recognition, files, companions: planned }: PlannedImport, ingested: Ingested) {
+    const companions = companionsOf(planned, source, ingested.companions)
+    const entries = recognition.entries.map(({ kind, name }) => {
+      const { digest, sizeBytes: size } = ingested.blobs.get(name)!
+      return { kind, name, digest, size }
+    })
+    const { config } = ingested
+    const isStrangers = source.origin.onDemand === true
+    const brought: BroughtModel = {
+      entries,
+      companions: companions?.document.files ?? [],
+      config: config === 'tooLarge' ? undefined : config,
+      // a stranger's import brings nothing beside the artifact: the mirror checks each of these files when it is read
+      omitted: isStrangers ? listedIn(source.origin, files.keys()) : planned.omitted
+    }
+    return { companions: isStrangers ? undefined : companions, brought }
   }
 
   async #withheld(repo: RepoId, sealed: readonly Pick<SealedArtifact, 'member'>[]): Promise<string[]> {
@@ -294,3 +338,21 @@ const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonl
   recognition.entries
     .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
     .map(({ name }) => blobs.get(name)!.digest)
+
+const listedIn = ({ names }: ImportSource['origin'], listed: Iterable<string>): BroughtModel['omitted'] =>
+  [...listed].map((name) => ({ path: names?.[name] ?? name, reason: 'artifact' }))
+
+/** A rule needs the signature, whatever else lies beside what was chosen. */
+function withSignature(plan: PlannedImport, rule: TrustRule | undefined): PlannedImport {
+  const { companions, files } = plan
+  const file = files.get(SIGNATURE)
+  if (rule === undefined || file === undefined || companions.files.has(SIGNATURE)) return plan
+  return {
+    ...plan,
+    bytesTotal: plan.bytesTotal + file.sizeBytes,
+    companions: {
+      files: new Map([...companions.files, [SIGNATURE, file]]),
+      omitted: companions.omitted.filter(({ path }) => path !== SIGNATURE)
+    }
+  }
+}

@@ -34,7 +34,7 @@ export const isSecretByName = (path: string): boolean =>
     .some((part) => SECRETS.some((pattern) => pattern.test(part)))
 
 /** Whether a file of a folder on the owner's disk has a name that loaders of models read (spec rec.24). */
-function isForLoaders(path: string): boolean {
+export function isForLoaders(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
   return FOR_LOADERS.some((pattern) => pattern.test(name)) && !isSecretByName(path)
 }

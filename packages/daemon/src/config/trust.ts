@@ -1,0 +1,70 @@
+import { ClassifyError, globTest } from '@svc/classify'
+import { ConfigError } from '../errors.ts'
+import { absolutePath } from './webseed.ts'
+
+/** The keys of a table `[[trust]]`. */
+export const TRUST_KEYS = {
+  names: { type: 'strings', summary: 'models that the rule is for: "ns/name", with "*" in both; the first rule that fits counts' },
+  mode: { type: 'string', summary: '"off", "warn" or "require"' },
+  keys: { type: 'strings', summary: 'files with public keys (PEM) of signers' },
+  certificates: { type: 'strings', summary: 'files with certificates (PEM) that signers\' lead to' },
+  identities: { type: 'identities', summary: 'who logged in to sign: { issuer, subject }' },
+  root: { type: 'string', summary: 'file with the trust root (trusted_root.json) for identities' }
+} as const
+
+/** A rule's table in the file. */
+export interface TrustTable {
+  readonly names?: readonly string[]
+  readonly mode?: string
+  readonly keys?: readonly string[]
+  readonly certificates?: readonly string[]
+  readonly identities?: readonly { readonly issuer: string; readonly subject: string }[]
+  readonly root?: string
+}
+
+/** Whose signature models of some names need (spec conf.9). */
+export interface TrustRuleConfig {
+  /** For messages: `[[trust]] 1 (nvidia/*)`. */
+  readonly label: string
+  /** Whether the rule is for a model of these names; one of which no name is known is meant by `*` alone. */
+  readonly isFor: (names: readonly string[]) => boolean
+  readonly mode: 'off' | 'warn' | 'require'
+  /** Absolute paths. */
+  readonly keys: readonly string[]
+  readonly certificates: readonly string[]
+  readonly identities: NonNullable<TrustTable['identities']>
+  readonly root: string | undefined
+}
+
+/** @throws ConfigError naming the rule and the problem */
+export const trustRules = (tables: readonly TrustTable[] = []): readonly TrustRuleConfig[] =>
+  tables.map((table, at) => ruleOf(table, at + 1))
+
+function ruleOf({ names = [], mode, identities = [], ...files }: TrustTable, position: number): TrustRuleConfig {
+  const label = `[[trust]] ${position} (${names.join(', ')})`
+  const wrong = (what: string): ConfigError => new ConfigError(`${label}: ${what}`)
+  if (names.length === 0) throw wrong('names is absent; write the models that the rule is for, e.g. ["nvidia/*"]')
+  for (const name of names)
+    if (name !== '*' && !/^[\w.*-]+\/[\w.*-]+$/.test(name))
+      throw wrong(`names has ${JSON.stringify(name)}; write "ns/name", where "*" stands for any text, or "*"`)
+  if (mode !== 'off' && mode !== 'warn' && mode !== 'require') throw wrong('mode is "off", "warn" or "require"')
+  const absolute = (key: 'keys' | 'certificates' | 'root', path: string): string => absolutePath(path, key, wrong)
+  const keys = (files.keys ?? []).map((path) => absolute('keys', path))
+  const certificates = (files.certificates ?? []).map((path) => absolute('certificates', path))
+  const root = files.root === undefined ? undefined : absolute('root', files.root)
+  if ((root === undefined) !== (identities.length === 0)) throw wrong('identities and root need one another')
+  if (mode !== 'off' && keys.length + certificates.length + identities.length === 0)
+    throw wrong('it says nobody whose signature counts: set keys, certificates or identities')
+  const test = testOf(names, wrong)
+  const isFor = (asked: readonly string[]): boolean => names.includes('*') || asked.some(test)
+  return { label, isFor, mode, keys, certificates, identities, root }
+}
+
+function testOf(names: readonly string[], wrong: (what: string) => ConfigError): (name: string) => boolean {
+  try {
+    return globTest(names, true)
+  } catch (cause) {
+    if (!(cause instanceof ClassifyError)) throw cause
+    throw wrong(`names: ${cause.message}`)
+  }
+}

@@ -1,0 +1,257 @@
+import { createHash, hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import type { DiskBlobStore } from '@svc/cas'
+import { normalisedName } from '@svc/classify'
+import type { Clock } from '@svc/internal-clock'
+import type { CompanionFile, ManifestFile, OmittedFile } from '@svc/manifest'
+import { digestHex, type Sha256Digest } from '@svc/ref'
+import type * as Signature from '@svc/signature'
+import type { TrustRuleConfig } from '../config/trust.ts'
+import { ConfigError, DaemonError } from '../errors.ts'
+import { someOf } from './companions.ts'
+import { isForLoaders } from './given-companions.ts'
+import { readSmallBlob } from './small-blob.ts'
+
+/** Where a signature lies in a model's folder. */
+export const SIGNATURE = 'model.sig'
+/** As `@svc/signature` reads at most. */
+const MAX_SIGNATURE_BYTES = 8 << 20
+const MAX_KEY_BYTES = 1 << 20
+
+/** A rule whose keys have been read. */
+export interface TrustRule extends Pick<TrustRuleConfig, 'label'> {
+  readonly mode: 'warn' | 'require'
+  readonly trust: Signature.Trust
+}
+
+/** What an import brings, before anything of it is visible. All blobs are in the store. */
+export interface BroughtModel {
+  /** Entries of a manifest, or what is to become these. */
+  readonly entries: readonly Pick<ManifestFile, 'kind' | 'name' | 'digest' | 'size'>[]
+  readonly companions: readonly Pick<CompanionFile, 'path' | 'size' | 'digest'>[]
+  /** A `config.json` that is no companion. */
+  readonly config?: Uint8Array | undefined
+  /** Files that the source has and the import does not bring. */
+  readonly omitted: readonly Pick<OmittedFile, 'path' | 'reason'>[]
+}
+
+export interface CheckContext {
+  readonly store: DiskBlobStore
+  readonly clock: Clock
+  /** Told what is read again: parts of files, where a signature lists these. */
+  readonly onReading: (what: string) => void
+}
+
+/** What a signature that holds says of single files. */
+export interface SignedListing {
+  /** The signer knows of the file, or left it out. */
+  names(path: string): boolean
+  /** The signer signed these bytes, or left the file out. */
+  covers(path: string, digest: Sha256Digest): boolean
+}
+
+/**
+ * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Whoever shows or serves something of a model before
+ * its import is over asks {@link requires} first.
+ */
+export class Trust {
+  readonly #rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]
+
+  private constructor(rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]) {
+    this.#rules = rules
+  }
+
+  /** Reads keys, certificates and trust roots. @throws ConfigError naming the rule and the file */
+  static async open(configs: readonly TrustRuleConfig[]): Promise<Trust> {
+    const rules: { isFor: TrustRuleConfig['isFor']; rule: TrustRule | undefined }[] = []
+    for (const config of configs) {
+      const { isFor, mode, label } = config
+      rules.push({ isFor, rule: mode === 'off' ? undefined : { label, mode, trust: await readTrust(config) } })
+    }
+    return new Trust(rules)
+  }
+
+  /**
+   * The rule for a model: the first one that is for one of its names, here or at its source. Undefined where there is none, or it is off.
+   * @param names `ns/name`, without regard to case
+   */
+  ruleFor(...names: readonly (string | undefined)[]): TrustRule | undefined {
+    const known = names.filter((name) => name !== undefined)
+    return this.#rules.find(({ isFor }) => isFor(known))?.rule
+  }
+
+  /** Nothing of the model may be seen or read before its signature was checked. @param names as {@link ruleFor} */
+  requires(...names: readonly (string | undefined)[]): boolean {
+    return this.ruleFor(...names)?.mode === 'require'
+  }
+
+  /**
+   * Checks what an import brings against its signature, by the digests that the store verified.
+   * @returns warnings @throws DaemonError `E_NOT_IMPORTABLE` naming rule and file, where the rule requires a signature that covers them
+   */
+  async check(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string[]> {
+    const complaint = await complaintOf(rule, model, context)
+    if (complaint === undefined) return []
+    if (rule.mode === 'require') throw refused(rule, complaint)
+    return [`${rule.label}: ${complaint}`]
+  }
+
+  /** What a signature says. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule, for one that does not hold */
+  async signed(rule: TrustRule, bytes: Uint8Array, clock: Clock): Promise<SignedListing> {
+    const { SignatureError, verifySignature } = await import('@svc/signature')
+    try {
+      return listingOf(verifySignature(bytes, rule.trust, new Date(clock.now())).model)
+    } catch (cause) {
+      if (!(cause instanceof SignatureError)) throw cause
+      throw refused(rule, `${SIGNATURE}: ${cause.message}`, cause)
+    }
+  }
+
+  /** The refusal of what has no signature. */
+  unsigned(rule: TrustRule): DaemonError {
+    return refused(rule, UNSIGNED)
+  }
+}
+
+const UNSIGNED = `it is not signed: there is no ${SIGNATURE}`
+
+const refused = (rule: TrustRule, complaint: string, cause?: unknown): DaemonError =>
+  new DaemonError('E_NOT_IMPORTABLE', `refused by the rule ${rule.label} of the configuration: ${complaint}`, { cause })
+
+async function readTrust({ label, keys, certificates, identities, root }: TrustRuleConfig): Promise<Signature.Trust> {
+  const { requireReadable, SignatureError } = await import('@svc/signature')
+  const read = async (path: string, as: (text: string) => Signature.Trust): Promise<string> => {
+    try {
+      const text = (await readFile(path)).subarray(0, MAX_KEY_BYTES).toString('utf8')
+      requireReadable(as(text))
+      return text
+    } catch (cause) {
+      const { code, message } = cause as NodeJS.ErrnoException
+      const why = cause instanceof SignatureError ? message : `it cannot be read (${code ?? message})`
+      throw new ConfigError(`${label}: ${path}: ${why}`, { cause })
+    }
+  }
+  return {
+    keys: await Promise.all(keys.map((path) => read(path, (text) => ({ keys: [text] })))),
+    certificates: await Promise.all(certificates.map((path) => read(path, (text) => ({ certificates: [text] })))),
+    ...(root !== undefined && { identities, root: await read(root, (text) => ({ root: text })) })
+  }
+}
+
+/** What is wrong with a model, for people; undefined where its signature covers all of it. */
+async function complaintOf(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string | undefined> {
+  const { store, clock } = context
+  const digest = model.companions.find(({ path }) => path === SIGNATURE)?.digest
+  const bytes = digest && (await readSmallBlob(store, digest, MAX_SIGNATURE_BYTES))
+  if (bytes === undefined) return UNSIGNED
+  const { compareWithFiles, SignatureError, verifySignature } = await import('@svc/signature')
+  try {
+    const { model: signed } = verifySignature(bytes, rule.trust, new Date(clock.now()))
+    const files = await filesOf(model, signed, store)
+    const hashPart = partsOf(files, context)
+    const found = await compareWithFiles(signed, files, { signaturePath: SIGNATURE, hashPart })
+    const defects = [
+      ['changed', found.changed],
+      ['missing', found.missing.filter((path) => !isLeftOut(path, model))],
+      ['not signed', found.uncovered]
+    ] as const
+    const said = defects.filter(([, paths]) => paths.length > 0).map(([what, paths]) => `${what}: ${someOf(paths)}`)
+    return said.length === 0 ? undefined : said.join('; ')
+  } catch (error) {
+    if (error instanceof SignatureError) return `${SIGNATURE}: ${error.message}`
+    throw error
+  }
+}
+
+interface BroughtFile extends Signature.ModelFile {
+  /** Absent for a member of an archive. */
+  readonly blob?: Sha256Digest
+}
+
+/** The files of a model's folder, as a view has them, under the names of its source. What archives hold is read from them. */
+async function filesOf(
+  { entries, companions, config }: BroughtModel,
+  { resources }: Signature.SignedModel,
+  store: DiskBlobStore
+): Promise<readonly BroughtFile[]> {
+  const names = upstreamNames(resources)
+  const files = new Map<string, BroughtFile>()
+  const add = (path: string, sizeBytes: number, sha256: string, blob?: Sha256Digest): void => {
+    if (!files.has(path)) files.set(path, { path, sizeBytes, sha256, ...(blob && { blob }) })
+  }
+  const ownConfig = companions.find(({ path }) => path === CONFIG)
+  if (ownConfig !== undefined) add(CONFIG, ownConfig.size, digestHex(ownConfig.digest), ownConfig.digest)
+  else if (config !== undefined) add(CONFIG, config.length, hash('sha256', config))
+  for (const { kind, name, digest, size } of entries) {
+    if (kind === 'config') continue
+    if (kind !== 'tokenizer' && kind !== 'adapter') add(names.get(name) ?? name, size, digestHex(digest), digest)
+    else {
+      const { readTarMembers } = await import('@svc/view')
+      const folder = name.slice(0, name.lastIndexOf('/') + 1)
+      for await (const member of readTarMembers({ path: store.blobPath(digest), digest, sizeBytes: size }))
+        add(folder + member.name, member.sizeBytes, await hashOf(member.bytes))
+    }
+  }
+  for (const { path, size, digest } of companions) add(path, size, digestHex(digest), digest)
+  return [...files.values()]
+}
+
+const CONFIG = 'config.json'
+
+/** The names that signers gave to files which imports rename (spec add.2), by the names here. */
+function upstreamNames(resources: Signature.SignedModel['resources']): ReadonlyMap<string, string> {
+  const signed = new Set(resources.map(({ path }) => path))
+  const names = new Map<string, string>()
+  for (const path of signed) {
+    const name = normalisedName(path)
+    if (!signed.has(name)) names.set(name, path)
+  }
+  return names
+}
+
+async function hashOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const hasher = createHash('sha256')
+  for await (const chunk of chunks) hasher.update(chunk)
+  return hasher.digest('hex')
+}
+
+function partsOf(files: readonly BroughtFile[], { store, onReading }: CheckContext): Signature.HashPart {
+  const blobs = new Map(files.map(({ path, blob }) => [path, blob]))
+  return async (path, start, end) => {
+    const blob = blobs.get(path)
+    if (blob === undefined)
+      throw new DaemonError('E_NOT_IMPORTABLE', `the signature lists parts of ${path}, which is kept in an archive`)
+    onReading(`reading ${path} from ${start} to ${end} for its signature`)
+    const reader = await store.open(blob)
+    try {
+      return await hashOf(reader.stream({ start, end }))
+    } finally {
+      await reader.close()
+    }
+  }
+}
+
+/**
+ * Whether the source has a signed file that the import does not bring: what was not chosen, and what no loader misses. Weights in
+ * another form are no loss; a small file that loaders read is missing if it is not here.
+ */
+function isLeftOut(path: string, { omitted }: BroughtModel): boolean {
+  const name = normalisedName(path)
+  const found = omitted.find((file) => file.path === path || file.path === name)
+  if (found === undefined) return false
+  return found.reason === 'artifact' || /\.(?:bin|safetensors|gguf)$/.test(path) || !isForLoaders(path)
+}
+
+function listingOf({ resources, ignored }: Signature.SignedModel): SignedListing {
+  const signed = new Map(resources.map((resource) => [resource.path, resource]))
+  const isIgnored = (path: string): boolean =>
+    path === SIGNATURE || ignored.some((each) => path === each || path.startsWith(`${each}/`))
+  return {
+    names: (path) => signed.has(path.normalize('NFC')) || isIgnored(path),
+    covers(path, digest) {
+      const { start = 0, sha256 } = signed.get(path.normalize('NFC')) ?? {}
+      // of a file in several parts the last one is in the map: no digest of the whole equals that of a part
+      return sha256 === undefined ? isIgnored(path) : start === 0 && sha256 === digestHex(digest)
+    }
+  }
+}
