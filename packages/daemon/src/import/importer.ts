@@ -18,7 +18,7 @@ import type { Offload } from '../offload/pool.ts'
 import { planSelected } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
-import { companionsOf, companionWarnings, leftOut } from './companions.ts'
+import { companionsOf, companionWarnings, leftOut, planCompanions } from './companions.ts'
 import { type Ingested, ingestFiles } from './ingest.ts'
 import { companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
@@ -230,6 +230,7 @@ export class Importer {
     const { store, leafLayers } = this.#deps
     const { source, recognition } = plan
     requireWeights(plan)
+    if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) update({ warnings: early })
     const { mayReplace = true, keepBefore = false } = selection
@@ -291,22 +292,14 @@ export class Importer {
   }
 
   /** The companions of an import, and all that its signature is to cover. */
-  #beside({ source, recognition, files, companions: planned }: PlannedImport, ingested: Ingested) {
+  #beside({ source, recognition, companions: planned }: PlannedImport, ingested: Ingested) {
     const companions = companionsOf(planned, source, ingested.companions)
     const entries = recognition.entries.map(({ kind, name }) => {
       const { digest, sizeBytes: size } = ingested.blobs.get(name)!
       return { kind, name, digest, size }
     })
-    const { config } = ingested
-    const isStrangers = source.origin.onDemand === true
-    const brought: BroughtModel = {
-      entries,
-      companions: companions?.document.files ?? [],
-      config: config === 'tooLarge' ? undefined : config,
-      // a stranger's import brings nothing beside the artifact: the mirror checks each of these files when it is read
-      omitted: isStrangers ? listedIn(source.origin, files.keys()) : planned.omitted
-    }
-    return { companions: isStrangers ? undefined : companions, brought }
+    const brought = { entries, companions: companions?.document.files ?? [], omitted: planned.omitted }
+    return { companions: source.origin.onDemand === true ? undefined : companions, brought }
   }
 
   async #withheld(repo: RepoId, sealed: readonly Pick<SealedArtifact, 'member'>[]): Promise<string[]> {
@@ -339,20 +332,21 @@ const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonl
     .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
     .map(({ name }) => blobs.get(name)!.digest)
 
-const listedIn = ({ names }: ImportSource['origin'], listed: Iterable<string>): BroughtModel['omitted'] =>
-  [...listed].map((name) => ({ path: names?.[name] ?? name, reason: 'artifact' }))
-
-/** A rule needs the signature, whatever else lies beside what was chosen. */
+/**
+ * A rule needs the signature, whatever else lies beside what was chosen, and all that lies there: also of an import that keeps none of
+ * it, since a client of a mirror caused it.
+ */
 function withSignature(plan: PlannedImport, rule: TrustRule | undefined): PlannedImport {
-  const { companions, files } = plan
+  const { source, recognition, files } = plan
   const file = files.get(SIGNATURE)
-  if (rule === undefined || file === undefined || companions.files.has(SIGNATURE)) return plan
-  return {
-    ...plan,
-    bytesTotal: plan.bytesTotal + file.sizeBytes,
-    companions: {
-      files: new Map([...companions.files, [SIGNATURE, file]]),
-      omitted: companions.omitted.filter(({ path }) => path !== SIGNATURE)
-    }
+  if (rule === undefined || file === undefined) return plan
+  const { onDemand, ...origin } = source.origin
+  const beside = onDemand === true ? planCompanions({ origin }, files, recognition.uses) : plan.companions
+  const companions = {
+    files: new Map([...beside.files, [SIGNATURE, file]]),
+    omitted: beside.omitted.filter(({ path }) => path !== SIGNATURE)
   }
+  let { bytesTotal } = plan
+  for (const [name, { sizeBytes }] of companions.files) if (!plan.companions.files.has(name)) bytesTotal += sizeBytes
+  return { ...plan, bytesTotal, companions }
 }

@@ -44,6 +44,8 @@ export interface CheckContext {
 
 /** What a signature that holds says of single files. */
 export interface SignedListing {
+  /** All that was signed. */
+  readonly paths: ReadonlySet<string>
   /** The signer knows of the file, or left it out. */
   names(path: string): boolean
   /** The signer signed these bytes, or left the file out. */
@@ -107,9 +109,20 @@ export class Trust {
     }
   }
 
-  /** The refusal of what has no signature. */
-  unsigned(rule: TrustRule): DaemonError {
-    return refused(rule, UNSIGNED)
+  /** Whether companions have a signature that holds, whatever it covers. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule */
+  async requireSigned(
+    rule: TrustRule,
+    companions: BroughtModel['companions'],
+    { store, clock }: Pick<CheckContext, 'store' | 'clock'>
+  ): Promise<void> {
+    const bytes = await signatureIn(companions, store)
+    if (bytes === undefined) throw this.refusal(rule)
+    await this.signed(rule, bytes, clock)
+  }
+
+  /** The refusal of a model. Default: it has no signature. */
+  refusal(rule: TrustRule, complaint = UNSIGNED): DaemonError {
+    return refused(rule, complaint)
   }
 }
 
@@ -141,8 +154,7 @@ async function readTrust({ label, keys, certificates, identities, root }: TrustR
 /** What is wrong with a model, for people; undefined where its signature covers all of it. */
 async function complaintOf(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string | undefined> {
   const { store, clock } = context
-  const digest = model.companions.find(({ path }) => path === SIGNATURE)?.digest
-  const bytes = digest && (await readSmallBlob(store, digest, MAX_SIGNATURE_BYTES))
+  const bytes = await signatureIn(model.companions, store)
   if (bytes === undefined) return UNSIGNED
   const { compareWithFiles, SignatureError, verifySignature } = await import('@svc/signature')
   try {
@@ -161,6 +173,14 @@ async function complaintOf(rule: TrustRule, model: BroughtModel, context: CheckC
     if (error instanceof SignatureError) return `${SIGNATURE}: ${error.message}`
     throw error
   }
+}
+
+async function signatureIn(
+  companions: BroughtModel['companions'],
+  store: DiskBlobStore
+): Promise<Uint8Array | undefined> {
+  const digest = companions.find(({ path }) => path === SIGNATURE)?.digest
+  return digest && readSmallBlob(store, digest, MAX_SIGNATURE_BYTES)
 }
 
 interface BroughtFile extends Signature.ModelFile {
@@ -247,6 +267,7 @@ function listingOf({ resources, ignored }: Signature.SignedModel): SignedListing
   const isIgnored = (path: string): boolean =>
     path === SIGNATURE || ignored.some((each) => path === each || path.startsWith(`${each}/`))
   return {
+    paths: new Set(signed.keys()),
     names: (path) => signed.has(path.normalize('NFC')) || isIgnored(path),
     covers(path, digest) {
       const { start = 0, sha256 } = signed.get(path.normalize('NFC')) ?? {}

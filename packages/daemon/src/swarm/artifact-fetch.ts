@@ -17,6 +17,11 @@ export interface FetchRequest {
   readonly upload: boolean
   /** See {@link JoinOptions.quiet}. */
   readonly quiet?: boolean
+  /**
+   * The manifest, which is kept out of the store until the signature of its model was checked: nothing is uploaded, and the artifact
+   * stays incomplete.
+   */
+  readonly heldManifest?: Uint8Array | undefined
 }
 
 export interface FetchProgress {
@@ -48,7 +53,8 @@ export async function fetchArtifact(
   request: FetchRequest,
   context: ArtifactFetchContext
 ): Promise<readonly string[]> {
-  const { torrent, layers, hints, upload } = request
+  const { torrent, layers, hints, heldManifest } = request
+  const upload = request.upload && heldManifest === undefined
   const { signal } = context
   const blobs = new Set<Sha256Digest>()
   const warnings = new Set<string>()
@@ -61,6 +67,7 @@ export async function fetchArtifact(
     upload,
     ...(request.quiet && { quiet: true }),
     seedOnly: false,
+    heldManifest,
     onBlob: (digest) => blobs.add(digest),
     onWrong: (path) => failed.reject(wrongAtTheSource(path)),
     onWarning: ({ kind, source, message, lied: proven }) => {

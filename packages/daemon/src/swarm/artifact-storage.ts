@@ -13,6 +13,8 @@ export interface ArtifactStorageOptions {
   readonly blobs: OpenBlobs
   readonly torrent: ArtifactTorrent
   readonly signal: AbortSignal
+  /** The manifest's bytes, where these are not to come into the store. Nothing may be uploaded then. */
+  readonly heldManifest?: Uint8Array | undefined
   /** Called when a file became a blob, but not for existing ones. */
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
   /** A file has the manifest's merkle root but another SHA-256: no source can ever provide it. */
@@ -183,7 +185,8 @@ export class ArtifactStorage implements TorrentStorage {
 
   async #openFile(index: number, { digest, length: sizeBytes, ...file }: ArtifactFile, twin: boolean): Promise<void> {
     const { store, signal } = this.#options
-    if (await this.#present(digest, sizeBytes)) return
+    const isHeld = this.#options.heldManifest !== undefined && digest === this.#options.torrent.manifestDigest
+    if (isHeld || (await this.#present(digest, sizeBytes))) return
     const partial = await store.partial(
       { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest },
       { attachments: [LEAVES], signal }

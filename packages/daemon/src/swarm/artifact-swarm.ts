@@ -45,6 +45,7 @@ export interface JoinOptions {
    * swarm.5).
    */
   readonly quiet?: boolean
+  readonly heldManifest?: Uint8Array | undefined
   readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
   readonly onWrong?: (path: string) => void
   readonly onWarning?: (warning: TorrentWarning) => void
@@ -114,6 +115,7 @@ export class ArtifactSwarm {
       blobs: this.#blobs,
       torrent,
       signal: over.signal,
+      heldManifest: options.heldManifest,
       ...(options.onBlob && { onBlob: options.onBlob }),
       ...(options.onWrong && { onWrong: options.onWrong })
     })

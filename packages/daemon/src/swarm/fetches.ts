@@ -53,11 +53,15 @@ export class Fetches {
     request: Omit<FetchRequest, keyof Exposure>,
     { signal, onProgress }: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
   ): Promise<readonly string[]> {
-    const { store, artifacts } = this.#deps
-    const { torrent } = request
+    const { store, artifacts, swarm } = this.#deps
+    const { torrent, heldManifest } = request
     return this.turns.run(torrent.manifestDigest, signal, async () => {
       await this.#prove(torrent.manifestDigest)
       const warnings = (await isWhole(store, torrent)) ? [] : await this.#fetch(request, signal, onProgress)
+      if (heldManifest !== undefined) {
+        await swarm.leave(torrent.manifestDigest)
+        return warnings
+      }
       // bytes may have come by another way meanwhile
       await this.#prove(torrent.manifestDigest)
       await artifacts.complete(torrent.manifestDigest)

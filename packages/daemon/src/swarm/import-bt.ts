@@ -14,9 +14,19 @@ import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
+import type { Trust, TrustRule } from '../library/trust.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
-import { bringCompanions, type CompanionsDeps, type FromPeers, type FromPeersContext } from './pinned-companions.ts'
+import {
+  type Brought,
+  bringCompanions,
+  type CompanionsDeps,
+  checkBrought,
+  type FromPeers,
+  type FromPeersContext,
+  fetchCompanions,
+  ruleFor
+} from './pinned-companions.ts'
 import type { PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
@@ -26,6 +36,7 @@ export interface ImportBtContext extends CommitContext {
   readonly clock: Clock
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
+  readonly trust: Trust
 }
 
 export interface ImportBtDeps extends CompanionsDeps {
@@ -33,7 +44,7 @@ export interface ImportBtDeps extends CompanionsDeps {
   readonly manifestFromPeers: (request: FromPeers, context: FromPeersContext) => Promise<Uint8Array>
   /** Resolves when the engine has started. */
   readonly fetch: (
-    request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints'>,
+    request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints' | 'heldManifest'>,
     context: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
   ) => Promise<readonly string[]>
   readonly joinWhenDone: (manifestDigest: Sha256Digest) => Promise<void>
@@ -55,6 +66,8 @@ export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
     }
   )
 }
+
+type PinnedTorrent = ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }
 
 interface Named {
   readonly indexDigest: Sha256Digest
@@ -88,6 +101,8 @@ class BtImport {
     // peers have the layers that no web seed has: the engine asks them
     const layers =
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
+    const rule = ruleFor(context.trust, repo, torrent.manifest.document)
+    const checked = rule?.mode === 'require' ? await this.#checked(rule, { torrent, layers, hints }) : undefined
     // from here on ensure can continue it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
     await artifacts.record(this.#state())
@@ -111,7 +126,9 @@ class BtImport {
     // companions may be long in coming, and whoever gives them up has the model
     await joinWhenDone(pin)
     const { companions } = this.#request
-    const beside = companions && (await bringCompanions(companions, this.#request, torrent, this.#deps, this.#job))
+    const beside =
+      companions && (await bringCompanions(companions, this.#request, torrent, this.#deps, this.#job, checked))
+    if (rule !== undefined && companions === undefined) this.#warnings.push(context.trust.refusal(rule).message)
     const all = [...this.#warnings, ...warnings, ...(beside?.warnings ?? []), ...(await this.#withheld(named))]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
@@ -129,11 +146,35 @@ class BtImport {
   }
 
   /**
+   * Fetches the model and what lies beside it out of sight: as blobs without a manifest, of which nothing is given to others. The
+   * artifact's record says only who may have the bytes; nothing needs it.
+   * @throws DaemonError `E_NOT_IMPORTABLE` for what the rule refuses
+   */
+  async #checked(
+    rule: TrustRule,
+    { torrent, layers, hints }: Pick<FetchRequest, 'layers' | 'hints'> & { readonly torrent: PinnedTorrent }
+  ): Promise<Brought> {
+    const { context, fetch } = this.#deps
+    const { artifacts, trust, store, clock } = context
+    const { pin, companions } = this.#request
+    if (companions === undefined) throw trust.refusal(rule)
+    const { futureName: _, futureCompanions: __, ...state } = this.#state()
+    if ((await artifacts.known(pin)) === undefined) await artifacts.record({ ...state, pinned: false })
+    const brought = await fetchCompanions(companions, this.#request, this.#deps, this.#job)
+    await trust.requireSigned(rule, brought.document.files, { store, clock })
+    const onProgress = (progress: FetchProgress): void => this.#report(torrent, progress)
+    const request = { torrent, layers, hints, heldManifest: torrent.manifest.bytes }
+    await fetch(request, { signal: this.#job.signal, onProgress })
+    await checkBrought(rule, torrent.manifest.document, brought, context, this.#job)
+    return brought
+  }
+
+  /**
    * The torrent that follows from the pinned manifest, which must be the requested one: nothing else is requested
    * before that is certain.
    */
   async #torrent(): Promise<{
-    readonly torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }
+    readonly torrent: PinnedTorrent
     /** Without web seeds if none provided the manifest: they cannot provide the rest either. */
     readonly hints: SwarmHints
   }> {
@@ -240,7 +281,7 @@ class BtImport {
   /** Adds the artifact to a repository's index, under the quant in its model config (spec add.8). */
   async #name(
     repo: RepoId,
-    { manifest }: { readonly manifest: ReturnType<typeof sealedManifest> },
+    { manifest }: Pick<PinnedTorrent, 'manifest'>,
     distribution: Sha256Digest
   ): Promise<Named> {
     const { context } = this.#deps
@@ -282,7 +323,7 @@ class BtImport {
 
   /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */
   async #record(
-    torrent: ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> },
+    torrent: PinnedTorrent,
     layers: PieceLayers | undefined
   ): Promise<Sha256Digest> {
     const { store, artifacts, leafLayers } = this.#deps.context

@@ -1,6 +1,7 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportResult } from '@svc/client/protocol'
-import type { ArtifactTorrent, Companions } from '@svc/manifest'
+import type { Clock } from '@svc/internal-clock'
+import type { ArtifactTorrent, Companions, Manifest } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -13,6 +14,8 @@ import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import { oneChunk } from '../library/small-blob.ts'
+import type { Trust, TrustRule } from '../library/trust.ts'
+import { upstreamConfigOf } from '../library/upstream-config.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 
@@ -52,6 +55,8 @@ export interface CompanionsDeps {
     readonly leafLayers: LeafLayers
     readonly artifacts: Artifacts
     readonly documents: Documents
+    readonly trust: Trust
+    readonly clock: Clock
   }
   readonly reading: WebseedReading
   /** They are here, and given to everybody. */
@@ -65,7 +70,8 @@ export interface CompanionsDeps {
   readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean
 }
 
-interface Brought {
+/** Companions that are here as blobs, and known to no artifact yet. */
+export interface Brought {
   readonly document: Companions
   /** What their source said of who may have them. */
   readonly facts: Provenance
@@ -77,29 +83,82 @@ export interface BroughtCompanions {
   readonly warnings: readonly string[]
 }
 
+interface CompanionsRequest {
+  readonly pin: Sha256Digest
+  readonly repo: RepoId | undefined
+  readonly hints: SwarmHints
+}
+
 /**
  * Brings in the companions of an artifact that is here by now, and stays whatever becomes of them: old peers do not know their
- * torrent. All of them are kept, or none.
+ * torrent. All of them are kept, or none. @param checked what {@link fetchCompanions} gave, checked already
  * @throws what the disk does; the signal's reason
  */
 export async function bringCompanions(
   wanted: CompanionsPin,
-  { pin, repo, hints }: { readonly pin: Sha256Digest; readonly repo: RepoId | undefined; readonly hints: SwarmHints },
+  request: CompanionsRequest,
   torrent: Pick<ArtifactTorrent, 'infohash' | 'name'>,
+  deps: CompanionsDeps,
+  job: Pick<JobContext, 'signal' | 'update'>,
+  checked?: Brought
+): Promise<BroughtCompanions> {
+  const { store, artifacts, documents, trust } = deps.context
+  const { pin, repo, hints } = request
+  const as = repo && formatRepoId(repo)
+  try {
+    const { document, facts } = checked ?? (await fetchCompanions(wanted, request, deps, job))
+    const manifest = await documents.manifest(pin)
+    const rule = manifest && ruleFor(trust, repo, manifest)
+    const isToCheck = checked === undefined && rule !== undefined
+    const doubts = isToCheck ? await checkBrought(rule, manifest!, { document }, deps.context, job) : []
+    await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts })
+    const names = new Set(manifest?.files.map(({ name }) => name))
+    return {
+      result: { companions: wanted.digest, omitted: leftOut({ document }).length },
+      warnings: [...doubts, ...(await companionWarnings({ document }, names, store))]
+    }
+  } catch (error) {
+    if (!isOfSource(error)) throw error
+    const again = importBtCommand({ torrent, pin, companions: wanted, hints, as })
+    return { result: {}, warnings: [`${error.message}; later, this fetches them alone: ${again}`] }
+  }
+}
+
+/** The rule for the signature of a pinned artifact under a name. */
+export const ruleFor = (trust: Trust, repo: RepoId | undefined, manifest: Manifest): TrustRule | undefined =>
+  trust.ruleFor(repo && formatRepoId(repo), manifest.annotations['svc.hf.repo'])
+
+/** Checks an artifact whose blobs are here with its companions. @returns warnings @throws as {@link Trust.check} */
+export async function checkBrought(
+  rule: TrustRule,
+  manifest: Manifest,
+  { document }: Pick<Brought, 'document'>,
+  { store, clock, trust }: CompanionsDeps['context'],
+  { update }: Pick<JobContext, 'update'>
+): Promise<string[]> {
+  const config = await upstreamConfigOf(manifest, store)
+  const brought = {
+    entries: manifest.files,
+    companions: document.files,
+    omitted: document.omitted,
+    ...(config !== undefined && { config: Buffer.from(config) })
+  }
+  return trust.check(rule, brought, { store, clock, onReading: (message) => update({ message }) })
+}
+
+const isOfSource = (error: unknown): error is DaemonError =>
+  error instanceof DaemonError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
+
+/** Fetches companions as blobs. @throws DaemonError `E_SOURCE_UNAVAILABLE`; what the disk does; the signal's reason */
+export async function fetchCompanions(
+  wanted: CompanionsPin,
+  { pin, hints }: CompanionsRequest,
   { context, reading, companionsFromPeers, hasCompanions, isWithheld }: CompanionsDeps,
   { signal, update }: Pick<JobContext, 'signal' | 'update'>
-): Promise<BroughtCompanions> {
+): Promise<Brought> {
   const { store, leafLayers, artifacts, documents } = context
-  const as = repo && formatRepoId(repo)
   const complaints: string[] = []
   const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
-  const without = (why: string): BroughtCompanions => {
-    const again = importBtCommand({ torrent, pin, companions: wanted, hints, as })
-    return {
-      result: {},
-      warnings: [`the files that lie beside the model are not here: ${why}; later, this fetches them alone: ${again}`]
-    }
-  }
   // what everybody has from here already proves nothing anew
   const known = async (): Promise<Brought | undefined> => {
     const document = await documents.companions(wanted.digest)
@@ -133,23 +192,17 @@ export async function bringCompanions(
     const access = isSigned ? ({ access: 'restricted', by: 'webseed-key' } as const) : ({ access: 'public' } as const)
     return { document: companions.document, facts: { ...access, ...(isMarked && { marked: true }) } }
   }
+  const without = (why: string, cause?: unknown): DaemonError =>
+    new DaemonError('E_SOURCE_UNAVAILABLE', `the files that lie beside the model are not here: ${why}`, { cause })
   try {
     const brought = (hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
-    if (brought === undefined)
-      return without('their source does not give them to everybody, and the model is shared with everybody')
-    const { document, facts } = brought
-    await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts })
-    const names = new Set((await documents.manifest(pin))?.files.map(({ name }) => name))
-    return {
-      result: { companions: wanted.digest, omitted: leftOut({ document }).length },
-      warnings: await companionWarnings({ document }, names, store)
-    }
+    if (brought !== undefined) return brought
   } catch (error) {
     signal.throwIfAborted()
-    const isOfSource = error instanceof DaemonError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
-    if (!isOfSource) throw error
-    return without([error.message, ...complaints].slice(0, 5).join('; '))
+    if (!isOfSource(error)) throw error
+    throw without([error.message, ...complaints].slice(0, 5).join('; '), error)
   } finally {
     update({ message: undefined })
   }
+  throw without('their source does not give them to everybody, and the model is shared with everybody')
 }

@@ -36,6 +36,7 @@ export interface NodeOptions {
   readonly folder?: string
   readonly swarm?: FileConfig['swarm']
   readonly mirror?: FileConfig['mirror']
+  readonly trust?: FileConfig['trust']
   readonly more?: Partial<InspectedOptions>
 }
 
@@ -52,7 +53,7 @@ export class Node {
   }
 
   static async start(
-    { folder, swarm, mirror, more }: NodeOptions = {},
+    { folder, swarm, mirror, trust, more }: NodeOptions = {},
     cleanUp: CleanUp = onTestFinished
   ): Promise<Node> {
     const own = folder ?? temporaryFolder(cleanUp)
@@ -62,7 +63,8 @@ export class Node {
       socketPath: join(own, 's.sock'),
       fileConfig: {
         swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 60, seed_on_import: true, ...swarm },
-        ...(mirror && { mirror })
+        ...(mirror && { mirror }),
+        ...(trust && { trust })
       },
       networks: { swarm: (context) => SwarmClient.open(context) },
       ...more

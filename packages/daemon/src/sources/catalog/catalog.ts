@@ -21,6 +21,7 @@ import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Needed } from '../../library/needed.ts'
 import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
+import type { Trust } from '../../library/trust.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
@@ -43,6 +44,7 @@ export interface CatalogDeps {
   readonly leafLayers: LeafLayers
   readonly holdings: Pick<Holdings, 'arrivals'>
   readonly importer: Importer
+  readonly trust: Pick<Trust, 'requires'>
   readonly jobs: JobRegistry
   readonly log: Log
 }
@@ -246,11 +248,12 @@ export class Catalog {
     selection: ImportSelection,
     job: JobContext
   ): Promise<JobOutcome> {
-    const { clock, store, leafLayers, importer, config } = this.#context
+    const { clock, store, leafLayers, importer, config, trust } = this.#context
     const swarm = await this.#started()
     const { infohash } = entry
     const provenance = withMark(anchor.provenance, selection.private, clock)
-    const upload = heldBackReason({ provenance }, config.swarm) === undefined
+    const isGiven = heldBackReason({ provenance }, config.swarm) === undefined
+    const upload = isGiven && !trust.requires(formatRepoId(repo), entry.repo)
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const web = await this.#webSources(entry, anchor, hub)
     const arrivals = this.#arrivalsOf(entry)
@@ -279,7 +282,7 @@ export class Catalog {
     } finally {
       this.#pulls.delete(infohash)
       // what must not be shared is not seeded again either, however the pull ends
-      if (upload) await this.#settle(infohash)
+      if (isGiven) await this.#settle(infohash)
       for (const source of web) if (source !== hub) await source.close()
     }
   }

@@ -16,6 +16,7 @@ import type { HubConfig } from '../../config/config.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
 import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
+import type { Trust } from '../../library/trust.ts'
 import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -50,6 +51,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
   readonly version: string
   readonly strangersOffload: Offload
   readonly importer: Importer
+  readonly trust: Trust
   readonly clock: Clock
   readonly log: Log
 }

@@ -3,12 +3,16 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { type Clock, timestampOf } from '@svc/internal-clock'
-import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import { COMPANION_BOUNDS } from '@svc/manifest'
+import { digestFromBytes, formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
 import type { ImportSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
+import type { JobRegistry } from '../../jobs/registry.ts'
+import { someOf } from '../../library/companions.ts'
+import { SIGNATURE, type SignedListing, type Trust } from '../../library/trust.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, type StrangerBytes, strangerKey } from './source.ts'
@@ -80,6 +84,8 @@ export interface UpstreamDeps extends PlanDeps {
   readonly hub: Hub
   readonly listings: Pick<StrangerListings, 'list'>
   readonly importer: Importer
+  readonly jobs: Pick<JobRegistry, 'over'>
+  readonly trust: Trust
   readonly sourceOf: (
     asked: string,
     listing: HubListing,
@@ -96,14 +102,18 @@ interface CachedRepo {
   readonly listing: HubListing
   readonly files: ReadonlyMap<string, HubFile>
   readonly branch: HubSourceOptions['branch']
+  /** Where a rule requires a signature: without the import's check, nothing is given that it does not cover. */
+  readonly signed: SignedListing | undefined
   readonly onBytes: (bytes: number) => void
   plan?: Promise<ImportPlan>
 }
 
 /** Creates the hub source for mirrors. */
-export function createUpstream({ clock, hub, listings, importer, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
+export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
   const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
   const brought = new Brought()
+  /** Commits of which an import passed the check that a rule requires. */
+  const checked = new LRUCache<string, true>({ max: MAX_BROUGHT })
   const require = (repo: HubUpstreamRepo): CachedRepo => {
     const found = known.get(repo)
     if (found === undefined) throw new Error(`${repo.repo} was not looked at here`)
@@ -121,6 +131,20 @@ export function createUpstream({ clock, hub, listings, importer, sourceOf, ...pl
     if (file === undefined) throw new DaemonError('E_NOT_FOUND', `${JSON.stringify(name)} is not in ${repo.repo}`)
     return file
   }
+  const signedOf = async (asked: string, listed: Listed, onBytes: CachedRepo['onBytes']) => {
+    const rule = trust.ruleFor(asked, listed.repoId)
+    if (rule?.mode !== 'require') return undefined
+    const file = listed.files.find(({ path }) => path === SIGNATURE)
+    if (file === undefined || file.sizeBytes > MAX_SMALL_BYTES) throw trust.refusal(rule)
+    const reading = counting(hub, onBytes).read(file)
+    const bytes = await reading.catch((error: unknown) => {
+      throw hubFailure(error)
+    })
+    const signed = await trust.signed(rule, bytes, clock)
+    const complaint = complaintOf(signed, listed)
+    if (complaint !== undefined) throw trust.refusal(rule, complaint)
+    return signed
+  }
   return {
     async look(asked, revision, { isNamedOnly, branch, onBytes }) {
       // refuses names that no import can have
@@ -131,7 +155,9 @@ export function createUpstream({ clock, hub, listings, importer, sourceOf, ...pl
       const { repoId, commit, files, leftOut, more } = await listings.list(request, onBytes)
       const listed = files.map((file) => hubFileOf(repoId, commit, file))
       const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
-      const kept = new Map(files.map((file) => [file.name, upstreamFileOf(file)]))
+      const signed = await signedOf(asked, { repoId, files: listed, leftOut, more }, onBytes)
+      const given = files.filter((_, at) => signed === undefined || mayBeSigned(signed, listed[at]!))
+      const kept = new Map(given.map((file) => [file.name, upstreamFileOf(file)]))
       const reasons = new Map(leftOut.map(({ name, reason }) => [name, reason]))
       const found: HubUpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
       known.set(found, {
@@ -139,6 +165,7 @@ export function createUpstream({ clock, hub, listings, importer, sourceOf, ...pl
         listing,
         files: new Map(listed.map((file) => [file.path, file])),
         branch: isDefault ? { name: 'main', at } : branch,
+        signed,
         onBytes
       })
       return found
@@ -148,7 +175,12 @@ export function createUpstream({ clock, hub, listings, importer, sourceOf, ...pl
       if (file.sizeBytes > MAX_SMALL_BYTES) throw new Error(`${name} is too large to be read at once`)
       try {
         const bytes = await hub.read(file)
-        if (isWhatWasListed(file, bytes)) return bytes
+        if (isWhatWasListed(file, bytes)) {
+          const { signed } = require(repo)
+          if (signed === undefined || signed.covers(name, digestFromBytes(createHash('sha256').update(bytes).digest())))
+            return bytes
+          throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} are not those that are signed`)
+        }
       } catch (error) {
         throw hubFailure(error)
       }
@@ -166,12 +198,14 @@ export function createUpstream({ clock, hub, listings, importer, sourceOf, ...pl
     async missingBytesOf(repo, quant) {
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
+      // for the signature, all that lies beside an artifact is fetched with it
+      const beside = found.signed === undefined ? 0 : sizeOfSmall(found.listing.files)
       const total = artifacts.find((each) => each.quant === quant)?.bytes ?? 0
       const own = files.filter(({ action, quant: of }) => action !== 'skip' && (of ?? quant) === quant)
       let heldBytes = 0
       for (const { name, upstream = name } of own)
         heldBytes += await heldBytesOf(fileOf(repo, upstream), planDeps.store, brought)
-      return Math.max(0, total - heldBytes)
+      return Math.max(0, total - heldBytes) + beside
     },
     async bring(repo, quant) {
       const { asked, listing, branch } = require(repo)
@@ -181,14 +215,53 @@ export function createUpstream({ clock, hub, listings, importer, sourceOf, ...pl
       const selection = { ...NORMALIZED, quants: [quant] }
       const ref = formatRepoId(target)
       try {
-        return await importer.start({ kind: 'import-hf', ref, repo: target, source, selection, lane: 'demand' })
+        const job = await importer.start({ kind: 'import-hf', ref, repo: target, source, selection, lane: 'demand' })
+        jobs.over(job.id).then(
+          ({ state }) => void (state === 'done' && checked.set(commitKey(repo), true)),
+          () => undefined
+        )
+        return job
       } catch (error) {
         throw hubFailure(error)
       }
     },
-    hasBrought: (repo, name) => brought.has(fileOf(repo, name))
+    hasBrought: (repo, name) =>
+      brought.has(fileOf(repo, name)) && (require(repo).signed === undefined || checked.has(commitKey(repo)))
   }
 }
+
+const sizeOfSmall = (files: readonly HubFile[]): number => {
+  const { fileBytes, totalBytes } = COMPANION_BOUNDS
+  const small = files.filter(({ sizeBytes }) => sizeBytes <= fileBytes)
+  return Math.min(
+    totalBytes,
+    small.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
+  )
+}
+
+/** Of a small file nobody knows before it is read. */
+const mayBeSigned = (signed: SignedListing, { path, sha256 }: Pick<HubFile, 'path' | 'sha256'>): boolean =>
+  sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)
+
+/** A listing of a stranger's. */
+interface Listed {
+  readonly repoId: string
+  readonly files: readonly HubFile[]
+  readonly leftOut: readonly { readonly name: string }[]
+  readonly more: number
+}
+
+/** What is wrong for certain with what an import of a listing would bring. */
+function complaintOf(signed: SignedListing, { files, leftOut, more }: Listed): string | undefined {
+  const wrong = files.find((file) => isBrought(file) && !mayBeSigned(signed, file))
+  if (wrong !== undefined) return `changed, or not signed: ${someOf([wrong.path])}`
+  const listed = new Set([...files.map(({ path }) => path), ...leftOut.map(({ name }) => name)])
+  const missing = more > 0 ? [] : [...signed.paths].filter((path) => !listed.has(path))
+  return missing.length === 0 ? undefined : `missing: ${someOf(missing)}`
+}
+
+const isBrought = ({ path, sizeBytes }: HubFile): boolean =>
+  sizeBytes <= COMPANION_BOUNDS.fileBytes || /\.(?:gguf|safetensors)$/.test(path)
 
 /** A hub that tells of the bytes of what is read, before they are. */
 const counting = (hub: Hub, onBytes: (bytes: number) => void): Pick<Hub, 'read'> => ({
@@ -238,6 +311,8 @@ function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uin
   if (sha256 !== undefined) return `sha256:${createHash('sha256').update(bytes).digest('hex')}` === sha256
   return createHash('sha1').update(`blob ${sizeBytes}\0`).update(bytes).digest('hex') === gitBlobSha1
 }
+
+const commitKey = ({ repo, commit }: HubUpstreamRepo): string => `${repo} ${commit}`
 
 /** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
 const MAX_BROUGHT = 20_000

@@ -1,0 +1,132 @@
+// Rules [[trust]] for what comes from the hub: for its owner, and for a client of the mirror.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type FakeRepoFile, startFakeHub } from '@svc/testkit/fake-hub'
+import { expect, onTestFinished, test } from 'vitest'
+import { BUILTIN_NETWORKS } from '../../../src/app/networks.ts'
+import { mergeConfig } from '../../../src/config/config.ts'
+import { temporaryFolder, testDaemon } from '../../support/daemon.ts'
+import type { Files } from '../../support/models.ts'
+import { FOLDER, SPOILT, signerIn } from '../../support/signed-models.ts'
+
+const REF = 'svc:///acme/model:bf16'
+
+async function world(trusting: 'require' | 'off' = 'require') {
+  const hub = await startFakeHub()
+  onTestFinished(() => hub.close())
+  const folder = temporaryFolder()
+  const signer = signerIn(folder)
+  const config = mergeConfig(
+    {
+      swarm: { enabled: false },
+      hub: { endpoint: hub.endpoint },
+      mirror: { hub_addr: '127.0.0.1:0', on_demand: true },
+      trust: [{ names: ['acme/*'], mode: trusting, keys: [signer.keyFile] }]
+    },
+    { root: join(folder, 'root') },
+    {}
+  )
+  const api = await testDaemon({ folder, config, networks: { hub: BUILTIN_NETWORKS.hub! } })
+  const mirror: string = JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8')).hubMirrorAddress
+  const publish = (files: Files): string => hub.commit({ id: 'Acme/Model', files: filesOf(files) })
+  const importHf = async (more: object = {}) => {
+    const { body } = await api.post('/v1/import/hf', { repo: 'Acme/Model', ...more })
+    return api.finished(body)
+  }
+  /** As clients do, who come again while they are told to. */
+  const read = async (path: string): Promise<Response> => {
+    for (;;) {
+      const answer = await fetch(`http://${mirror}/Acme/Model/resolve/main/${path}`)
+      if (answer.status !== 429) return answer
+      await answer.body?.cancel()
+    }
+  }
+  const names = async (): Promise<unknown> => (await api.get('/v1/models')).body.namespaces
+  return { hub, api, signer, publish, importHf, read, names }
+}
+
+const filesOf = (files: Files): FakeRepoFile[] =>
+  Object.entries(files).map(([path, content]) => ({
+    path,
+    content: Buffer.from(content),
+    ...(path.endsWith('.safetensors') && { lfs: true })
+  }))
+
+test('a signed model of the hub passes, also under another name and without what was not chosen', async () => {
+  const { publish, importHf, signer, api } = await world()
+  publish(signer.sign({ ...FOLDER, 'imatrix.dat': 'aux' }))
+  const job = await importHf({ aux: 'none' })
+  expect(job).toMatchObject({ state: 'done' })
+  const { companions } = (await api.open(REF)).body
+  expect(companions.files.map(({ path }: { path: string }) => path)).toContain('model.sig')
+  expect(await importHf({ as: 'me/copy' })).toMatchObject({ state: 'done' })
+})
+
+test.each(Object.entries(SPOILT))('%s: refused, whatever the name here', async (_, spoil) => {
+  const { publish, importHf, signer, names } = await world()
+  const { names: file, files } = spoil(signer)
+  publish(files)
+  for (const more of [{}, { as: 'me/other' }]) {
+    const job = await importHf(more)
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+    expect(job.error!.message).toContain('[[trust]] 1')
+    expect(job.error!.message).toContain(file)
+  }
+  expect(await names()).toEqual([])
+})
+
+test('a client of the mirror gets every file of a signed model', async () => {
+  const { publish, read, signer, api } = await world()
+  const files = signer.sign(FOLDER)
+  publish(files)
+  for (const [path, content] of Object.entries(files)) {
+    const answer = await read(path)
+    expect([path, answer.status]).toEqual([path, 200])
+    expect(Buffer.from(await answer.arrayBuffer())).toEqual(Buffer.from(content))
+  }
+  expect((await api.open(REF)).body.missing).toBeUndefined()
+})
+
+test.each(Object.entries(SPOILT))('%s: no client of the mirror gets the file, and nothing is imported', async (_, spoil) => {
+  const { publish, read, signer, names } = await world()
+  const { names: file, files } = spoil(signer)
+  publish(files)
+  for (const path of [file === 'model.sig' ? 'config.json' : file, 'model.safetensors']) {
+    const answer = await read(path)
+    expect([path, answer.ok]).toEqual([path, false])
+    await answer.body?.cancel()
+  }
+  expect(await names()).toEqual([])
+})
+
+test('companions that come later are checked with the model', async () => {
+  const { publish, importHf, signer, api } = await world()
+  publish(signer.sign(FOLDER))
+  expect(await importHf()).toMatchObject({ state: 'done' })
+  const before = (await api.open(REF)).body.companions
+  const again = async () => api.finished((await api.post('/v1/companions', { ref: REF })).body)
+  expect(await again()).toMatchObject({ state: 'done' })
+  expect((await api.open(REF)).body.companions).toEqual(before)
+})
+
+test('companions that the signature does not cover are refused, and those that are here stay', async () => {
+  const before = await world('off')
+  before.publish(FOLDER)
+  expect(await before.importHf()).toMatchObject({ state: 'done' })
+  const { companions } = (await before.api.open(REF)).body
+  await before.api.running.close({ quick: true })
+  const config = mergeConfig(
+    {
+      swarm: { enabled: false },
+      hub: { endpoint: before.hub.endpoint },
+      trust: [{ names: ['acme/*'], mode: 'require', keys: [before.signer.keyFile] }]
+    },
+    { root: before.api.root },
+    {}
+  )
+  const api = await testDaemon({ folder: before.api.folder, config, networks: { hub: BUILTIN_NETWORKS.hub! } })
+  const job = await api.finished((await api.post('/v1/companions', { ref: REF })).body)
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+  expect(job.error!.message).toContain('model.sig')
+  expect((await api.open(REF)).body.companions).toEqual(companions)
+})

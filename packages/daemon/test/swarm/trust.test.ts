@@ -1,0 +1,114 @@
+// Rules [[trust]] for a pinned import: a model that is refused is nowhere to be seen, not while it comes and not after a stop.
+import type { ServerResponse } from 'node:http'
+import type { ShareResult } from '@svc/client/protocol'
+import type { Sha256Digest } from '@svc/ref'
+import { expect, test } from 'vitest'
+import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
+import { FOLDER, SPOILT, signerIn } from '../support/signed-models.ts'
+import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
+import { eventually, Node, pinned } from './nodes.ts'
+
+const served = sharedByFile(async (cleanUp) => {
+  const signer = signerIn(temporaryFolder(cleanUp))
+  const node = await Node.start({}, cleanUp)
+  const good = await node.publish(signer.sign(FOLDER))
+  const trust = (mode: string) => [{ names: ['their/*'], mode, keys: [signer.keyFile] }]
+  return { node, signer, good, trust }
+})
+
+/** Nothing of the artifact can be found, opened or fetched from the node. */
+async function expectNothing(node: Node, { manifestDigest }: ShareResult): Promise<void> {
+  expect((await node.client.models()).namespaces).toEqual([])
+  expect(node.blobs()).not.toContain(manifestDigest)
+  const opened = await node.client.open(`svc:///their/model@${manifestDigest}`)
+  expect(opened).toMatchObject({ files: [], missing: [manifestDigest] })
+  const { swarm } = await node.client.status()
+  expect(swarm).toMatchObject({ torrents: [], seeding: 0 })
+  const { needed } = node.running.context
+  expect(await needed.has(manifestDigest as Sha256Digest)).toBe(false)
+}
+
+/** Answers as another webseed does. */
+async function passedOn(url: string, range: string | undefined, response: ServerResponse): Promise<void> {
+  const answer = await fetch(url, range === undefined ? {} : { headers: { range } })
+  const contentRange = answer.headers.get('content-range')
+  response.writeHead(answer.status, contentRange === null ? {} : { 'Content-Range': contentRange })
+  response.end(Buffer.from(await answer.arrayBuffer()))
+}
+
+test.each([
+  ['peers', { webseeds: [], manifestFromPeers: true }],
+  ['a webseed', { peers: [] }]
+])('by %s: a signed model passes, has its name, and is passed on', async (_, hints) => {
+  const { good, trust } = await served()
+  const node = await Node.start({ trust: trust('require') })
+  const job = await node.importBt(pinned(good, { ...hints, as: 'their/model' }))
+  expect(job).toMatchObject({ state: 'done', result: { companions: good.companions!.digest, quants: ['bf16'] } })
+  expect(job.result).not.toHaveProperty('warnings')
+  const { companions } = await node.client.open('svc:///their/model:bf16')
+  expect(companions!.files.map(({ path }) => path)).toContain('model.sig')
+  await node.announced(good.manifestDigest)
+  await node.expectWhole(good.manifestDigest)
+})
+
+test.each(Object.entries(SPOILT))('%s: refused, and nothing of it is visible, also after a start', async (_, spoil) => {
+  const { signer, trust } = await served()
+  const { names, files } = spoil(signer)
+  const source = await Node.start()
+  const share = await source.publish(files)
+  const node = await Node.start({ trust: trust('require') })
+  const job = await node.importBt(pinned(share, { as: 'their/model' }))
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+  expect(job.error!.message).toContain('[[trust]] 1')
+  expect(job.error!.message).toContain(names)
+  await expectNothing(node, share)
+  await node.stop()
+  await expectNothing(await Node.start({ folder: node.folder, trust: trust('require') }), share)
+})
+
+test('while it comes and after a stop nothing of it is visible; asked for again, it comes', async () => {
+  const { good, trust } = await served()
+  let isOpen = false
+  const isWeights = (path: string): boolean => kindOf(path) === 'file' && path.startsWith(`/${good.name}/`)
+  const webseed = await startWebseed(await contentOf(good), (path, { headers }, response, bytes) => {
+    if (bytes !== undefined) return !isOpen && isWeights(path)
+    void passedOn(good.webseeds[0]! + path.slice(1), headers.range, response)
+    return true
+  })
+  const node = await Node.start({ trust: trust('require') })
+  const wanted = pinned(good, { webseeds: [webseed.url], peers: [], as: 'their/model' })
+  await node.client.importBt(wanted)
+  await eventually(() => (webseed.requests.some(isWeights) ? true : undefined))
+  expect((await node.client.models()).namespaces).toEqual([])
+  expect(node.blobs()).not.toContain(good.manifestDigest)
+  await node.stop()
+  isOpen = true
+  const again = await Node.start({ folder: node.folder, trust: trust('require') })
+  await expectNothing(again, good)
+  expect(await again.ensure(good.manifestDigest)).toMatchObject({ state: 'failed' })
+  expect(await again.importBt(wanted)).toMatchObject({ state: 'done', result: { quants: ['bf16'] } })
+  await again.announced(good.manifestDigest)
+})
+
+test('without its companions a pinned import has no signature', async () => {
+  const { good, trust } = await served()
+  const { companions: _, ...alone } = pinned(good, { as: 'their/model' })
+  const strict = await Node.start({ trust: trust('require') })
+  const refused = await strict.importBt(alone)
+  expect(refused).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+  expect(refused.error!.message).toContain('model.sig')
+  await expectNothing(strict, good)
+  const warned = await Node.start({ trust: trust('warn') })
+  const job = await warned.importBt(alone)
+  expect(job).toMatchObject({ state: 'done', result: { warnings: [expect.stringContaining('model.sig')] } })
+})
+
+test('warn lets a changed model in, and names the file', async () => {
+  const { signer, trust } = await served()
+  const { files } = SPOILT['a flipped byte in the weights']!(signer)
+  const source = await Node.start()
+  const share = await source.publish(files)
+  const node = await Node.start({ trust: trust('warn') })
+  const job = await node.importBt(pinned(share, { as: 'their/model' }))
+  expect(job).toMatchObject({ state: 'done', result: { warnings: [expect.stringContaining('model.safetensors')] } })
+})
