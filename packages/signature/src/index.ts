@@ -2,4 +2,11 @@ export { type Comparison, compareWithFiles, type HashPart, type ModelFile } from
 export { SignatureError, type SignatureErrorCode, type SignatureErrorReason } from './errors.ts'
 export { type ModelToSign, type SigningKey, signModel } from './sign.ts'
 export { DEFAULT_IGNORED, type SignedModel, type SignedResource } from './statement.ts'
-export { type Identity, type Signer, type Trust, type VerifiedModel, requireReadable, verifySignature } from './verify.ts'
+export {
+  type Identity,
+  requireReadable,
+  type Signer,
+  type Trust,
+  type VerifiedModel,
+  verifySignature
+} from './verify.ts'

@@ -4,10 +4,13 @@ import { absolutePath } from './webseed.ts'
 
 /** The keys of a table `[[trust]]`. */
 export const TRUST_KEYS = {
-  names: { type: 'strings', summary: 'models that the rule is for: "ns/name", with "*" in both; the first rule that fits counts' },
+  names: {
+    type: 'strings',
+    summary: 'models that the rule is for: "ns/name", with "*" in both; the first rule that fits counts'
+  },
   mode: { type: 'string', summary: '"off", "warn" or "require"' },
   keys: { type: 'strings', summary: 'files with public keys (PEM) of signers' },
-  certificates: { type: 'strings', summary: 'files with certificates (PEM) that signers\' lead to' },
+  certificates: { type: 'strings', summary: "files with certificates (PEM) that signers' lead to" },
   identities: { type: 'identities', summary: 'who logged in to sign: { issuer, subject }' },
   root: { type: 'string', summary: 'file with the trust root (trusted_root.json) for identities' }
 } as const

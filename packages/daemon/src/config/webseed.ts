@@ -36,7 +36,12 @@ export function webseedKeyConfigs(tables: Readonly<Record<string, WebseedTable>>
     if (!base.pathname.endsWith('/')) base.pathname += '/'
     if (!/^[a-z0-9-]{1,64}$/.test(region)) throw wrong('region is a word of lower-case letters, digits and dashes')
     if (profile === '' || /[\]\r\n]/.test(profile)) throw wrong('profile is the name of a part of credentials_file')
-    return { base, region, profile, credentialsFile: credentials_file && absolutePath(credentials_file, 'credentials_file', wrong) }
+    return {
+      base,
+      region,
+      profile,
+      credentialsFile: credentials_file && absolutePath(credentials_file, 'credentials_file', wrong)
+    }
   })
 }
 

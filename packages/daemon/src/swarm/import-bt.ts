@@ -279,11 +279,7 @@ class BtImport {
   }
 
   /** Adds the artifact to a repository's index, under the quant in its model config (spec add.8). */
-  async #name(
-    repo: RepoId,
-    { manifest }: Pick<PinnedTorrent, 'manifest'>,
-    distribution: Sha256Digest
-  ): Promise<Named> {
+  async #name(repo: RepoId, { manifest }: Pick<PinnedTorrent, 'manifest'>, distribution: Sha256Digest): Promise<Named> {
     const { context } = this.#deps
     const quant = await storedConfigQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
@@ -322,10 +318,7 @@ class BtImport {
   }
 
   /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */
-  async #record(
-    torrent: PinnedTorrent,
-    layers: PieceLayers | undefined
-  ): Promise<Sha256Digest> {
+  async #record(torrent: PinnedTorrent, layers: PieceLayers | undefined): Promise<Sha256Digest> {
     const { store, artifacts, leafLayers } = this.#deps.context
     const { signal } = this.#job
     const bytes = pieceLayersOf(torrent, await leafLayers.pieceLayers(torrent, { known: layers, signal }))

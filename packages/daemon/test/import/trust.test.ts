@@ -43,18 +43,21 @@ it('a signed model passes, with all of its files', async () => {
   expect(companions.files.map(({ path }: { path: string }) => path)).toContain('model.sig')
 })
 
-it.each(Object.entries(SPOILT))('%s: refused by the names of rule and file, and nothing is visible', async (_, spoil) => {
-  const { signer, trust } = await world()
-  const api = await testDaemon({ fileConfig: { swarm: { enabled: false }, trust } })
-  const { names, files } = spoil(signer)
-  const nothing = await visible(api)
-  const job = await importFiles(api, 'acme/spoilt', files)
-  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
-  expect(job.error!.message).toContain('[[trust]] 3')
-  expect(job.error!.message).toContain(names)
-  expect(await visible(api)).toEqual(nothing)
-  expect((await api.get('/v1/models')).body.namespaces).toEqual([])
-})
+it.each(Object.entries(SPOILT))(
+  '%s: refused by the names of rule and file, and nothing is visible',
+  async (_, spoil) => {
+    const { signer, trust } = await world()
+    const api = await testDaemon({ fileConfig: { swarm: { enabled: false }, trust } })
+    const { names, files } = spoil(signer)
+    const nothing = await visible(api)
+    const job = await importFiles(api, 'acme/spoilt', files)
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
+    expect(job.error!.message).toContain('[[trust]] 3')
+    expect(job.error!.message).toContain(names)
+    expect(await visible(api)).toEqual(nothing)
+    expect((await api.get('/v1/models')).body.namespaces).toEqual([])
+  }
+)
 
 it('the first rule that is for a name counts, whatever its case', async () => {
   const { api, signer } = await world()

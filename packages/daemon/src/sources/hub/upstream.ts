@@ -109,7 +109,16 @@ interface CachedRepo {
 }
 
 /** Creates the hub source for mirrors. */
-export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps): HubUpstream {
+export function createUpstream({
+  clock,
+  hub,
+  listings,
+  importer,
+  jobs,
+  trust,
+  sourceOf,
+  ...planDeps
+}: UpstreamDeps): HubUpstream {
   const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
   const brought = new Brought()
   /** Commits of which an import passed the check that a rule requires. */
@@ -179,7 +188,10 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
           const { signed } = require(repo)
           if (signed === undefined || signed.covers(name, digestFromBytes(createHash('sha256').update(bytes).digest())))
             return bytes
-          throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} are not those that are signed`)
+          throw new DaemonError(
+            'E_NOT_IMPORTABLE',
+            `the bytes of ${JSON.stringify(name)} are not those that are signed`
+          )
         }
       } catch (error) {
         throw hubFailure(error)

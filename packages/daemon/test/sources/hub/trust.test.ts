@@ -87,17 +87,20 @@ test('a client of the mirror gets every file of a signed model', async () => {
   expect((await api.open(REF)).body.missing).toBeUndefined()
 })
 
-test.each(Object.entries(SPOILT))('%s: no client of the mirror gets the file, and nothing is imported', async (_, spoil) => {
-  const { publish, read, signer, names } = await world()
-  const { names: file, files } = spoil(signer)
-  publish(files)
-  for (const path of [file === 'model.sig' ? 'config.json' : file, 'model.safetensors']) {
-    const answer = await read(path)
-    expect([path, answer.ok]).toEqual([path, false])
-    await answer.body?.cancel()
+test.each(Object.entries(SPOILT))(
+  '%s: no client of the mirror gets the file, and nothing is imported',
+  async (_, spoil) => {
+    const { publish, read, signer, names } = await world()
+    const { names: file, files } = spoil(signer)
+    publish(files)
+    for (const path of [file === 'model.sig' ? 'config.json' : file, 'model.safetensors']) {
+      const answer = await read(path)
+      expect([path, answer.ok]).toEqual([path, false])
+      await answer.body?.cancel()
+    }
+    expect(await names()).toEqual([])
   }
-  expect(await names()).toEqual([])
-})
+)
 
 test('companions that come later are checked with the model', async () => {
   const { publish, importHf, signer, api } = await world()
