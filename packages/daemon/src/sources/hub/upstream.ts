@@ -242,7 +242,7 @@ export function createUpstream({
   }
 }
 
-const sizeOfSmall = (files: readonly HubFile[]): number => {
+function sizeOfSmall(files: readonly HubFile[]): number {
   const { fileBytes, totalBytes } = COMPANION_BOUNDS
   const small = files.filter(({ sizeBytes }) => sizeBytes <= fileBytes)
   return Math.min(
