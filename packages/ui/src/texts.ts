@@ -12,6 +12,7 @@ const KINDS: Readonly<Record<JobKind, string>> = {
   'import-oci': 'Get from a registry',
   companions: 'Get companions',
   verify: 'Verify',
+  evict: 'Free the weights',
   gc: 'Collect garbage',
   outdated: 'Look for newer versions'
 }
