@@ -7,14 +7,16 @@ import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { Log } from '../log.ts'
+import { ArtifactFiles } from './artifact-files.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
 import type { HubDemand } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
 import { Rendered } from './rendered.ts'
-import { clientOf, readerOf, sendArriving, sendFile } from './send-file.ts'
+import { clientOf, readerOf, sendArriving } from './send-file.ts'
 import { lacksSpace, type ServedModels } from './served-models.ts'
+import type { SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -40,6 +42,8 @@ export interface HubMirrorDeps {
   readonly listeners?: Listeners
   /** Absent: what is not here is not brought in. */
   readonly demand?: () => HubDemand | undefined
+  /** Absent: of artifacts that are not complete nothing is shown. */
+  readonly coming?: () => SwarmDemand | undefined
 }
 
 /** Where a mirror listens, and the token it requires. */
@@ -59,6 +63,7 @@ export class HubMirror {
   readonly #served: ServedModels
   readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #gitNames = new GitNames()
+  readonly #files: ArtifactFiles
   readonly #snapshots: HubRevisions
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
@@ -67,7 +72,8 @@ export class HubMirror {
   private constructor(deps: HubMirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
-    this.#snapshots = new HubRevisions(deps.served)
+    this.#files = new ArtifactFiles(deps.served, () => deps.coming?.(), { mayStart: false })
+    this.#snapshots = new HubRevisions(deps.served, this.#files)
   }
 
   /** @throws the error of `listen` */
@@ -164,7 +170,9 @@ export class HubMirror {
     const options = { pool: this.#pool, headers, etag: `"${name}"`, mayGive }
     if (!isUpstream(file)) {
       const { store } = this.#deps
-      const send = (): Promise<boolean> => sendFile(request, response, file, { ...options, store })
+      const awaited = { name: found.repo, manifest: file.manifest, file }
+      const send = (): Promise<boolean> =>
+        this.#files.send(request, response, awaited, { ...options, store, inParts: false })
       if (!(await this.#served.whileGiven(response, file.manifest, 'hub-mirror', send)))
         throw new GoneError(file.manifest)
       return

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from '../library/artifacts.ts'
-import { lacksSpace, type ServedFile, type ServedModels } from './served-models.ts'
+import type { ArtifactFiles } from './artifact-files.ts'
+import type { ServedFile, ServedModels } from './served-models.ts'
 import type { LeftOut, UpstreamFile, UpstreamRepo } from './upstream.ts'
 
 /** The names by which clients request the default branch. */
@@ -38,6 +39,7 @@ export type RepoFile = ServedFile | UpstreamFile
 /** What is here of repositories of the hub, by commit. What is kept of it is bounded by its bytes. */
 export class HubRevisions {
   readonly #served: ServedModels
+  readonly #files: ArtifactFiles
   readonly #known = new LRUCache<string, HubRevision>({ maxSize: MAX_BYTES, sizeCalculation: bytesOf })
   readonly #joins = new WeakMap<
     UpstreamRepo,
@@ -45,8 +47,9 @@ export class HubRevisions {
   >()
   #made = 0
 
-  constructor(served: ServedModels) {
+  constructor(served: ServedModels, files: ArtifactFiles) {
     this.#served = served
+    this.#files = files
   }
 
   /** With what could be brought in. */
@@ -77,7 +80,8 @@ export class HubRevisions {
     const commit = first.source.revision!
     const states = all.filter(({ source }) => source.revision === commit)
     const lists: (readonly ServedFile[])[] = []
-    for (const { manifestDigest } of states) lists.push(await this.#served.files(manifestDigest).catch(noFiles))
+    for (const { manifestDigest: manifest, source } of states)
+      lists.push((await this.#files.of({ name: source.repo!, manifest })) ?? NONE)
     const key = `${repo.toLowerCase()} ${commit}`
     const known = this.#known.get(key)
     if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
@@ -132,12 +136,6 @@ function branchOf(states: readonly ArtifactState[]): HubRevision['branch'] {
 }
 
 const NONE: readonly ServedFile[] = []
-
-/** For an artifact with missing or damaged files. */
-function noFiles(error: unknown): readonly ServedFile[] {
-  if (lacksSpace(error)) throw error
-  return NONE
-}
 
 function foldersOf(names: Iterable<string>): ReadonlySet<string> {
   const folders = new Set<string>()

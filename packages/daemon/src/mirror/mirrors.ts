@@ -70,7 +70,7 @@ export class Mirrors {
     }
     try {
       const hub = await open('[mirror] hub_addr', hubAddr, (options) =>
-        HubMirror.listen({ ...deps, served, demand: () => ways.hub }, options)
+        HubMirror.listen({ ...deps, served, demand: () => ways.hub, coming: () => ways.swarm }, options)
       )
       const oci = await open('[mirror] oci_addr', ociAddr, (options) =>
         OciMirror.listen({ ...deps, served, demand: () => ways.swarm }, options)

@@ -10,12 +10,13 @@ import { GuardedListener, HARDENING, type ListenerOptions } from '../http/guarde
 import type { Listeners } from '../http/traffic.ts'
 import { futureQuant } from '../library/config-quant.ts'
 import type { SecretFile } from '../secret-file.ts'
+import { ArtifactFiles } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import type { MirrorOptions } from './hub-mirror.ts'
 import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendXml } from './s3-answers.ts'
 import { requireSignature } from './s3-auth.ts'
 import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage, parseListQuery } from './s3-listing.ts'
-import { clientOf, sendArriving, sendFile } from './send-file.ts'
+import { clientOf } from './send-file.ts'
 import { lacksSpace, type NamedMember, type ServedFile, type ServedModels } from './served-models.ts'
 import type { SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
@@ -52,6 +53,7 @@ export interface S3MirrorDeps {
 export class S3Mirror {
   readonly #deps: S3MirrorDeps
   readonly #served: ServedModels
+  readonly #files: ArtifactFiles
   readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #lists = new Gate(LISTED_AT_ONCE)
   #listener!: GuardedListener
@@ -59,6 +61,7 @@ export class S3Mirror {
   private constructor(deps: S3MirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
+    this.#files = new ArtifactFiles(deps.served, () => deps.demand?.(), { mayStart: true })
   }
 
   /** Clients have keys in place of the mirrors' token. @throws the error of `listen` */
@@ -163,25 +166,11 @@ export class S3Mirror {
   }
 
   async #objectsOf(member: NamedMember): Promise<readonly ListedObject[]> {
-    const files = (await this.#filesOf(member)) ?? []
+    const files = (await this.#files.of(member)) ?? []
     const modifiedAt = timeOf(member.importedAt)
     return files.map((file) => {
       const { name, sizeBytes } = file
       return { key: member.prefix + name, sizeBytes, etag: etagOf(file), modifiedAt }
-    })
-  }
-
-  /** Undefined as long as nobody knows. What is not to be had, or cannot be laid out, has none. */
-  async #filesOf({ name, manifest }: NamedMember): Promise<readonly ServedFile[] | undefined> {
-    const demand = this.#deps.demand?.()
-    const presence = this.#served.isKnown(manifest) ? undefined : await demand?.presence(manifest)
-    const isComing = presence !== undefined && presence.missing.length > 0
-    if (isComing && !presence.isDescribed) return undefined
-    if (isComing && !demand!.offers({ name, manifest })) return []
-    const files = isComing ? this.#served.lackingFiles(manifest) : this.#served.files(manifest)
-    return files.catch((error: unknown) => {
-      if (lacksSpace(error)) throw error
-      return []
     })
   }
 
@@ -190,11 +179,11 @@ export class S3Mirror {
     // if the view is gone, its cached facts are discarded: the second attempt finds the current ones
     for (let tries = 0; name !== undefined && tries < 2; tries++) {
       let member = await this.#member(name, quant!)
-      let files = member && (await this.#filesOf(member))
+      let files = member && (await this.#files.of(member))
       if (files === undefined) {
         await this.#described(name, request.method === 'GET', clientOf(request, response))
         member = await this.#member(name, quant!)
-        files = member && (await this.#filesOf(member))
+        files = member && (await this.#files.of(member))
       }
       const file = files?.find((each) => each.name === path)
       if (file === undefined) break
@@ -215,14 +204,11 @@ export class S3Mirror {
     const asksForSum = `${request.headers['x-amz-checksum-mode']}`.toUpperCase() === 'ENABLED'
     const headers = { ...HARDENING, ...(isWhole && asksForSum && checksumOf(file)) }
     const mayGive = (): Promise<boolean> => this.#mayGive(name, manifest)
-    const options = { pool: this.#pool, headers, mayGive, refuse: refuseAsS3, ...version }
-    return this.#served.whileGiven(response, manifest, DOOR, async () => {
-      if (await sendFile(request, response, file, { ...options, store: this.#deps.store })) return true
-      const [demand, awaited, client] = [this.#deps.demand?.(), { name, manifest }, clientOf(request, response)]
-      if (!file.isBlob || demand?.offers(awaited) !== true) return false
-      const open = (start: number) => demand.open(awaited, file, start, client, { mayRead: mayGive, inParts: !isWhole })
-      return sendArriving(request, response, file, open, options)
-    })
+    const shared = { store: this.#deps.store, pool: this.#pool, headers, mayGive, refuse: refuseAsS3, ...version }
+    const options = { ...shared, inParts: !isWhole }
+    return this.#served.whileGiven(response, manifest, DOOR, () =>
+      this.#files.send(request, response, { name, manifest, file }, options)
+    )
   }
 
   /** Right before the head is sent. */
