@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
@@ -7,10 +7,9 @@ const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 
 /** Base names of all test files of every tier. */
 const testNames = new Set(
-  ['packages', 'test']
-    .flatMap((folder) => readdirSync(`${root}${folder}`, { recursive: true, encoding: 'utf8' }))
-    .filter((path) => /\.(?:test|slow|faults)\.ts$/.test(path) && !path.includes('node_modules'))
-    .map((path) => path.slice(path.lastIndexOf('/') + 1))
+  globSync('{packages,test}/**/*.{test,slow,faults}.ts', { cwd: root, exclude: ['**/node_modules', '**/dist'] }).map(
+    (path) => path.slice(path.lastIndexOf('/') + 1)
+  )
 )
 
 test('each promise of docs/reliability.md names tests that exist', () => {

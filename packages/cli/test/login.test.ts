@@ -143,13 +143,14 @@ test.skipIf(missingModules.includes('huggingface_hub'))(
       { HF_TOKEN_PATH: '~/d/my-token', HF_HOME: join(home, 'a') },
       { XDG_CACHE_HOME: '~/e' }
     ].map((env) => ({ HOME: home, ...env }))
+    const written: string[] = []
     for (const env of environments) {
       const login = await daemon.svcWith(['login', 'hf', '--json'], { ...typed('good\n'), env })
-      const [found] = clientFinds([env])
-      expect(found).toEqual({ path: JSON.parse(login.stdout).file, token: 'good' })
-      expect(configured(env).hub.tokenFile).toBe(found!.path)
-      expect((await daemon.svcWith(['logout', 'hf'], { env })).code).toBe(0)
-      expect(clientFinds([env])).toEqual([{ path: found!.path, token: null }])
+      written.push(JSON.parse(login.stdout).file)
     }
+    expect(clientFinds(environments)).toEqual(written.map((path) => ({ path, token: 'good' })))
+    expect(environments.map((env) => configured(env).hub.tokenFile)).toEqual(written)
+    for (const env of environments) expect((await daemon.svcWith(['logout', 'hf'], { env })).code).toBe(0)
+    expect(clientFinds(environments)).toEqual(written.map((path) => ({ path, token: null })))
   }
 )

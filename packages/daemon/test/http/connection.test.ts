@@ -2,8 +2,6 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { block } from '@svc/testkit/block'
 import { until } from '@svc/testkit/until'
 import { describe, expect, it } from 'vitest'
@@ -41,7 +39,7 @@ const connected = (path: string): Promise<Socket> =>
 describe('pipelined requests', () => {
   it('are answered one at a time, in order; a waiting request holds no descriptor', async () => {
     const { api, digest } = await shared()
-    const count = 600
+    const count = 100
     const socket = await connected(api.socketPath)
     socket.pause()
     const gets = Array.from({ length: count }, (_, i) => request(`/v1/blob/${digest}`, `Range: bytes=${i}-\r\n`))
@@ -171,8 +169,8 @@ describe('pipelined requests', () => {
       socket.on('error', () => undefined)
       socket.on('data', (chunk: Buffer) => (received[i]! += chunk.length))
       socket.pause()
-      // 1,500 requests wait behind a blob that nobody reads yet: 30,000 in all
-      socket.end(`${request(`/v1/blob/${digest}`)}${request('/v1/nothing').repeat(1_500)}`)
+      // 600 requests wait behind a blob that nobody reads yet: 12,000 in all
+      socket.end(`${request(`/v1/blob/${digest}`)}${request('/v1/nothing').repeat(600)}`)
       return new Promise((resolve) => socket.once('close', resolve))
     })
     await until(() => openBlobs() > 0)
@@ -276,35 +274,5 @@ describe('clients that leave or dawdle', () => {
     }
     await until(() => lines.filter(({ msg }) => msg.startsWith('the client left')).length === 5)
     expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([])
-  })
-
-  it('leave no memory behind: thousands of broken requests', async () => {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    const { api } = await shared()
-    let state = 7
-    const random = (below: number): number => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) % below
-    const seed = Buffer.from(`${request('/v1/resolve?ref=svc%3A%2F%2F%2Fme%2Fmodel%3Aq8_0')}${post('/v1/ensure', {})}`)
-    const round = async (count: number): Promise<void> => {
-      for (let i = 0; i < count; i += 50) {
-        await Promise.all(
-          Array.from({ length: 50 }, () => {
-            const bytes = Buffer.from(seed)
-            for (let n = 0; n <= random(4); n++) bytes[random(bytes.length)] = random(256)
-            return rawExchange(api.socketPath, bytes.subarray(0, 1 + random(bytes.length)), { end: true })
-          })
-        )
-      }
-    }
-    const usedMiB = (): number => {
-      collect()
-      return (process.memoryUsage().heapUsed + process.memoryUsage().external) / 2 ** 20
-    }
-    // code and caches are warm after the first ones; jobs of ensure are kept by themselves
-    await round(2_000)
-    const before = usedMiB()
-    await round(4_000)
-    // the last fifty may still be closing
-    await expect.poll(() => usedMiB() - before, { interval: 50 }).toBeLessThan(8)
   })
 })

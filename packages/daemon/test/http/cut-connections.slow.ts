@@ -1,11 +1,13 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { until } from '@svc/testkit/until'
 import { expect, test } from 'vitest'
 import { testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
-import { request, responsesOf } from '../support/raw.ts'
+import { post, rawExchange, request, responsesOf } from '../support/raw.ts'
 
 const SIZE = 1 << 20
 
@@ -69,4 +71,35 @@ test('500 slow readers and slow writers hold nothing once they are cut, and othe
     }
   }
   await until(() => openBlobs() === before)
+})
+
+test('thousands of broken requests leave no memory behind', async () => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const api = await testDaemon()
+  await api.import([writeFiles(join(api.folder, 'model'), { 'm-q8_0.gguf': gguf(SIZE - 24) })])
+  let state = 7
+  const random = (below: number): number => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) % below
+  const seed = Buffer.from(`${request('/v1/resolve?ref=svc%3A%2F%2F%2Fme%2Fmodel%3Aq8_0')}${post('/v1/ensure', {})}`)
+  const round = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, () => {
+          const bytes = Buffer.from(seed)
+          for (let n = 0; n <= random(4); n++) bytes[random(bytes.length)] = random(256)
+          return rawExchange(api.socketPath, bytes.subarray(0, 1 + random(bytes.length)), { end: true })
+        })
+      )
+    }
+  }
+  const usedMiB = (): number => {
+    collect()
+    return (process.memoryUsage().heapUsed + process.memoryUsage().external) / 2 ** 20
+  }
+  // code and caches are warm after the first ones; jobs of ensure are kept by themselves
+  await round(2_000)
+  const before = usedMiB()
+  await round(4_000)
+  // the last fifty may still be closing
+  await expect.poll(() => usedMiB() - before, { interval: 50 }).toBeLessThan(8)
 })
