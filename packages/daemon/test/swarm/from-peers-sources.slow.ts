@@ -187,7 +187,7 @@ describe('a peer gives nothing that is withheld', () => {
 
   test('no peer at all', async () => {
     const { share } = await swarm()
-    const node = await Node.start({ swarm: { fill_timeout: 2 } })
+    const node = await Node.start({ swarm: { fill_timeout: 8 } })
     const job = await node.importBt(fromPeers(share, { peers: [] }))
     expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
     expect(await node.running.context.artifacts.read(share.manifestDigest as never)).toBeUndefined()

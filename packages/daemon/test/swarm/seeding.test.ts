@@ -334,14 +334,15 @@ test('upload_limit holds over the webseed and the peers together', async () => {
   const limit = 2 * MIB
   const clock = new VirtualClock()
   const source = await Node.start({ swarm: { upload_limit: limit }, more: { clock } })
-  const share = await source.publish({ 'model-q8_0.gguf': weights(8 * MIB, 11) })
+  const share = await source.publish({ 'model-q8_0.gguf': weights(16 * MIB, 11) })
   for (const more of [{ peers: [] }, {}]) {
     const node = await Node.start()
     const work = node.importBt(pinned(share, more))
     const { result, sentBytes, seconds } = await whilePassing({ clock, source }, work)
     expect(result).toMatchObject({ state: 'done' })
     await node.expectWhole(share.manifestDigest)
-    expect(sentBytes).toBeGreaterThan(8 * MIB)
+    expect(sentBytes).toBeGreaterThan(16 * MIB)
+    // a webseed's last chunk may be on its way before its time
     expect((sentBytes - limit / 2) / seconds).toBeLessThan(limit * 1.15)
   }
 })

@@ -16,9 +16,12 @@ async function drip(first: string, rest: string): Promise<URL> {
   const sockets = new Set<Socket>()
   const server = createSocketServer((socket) => {
     sockets.add(socket)
-    const timer = setInterval(() => socket.write(rest), 10)
+    let timer: NodeJS.Timeout | undefined
     socket.on('error', () => undefined).on('close', () => clearInterval(timer))
-    socket.once('data', () => socket.write(first))
+    socket.once('data', () => {
+      socket.write(first)
+      timer = setInterval(() => socket.write(rest), 10)
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
