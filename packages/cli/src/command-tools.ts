@@ -39,6 +39,7 @@ export const AUX = new Option(
   'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
 )
 export const DAEMON = new Option('--svcd <program>', 'the daemon; default: the one that came with this svc')
+export const EVICT = new Option('--evict', 'where it does not fit, evict what can be had again, without asking')
 export const IMAGE = new Option(
   '--image',
   'an ordinary image with the files below models/, for runtimes that mount no artifacts'

@@ -4,6 +4,7 @@ import {
   AUX,
   type CommandTools,
   common,
+  EVICT,
   imported,
   list,
   PEER,
@@ -100,6 +101,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     command
       .option('-d, --detach', 'do not wait; print the job id')
       .option('--replace', 'give the name to this model, even if another one has it')
+      .addOption(EVICT)
   const importSource = run(() => import('./commands/imports.ts').then(({ importSource }) => importSource))
   ofHub(ofEach(imports))
     .argument('[source]', 'org/name:quant or an address of the hub, or a path')
@@ -213,6 +215,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   )
   add(program, 'pull <ref>', 'fetch the missing files of a model, or a model that only the hub has')
     .option('--wait <time>', 'use the hub if no peer sends anything for this long: 30s, 10m (default 15s)')
+    .addOption(EVICT)
     .action(run(() => import('./commands/jobs.ts').then(({ pull }) => pull)))
   add(program, 'search <words...>', 'search the hub for models')
     .option('--gguf', 'only repositories with GGUF files')

@@ -4,8 +4,8 @@ import { EXIT } from './exit-codes.ts'
 import { canAsk, saysYes } from './question.ts'
 import type { Session } from './session.ts'
 
-/** What a request adds so that the daemon takes no quant from another artifact (spec add.45). */
-export type ReplaceField = { readonly replace?: false }
+/** What a request adds so that the daemon takes no quant from another artifact (spec add.45), or evicts for room. */
+export type ReplaceField = { readonly replace?: false; readonly evict?: true }
 
 /**
  * Runs an import. If it would take a quant of its name from another artifact, asks on a terminal, and otherwise refuses

@@ -4,6 +4,7 @@ import { CliError, jobFailure } from './errors.ts'
 import { EXIT } from './exit-codes.ts'
 import { follow } from './follow.ts'
 import { count } from './format.ts'
+import { makingRoom } from './making-room.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 import type { Session } from './session.ts'
 
@@ -37,10 +38,12 @@ async function bringBack(session: Session, canonical: string): Promise<boolean> 
   const members = namespaces.flatMap((each) => each.members)
   if (!members.some(({ manifest, away }) => manifest === manifestDigest && away === true)) return false
   session.note(`${shortRef(canonical)} is away: fetching it`)
-  const started = await session.client.ensure({ ref: canonical })
-  // the output is that of the command
-  const job = session.json ? await session.client.waitJob(started) : await follow(session, started)
-  if (job.state === 'failed') throw jobFailure(job)
+  await makingRoom(session, {}, async (field) => {
+    const started = await session.client.ensure({ ref: canonical, ...field })
+    // the output is that of the command
+    const job = session.json ? await session.client.waitJob(started) : await follow(session, started)
+    if (job.state === 'failed') throw jobFailure(job)
+  })
   return true
 }
 

@@ -188,7 +188,7 @@ export function createClient(options: ClientOptions = {}): Client {
     socketPath,
     resolve: (ref, call) => get('resolve', call, query('ref', canonical(ref))),
     open: (ref, call) => get('open', call, query('ref', canonical(ref))),
-    ensure: ({ ref }, call) => post('ensure', { ref: canonical(ref) }, call),
+    ensure: ({ ref, ...body }, call) => post('ensure', { ref: canonical(ref), ...body }, call),
     importLocal: (body, call) => post('importLocal', body, call, true),
     importHf: (body, call) => post('importHf', body, call, true),
     planHf: (body, call) => post('importHfPlan', body, call, true),

@@ -39,7 +39,7 @@ export class DaemonError extends Error {
 
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'] as const
 
-function spokenBytes(sizeBytes: number): string {
+export function spokenBytes(sizeBytes: number): string {
   const unit = sizeBytes < 1024 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(sizeBytes) / 10))
   return `${unit === 0 ? sizeBytes : (sizeBytes / 1024 ** unit).toFixed(1)} ${UNITS[unit]}`
 }

@@ -10,6 +10,7 @@ import { count, formatBytes } from '../format.ts'
 import { escapeGlob } from '../hub-origin.ts'
 import { tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
+import { evictField, makingRoom } from '../making-room.ts'
 import { adviceOf, artifactTable } from '../plan-table.ts'
 import { importName } from '../reference.ts'
 import { type ReplaceField, replacingOnlyIfTold, tellReplaced } from '../replacing.ts'
@@ -21,6 +22,7 @@ export interface ImportOptions {
   readonly as?: string
   readonly replace?: boolean
   readonly detach?: boolean
+  readonly evict?: boolean
   readonly private?: boolean
 }
 
@@ -249,14 +251,14 @@ export async function finishImport(
   told: readonly string[] = []
 ): Promise<void> {
   if (options.detach === true) {
-    const job = await start(options.replace === true ? {} : { replace: false })
+    const job = await start({ ...(options.replace !== true && { replace: false }), ...evictField(options) })
     if (session.json) session.document(job)
     else session.print(job.id)
     return session.note(`look again with: svc jobs ${job.id} --follow`)
   }
   const warned = new Set(told)
   const done = await replacingOnlyIfTold(session, options, async (field) =>
-    follow(session, await start(field), { warned })
+    makingRoom(session, options, async (more) => follow(session, await start({ ...field, ...more }), { warned }))
   )
   if (!session.json) printImport(session, done, warned)
 }

@@ -6,6 +6,7 @@ import { follow, StalledError } from '../follow.ts'
 import { count, formatBytes, formatSince, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
+import { type EvictField, makingRoom } from '../making-room.ts'
 import { membersOf } from '../models-here.ts'
 import { canonicalRef, refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -121,6 +122,11 @@ function finishJob(session: Session, job: Job, warned: ReadonlySet<string>): voi
   else session.print(`${job.kind} ${job.state}: ${nameOf(job)}`)
 }
 
+export interface PullOptions {
+  readonly wait?: string
+  readonly evict?: boolean
+}
+
 /** When peers send nothing for this long, a model from the hub is fetched there. */
 const PEERS_SECONDS = '15s'
 
@@ -128,12 +134,16 @@ const PEERS_SECONDS = '15s'
  * `svc pull REF [--wait TIME]`: fetches missing files from peers. If no peer sends any, a model that came from the hub
  * is fetched from there.
  */
-export async function pull(session: Session, text: string, options: { readonly wait?: string }): Promise<void> {
-  if (await isOnlyOnHub(session, text)) return importByName(session, text, {})
-  const wait = options.wait ?? PEERS_SECONDS
-  const stallTimeoutMs = secondsOf(wait) * 1000
+export async function pull(session: Session, text: string, options: PullOptions): Promise<void> {
+  const { wait, ...more } = options
+  if (await isOnlyOnHub(session, text)) return importByName(session, text, more)
   const ref = await canonicalRef(session, text)
-  const started = await session.client.ensure({ ref })
+  await makingRoom(session, options, (field) => pullMissing(session, ref, wait ?? PEERS_SECONDS, field))
+}
+
+async function pullMissing(session: Session, ref: string, wait: string, field: EvictField): Promise<void> {
+  const stallTimeoutMs = secondsOf(wait) * 1000
+  const started = await session.client.ensure({ ref, ...field })
   const complete = started.state === 'done'
   const origin = complete ? undefined : await hubOrigin(session, ref)
   if (!isTerminal(started))

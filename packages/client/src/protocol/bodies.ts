@@ -13,6 +13,10 @@ const ReplaceSchema = Type.Boolean({
     'false: the job fails where a quant of that name is another artifact here, unless it came from the same repository of the hub; true when absent'
 })
 
+const EvictSchema = Type.Boolean({
+  description: 'where it does not fit, models go that can be had again; else the job fails and names them (additive)'
+})
+
 /** Fields that imports from disk, hub, catalog and OCI have in common (spec add.1, add.6, add.10, add.45). */
 const selectionFields = {
   names: Type.Optional(
@@ -23,7 +27,8 @@ const selectionFields = {
   quants: Type.Optional(Type.Array(Type.String(), { description: 'only these; compared in lower case' })),
   files: Type.Optional(Type.Array(Type.String(), { description: 'globs: only these weights and aux files' })),
   private: Type.Optional(PrivateSchema),
-  replace: Type.Optional(ReplaceSchema)
+  replace: Type.Optional(ReplaceSchema),
+  evict: Type.Optional(EvictSchema)
 }
 
 const AuxSchema = Type.Union(
@@ -35,7 +40,10 @@ const AuxSchema = Type.Union(
 )
 
 /** Body of `POST /v1/ensure` (spec route.7). */
-export const EnsureBodySchema = Type.Object({ ref: RefSchema }, { title: 'EnsureBody' })
+export const EnsureBodySchema = Type.Object(
+  { ref: RefSchema, evict: Type.Optional(EvictSchema) },
+  { title: 'EnsureBody' }
+)
 /** A value of {@link EnsureBodySchema}. */
 export type EnsureBody = Type.Static<typeof EnsureBodySchema>
 
@@ -152,7 +160,8 @@ export const ImportBtBodySchema = Type.Object(
     ),
     as: Type.Optional(AsSchema),
     private: Type.Optional(PrivateSchema),
-    replace: Type.Optional(ReplaceSchema)
+    replace: Type.Optional(ReplaceSchema),
+    evict: Type.Optional(EvictSchema)
   },
   { title: 'ImportBtBody' }
 )

@@ -16,6 +16,7 @@ import { Evictions } from '../jobs/evict.ts'
 import type { Filler } from '../jobs/fill.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
+import { Room } from '../jobs/room.ts'
 import { SourcesFiller } from '../jobs/sources-filler.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { Arrivals } from '../library/arrivals.ts'
@@ -61,6 +62,7 @@ export interface DaemonContext {
   readonly resolver: Resolver
   readonly jobs: JobRegistry
   readonly importer: Importer
+  readonly room: Room
   readonly leafLayers: LeafLayers
   readonly offload: Offload
   readonly strangersOffload: Offload
@@ -158,7 +160,9 @@ export async function composeContext(
     })
     const superseded = new Superseded()
     const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
+    const room = new Room({ clock, store, artifacts, documents, repos, needed, usage, jobs, log, config })
     const importer = new Importer({
+      room,
       clock,
       holdings,
       store,
@@ -191,7 +195,7 @@ export async function composeContext(
       views
     }
     const endHoldOff = await holdOffOnNetworkFileSystem(port, store.root)
-    const work = { jobs, importer, offload, strangersOffload }
+    const work = { jobs, room, importer, offload, strangersOffload }
     return { clock, config, log, version, ...library, ...work, endHoldOff, listeners: new Listeners() }
   } catch (cause) {
     await store.close()
@@ -233,7 +237,9 @@ async function composeNetworks(
   const removals = new Removals({ ...context, onUnneeded })
   const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })
   const witnesses = [hub?.copies].filter((each) => each !== undefined)
-  const evictions = new Evictions({ ...context, copies: new Copies({ ...context, witnesses }), onUnneeded })
+  const copies = new Copies({ ...context, witnesses })
+  const evictions = new Evictions({ ...context, copies, onUnneeded })
+  context.room.open({ evictions, copies })
   const { needed, superseded, log } = context
   superseded.listen((digest) => {
     const leaving = needed.isGiven(digest).then((isGiven) => (isGiven ? undefined : onUnneeded(digest)))
@@ -275,7 +281,8 @@ async function switchSeed(
 
 /** Closes everything; the root's lock is released last. */
 export async function closeAll(context: DaemonContext, services: Services | undefined): Promise<void> {
-  const { log, offload, strangersOffload, store, usage, views, snapshots, endHoldOff } = context
+  const { log, offload, strangersOffload, store, usage, views, snapshots, room, endHoldOff } = context
+  room.close()
   for (const name of ['swarm', 'hub', 'catalog'] as const) {
     await services?.[name]?.close().catch((error: unknown) => {
       log.error({ err: error, network: name }, 'connections did not close cleanly')

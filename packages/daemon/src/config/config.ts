@@ -13,6 +13,9 @@ import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 interface StoreConfig {
   readonly root: string
   readonly expect?: string | undefined
+  /** Beyond it artifacts go that can be had again. */
+  readonly maxBytes: number | undefined
+  readonly minFreeBytes: number
   /** How long ago another place may have been seen to have what is evicted. */
   readonly proofMs: number
 }
@@ -231,10 +234,12 @@ function checkOf(text = 'never'): HubConfig['check'] {
 const DEFAULT_PROOF_DAYS = 30
 const DAY_MS = 24 * 3600_000
 
-const storeOf = (root: string, { expect, proof_days: proofDays }: FileConfig['store'] = {}): StoreConfig => ({
+const storeOf = (root: string, store: FileConfig['store'] = {}): StoreConfig => ({
   root,
-  expect: expectedId(expect),
-  proofMs: (proofDays ?? DEFAULT_PROOF_DAYS) * DAY_MS
+  expect: expectedId(store.expect),
+  maxBytes: store.max_bytes,
+  minFreeBytes: store.min_free ?? 0,
+  proofMs: (store.proof_days ?? DEFAULT_PROOF_DAYS) * DAY_MS
 })
 
 /** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */

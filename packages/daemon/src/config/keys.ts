@@ -14,6 +14,8 @@ export const CONFIG_KEYS = {
   store: {
     root: { type: 'string', summary: 'folder of the store' },
     expect: { type: 'string', summary: 'id of the store that must be there; no other is opened, and none made' },
+    max_bytes: { type: 'count', summary: 'what blobs may take; beyond it models go that can be had again' },
+    min_free: { type: 'count', summary: 'bytes that stay free on the disk, in the same way' },
     proof_days: { type: 'count', summary: 'how long ago another copy may have been seen, for an eviction' }
   },
   hub: {

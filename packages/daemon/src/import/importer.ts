@@ -19,7 +19,7 @@ import { planSelected } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut, planCompanions } from './companions.ts'
-import { type Ingested, ingestFiles } from './ingest.ts'
+import { type IngestContext, type Ingested, ingestFiles } from './ingest.ts'
 import { companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
@@ -37,6 +37,7 @@ export interface ImporterDeps {
   readonly jobs: JobRegistry
   readonly leafLayers: LeafLayers
   readonly trust: Trust
+  readonly room: IngestContext['room']
   readonly offload: Offload
   /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
   readonly strangersOffload: Offload
@@ -152,14 +153,14 @@ export class Importer {
     { repo, manifestDigest }: { readonly repo: RepoId; readonly manifestDigest: Sha256Digest },
     { signal, update }: JobContext
   ): Promise<JobOutcome> {
-    const { store, leafLayers, offload, holdings, artifacts, documents } = this.#deps
+    const { store, leafLayers, offload, holdings, artifacts, documents, room } = this.#deps
     const rule = this.#ruleFor(repo, listed)
     const plan = withSignature(await planListing(listed, offload), rule)
     const alone = companionsAlone(plan)
     update({ filesTotal: alone.companions.files.size, bytesTotal: alone.bytesTotal })
     const proof = new Proof(holdings, listed.origin)
     const progress = new ImportProgress(update)
-    const ingested = await ingestFiles(alone, { store, leafLayers, signal, progress, proof })
+    const ingested = await ingestFiles(alone, { store, leafLayers, room, mayEvict: false, signal, progress, proof })
     const companions = companionsOf(plan.companions, listed, ingested.companions)!
     const entries = (await documents.manifest(manifestDigest))?.files ?? []
     const { files, omitted } = companions.document
@@ -192,13 +193,14 @@ export class Importer {
   async bringBack(
     source: ImportSource,
     names: ReadonlySet<string>,
-    { signal, update }: Pick<JobContext, 'signal' | 'update'>
+    { signal, update, mayEvict }: Pick<JobContext, 'signal' | 'update'> & Pick<IngestContext, 'mayEvict'>
   ): Promise<void> {
-    const { store, leafLayers, offload, holdings } = this.#deps
+    const { store, leafLayers, offload, holdings, room } = this.#deps
     try {
       const plan = entriesAlone(await planListing(source, offload), names)
       const proof = new Proof(holdings, source.origin)
-      await ingestFiles(plan, { store, leafLayers, signal, progress: new ImportProgress(update), proof })
+      const progress = new ImportProgress(update)
+      await ingestFiles(plan, { store, leafLayers, room, mayEvict, signal, progress, proof })
       await proof.settle()
     } finally {
       await source.close()
@@ -227,18 +229,18 @@ export class Importer {
     { repo, rule }: { readonly repo: RepoId; readonly rule: TrustRule | undefined },
     { signal, update, offload }: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
-    const { store, leafLayers } = this.#deps
+    const { store, leafLayers, room } = this.#deps
     const { source, recognition } = plan
     requireWeights(plan)
     if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) update({ warnings: early })
-    const { mayReplace = true, keepBefore = false } = selection
+    const { mayReplace = true, keepBefore = false, mayEvict = false } = selection
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
     const progress = new ImportProgress(update)
-    const ingested = await ingestFiles(plan, { store, leafLayers, signal, progress, proof })
+    const ingested = await ingestFiles(plan, { store, leafLayers, room, mayEvict, signal, progress, proof })
     const { companions, brought } = this.#beside(plan, ingested)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(rule, brought, update)

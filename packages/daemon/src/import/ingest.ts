@@ -10,7 +10,8 @@ import {
 } from '@svc/classify'
 import { forEachLimited, Gate } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
-import { DaemonError, noSpace } from '../errors.ts'
+import { DaemonError } from '../errors.ts'
+import type { Room } from '../jobs/room.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import { fetchedAnew, isFetched } from './companions.ts'
@@ -36,6 +37,9 @@ export interface IngestContext {
   readonly leafLayers: LeafLayers
   readonly progress: ImportProgress
   readonly proof: Proof
+  readonly room: Pick<Room, 'shortBytes' | 'require'>
+  /** The owner agreed that models go for what does not fit. */
+  readonly mayEvict: boolean
   readonly signal: AbortSignal
 }
 
@@ -74,7 +78,7 @@ async function requireSpace(
   { source, recognition, files, companions }: PlannedImport,
   context: IngestContext
 ): Promise<void> {
-  const { store, signal } = context
+  const { store, signal, room, mayEvict } = context
   let needed = SPARE_BYTES
   for (const { sizeBytes } of companions.files.values()) needed += sizeBytes
   const whole: SourceFile[] = []
@@ -85,13 +89,11 @@ async function requireSpace(
     const key = file?.digest ?? file?.partialKey
     needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : (store.partialStatus(key)?.writtenBytes ?? 0)))
   }
-  const free = await store.freeBytes()
   // rare, so files are tried only now
-  if (needed > free && source.kind === 'local') {
+  if ((await room.shortBytes(needed)) > 0 && source.kind === 'local') {
     for (const file of whole) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
   }
-  if (needed <= free) return
-  throw noSpace(needed, free)
+  await room.require(needed, { mayEvict, signal })
 }
 
 async function isShareable(file: SourceFile, store: DiskBlobStore, signal: AbortSignal): Promise<boolean> {

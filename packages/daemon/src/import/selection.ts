@@ -21,6 +21,8 @@ export interface ImportSelection {
   readonly mayReplace?: MayReplace
   /** What the name stands for now gets a tag if it changes. */
   readonly keepBefore?: boolean
+  /** Models may go that can be had again, where it does not fit. */
+  readonly mayEvict?: boolean
 }
 
 /** Everything under its own names: the default of a request without a selection. */
@@ -37,7 +39,7 @@ export function importSelectionOf(
     files,
     aux,
     ...body
-  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace'> &
+  }: Pick<ImportLocalBody, 'names' | 'quants' | 'files' | 'aux' | 'private' | 'replace' | 'evict'> &
     Pick<ImportHfBody, 'keepBefore'>,
   privateByDefault = false
 ): ImportSelection {
@@ -52,7 +54,8 @@ export function importSelectionOf(
     aux: aux === 'all' ? undefined : aux,
     private: body.private ?? privateByDefault,
     mayReplace: mayReplaceOf(body),
-    keepBefore: body.keepBefore ?? false
+    keepBefore: body.keepBefore ?? false,
+    mayEvict: body.evict ?? false
   }
 }
 

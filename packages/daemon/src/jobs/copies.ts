@@ -62,7 +62,7 @@ export class Copies {
 }
 
 /** Undefined for none. */
-function newestMs(copies: readonly ProvenCopy[] = []): number | undefined {
+export function newestMs(copies: readonly ProvenCopy[] = []): number | undefined {
   const times = copies.map(({ at }) => Date.parse(at)).filter((time) => !Number.isNaN(time))
   return times.length === 0 ? undefined : Math.max(...times)
 }

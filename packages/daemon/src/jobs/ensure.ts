@@ -7,7 +7,7 @@ import type { Artifacts } from '../library/artifacts.ts'
 import type { Documents } from '../library/documents.ts'
 import { digestsOf, presenceOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
-import type { Filler } from './fill.ts'
+import type { FillContext, Filler } from './fill.ts'
 import type { JobStart } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
@@ -29,7 +29,11 @@ const MAX_SHOWN_REF = 512
  * POST /v1/ensure: implements the state table of spec job.3. An invalid reference gives a failed job, not an error
  * response.
  */
-export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
+export async function ensure(
+  text: string,
+  deps: EnsureDeps,
+  { mayEvict = false }: Partial<Pick<FillContext, 'mayEvict'>> = {}
+): Promise<Job> {
   const { resolver, store, documents, jobs, lane } = deps
   const parsed = tryParseRef(text)
   const start = {
@@ -80,6 +84,7 @@ export async function ensure(text: string, deps: EnsureDeps): Promise<Job> {
         manifest.files.filter((file) => done.has(file.digest)).length
       await filler.fill(request, {
         signal,
+        mayEvict,
         onProgress: ({ filesDone, bytesDone, active }) =>
           update({
             filesDone: Math.min(manifest.files.length, present.length + filesDone),

@@ -1,5 +1,5 @@
 import type { DiskBlobStore } from '@svc/cas'
-import type { EvictBody, Job } from '@svc/client/protocol'
+import type { EvictBody, Job, ViewEntry } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
 import type { Manifest } from '@svc/manifest'
@@ -76,10 +76,10 @@ export class Evictions {
   /** @throws DaemonError `E_KEPT`; errors of the store: then it is here as before, or away */
   evict(
     manifest: Sha256Digest,
-    { force, signal, jobId }: { readonly force: boolean; readonly signal: AbortSignal; readonly jobId: string }
+    { force, signal, jobId }: { readonly force: boolean; readonly signal: AbortSignal; readonly jobId?: string }
   ): Promise<Freed> {
     return this.#turn.run(signal, async () => {
-      const kept = await this.keptBy(manifest, jobId)
+      const kept = await this.keptBy(manifest, { jobId })
       if (kept !== undefined) throw keptError(kept.why)
       if (!force) {
         const proof = await this.#deps.copies.prove(manifest, signal)
@@ -95,13 +95,20 @@ export class Evictions {
     return { nowMs: clock.now(), proofMs: config.store.proofMs }
   }
 
-  /** @param jobId of a job that does not count */
-  async keptBy(manifest: Sha256Digest, jobId?: string): Promise<Kept | undefined> {
+  async views(): Promise<readonly ViewEntry[]> {
+    return (await this.#deps.views.list()).views
+  }
+
+  /** @param jobId of a job that does not count @param views those of now, for many questions */
+  async keptBy(
+    manifest: Sha256Digest,
+    { jobId, views }: { readonly jobId?: string | undefined; readonly views?: readonly ViewEntry[] } = {}
+  ): Promise<Kept | undefined> {
     const { artifacts, store, jobs } = this.#deps
     const standing = await artifacts.standing(manifest)
     if (standing === 'damaged') return { fact: 'in-use', why: 'its record is damaged (svc doctor)' }
     if (standing?.kept) return { fact: 'pinned', why: 'it is pinned (svc unpin)' }
-    const view = (await this.#viewsOf(manifest)).find(({ isIdle }) => !isIdle)
+    const view = viewsOf(manifest, views ?? (await this.views())).find(({ isIdle }) => !isIdle)
     if (view !== undefined) return { fact: 'viewed', why: `the view ${view.path} shows it (svc view --rm)` }
     const job = jobs.openOf(manifest).find(({ id }) => id !== jobId)
     if (job !== undefined) return { fact: 'in-use', why: `the job ${job.id.slice(0, 8)} works on it (svc cancel)` }
@@ -117,7 +124,7 @@ export class Evictions {
     // while it cannot be told what is needed, nothing is changed
     await unneeded.read()
     const weights = await this.#weights(manifest)
-    for (const { path } of await this.#viewsOf(manifest))
+    for (const { path } of viewsOf(manifest, await this.views()))
       if (!(await views.removeIdle(path))) throw keptError(`the view ${path} shows it (svc view --rm)`)
     await artifacts.setAway(manifest)
     await onUnneeded(manifest)
@@ -147,20 +154,18 @@ export class Evictions {
     }
   }
 
-  async #viewsOf(manifest: Sha256Digest): Promise<readonly { readonly path: string; readonly isIdle: boolean }[]> {
-    const { views } = await this.#deps.views.list()
-    return views
-      .filter(({ manifestDigest, others = [] }) => manifestDigest === manifest || others.includes(manifest))
-      .map(({ path, managed, heldUntil, making }) => ({
-        path,
-        isIdle: managed && heldUntil === undefined && making === undefined
-      }))
-  }
-
   async #weights(manifest: Sha256Digest): Promise<Manifest['files']> {
     return (await this.#deps.documents.requireManifest(manifest)).files.filter(isEvictable)
   }
 }
+
+const viewsOf = (manifest: Sha256Digest, views: readonly ViewEntry[]) =>
+  views
+    .filter(({ manifestDigest, others = [] }) => manifestDigest === manifest || others.includes(manifest))
+    .map(({ path, managed, heldUntil, making }) => ({
+      path,
+      isIdle: managed && heldUntil === undefined && making === undefined
+    }))
 
 const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `its bytes stay: ${why}`)
 

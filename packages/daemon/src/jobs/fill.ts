@@ -19,6 +19,8 @@ export interface FillRequest {
 
 export interface FillContext {
   readonly signal: AbortSignal
+  /** The owner agreed that models go for it. */
+  readonly mayEvict: boolean
   /** Reports the number of blobs and bytes stored by this fill so far; totals do not change. */
   readonly onProgress: (progress: {
     readonly filesDone: number

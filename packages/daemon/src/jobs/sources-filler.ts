@@ -2,13 +2,15 @@ import type { DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { FillContext, Filler, FillRequest } from './fill.ts'
+import type { Room } from './room.ts'
 
 /** Gives what it has of an artifact that came from it. @throws as {@link Filler} */
 export type SourceFiller = Pick<Filler, 'fill' | 'canFill'>
 
 export interface SourcesFillerDeps {
-  readonly store: Pick<DiskBlobStore, 'stat'>
+  readonly store: Pick<DiskBlobStore, 'stat' | 'partialStatus'>
   readonly artifacts: Pick<Artifacts, 'complete'>
+  readonly room: Pick<Room, 'require'>
   /** Where imports came from. */
   readonly source: SourceFiller | undefined
   readonly swarm: Filler | undefined
@@ -28,8 +30,10 @@ export class SourcesFiller implements Filler {
   }
 
   async fill(request: FillRequest, context: FillContext): Promise<void> {
-    const { source, swarm, artifacts } = this.#deps
+    const { source, swarm, artifacts, room } = this.#deps
     const { manifestDigest, artifact } = request
+    const absentBytes = await this.#absentBytes(request)
+    if (absentBytes > 0) await room.require(absentBytes, context)
     const failure = source?.canFill(artifact) ? await this.#fromSource(source, request, context) : undefined
     const missing = await this.#missing(request)
     if (missing.length > 0 && swarm === undefined)
@@ -60,6 +64,17 @@ export class SourcesFiller implements Filler {
       if (!(error instanceof DaemonError) || !OF_A_SOURCE.has(error.code)) throw error
       return error
     }
+  }
+
+  /** What earlier attempts have brought counts as here. */
+  async #absentBytes(request: FillRequest): Promise<number> {
+    const { store } = this.#deps
+    const missing = new Set(await this.#missing(request))
+    const sizes = new Map(request.manifest.files.map(({ digest, size }) => [digest, size]))
+    let bytes = 0
+    for (const digest of missing)
+      bytes += Math.max(0, (sizes.get(digest) ?? 0) - (store.partialStatus(digest)?.writtenBytes ?? 0))
+    return bytes
   }
 
   async #missing({ manifest, missing }: FillRequest): Promise<FillRequest['missing']> {

@@ -8,6 +8,7 @@ import { type CommitContext, commitArtifacts } from '../import/commit.ts'
 import { writeDocument } from '../import/seal.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
+import type { Room } from '../jobs/room.ts'
 import type { ArtifactImport } from '../library/artifacts.ts'
 import { storedConfigQuant } from '../library/config-quant.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
@@ -33,6 +34,7 @@ import { requireSpaceFor } from './space.ts'
 
 /** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext {
+  readonly room: Pick<Room, 'require'>
   readonly clock: Clock
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
@@ -92,11 +94,11 @@ class BtImport {
   }
 
   async run(): Promise<JobOutcome> {
-    const { pin, infohashText, repo } = this.#request
+    const { pin, infohashText, repo, mayEvict } = this.#request
     const { context, fetch, joinWhenDone } = this.#deps
     const { store, artifacts } = context
     const { torrent, hints } = await this.#torrent()
-    await requireSpaceFor(store, torrent)
+    await requireSpaceFor(torrent, context, { mayEvict: mayEvict === true, signal: this.#job.signal })
     if (hints.webseeds.length > 0) await this.#documents.readListing(pin, this.#job.signal)
     // peers have the layers that no web seed has: the engine asks them
     const layers =

@@ -23,6 +23,8 @@ export interface PinnedImport {
   readonly private: boolean
   /** What the name may lose to it, where the owner asks. Default: anything. */
   readonly mayReplace?: MayReplace
+  /** Models may go that can be had again, where it does not fit. */
+  readonly mayEvict?: boolean
   /**
    * Not the owner goes on with an import of the owner's: it replaces nothing, and gives no name that the owner has given
    * up since. Default false.
@@ -60,7 +62,8 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
     companions: companionsOf(body),
     repo: body.as === undefined ? undefined : importTarget(body.as, 'as'),
     private: body.private ?? false,
-    mayReplace: mayReplaceOf(body)
+    mayReplace: mayReplaceOf(body),
+    mayEvict: body.evict ?? false
   }
 }
 

@@ -1,6 +1,6 @@
 import type { BlobStore, DiskBlobStore } from '@svc/cas'
 import type { ArtifactTorrent } from '@svc/manifest'
-import { noSpace } from '../errors.ts'
+import type { MakeRoom, Room } from '../jobs/room.ts'
 
 /** Whether every blob of the artifact is in the store, with the size in its manifest. */
 export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promise<boolean> {
@@ -15,14 +15,15 @@ export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promi
  * already its piece layers, which are held in memory, grow with them.
  * @throws DaemonError `E_NO_SPACE`
  */
-export async function requireSpaceFor(store: DiskBlobStore, torrent: ArtifactTorrent): Promise<void> {
+export async function requireSpaceFor(
+  torrent: ArtifactTorrent,
+  { store, room }: { readonly store: DiskBlobStore; readonly room: Pick<Room, 'require'> },
+  may: MakeRoom
+): Promise<void> {
   const sizes = new Map(torrent.files.map(({ digest, length }) => [digest, length]))
   let needed = 0
   for (const [digest, length] of sizes)
     if ((await store.stat(digest))?.sizeBytes !== length)
       needed += length - (store.partialStatus(digest)?.writtenBytes ?? 0)
-  if (needed === 0) return
-  const free = await store.freeBytes()
-  if (needed <= free) return
-  throw noSpace(needed, free)
+  if (needed > 0) await room.require(needed, may)
 }

@@ -351,6 +351,10 @@ class ImportHfBody:
     """false: the job fails where a quant of that name is another artifact here,
     unless it came from the same repository of the hub; true when absent
     """
+    evict: bool | None = None
+    """where it does not fit, models go that can be had again; else the job fails and
+    names them (additive)
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1267,6 +1271,8 @@ class Routes:
     def ensure(
         self,
         ref: str,
+        *,
+        evict: bool | None = None,
     ) -> Job:
         """Make a model locally complete. The job can fail with: E_PARSE, E_LENGTH,
         E_UNKNOWN_REF, E_AMBIGUOUS_SELECTOR, E_NO_INDEX, E_INVALID_INDEX,
@@ -1280,6 +1286,7 @@ class Routes:
             Job,
             body={
                 "ref": ref,
+                "evict": evict,
             },
         )
 
@@ -1330,6 +1337,7 @@ class Routes:
         files: list[str] | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        evict: bool | None = None,
     ) -> Job:
         """Import files and folders of this machine. The job can fail with:
         E_NOT_IMPORTABLE, E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE,
@@ -1350,6 +1358,7 @@ class Routes:
                 "files": files,
                 "private": private,
                 "replace": replace,
+                "evict": evict,
             },
         )
 
@@ -1367,6 +1376,7 @@ class Routes:
         files: list[str] | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        evict: bool | None = None,
     ) -> Job:
         """Import a repository of the model hub at one commit. The job can fail with:
         E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_INVALID_INDEX,
@@ -1389,6 +1399,7 @@ class Routes:
                 "files": files,
                 "private": private,
                 "replace": replace,
+                "evict": evict,
             },
         )
 
@@ -1406,6 +1417,7 @@ class Routes:
         files: list[str] | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        evict: bool | None = None,
         context: int | None = None,
     ) -> ImportPlan:
         """What an import from the hub would fetch, store and skip."""
@@ -1426,6 +1438,7 @@ class Routes:
                 "files": files,
                 "private": private,
                 "replace": replace,
+                "evict": evict,
                 "context": context,
             },
         )
@@ -1444,6 +1457,7 @@ class Routes:
         as_: str | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        evict: bool | None = None,
     ) -> Job:
         """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail
         with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED,
@@ -1466,6 +1480,7 @@ class Routes:
                 "as": as_,
                 "private": private,
                 "replace": replace,
+                "evict": evict,
             },
         )
 
@@ -1483,6 +1498,7 @@ class Routes:
         files: list[str] | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        evict: bool | None = None,
     ) -> Job:
         """Anchored pull of a model that the community catalog lists. The job can
         fail with: E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
@@ -1505,6 +1521,7 @@ class Routes:
                 "files": files,
                 "private": private,
                 "replace": replace,
+                "evict": evict,
             },
         )
 
@@ -1521,6 +1538,7 @@ class Routes:
         files: list[str] | None = None,
         private: bool | None = None,
         replace: bool | None = None,
+        evict: bool | None = None,
     ) -> Job:
         """Imports an OCI artifact, from an image layout on this machine or from a
         registry. The job can fail with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
@@ -1543,6 +1561,7 @@ class Routes:
                 "files": files,
                 "private": private,
                 "replace": replace,
+                "evict": evict,
             },
         )
 

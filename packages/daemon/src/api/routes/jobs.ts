@@ -17,7 +17,7 @@ export type JobRoutesDeps = EnsureDeps &
 export const jobRoutes = (deps: JobRoutesDeps) => ({
   /** An invalid reference gives a failed job, not an error response (spec job.3). */
   ensure: defineRoute(ROUTES.ensure, async ({ body }) => {
-    const job = await ensure(body.ref, deps)
+    const job = await ensure(body.ref, deps, { mayEvict: body.evict ?? false })
     const manifestDigest = job.manifest === undefined ? undefined : tryParseDigest(job.manifest)
     if (manifestDigest !== undefined) deps.usage.note(manifestDigest)
     return job

@@ -66,7 +66,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
   }
 
   /** @throws DaemonError as an import's job */
-  async fill(...[request, { signal, onProgress }]: Parameters<SourceFiller['fill']>): Promise<void> {
+  async fill(...[request, { signal, onProgress, mayEvict }]: Parameters<SourceFiller['fill']>): Promise<void> {
     const { importer, owners, sourceOf, artifacts } = this.#deps
     const { artifact, manifest, missing } = request
     const origin = artifact && originOf(artifact)
@@ -83,6 +83,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
         .filter((name, i) => (listed.get(name)?.sha256 ?? files[i]!.digest) === files[i]!.digest)
       await importer.bringBack(sourceOf(signed, origin.repo, listing), new Set(names), {
         signal,
+        mayEvict,
         update: ({ filesDone = 0, bytesDone = 0, files: active = [] }) => onProgress({ filesDone, bytesDone, active })
       })
     } catch (error) {

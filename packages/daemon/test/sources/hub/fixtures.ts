@@ -19,6 +19,7 @@ import { contentChunks } from '@svc/testkit/fake-hub-content'
 import { afterAll, afterEach } from 'vitest'
 import { type InspectedDaemon, startInspected } from '../../../src/app/daemon.ts'
 import { mergeConfig } from '../../../src/config/config.ts'
+import type { FileConfig } from '../../../src/config/keys.ts'
 import { createHubImports } from '../../../src/sources/hub/hub-imports.ts'
 
 const undo: (() => Promise<unknown>)[] = []
@@ -71,6 +72,8 @@ export interface RigOptions {
   readonly root?: string
   readonly token?: string
   readonly skipUnrecognized?: boolean
+  /** `[store]` */
+  readonly store?: FileConfig['store']
   /** `[hub] check` */
   readonly check?: string
   readonly clock?: Clock
@@ -83,6 +86,7 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
   const env = { HF_ENDPOINT: fake.endpoint, ...(options.token !== undefined && { SVC_HF_TOKEN: options.token }) }
   const fileConfig = {
     swarm: { enabled: false },
+    ...(options.store && { store: options.store }),
     hub: {
       skip_unrecognized: options.skipUnrecognized ?? false,
       ...(options.check !== undefined && { check: options.check })

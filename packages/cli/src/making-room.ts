@@ -1,0 +1,25 @@
+import { CliError } from './errors.ts'
+import { canAsk, saysYes } from './question.ts'
+import type { Session } from './session.ts'
+
+/** What a request adds where models may go for it that can be had again. */
+export type EvictField = { readonly evict?: true }
+
+export const evictField = ({ evict }: { readonly evict?: boolean | undefined }): EvictField =>
+  evict === true ? { evict } : {}
+
+/** Runs what may not fit. Before models go for it, asks on a terminal, and otherwise refuses unless `evict` says so. @throws whatever `run` throws */
+export async function makingRoom<T>(
+  session: Session,
+  options: { readonly evict?: boolean | undefined },
+  run: (field: EvictField) => Promise<T>
+): Promise<T> {
+  try {
+    return await run(evictField(options))
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'E_NO_SPACE' || error.candidates.length === 0) throw error
+    const question = `it does not fit. Evict ${error.candidates.join(', ')}? `
+    if (options.evict === true || !canAsk(session) || !(await saysYes(session, question))) throw error
+    return run({ evict: true })
+  }
+}

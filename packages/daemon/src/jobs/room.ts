@@ -1,0 +1,217 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Clock, Timer } from '@svc/internal-clock'
+import { formatShortRef, type Sha256Digest } from '@svc/ref'
+import { DaemonError, noSpace, spokenBytes } from '../errors.ts'
+import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { Documents } from '../library/documents.ts'
+import { type EvictionCandidate, isEvictable, keptFact, planEviction } from '../library/eviction.ts'
+import type { Needed } from '../library/needed.ts'
+import type { Repos } from '../library/repos.ts'
+import type { Usage } from '../library/usage.ts'
+import type { Log } from '../log.ts'
+import { type Copies, newestMs } from './copies.ts'
+import type { Evictions, Freed } from './evict.ts'
+import type { JobRegistry } from './registry.ts'
+
+const HOUR_MS = 3600_000
+/** Sources asked for one decision. */
+const MAX_ASKED = 64
+/** What was planned may be in use by then: it is planned anew. */
+const MAX_ROUNDS = 4
+
+/** `[store] max_bytes` and `min_free` */
+interface RoomLimits {
+  readonly maxBytes?: number | undefined
+  readonly minFreeBytes: number
+}
+
+export interface RoomDeps {
+  readonly clock: Clock
+  readonly store: DiskBlobStore
+  readonly artifacts: Artifacts
+  readonly documents: Documents
+  readonly repos: Repos
+  readonly needed: Pick<Needed, 'has'>
+  readonly usage: Pick<Usage, 'lastUsedAt'>
+  readonly jobs: JobRegistry
+  readonly log: Log
+  readonly config: { readonly store: RoomLimits }
+}
+
+export interface MakeRoom {
+  /** The owner agreed that models go. */
+  readonly mayEvict: boolean
+  readonly signal: AbortSignal
+}
+
+interface Evictors {
+  readonly evictions: Pick<Evictions, 'evict' | 'keptBy' | 'views' | 'limits'>
+  readonly copies: Pick<Copies, 'prove'>
+}
+
+/** Keeps the store within its quota, and sees to room for what is to come. */
+export class Room {
+  readonly #deps: RoomDeps
+  #evictors: Evictors | undefined
+  #timer: Timer | undefined
+
+  constructor(deps: RoomDeps) {
+    this.#deps = deps
+  }
+
+  /** Gives what asks sources and evicts, and looks after the quota from now on, until `close`. */
+  open(evictors: Evictors): void {
+    this.#evictors = evictors
+    const { clock, config } = this.#deps
+    if (config.store.maxBytes !== undefined || config.store.minFreeBytes > 0)
+      this.#timer = clock.every(HOUR_MS, () => void this.settle())
+  }
+
+  close(): void {
+    this.#timer?.cancel()
+  }
+
+  /** Bytes that are missing for so many more; not positive where they fit. @throws CasError `E_IO` */
+  async shortBytes(neededBytes: number): Promise<number> {
+    const { store, config } = this.#deps
+    const { maxBytes, minFreeBytes } = config.store
+    const onDisk = neededBytes + minFreeBytes - (await store.freeBytes())
+    if (maxBytes === undefined) return onDisk
+    let usedBytes = 0
+    for await (const { sizeBytes } of store.list()) usedBytes += sizeBytes
+    return Math.max(onDisk, usedBytes + neededBytes - maxBytes)
+  }
+
+  /**
+   * Returns when so many more bytes fit. Where they do not, artifacts go that can be had again, if the owner agreed.
+   * @throws DaemonError `E_NO_SPACE`, with the references of what would go as candidates where that is enough
+   */
+  async require(
+    neededBytes: number,
+    { mayEvict, signal }: MakeRoom
+  ): Promise<Freed & { readonly evicted: Sha256Digest[] }> {
+    const evicted: Sha256Digest[] = []
+    const done = { blobs: 0, bytes: 0, evicted }
+    for (let round = 0; ; round++) {
+      const shortBytes = await this.shortBytes(neededBytes)
+      if (shortBytes <= 0) return done
+      const evictors = this.#evictors
+      const going = evictors && round < MAX_ROUNDS ? await this.#plan(evictors, shortBytes, signal) : undefined
+      if (going === undefined) throw await this.#noSpace(neededBytes)
+      if (!mayEvict) throw await this.#wouldGo(neededBytes, going)
+      for (const manifest of going) {
+        const freed = await evictors!.evictions.evict(manifest, { force: false, signal }).catch(ofKept)
+        if (freed === undefined) continue
+        done.blobs += freed.blobs
+        done.bytes += freed.bytes
+        evicted.push(manifest)
+        this.#deps.log.info({ manifest, bytes: freed.bytes }, 'evicted to make room')
+      }
+    }
+  }
+
+  /** Evicts what the quota asks for, as a job. It never fails for what is not to be had: that is logged. */
+  async settle(): Promise<void> {
+    const { jobs, log } = this.#deps
+    try {
+      if ((await this.shortBytes(0)) <= 0) return
+      jobs.start({ kind: 'evict', ref: 'all' }, async ({ signal }) => ({
+        result: await this.require(0, { mayEvict: true, signal })
+      }))
+    } catch (error) {
+      log.warn({ err: error }, 'the quota of the store cannot be looked after now')
+    }
+  }
+
+  /** What goes, oldest use first; undefined where all that may go is not enough. Sources are asked until it is. */
+  async #plan(
+    evictors: Evictors,
+    shortBytes: number,
+    signal: AbortSignal
+  ): Promise<readonly Sha256Digest[] | undefined> {
+    const { limits } = evictors.evictions
+    const found = await this.#candidates(evictors)
+    const oldest = found.filter(({ kept, blobs }) => kept === undefined && blobs.length > 0)
+    oldest.sort((a, b) => a.usedMs - b.usedMs)
+    // what was not come to yet stays, and what it shares stays with it
+    const decided = new Map<Sha256Digest, EvictionCandidate>(
+      found.map((each) => [each.manifest, { ...each, kept: each.kept ?? 'in-use' }])
+    )
+    let asked = 0
+    for (const each of oldest) {
+      let { provenMs } = each
+      if (keptFact(each, limits) === 'unproven' && asked++ < MAX_ASKED)
+        provenMs = (await evictors.copies.prove(each.manifest, signal)).provenMs
+      decided.set(each.manifest, { ...each, provenMs })
+      const { evicted, freedBytes } = planEviction([...decided.values()], shortBytes, {
+        ...limits,
+        nowMs: this.#deps.clock.now()
+      })
+      if (freedBytes >= shortBytes) return evicted
+    }
+    return undefined
+  }
+
+  async #candidates({ evictions }: Evictors): Promise<EvictionCandidate[]> {
+    const { store, artifacts, documents, needed, usage } = this.#deps
+    const here = new Map<Sha256Digest, number>()
+    for await (const { digest, sizeBytes } of store.list()) here.set(digest, sizeBytes)
+    const views = await evictions.views()
+    const candidates: EvictionCandidate[] = []
+    for await (const state of artifacts.list(() => undefined, { cached: true })) {
+      const { manifestDigest: manifest } = state
+      const kept = (await evictions.keptBy(manifest, { views }))?.fact
+      if ((state.away === true && kept !== 'viewed') || !(await needed.has(manifest))) continue
+      const { files = [] } = (await documents.manifest(manifest, { scan: true })) ?? {}
+      const blobs = files.filter((file) => isEvictable(file) && here.has(file.digest))
+      candidates.push({
+        manifest,
+        blobs: blobs.map(({ digest }) => ({ digest, sizeBytes: here.get(digest)! })),
+        usedMs: usedMsOf(state, usage.lastUsedAt(manifest)),
+        kept,
+        provenMs: newestMs(state.copies)
+      })
+    }
+    return candidates
+  }
+
+  async #noSpace(neededBytes: number): Promise<DaemonError> {
+    const { store, config } = this.#deps
+    const { maxBytes, minFreeBytes } = config.store
+    const freeBytes = await store.freeBytes()
+    if (neededBytes + minFreeBytes > freeBytes) return noSpace(neededBytes + minFreeBytes, freeBytes)
+    return new DaemonError(
+      'E_NO_SPACE',
+      `${spokenBytes(neededBytes)} do not fit below [store] max_bytes = ${maxBytes}, and nothing may go for them: make room (svc rm and svc gc, svc evict)`
+    )
+  }
+
+  async #wouldGo(neededBytes: number, going: readonly Sha256Digest[]): Promise<DaemonError> {
+    const names = await this.#names()
+    const candidates = going.map((manifest) => names.get(manifest) ?? manifest)
+    return new DaemonError(
+      'E_NO_SPACE',
+      `${spokenBytes(neededBytes)} do not fit; ${candidates.join(', ')} can be had again, and would make room (svc evict, or "evict": true)`,
+      { candidates }
+    )
+  }
+
+  async #names(): Promise<ReadonlyMap<Sha256Digest, string>> {
+    const { repos, documents } = this.#deps
+    const names = new Map<Sha256Digest, string>()
+    for await (const { ns, name, state } of repos.list(() => undefined)) {
+      if (state.index === undefined) continue
+      const { members } = await documents.index(state.index, { scan: true }).catch(() => ({ members: [] }))
+      for (const { manifest, quant } of members) names.set(manifest, formatShortRef({ ns, name, quant }))
+    }
+    return names
+  }
+}
+
+/** Something else needs it by now. */
+function ofKept(error: unknown): undefined {
+  if (!(error instanceof DaemonError) || error.code !== 'E_KEPT') throw error
+}
+
+const usedMsOf = ({ importedAt = '' }: ArtifactState, lastUsedAt = ''): number =>
+  Math.max(0, ...[importedAt, lastUsedAt].map((at) => Date.parse(at)).filter((ms) => !Number.isNaN(ms)))

@@ -1,0 +1,93 @@
+import type { Job, ModelMember } from '@svc/client/protocol'
+import type { FakeHub } from '@svc/testkit/fake-hub'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
+import { expect, test } from 'vitest'
+import { fakeHub, finished, type Rig, rigOf, undoAfterTests, writeRepo } from '../sources/hub/fixtures.ts'
+
+undoAfterTests()
+
+const MODEL_BYTES = 3 << 20
+/** Two models, their documents, and what an import sets aside for documents. */
+const QUOTA = 2 * MODEL_BYTES + (2 << 20)
+
+interface Quota {
+  readonly fake: FakeHub
+  readonly rig: Rig
+  bring(name: string, evict?: boolean): Promise<Job>
+  states(): Promise<Readonly<Record<string, string>>>
+}
+
+async function quotaOf(more: Parameters<typeof rigOf>[1] = {}): Promise<Quota> {
+  const fake = await fakeHub()
+  const rig = await rigOf(fake, { store: { max_bytes: QUOTA }, ...more })
+  const bring = async (name: string, evict?: boolean): Promise<Job> => {
+    const seed = name.charCodeAt(0) * 1_000
+    fake.commit({
+      id: `Org/${name}`,
+      files: [
+        { path: 'model-q8_0.gguf', content: { seed, sizeBytes: MODEL_BYTES } },
+        { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+      ]
+    })
+    return finished(rig, await rig.client.importHf({ repo: `Org/${name}`, ...(evict !== undefined && { evict }) }))
+  }
+  const states = async (): Promise<Record<string, string>> => {
+    const { namespaces } = await rig.client.models()
+    const stateOf = ({ complete, away }: ModelMember): string => (complete ? 'here' : away ? 'away' : 'damaged')
+    return Object.fromEntries(namespaces.map(({ name, members }) => [name, members.map(stateOf).join()]))
+  }
+  return { fake, rig, bring, states }
+}
+
+test('an import that does not fit names what would go, and with consent what was used longest ago goes', async () => {
+  const clock = new VirtualClock()
+  const { rig, bring, states } = await quotaOf({ clock })
+  for (const name of ['A', 'B']) expect(await bring(name)).toMatchObject({ state: 'done' })
+  // used last although it came first
+  await clock.advance(60_000)
+  await rig.client.open('svc:///org/a:q8_0')
+
+  expect(await bring('C')).toMatchObject({
+    state: 'failed',
+    error: { code: 'E_NO_SPACE', candidates: ['org/b:q8_0'] }
+  })
+  expect(await states()).toEqual({ a: 'here', b: 'here' })
+  expect(await bring('C', true)).toMatchObject({ state: 'done' })
+  expect(await states()).toEqual({ a: 'here', b: 'away', c: 'here' })
+
+  // it is brought back in the same way
+  const ref = 'svc:///org/b:q8_0'
+  const refused = await finished(rig, await rig.client.ensure({ ref }))
+  expect(refused).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
+  expect(await finished(rig, await rig.client.ensure({ ref, evict: true }))).toMatchObject({ state: 'done' })
+  expect((await states()).b).toBe('here')
+})
+
+test('what is pinned, private and nowhere else, or gone from its source never goes for room', async () => {
+  const { fake, rig, bring, states } = await quotaOf()
+  const paths = [await writeRepo([{ path: 'own-q8_0.gguf', content: { seed: 7, sizeBytes: MODEL_BYTES } }])]
+  await finished(rig, await rig.client.importLocal({ paths, as: 'org/own', private: true }))
+  await bring('A')
+  await rig.client.setPinned({ ref: 'svc:///org/a:q8_0', pinned: true })
+  const refused = await bring('B', true)
+  expect(refused).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
+  expect(refused.error?.candidates).toBeUndefined()
+  await rig.client.setPinned({ ref: 'svc:///org/a:q8_0', pinned: false })
+  fake.setAccess('Org/A', { disabled: true })
+  expect(await bring('B', true)).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
+  expect(await states()).toEqual({ a: 'here', own: 'here' })
+  fake.setAccess('Org/A', { disabled: false })
+  expect(await bring('B', true)).toMatchObject({ state: 'done' })
+  expect(await states()).toEqual({ a: 'away', b: 'here', own: 'here' })
+})
+
+test('a quota that became smaller is kept by itself, without what may not go', async () => {
+  const before = await quotaOf()
+  for (const name of ['A', 'B']) await before.bring(name)
+  await before.rig.daemon.close()
+  const rig = await rigOf(before.fake, { root: before.rig.root, store: { max_bytes: MODEL_BYTES + (1 << 20) } })
+  const jobs = async (): Promise<Job[]> => (await rig.client.jobs()).filter(({ kind }) => kind === 'evict')
+  await expect.poll(async () => (await jobs())[0]?.state, { timeout: 10_000 }).toBe('done')
+  const members = (await rig.client.models()).namespaces.map(({ members }) => members[0]!.away === true)
+  expect(members).toEqual([true, false])
+})
