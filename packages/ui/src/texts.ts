@@ -14,6 +14,7 @@ const KINDS: Readonly<Record<JobKind, string>> = {
   verify: 'Verify',
   evict: 'Free the weights',
   gc: 'Collect garbage',
+  evict: 'Free space',
   outdated: 'Look for newer versions'
 }
 
