@@ -14,7 +14,6 @@ const KINDS: Readonly<Record<JobKind, string>> = {
   verify: 'Verify',
   evict: 'Free the weights',
   gc: 'Collect garbage',
-  evict: 'Free space',
   outdated: 'Look for newer versions'
 }
 
