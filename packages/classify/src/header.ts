@@ -7,7 +7,7 @@ import type { HeaderSummary, ReadAt, RequiredRead } from './types.ts'
  * @throws only what `readAt` throws.
  */
 export const readHeader = (
-  read: RequiredRead<'gguf-head' | 'safetensors-header'>,
+  read: Pick<RequiredRead<'gguf-head' | 'safetensors-header'>, 'what' | 'sizeBytes'>,
   readAt: ReadAt
 ): Promise<HeaderSummary> =>
   read.what === 'gguf-head' ? readGgufHead(readAt, read.sizeBytes) : readSafetensorsHeader(readAt, read.sizeBytes)

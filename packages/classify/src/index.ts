@@ -12,7 +12,14 @@ export { configQuant, dtypeQuant, ggufQuant, RAW } from './quant.ts'
 export { GGUF_HEAD_BYTES, MAX_CONFIG_BYTES, MAX_LICENCE_BYTES, requiredReads } from './reads.ts'
 export { isImportable, recognise, requireImportable } from './recognise.ts'
 export { readSafetensorsHeader } from './safetensors.ts'
-export { type AuxSelection, type FileSelection, needsSafetensorsQuant, notChosen, quantsOf } from './selection.ts'
+export {
+  type AuxSelection,
+  type FileSelection,
+  isWeights,
+  needsSafetensorsQuant,
+  notChosen,
+  quantsOf
+} from './selection.ts'
 export {
   type AuxRole,
   type CodeRole,

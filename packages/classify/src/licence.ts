@@ -1,8 +1,8 @@
-import { digestHex, type Sha256Digest } from '@svc/ref'
+import { compareText, digestHex, type Sha256Digest } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
 import { DICTIONARY, TEXTS } from './licence-texts.ts'
 import { type Bigrams, bigramsOf, dice, licenceWords } from './licence-words.ts'
-import { compareNames, sortedByName } from './order.ts'
+import { sortedByName } from './names.ts'
 import { MAX_LICENCE_BYTES } from './reads.ts'
 import type { LicenceFact, Recognition, Warning } from './types.ts'
 
@@ -41,7 +41,7 @@ function knownTexts(): readonly KnownText[] {
 }
 
 /** The SPDX ids that {@link detectLicence} can return, sorted. */
-export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].sort(compareNames)
+export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].sort(compareText)
 
 /**
  * The SPDX id of a licence text; undefined when it is not one of the curated ones, or not clearly: Dice similarity of
@@ -117,7 +117,7 @@ export function licenceAnnotations(recognition: Recognition, facts: readonly Lic
         message: `the licence texts have more than ${MAX_TEXTS_BYTES} bytes in all: ${name} does not travel with the artifact`
       })
   }
-  const expression = [...ids].sort(compareNames).join(' AND ')
+  const expression = [...ids].sort(compareText).join(' AND ')
   return {
     annotations: Object.fromEntries([...(expression ? [['svc.license', expression] as const] : []), ...texts]),
     warnings

@@ -1,5 +1,5 @@
+import { compareText } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
-import { compareNames } from './order.ts'
 
 /** Longest upstream path, in UTF-8 bytes (spec rec.22). */
 export const MAX_NAME_BYTES = 1024
@@ -77,7 +77,7 @@ function refuse(name: string, reason: NameProblem): never {
  * @throws ClassifyError `E_BAD_NAME` with `details.name` and `details.reason` (a {@link NameProblem}).
  */
 export function checkNames(names: Iterable<string>): void {
-  const sorted = [...names].sort(compareNames)
+  const sorted = [...names].sort(compareText)
   const byNfc = new Map<string, string>()
   for (const name of sorted) {
     const problem = nameProblem(name)
@@ -131,3 +131,7 @@ export const folderOf = (name: string): string => name.slice(0, name.lastIndexOf
 
 /** The last segment of a path. */
 export const baseOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
+
+/** A sorted copy. */
+export const sortedByName = <T extends { readonly name: string }>(items: Iterable<T>): T[] =>
+  [...items].sort((a, b) => compareText(a.name, b.name))

@@ -1,7 +1,6 @@
-import { isQuantToken, QUANT_MAX_CHARS } from '@svc/ref'
+import { compareText, isQuantToken, QUANT_MAX_CHARS } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
 import { baseOf, folderOf } from './names.ts'
-import { compareNames } from './order.ts'
 import { quantTokenAtEnd } from './quant.ts'
 import { parseShardName } from './shards.ts'
 
@@ -38,7 +37,7 @@ function separatorOfQuant(base: string): number | undefined {
 export function normalisedNames(names: Iterable<string>): ReadonlyMap<string, string> {
   const result = new Map<string, string>()
   const taken = new Map<string, string>()
-  for (const name of [...names].sort(compareNames)) {
+  for (const name of [...names].sort(compareText)) {
     const normalised = normalisedName(name)
     // equal in NFC: the check of a listing treats such names as equal, and a file system may, too
     const key = normalised.normalize('NFC')

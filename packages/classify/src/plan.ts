@@ -1,11 +1,12 @@
+import { compareText } from '@svc/ref'
 import { isContextLength, isFamily } from './config.ts'
 import { ClassifyError } from './errors.ts'
 import { licenceAnnotations } from './licence.ts'
 import { folderOf } from './names.ts'
 import { normalisedName } from './normalise.ts'
-import { compareNames } from './order.ts'
 import { dtypeQuant, ggufModelName, ggufQuant, RAW } from './quant.ts'
 import { requireImportable } from './recognise.ts'
+import { isWeights, some } from './selection.ts'
 import { SPEC_VERSION } from './table.ts'
 import type {
   ArtifactPlan,
@@ -18,8 +19,6 @@ import type {
   Recognition,
   Warning
 } from './types.ts'
-
-const isWeights = ({ kind }: ManifestEntry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /**
  * Derives the quants and plans the artifacts (spec rec.13, rec.19): one per quant, each with all weights of that quant
@@ -48,7 +47,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): PlannedAr
   if (weights.length === 0) byQuant.set(RAW, [])
 
   const artifacts = [...byQuant]
-    .sort(([a], [b]) => compareNames(a, b))
+    .sort(([a], [b]) => compareText(a, b))
     .map(
       ([quant, own]): ArtifactPlan => ({
         quant,
@@ -160,25 +159,23 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
           code: 'quants-meet',
           names,
           message:
-            `the artifact ${quant} holds ${names.length} files that look like the quants ${some([...quants].sort(compareNames))}; ` +
+            `the artifact ${quant} holds ${names.length} files that look like the quants ${some([...quants].sort(compareText), 6)}; ` +
             'an import with normalized names takes them apart'
         }
       ]
     if (models.size < 2) return []
+    const firsts = [...models.values()].map(([first]) => first!)
     return [
       {
         code: 'models-meet',
         names,
         message:
-          `the artifact ${quant} holds ${models.size} models: ${some([...models.values()].map(([first]) => first!))}; ` +
+          `the artifact ${quant} holds ${models.size} models: ${some(firsts, 6)}; ` +
           'take one of them by its file name (--file), each under a name of its own (--as)'
       }
     ]
   })
 }
-
-const some = (names: readonly string[]): string =>
-  names.slice(0, 6).join(', ') + (names.length > 6 ? ` and ${names.length - 6} more` : '')
 
 function headerWarnings(entry: ManifestEntry, header: HeaderSummary): Warning[] {
   const { name } = entry

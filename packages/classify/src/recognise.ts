@@ -1,7 +1,8 @@
+import { compareText } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
-import { baseOf, checkEntryName, checkNames, folderOf, isReservedName } from './names.ts'
-import { compareNames, sortedByName } from './order.ts'
+import { baseOf, checkEntryName, checkNames, folderOf, isReservedName, sortedByName } from './names.ts'
 import { ggufQuant, projectorVariant } from './quant.ts'
+import { isWeights } from './selection.ts'
 import { brokenSets, parseShardName, type Shard, shardOf } from './shards.ts'
 import { type AuxRole, type Outcome, outcomeOf, type SkipReason } from './table.ts'
 import { planTar } from './tar.ts'
@@ -101,10 +102,10 @@ class Recogniser {
     this.#addAdapters()
     return {
       entries: this.#entries.sort(byManifestOrder),
-      uses: new Map([...this.#uses].sort(([a], [b]) => compareNames(a, b))),
+      uses: new Map([...this.#uses].sort(([a], [b]) => compareText(a, b))),
       skipped: [...this.#uses]
         .flatMap(([name, use]) => (use.use === 'skip' ? [{ name, reason: use.reason }] : []))
-        .sort((a, b) => compareNames(a.name, b.name)),
+        .sort((a, b) => compareText(a.name, b.name)),
       warnings: this.#warnings,
       config: this.#config,
       licences: this.#licences
@@ -187,7 +188,7 @@ class Recogniser {
   #addChatTemplate(): void {
     const depth = (match: Match<'chat-template'>): number => match.file.name.split('/').length
     const [winner, ...others] = this.#templates.sort(
-      (a, b) => a.outcome.rank - b.outcome.rank || depth(a) - depth(b) || compareNames(a.file.name, b.file.name)
+      (a, b) => a.outcome.rank - b.outcome.rank || depth(a) - depth(b) || compareText(a.file.name, b.file.name)
     )
     if (!winner) return
     this.#add(fileEntry('chat-template', winner.file))
@@ -202,7 +203,7 @@ class Recogniser {
   }
 
   #addAdapters(): void {
-    for (const [folder, halves] of [...this.#adapters].sort(([a], [b]) => compareNames(a, b))) {
+    for (const [folder, halves] of [...this.#adapters].sort(([a], [b]) => compareText(a, b))) {
       const files = halves.map((half) => half.file)
       if (files.length === 2) {
         this.#add(tarEntry('adapter', `${folder}adapter.tar`, files, baseOf))
@@ -256,13 +257,11 @@ const RANK: Record<EntryKind, number> = {
 }
 
 const byManifestOrder = (a: ManifestEntry, b: ManifestEntry): number =>
-  RANK[a.kind] - RANK[b.kind] || compareNames(a.name, b.name)
+  RANK[a.kind] - RANK[b.kind] || compareText(a.name, b.name)
 
 /** True when an artifact can be made: there are weights, or adapters. */
 export const isImportable = (recognition: Recognition): boolean =>
-  recognition.entries.some(
-    ({ kind }) => kind === 'weights.gguf' || kind === 'weights.safetensors' || kind === 'adapter'
-  )
+  recognition.entries.some((entry) => isWeights(entry) || entry.kind === 'adapter')
 
 /** Weights that no artifact carries, by the names of their files, and what could be done instead. */
 const FOREIGN_WEIGHTS: readonly { readonly reason: string; readonly match: RegExp; readonly advice: string }[] = [

@@ -1,7 +1,7 @@
+import { compareText } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
 import { folderOf } from './names.ts'
 import { normalisedName } from './normalise.ts'
-import { compareNames } from './order.ts'
 import { projectorVariant, RAW } from './quant.ts'
 import type { ManifestEntry, Recognition } from './types.ts'
 
@@ -23,7 +23,9 @@ export type AuxSelection = 'all' | 'none' | readonly string[]
 /** The precisions of projectors in the order in which runtimes want them; any other comes after them. */
 const PROJECTORS = ['f16', 'bf16', 'f32']
 
-const isWeights = ({ kind }: ManifestEntry): boolean => kind === 'weights.gguf' || kind === 'weights.safetensors'
+/** True for a file that has weights of its own. */
+export const isWeights = ({ kind }: { readonly kind: string }): boolean =>
+  kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /** True when {@link notChosen} needs the quant of the safetensors, which names alone do not show. */
 export const needsSafetensorsQuant = ({ entries }: Recognition, { quants }: FileSelection): boolean =>
@@ -37,7 +39,7 @@ export function quantsOf({ entries }: Recognition, safetensorsQuant: string | un
   const weights = entries.filter(isWeights)
   if (weights.length === 0) return entries.length > 0 ? [RAW] : []
   const quants = weights.map((entry) => entry.quant ?? safetensorsQuant).filter((quant) => quant !== undefined)
-  return [...new Set(quants)].sort(compareNames)
+  return [...new Set(quants)].sort(compareText)
 }
 
 /**
@@ -70,13 +72,13 @@ export function notChosen(
       'E_NOT_IMPORTABLE',
       `no weights are left of ${weights.length}: the patterns fit none of them, such as ${JSON.stringify(weights[0]!.name)}`
     )
-  return out.sort(compareNames)
+  return out.sort(compareText)
 }
 
 function requireQuants(wanted: ReadonlySet<string>, there: readonly string[]): void {
   const absent = [...wanted].find((quant) => !there.includes(quant))
   if (absent === undefined) return
-  const message = `there is no quant ${JSON.stringify(absent.slice(0, 80))}; there is ${some(there)}`
+  const message = `there is no quant ${JSON.stringify(absent.slice(0, 80))}; there is ${some(there, 12)}`
   throw new ClassifyError('E_NO_MEMBER', message, { candidates: there })
 }
 
@@ -95,8 +97,8 @@ function auxNotChosen(
   const wanted = new Set(aux.map((word) => word.toLowerCase()))
   const absent = [...wanted].find((word) => word !== 'one' && !known.has(word))
   if (absent !== undefined) {
-    const candidates = [...known].filter((word) => word !== '').sort(compareNames)
-    const message = `there is no ${JSON.stringify(absent.slice(0, 80))} beside the weights; there is ${some(candidates) || 'nothing'}`
+    const candidates = [...known].filter((word) => word !== '').sort(compareText)
+    const message = `there is no ${JSON.stringify(absent.slice(0, 80))} beside the weights; there is ${some(candidates, 12) || 'nothing'}`
     throw new ClassifyError('E_NO_MEMBER', message, { candidates })
   }
   const ones = new Map<string, string>()
@@ -118,5 +120,6 @@ function rankOf(word: string): number {
   return at < 0 ? PROJECTORS.length : at
 }
 
-const some = (names: readonly string[]): string =>
-  names.slice(0, 12).join(', ') + (names.length > 12 ? ` and ${names.length - 12} more` : '')
+/** The first `most` names of a list, and how many more there are. */
+export const some = (names: readonly string[], most: number): string =>
+  names.slice(0, most).join(', ') + (names.length > most ? ` and ${names.length - most} more` : '')

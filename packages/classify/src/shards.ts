@@ -1,5 +1,5 @@
+import { compareText } from '@svc/ref'
 import { folderOf } from './names.ts'
-import { compareNames } from './order.ts'
 
 export interface ShardName {
   /** The name before the suffix. */
@@ -62,12 +62,12 @@ export function brokenSets(shards: Iterable<Shard>): BrokenSet[] {
     if (parts.length === set[0]!.total && repeated.length === 0) continue
     broken.push({
       group,
-      names: set.map((shard) => shard.name).sort(compareNames),
+      names: set.map((shard) => shard.name).sort(compareText),
       missing: missingRuns(parts, set[0]!.total),
       repeated
     })
   }
-  return broken.sort((a, b) => compareNames(a.group, b.group))
+  return broken.sort((a, b) => compareText(a.group, b.group))
 }
 
 /**

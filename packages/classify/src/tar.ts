@@ -1,7 +1,7 @@
 import { MAX_USTAR_BYTES, TAR_BLOCK, tarPadding, ustarHeader } from '@svc/internal-tar'
+import { compareText } from '@svc/ref'
 import { ClassifyError } from './errors.ts'
 import { nameProblem } from './names.ts'
-import { compareNames } from './order.ts'
 
 const NAME_BYTES = 100
 const PREFIX_BYTES = 155
@@ -40,7 +40,7 @@ export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
   const members: PlannedTarFile<T>[] = []
   let offset = 0
   let previous: string | undefined
-  for (const file of [...files].sort((a, b) => compareNames(a.name, b.name))) {
+  for (const file of [...files].sort((a, b) => compareText(a.name, b.name))) {
     const reason = file.name === previous ? 'duplicate' : nameProblem(file.name)
     if (reason)
       throw new ClassifyError(

@@ -4,11 +4,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
+import { compareText } from '@svc/ref'
 import fc from 'fast-check'
 import { extract } from 'tar-stream'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ClassifyError, planTar, type TarSource, writeTar } from '../src/index.ts'
-import { compareNames } from '../src/order.ts'
 import { tarSizeBytes } from '../src/tar.ts'
 import { readVectors } from './vectors.ts'
 
@@ -36,7 +36,7 @@ function gnuTar(tree: Tree): Buffer | undefined {
     writeFileSync(join(folder, name), bytes)
   }
   try {
-    const names = [...tree.keys()].sort(compareNames)
+    const names = [...tree.keys()].sort(compareText)
     const options = [
       '--format=ustar',
       '--mtime=@0',
@@ -171,7 +171,7 @@ test('tar-stream reads back what was written', async () => {
       }
       expect(read).toEqual(
         [...files]
-          .sort(([a], [b]) => compareNames(a, b))
+          .sort(([a], [b]) => compareText(a, b))
           .map(([name, bytes]) => [name, Buffer.from(bytes).toString('hex')])
       )
     }),

@@ -1,8 +1,9 @@
 import type { Sha256Digest } from '@svc/ref'
+import { compareText } from '@svc/ref'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'
-import { compareText, defectOfName, requireDistinctNames } from './file-rules.ts'
+import { defectOfName, requireDistinctNames } from './file-rules.ts'
 import type { Sealed } from './types.ts'
 
 /** Bounds of the companions of one artifact (spec doc.21). */

@@ -1,3 +1,4 @@
+import { compareText } from '@svc/ref'
 import type { FieldReader, PlainObject } from './field.ts'
 import type { FileKind } from './types.ts'
 
@@ -13,8 +14,6 @@ const RANKS: Readonly<Record<FileKind, number>> = {
   code: 6
 }
 
-/** All kinds, in their order within a manifest. */
-export const FILE_KINDS = Object.keys(RANKS) as readonly FileKind[]
 /** Roles of `weights.aux` (spec doc.5). */
 export const AUX_ROLES: readonly string[] = ['imatrix', 'vision-projector', 'weights-index']
 /** Roles of `code` (spec doc.5). */
@@ -32,23 +31,9 @@ const MAX_SEGMENTS = 32
 const UNSAFE = /[\u0000-\u001f\u007f\\]/
 const utf8 = new TextEncoder()
 
-/** True for one of {@link FILE_KINDS}. */
+/** True for a kind of the spec. */
 export const isFileKind = (value: unknown): value is FileKind =>
   typeof value === 'string' && Object.hasOwn(RANKS, value)
-
-/** Where a UTF-16 code unit of at least 0xd800 stands among the others by the bytes of UTF-8: surrogates come last. */
-const rankOf = (unit: number): number => (unit < 0xe000 ? unit + 0x2800 : unit)
-
-/** The order of well-formed texts by their UTF-8 bytes, without making these: a sort compares each text many times. */
-export function compareText(a: string, b: string): number {
-  const length = Math.min(a.length, b.length)
-  for (let i = 0; i < length; i++) {
-    const left = a.charCodeAt(i)
-    const right = b.charCodeAt(i)
-    if (left !== right) return left >= 0xd800 && right >= 0xd800 ? rankOf(left) - rankOf(right) : left - right
-  }
-  return a.length - b.length
-}
 
 /** The order of files in a manifest: by kind, then by the bytes of the name. */
 export function compareFiles(

@@ -15,7 +15,6 @@ export {
   CONFIG_NAME,
   compareFiles,
   defectOfName,
-  FILE_KINDS,
   isFileKind
 } from './file-rules.ts'
 export { parseManifest, parseSealedManifest, sealManifest } from './manifest.ts'

@@ -1,5 +1,4 @@
 import { MetainfoError } from './errors.ts'
-import { BLOCK_BYTES } from './merkle.ts'
 import type { TorrentInfo } from './torrent-info.ts'
 
 /** Larger pieces than this are refused: one piece must fit a receive slot. */
@@ -79,10 +78,6 @@ export class TorrentLayout {
     const file = this.fileOf(piece)
     const offset = (piece - file.firstPiece) * this.pieceLengthBytes
     return { file, offset, lengthBytes: Math.min(this.pieceLengthBytes, file.lengthBytes - offset) }
-  }
-
-  blocksOf(piece: number): number {
-    return Math.ceil(this.span(piece).lengthBytes / BLOCK_BYTES)
   }
 
   /** Files by pieces root, as hash requests name them. Identical files share one entry. */

@@ -3,20 +3,6 @@ import { parseInfo } from './info-dictionary.ts'
 import { type CheckedPieceLayers, checkPieceLayers, encodePieceLayers, type PieceLayers } from './piece-layers.ts'
 import { METAINFO_BOUNDS, metainfoError, type TorrentInfo } from './torrent-info.ts'
 
-export { buildInfo, comparePaths, type InfoSpec, parseInfo } from './info-dictionary.ts'
-export { formatInfohash, parseInfohash, toHex, truncateInfohash, tryParseInfohash } from './infohash.ts'
-export {
-  formatMagnet,
-  parseMagnet
-} from './magnet.ts'
-export {
-  encodePieceLayers,
-  filesWithLayers,
-  type PieceLayers,
-  parsePieceLayers
-} from './piece-layers.ts'
-export type { TorrentInfo } from './torrent-info.ts'
-
 const MAX_HINTS = 1_000
 const MAX_URL_BYTES = 2_048
 

@@ -3,21 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { encodeBencode } from '../src/bencode.ts'
 import { MetainfoError } from '../src/errors.ts'
-import {
-  buildInfo,
-  comparePaths,
-  encodePieceLayers,
-  encodeTorrent,
-  formatInfohash,
-  type InfoSpec,
-  parseInfo,
-  parseInfohash,
-  parsePieceLayers,
-  parseTorrent,
-  toHex,
-  truncateInfohash,
-  tryParseInfohash
-} from '../src/torrent-file.ts'
+import { buildInfo, comparePaths, type InfoSpec, parseInfo } from '../src/info-dictionary.ts'
+import { formatInfohash, parseInfohash, toHex, truncateInfohash, tryParseInfohash } from '../src/infohash.ts'
+import { encodePieceLayers, parsePieceLayers } from '../src/piece-layers.ts'
+import { encodeTorrent, parseTorrent } from '../src/torrent-file.ts'
 import { errorOf } from './error-of.ts'
 import { LAYER, ROOT, TORRENT_CASES } from './malformed-torrents.ts'
 

@@ -11,6 +11,7 @@ export {
 } from './digest.ts'
 export { RefError, type RefErrorCode, type RefErrorDetails, type RefErrorReason } from './errors.ts'
 export { REF_MAX_BYTES } from './length.ts'
+export { compareText } from './order.ts'
 export {
   CONFIG_QUANT_FORMATS,
   CONFIG_QUANT_METHODS,

@@ -120,7 +120,6 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** An empty variable counts as unset, as the XDG specification requires. */
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
 
-/** XDG: a relative path in such a variable must be ignored. */
 /** As the hub's own client finds it, where ours is not set (spec hub.4). */
 function hubToken(env: Environment, usesClients: boolean): Pick<HubConfig, 'token' | 'tokenName' | 'tokenFile'> {
   const isClients = usesClients && !/^(?:1|on|yes|true)$/i.test(env.HF_HUB_DISABLE_IMPLICIT_TOKEN ?? '')
@@ -132,6 +131,7 @@ function hubToken(env: Environment, usesClients: boolean): Pick<HubConfig, 'toke
   return { token: undefined, tokenFile }
 }
 
+/** A relative path in such a variable is ignored, as XDG requires. */
 const xdg = (value: string | undefined, ...fallback: string[]): string =>
   value !== undefined && value !== '' && isAbsolute(value) ? value : join(homeFolder(), ...fallback)
 

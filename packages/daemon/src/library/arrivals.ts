@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { listFolderIfPresent } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
@@ -12,7 +11,6 @@ interface ArrivalRecord {
   readonly committed: boolean
 }
 
-const HEX_FILE = /^[0-9a-f]{64}\.json$/
 /** Stands for sources that nobody noted. */
 const UNKNOWN = 'unknown'
 
@@ -22,11 +20,9 @@ const UNKNOWN = 'unknown'
  */
 export class Arrivals {
   readonly #notes: StateRecords<ArrivalRecord>
-  readonly #folder: string
   #changes = 0
 
   constructor(root: string, files: ReplacedFiles) {
-    this.#folder = join(root, 'state', ARRIVAL.folder)
     this.#notes = new StateRecords(root, files, ARRIVAL)
   }
 
@@ -60,8 +56,8 @@ export class Arrivals {
 
   /** What there are notes of. */
   async noted(): Promise<Sha256Digest[]> {
-    const names = (await listFolderIfPresent(this.#folder)).map(({ name }) => name)
-    return names.filter((name) => HEX_FILE.test(name)).map((name) => digestFromHex(name.slice(0, 64)))
+    const names = await this.#notes.hexNames(listFolderIfPresent)
+    return names.map((name) => digestFromHex(name.slice(0, 64)))
   }
 
   /** An artifact has them now, and its record says where they came from. */

@@ -1,7 +1,6 @@
 import { join, sep } from 'node:path'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
-import { listFolder } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
@@ -24,7 +23,6 @@ type FutureNames = Map<string, Set<Sha256Digest>>
 const MAX_KNOWN = 100_000
 /** Of one artifact. */
 const MAX_COPIES = 8
-const HEX_FILE = /^[0-9a-f]{64}\.json$/
 
 /** Companions that come after their artifact. */
 interface AddedCompanions {
@@ -395,11 +393,7 @@ export class Artifacts {
 
   /** Those of all artifacts that have a record, sorted. */
   async digests(): Promise<readonly Sha256Digest[]> {
-    const names = (await listFolder(this.#root)).map(({ name }) => name)
-    return names
-      .filter((each) => HEX_FILE.test(each))
-      .sort()
-      .map((each) => digestFromHex(each.slice(0, 64)))
+    return (await this.#records.hexNames()).map((each) => digestFromHex(each.slice(0, 64)))
   }
 
   /**

@@ -4,6 +4,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { FolderListings } from './folder-listings.ts'
+import { HEX_FILE } from './record.ts'
 
 /** Fewer files that are not there are looked for one by one. */
 const FEW = 64
@@ -13,7 +14,6 @@ const SHARDS = 256
 const MAX_KEPT = 200_000
 const BUFFER_ENTRIES = 1_024
 const REST = /^[0-9a-f]{62}$/
-const STATE_FILE = /^[0-9a-f]{64}\.json$/
 
 type Digests = ReadonlySet<Sha256Digest>
 
@@ -23,7 +23,7 @@ const nibble = (code: number): number => (code < 0x3a ? code - 0x30 : code - 0x5
 const shardOf = (digest: Sha256Digest): number => (nibble(digest.charCodeAt(7)) << 4) | nibble(digest.charCodeAt(8))
 
 const stateDigestOf = (name: string): Sha256Digest | undefined =>
-  STATE_FILE.test(name) ? digestFromHex(name.slice(0, 64)) : undefined
+  HEX_FILE.test(name) ? digestFromHex(name.slice(0, 64)) : undefined
 
 /** Digests that folders have as names of files, for one list after another; undefined for a folder that cannot be read. */
 export const newFolders = (clock?: Pick<Clock, 'now'>): FolderListings<Digests | undefined> =>

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
-import type { FileStat } from '@svc/internal-files'
+import { type FileStat, listFolder } from '@svc/internal-files'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
 import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys, UnreadableStateError } from './strict.ts'
 
@@ -24,6 +24,8 @@ export interface RecordKind<State> {
   format(state: State): Fields
 }
 
+/** A record that is named by a digest, or by another SHA-256. */
+export const HEX_FILE = /^[0-9a-f]{64}\.json$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lastLine = (checksum: number): string => `  "checksum": "crc32:${checksum.toString(16).padStart(8, '0')}"\n}\n`
 const LAST_LINE_BYTES = lastLine(0).length
@@ -109,6 +111,15 @@ export class StateRecords<State> {
   async read(name: string): Promise<State | undefined> {
     const bytes = await this.#bytes(name)
     return bytes && parseStateRecord(bytes, this.#fileOf(name), this.#kind)
+  }
+
+  /** The names of those with a {@link HEX_FILE | SHA-256} for a name, sorted. @throws the system's error, as `list` does */
+  async hexNames(list = listFolder): Promise<string[]> {
+    const found = await list(join(this.#state, this.#kind.folder))
+    return found
+      .map(({ name }) => name)
+      .filter((name) => HEX_FILE.test(name))
+      .sort()
   }
 
   /** {@link read} at once; undefined where `read` has to be asked, which also says what is wrong. */

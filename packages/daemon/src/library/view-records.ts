@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import type { ViewLayout, ViewMode } from '@svc/client/protocol'
-import { listFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
@@ -20,19 +18,15 @@ export interface ViewRecord {
   readonly device: string
 }
 
-const HEX_FILE = /^[0-9a-f]{64}\.json$/
-
 /**
  * `state/views/<SHA-256 of the path>.json`: the places of views, so that their artifacts are kept. The record is
  * durable before the view is made. Managed views below `<root>/views` need none.
  */
 export class ViewRecords {
-  readonly #folder: string
   readonly #records: StateRecords<ViewRecord>
 
   /** `root` is the folder of the store; `files` has opened `<root>/state`. */
   constructor(root: string, files: ReplacedFiles) {
-    this.#folder = join(root, 'state', 'views')
     this.#records = new StateRecords(root, files, VIEW_RECORD)
   }
 
@@ -61,8 +55,7 @@ export class ViewRecords {
 
   /** Those that cannot be read are passed to `onUnreadable`, or else thrown. */
   async *list(onUnreadable?: OnUnreadable): AsyncGenerator<ViewRecord> {
-    const names = (await listFolder(this.#folder)).map(({ name }) => name)
-    for (const name of names.filter((each) => HEX_FILE.test(each)).sort()) {
+    for (const name of await this.#records.hexNames()) {
       const record = await readable(() => this.#records.read(name), onUnreadable)
       if (record !== undefined) yield record
     }

@@ -1,4 +1,5 @@
 import { loopBudget } from '@svc/internal-concurrency'
+import { compareText } from '@svc/ref'
 import { BUCKET, document, element, S3Error } from './s3-answers.ts'
 
 const MAX_KEYS = 1_000
@@ -114,12 +115,12 @@ class PageBuilder<T> {
   isPast(prefix: string): boolean {
     const { text, isFolder } = this.#last
     if ((isFolder && prefix.startsWith(text)) || text === prefix + LAST) return true
-    return byBytes(prefix, text) < 0 && !text.startsWith(prefix)
+    return compareText(prefix, text) < 0 && !text.startsWith(prefix)
   }
 
   isAfter(key: string): boolean {
     const { text, isFolder } = this.#last
-    return !(isFolder && key.startsWith(text)) && byBytes(key, text) > 0
+    return !(isFolder && key.startsWith(text)) && compareText(key, text) > 0
   }
 
   /** @returns false if the page is full */
@@ -174,7 +175,7 @@ export async function listPage<T extends KeyFolder>(
       page.endHere()
       break
     }
-    const objects = [...(await objectsOf(folder))].sort((a, b) => byBytes(a.key, b.key))
+    const objects = [...(await objectsOf(folder))].sort((a, b) => compareText(a.key, b.key))
     let isFull = false
     for (const object of objects) {
       if (!object.key.startsWith(query.prefix) || !page.isAfter(object.key)) continue
@@ -190,9 +191,6 @@ export async function listPage<T extends KeyFolder>(
 function never(): never {
   throw new Error('a folder has no object')
 }
-
-/** Keys are ordered by their bytes. */
-const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 /** The document of a page. */
 export function formatPage(query: ListQuery, { objects, folders, next }: Omit<ListPage<unknown>, 'of'>): string {

@@ -4,8 +4,7 @@ import {
   type PlannedArtifacts,
   planArtifacts,
   readConfig,
-  readGgufHead,
-  readSafetensorsHeader,
+  readHeader,
   recognise
 } from '@svc/classify'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
@@ -23,11 +22,10 @@ import { RECOGNITION_NICE } from '../thread-priority.ts'
 import { offloadErrors } from './pool.ts'
 import type { HeaderRead, LayerRequest, OffloadTasks, PlanRequest } from './task.ts'
 
-async function headerOf({ path, what, sizeBytes }: HeaderRead): Promise<HeaderSummary> {
-  const fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
+async function headerOf(header: HeaderRead): Promise<HeaderSummary> {
+  const fd = openSync(header.path, constants.O_RDONLY | constants.O_NOFOLLOW)
   try {
-    const readAt = readAtOf(fd, sizeBytes)
-    return await (what === 'gguf-head' ? readGgufHead(readAt, sizeBytes) : readSafetensorsHeader(readAt, sizeBytes))
+    return await readHeader(header, readAtOf(fd, header.sizeBytes))
   } finally {
     closeSync(fd)
   }

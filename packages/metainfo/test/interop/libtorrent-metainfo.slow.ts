@@ -2,16 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { buildInfo } from '../../src/info-dictionary.ts'
+import { toHex } from '../../src/infohash.ts'
+import { formatMagnet, parseMagnet } from '../../src/magnet.ts'
 import { leafLayer, pieceLayer, piecesRoot } from '../../src/merkle.ts'
-import {
-  buildInfo,
-  encodeTorrent,
-  filesWithLayers,
-  formatMagnet,
-  parseMagnet,
-  parseTorrent,
-  toHex
-} from '../../src/torrent-file.ts'
+import { filesWithLayers } from '../../src/piece-layers.ts'
+import { encodeTorrent, parseTorrent } from '../../src/torrent-file.ts'
 import { TORRENT_CASES } from '../malformed-torrents.ts'
 import { seededBytes } from '../seeded-bytes.ts'
 import { askLibtorrent, skipLibtorrent } from './libtorrent-metainfo.ts'

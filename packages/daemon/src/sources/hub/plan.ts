@@ -9,6 +9,7 @@ import {
   ggufCache,
   ggufFacts,
   type HeaderSummary,
+  isWeights,
   type LicenceFact,
   normalisedName,
   planArtifacts,
@@ -112,9 +113,6 @@ export async function planHub(
 
 const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
   entries.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
-
-const isWeights = ({ kind }: { readonly kind: string }): boolean =>
-  kind === 'weights.gguf' || kind === 'weights.safetensors'
 
 /** What is in memory while a model runs. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
