@@ -1,3 +1,11 @@
+import { forEachLimited } from '@svc/internal-concurrency'
+import { readManifestBlob } from './manifest-facts.ts'
+import { membersOf } from './models-here.ts'
+import type { Session } from './session.ts'
+
+/** Manifests that are read at the same time: the daemon then has work while an answer is on its way. */
+const READS = 8
+
 /** A model with the blobs that it needs; those that other models need, too, are on the disk once. */
 export interface StoredModel {
   /** `ns/name:quant` */
@@ -30,6 +38,75 @@ export function diskUse(
     models: models.map((model) => useOf(model.ref, counts([model]), needed, sizes)),
     repositories: [...parts].map(([repo, members]) => useOf(repo, counts(members), needed, sizes))
   }
+}
+
+/** What takes the disk: each blob counts once in the models' `aloneBytes` and the four sums but that of the store. */
+export interface StoreUse {
+  readonly models: readonly DiskUse[]
+  readonly repositories: readonly DiskUse[]
+  /** Needed by several models. */
+  readonly sharedBytes: number
+  /** Kept by tags, views and pinned imports. */
+  readonly keptBytes: number
+  /** Needed by nothing: a collection gives it back. */
+  readonly freeableBytes: number
+  readonly storeBytes: number
+  readonly freeBytes?: number
+}
+
+/** The space of everything in the store. */
+export async function readDiskUse(session: Session): Promise<StoreUse> {
+  const { client } = session
+  const [inventory, { store }] = await Promise.all([client.models(), client.status()])
+  const members = membersOf(inventory).map(({ ref, repo, manifest, companions }) => ({
+    ref,
+    repo,
+    documents: [manifest, ...(companions === undefined ? [] : [companions])]
+  }))
+  const contents = await readContents(session, new Set(members.flatMap(({ documents }) => documents)))
+  const stored = members.map(({ ref, repo, documents }): StoredModel => {
+    const digests = new Set(documents.flatMap((document) => contents.get(document)!.map(({ digest }) => digest)))
+    return { ref, repo, digests }
+  })
+  const sizes = new Map(
+    [...contents.values()].flatMap((blobs) => blobs.map(({ digest, size }) => [digest, size] as const))
+  )
+  const { models, repositories } = diskUse(stored, sizes)
+  const usedBytes = sumOf([...sizes.values()])
+  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0, views: true }))
+  const freeableBytes = result?.bytes ?? 0
+  return {
+    models,
+    repositories,
+    sharedBytes: usedBytes - sumOf(models.map(({ aloneBytes }) => aloneBytes)),
+    keptBytes: Math.max(0, store.bytes - usedBytes - freeableBytes),
+    freeableBytes,
+    storeBytes: store.bytes,
+    ...(store.freeBytes !== undefined && { freeBytes: store.freeBytes })
+  }
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, each) => sum + each, 0)
+
+interface ListedBlob {
+  readonly digest: string
+  readonly size: number
+}
+
+/** The blobs that each manifest, or document of companions, lists, and it itself. They are read as blobs: opening a model would count as a use of it. */
+async function readContents(
+  { client, signal }: Session,
+  documents: ReadonlySet<string>
+): Promise<ReadonlyMap<string, readonly ListedBlob[]>> {
+  const contents = new Map<string, readonly ListedBlob[]>()
+  await forEachLimited([...documents], READS, signal, async (document) => {
+    const { files = [], sizeBytes } = await readManifestBlob(client, document)
+    contents.set(document, [
+      { digest: document, size: sizeBytes },
+      ...files.map(({ digest, size }) => ({ digest, size }))
+    ])
+  })
+  return contents
 }
 
 /** How many of the models need each blob. */

@@ -34,16 +34,7 @@ const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn:
  * a finding is `bad`, 5 when something kept is damaged; findings are printed first
  */
 export async function doctor(session: Session, version: string): Promise<void> {
-  const subject = await subjectOf(session, version)
-  const findings: Finding[] = []
-  for (const [name, check] of Object.entries(CHECKS)) {
-    try {
-      findings.push(...(await check(subject)))
-    } catch (error) {
-      // A check that fails to run is a finding itself; the others continue.
-      findings.push({ check: name, level: 'warn', text: `cannot be checked: ${codeOf(error)}`, advice: 'report this' })
-    }
-  }
+  const findings = await examine(session, version)
   const bad = findings.filter(({ level }) => level === 'bad')
   if (session.json) session.document({ ok: bad.length === 0, findings })
   else tell(session, findings)
@@ -55,6 +46,21 @@ export async function doctor(session: Session, version: string): Promise<void> {
       code: 'E_UNHEALTHY'
     }
   )
+}
+
+/** The findings of all checks, in the order of the report. */
+export async function examine(session: Session, version: string): Promise<readonly Finding[]> {
+  const subject = await subjectOf(session, version)
+  const findings: Finding[] = []
+  for (const [name, check] of Object.entries(CHECKS)) {
+    try {
+      findings.push(...(await check(subject)))
+    } catch (error) {
+      // A check that fails to run is a finding itself; the others continue.
+      findings.push({ check: name, level: 'warn', text: `cannot be checked: ${codeOf(error)}`, advice: 'report this' })
+    }
+  }
+  return findings
 }
 
 async function subjectOf(session: Session, version: string): Promise<DoctorInput> {

@@ -1,48 +1,26 @@
-import { forEachLimited } from '@svc/internal-concurrency'
-import { diskUse, type StoredModel } from '../disk-use.ts'
+import { readDiskUse } from '../disk-use.ts'
 import { count, formatBytes } from '../format.ts'
-import { readManifestBlob } from '../manifest-facts.ts'
-import { membersOf } from '../models-here.ts'
 import { asRepo, canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
 
-/** Manifests that are read at the same time: the daemon then has work while an answer is on its way. */
-const READS = 8
-
 /** `svc du [REF]`: the space that each repository and each of its quants needs alone, and shares with others. */
 export async function du(session: Session, text: string | undefined): Promise<void> {
-  const { client } = session
   const wanted = text === undefined ? undefined : (asRepo(text) ?? (await memberOf(session, text)))
-  const [inventory, { store }] = await Promise.all([client.models(), client.status()])
-  const members = membersOf(inventory).map(({ ref, repo, manifest, companions }) => ({
-    ref,
-    repo,
-    documents: [manifest, ...(companions === undefined ? [] : [companions])]
-  }))
-  const contents = await readContents(session, new Set(members.flatMap(({ documents }) => documents)))
-  const models = members.map(({ ref, repo, documents }): StoredModel => {
-    const digests = new Set(documents.flatMap((document) => contents.get(document)!.map(({ digest }) => digest)))
-    return { ref, repo, digests }
-  })
-  const sizes = new Map(
-    [...contents.values()].flatMap((blobs) => blobs.map(({ digest, size }) => [digest, size] as const))
-  )
-  const use = diskUse(models, sizes)
+  const use = await readDiskUse(session)
+  const { models, freeableBytes, storeBytes } = use
   const isShown = new Set(
-    models.filter(({ ref, repo }) => wanted === undefined || ref === wanted || repo === wanted).map(({ ref }) => ref)
+    models.map(({ ref }) => ref).filter((ref) => wanted === undefined || ref === wanted || ref.startsWith(`${wanted}:`))
   )
   if (text !== undefined && isShown.size === 0) throw unknownHere(text, [])
   const rows = Map.groupBy(
-    use.models.filter(({ ref }) => isShown.has(ref)),
+    models.filter(({ ref }) => isShown.has(ref)),
     ({ ref }) => ref.slice(0, ref.lastIndexOf(':'))
   )
   const repositories = use.repositories.filter(({ ref }) => rows.has(ref))
-  const { result } = await client.waitJob(await client.gc({ dryRun: true, graceSeconds: 0, views: true }))
-  const freeableBytes = result?.bytes ?? 0
   if (session.json) {
     const shown = [...rows.values()].flat()
-    return session.document({ models: shown, repositories, freeableBytes, storeBytes: store.bytes })
+    return session.document({ models: shown, repositories, freeableBytes, storeBytes })
   }
   const table = repositories.flatMap((whole) => {
     const parts = rows.get(whole.ref)!
@@ -54,34 +32,13 @@ export async function du(session: Session, text: string | undefined): Promise<vo
   ])
   session.table([['MODEL', 'SIZE', 'ALONE', 'SHARED'], ...cells])
   if (wanted === undefined) {
-    const used = [...sizes.values()].reduce((sum, size) => sum + size, 0)
-    // kept by tags, views and pinned imports
-    const kept = store.bytes - used - freeableBytes
-    const more = kept > 2 ** 20 ? `, ${formatBytes(kept)} more kept for tags, views and imports without a name` : ''
+    const { keptBytes, sharedBytes } = use
+    const used = models.reduce((sum, { aloneBytes }) => sum + aloneBytes, sharedBytes)
+    const more =
+      keptBytes > 2 ** 20 ? `, ${formatBytes(keptBytes)} more kept for tags, views and imports without a name` : ''
     session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
   }
   if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
-}
-
-interface ListedBlob {
-  readonly digest: string
-  readonly size: number
-}
-
-/** The blobs that each manifest, or document of companions, lists, and it itself. They are read as blobs: opening a model would count as a use of it. */
-async function readContents(
-  { client, signal }: Session,
-  documents: ReadonlySet<string>
-): Promise<ReadonlyMap<string, readonly ListedBlob[]>> {
-  const contents = new Map<string, readonly ListedBlob[]>()
-  await forEachLimited([...documents], READS, signal, async (document) => {
-    const { files = [], sizeBytes } = await readManifestBlob(client, document)
-    contents.set(document, [
-      { digest: document, size: sizeBytes },
-      ...files.map(({ digest, size }) => ({ digest, size }))
-    ])
-  })
-  return contents
 }
 
 /** `ns/name:quant` of the selected member; like everywhere, a prefix of the quant suffices. */

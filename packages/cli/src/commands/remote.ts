@@ -1,7 +1,7 @@
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { formatBytes } from '../format.ts'
-import { tryParseHubSource } from '../hub-source.ts'
+import { type HubSource, tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
 import { adviceOf, artifactTable, fitsOf } from '../plan-table.ts'
 import type { Session } from '../session.ts'
@@ -11,23 +11,10 @@ import { sayingWhatWaits } from '../slow-answer.ts'
 export async function showHf(session: Session, text: string, options: { readonly context?: string }): Promise<void> {
   const source = tryParseHubSource(text)
   if (source === undefined) throw new CliError(EXIT.usage, `"${text}" is not a repository of the hub`)
-  const { repo, revision, quant } = source
-  const context = contextOf(options.context)
-  const body = {
-    repo,
-    names: 'normalized' as const,
-    aux: ['one'],
-    context,
-    ...(revision !== undefined && { revision })
-  }
-  const quants = quant === undefined ? {} : { quants: quant.split(',') }
-  const plan = await sayingWhatWaits(
-    session,
-    `asking the hub what ${repo} holds`,
-    session.client.planHf({ ...body, ...quants })
-  )
-  const machine = await thisMachine(session)
-  if (session.json) return session.document({ ...plan, machine, fits: fitsOf(plan, machine) })
+  const asked = planWithFit(session, source, contextOf(options.context))
+  const plan = await sayingWhatWaits(session, `asking the hub what ${source.repo} holds`, asked)
+  if (session.json) return session.document(plan)
+  const { machine } = plan
   if (session.quiet) return plan.quants.forEach((each) => session.print(each))
   const { memory, totals, gated = false, license = 'none found' } = plan
   const facts = [
@@ -54,6 +41,20 @@ export async function showHf(session: Session, text: string, options: { readonly
   if (advice !== undefined) session.note(advice)
   for (const warning of plan.warnings) session.note(`warning: ${warning}`)
   session.note(`import one with: svc import hf ${plan.repo}:QUANT`)
+}
+
+/** What an import of everything that a source names would bring, and what of it fits this machine. */
+export async function planWithFit(session: Session, { repo, revision, quant }: HubSource, context: number) {
+  const plan = await session.client.planHf({
+    repo,
+    names: 'normalized',
+    aux: ['one'],
+    context,
+    ...(revision !== undefined && { revision }),
+    ...(quant !== undefined && { quants: quant.split(',') })
+  })
+  const machine = await thisMachine(session)
+  return { ...plan, machine, fits: fitsOf(plan, machine) }
 }
 
 /** `0`: what the model says. @throws CliError */

@@ -48,7 +48,8 @@ function spoken({ kind, what = '' }: Holder): string {
   }
 }
 
-async function removeOne(session: Session, typed: string, allTags: boolean): Promise<RemovedModel> {
+/** Removes what a text names: a model, one quant of it, or a pinned import. */
+export async function removeOne(session: Session, typed: string, allTags: boolean): Promise<RemovedModel> {
   const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo !== undefined) {

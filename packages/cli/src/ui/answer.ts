@@ -1,0 +1,120 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { ClientError } from '@svc/client'
+import { CliError } from '../errors.ts'
+import { EXIT } from '../exit-codes.ts'
+import { reportOf } from '../report.ts'
+
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'"
+].join('; ')
+
+/** Sent with every answer. */
+const HARDENING: OutgoingHttpHeaders = {
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': POLICY,
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY'
+}
+
+/** A request that the bridge itself refuses. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly status: number
+  readonly code: string
+
+  constructor(status: number, code: string, message: string) {
+    super(message)
+    this.status = status
+    this.code = code
+  }
+}
+
+export const forbidden = (): Refusal =>
+  new Refusal(403, 'E_FORBIDDEN', 'only pages that were opened with the link of svc ui are answered')
+
+export function send(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string | Buffer,
+  more: OutgoingHttpHeaders = {}
+): void {
+  response.writeHead(status, {
+    ...HARDENING,
+    ...more,
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+    // what is left of a refused body is not read
+    ...(status >= 400 && { Connection: 'close' })
+  })
+  response.end(body)
+}
+
+export const sendJson = (response: ServerResponse, status: number, value: unknown, more?: OutgoingHttpHeaders): void =>
+  send(response, status, 'application/json; charset=utf-8', JSON.stringify(value), more)
+
+/** The head of a stream of events. */
+export function startEvents(response: ServerResponse): void {
+  response.writeHead(200, { ...HARDENING, 'Content-Type': 'text/event-stream; charset=utf-8' })
+}
+
+/** Sends an error in the envelope of the daemon, with the advice of the command line. */
+export function sendError(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) return void response.destroy()
+  if (error instanceof Refusal) {
+    const { status, code, message } = error
+    return sendJson(response, status, { error: { code, message } })
+  }
+  const { code, message, candidates, hint } = reportOf(error)
+  const said = { code, message, ...(candidates.length > 0 && { candidates }), ...(hint !== undefined && { hint }) }
+  sendJson(response, statusOf(error), { error: said })
+}
+
+const CLIENT_STATUS: Readonly<Record<string, number>> = {
+  E_UNREACHABLE: 503,
+  E_UNSAFE_SOCKET: 503,
+  E_NO_ANSWER: 504,
+  E_BAD_RESPONSE: 502
+}
+
+function statusOf(error: unknown): number {
+  if (error instanceof ClientError) return CLIENT_STATUS[error.code] ?? error.status ?? 502
+  const { exitCode } = reportOf(error)
+  return exitCode === EXIT.usage ? 400 : exitCode === EXIT.notFound ? 404 : error instanceof CliError ? 502 : 500
+}
+
+const MAX_BODY_BYTES = 1024 * 1024
+
+/** The JSON object of a request. @throws Refusal */
+export async function readBody(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  const { headers } = request
+  if (headers['content-type']?.split(';', 1)[0]?.trim() !== 'application/json')
+    throw new Refusal(415, 'E_BAD_REQUEST', 'a body is application/json')
+  const length = Number(headers['content-length'])
+  if (headers['transfer-encoding'] !== undefined || !Number.isSafeInteger(length))
+    throw new Refusal(411, 'E_BAD_REQUEST', 'a body has a Content-Length')
+  if (length > MAX_BODY_BYTES) throw new Refusal(413, 'E_TOO_LARGE', `a body is over ${MAX_BODY_BYTES} bytes`)
+  const chunks: Buffer[] = []
+  for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
+  try {
+    const value: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+  }
+  throw new Refusal(400, 'E_BAD_REQUEST', 'a body is a JSON object')
+}

@@ -1,0 +1,139 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Session } from '../session.ts'
+import { forbidden, Refusal, readBody, send, sendError, sendJson, startEvents } from './answer.ts'
+import { ENTRY, ENTRY_SCRIPT } from './entry.ts'
+import { Gate } from './gate.ts'
+import { LiveFeed } from './live-feed.ts'
+import { findRoute } from './routes.ts'
+
+const MAX_CONNECTIONS = 256
+const MAX_HEADER_BYTES = 16 * 1024
+
+/** A file of the page: its content type and its bytes. */
+export interface PageFile {
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+export interface BridgeOptions {
+  /** By name; `index.html` is the page. */
+  readonly files: ReadonlyMap<string, PageFile>
+  /** 0: any that is free. */
+  readonly port?: number | undefined
+  /** That of this `svc`. */
+  readonly version: string
+}
+
+/** Serves a page on 127.0.0.1 to the browser of one person, and passes its requests to the daemon. */
+export class Bridge {
+  readonly #server: Server
+  readonly #session: Session
+  readonly #options: BridgeOptions
+  readonly #feed: LiveFeed
+  #gate = new Gate('')
+
+  private constructor(session: Session, options: BridgeOptions) {
+    // what commands remark on is for a terminal
+    this.#session = { ...session, note: () => undefined }
+    this.#options = options
+    this.#feed = new LiveFeed(session)
+    this.#server = createServer(
+      { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 10_000, requestTimeout: 30_000 },
+      (request, response) => void this.#answer(request, response)
+    )
+    this.#server.maxConnections = MAX_CONNECTIONS
+  }
+
+  /** @throws the error of `listen`, e.g. EADDRINUSE */
+  static async start(session: Session, options: BridgeOptions): Promise<Bridge> {
+    const bridge = new Bridge(session, options)
+    await new Promise<void>((resolve, reject) => {
+      bridge.#server.once('error', reject)
+      bridge.#server.listen(options.port ?? 0, '127.0.0.1', resolve)
+    })
+    bridge.#gate = new Gate(`127.0.0.1:${bridge.port}`)
+    return bridge
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** A link that lets one browser in, once. The link before it no longer does. */
+  newLink(): string {
+    return `http://127.0.0.1:${this.port}/#${this.#gate.newToken()}`
+  }
+
+  async close(): Promise<void> {
+    this.#feed.close()
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on('error', () => response.destroy())
+    try {
+      await this.#dispatch(request, response)
+    } catch (error) {
+      if (!response.destroyed) sendError(response, error)
+    }
+  }
+
+  /** Paths are compared as they were sent, so nothing leads out of the page's files. */
+  async #dispatch(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = '', url = '' } = request
+    const query = url.indexOf('?')
+    const path = query < 0 ? url : url.slice(0, query)
+    if (this.#gate.isForeign(request, path === '/')) throw forbidden()
+    if (path === '/' && method === 'GET') return send(response, 403, 'text/html; charset=utf-8', ENTRY)
+    if (path === '/enter.js' && method === 'GET')
+      return send(response, 200, 'text/javascript; charset=utf-8', ENTRY_SCRIPT)
+    if (path === '/session' && method === 'POST') return this.#enter(request, response)
+    if (!path.startsWith(this.#gate.path) || !this.#gate.hasSession(request)) throw forbidden()
+    const name = path.slice(this.#gate.path.length)
+    const file = this.#options.files.get(name === '' ? 'index.html' : name)
+    if (file !== undefined && method === 'GET') return send(response, 200, file.type, file.bytes)
+    if (name === 'events' && method === 'GET') return this.#stream(response)
+    await this.#pass(request, response, method, name, new URLSearchParams(query < 0 ? '' : url.slice(query)))
+  }
+
+  async #enter(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { token } = await readBody(request)
+    const cookie = typeof token === 'string' ? this.#gate.redeem(token) : undefined
+    if (cookie === undefined) throw forbidden()
+    sendJson(response, 200, { path: this.#gate.path }, { 'Set-Cookie': cookie })
+  }
+
+  #stream(response: ServerResponse): void {
+    if (!this.#feed.hasRoom) throw new Refusal(503, 'E_RATE_LIMITED', 'too many pages are open')
+    startEvents(response)
+    this.#feed.attach(response)
+  }
+
+  async #pass(
+    request: IncomingMessage,
+    response: ServerResponse,
+    method: string,
+    name: string,
+    query: URLSearchParams
+  ): Promise<void> {
+    const { route, params } = findRoute(method, name)
+    const body = method === 'POST' || method === 'PUT' ? await readBody(request) : {}
+    const gone = new AbortController()
+    response.on('close', () => gone.abort(new Refusal(499, 'E_ABORTED', 'the page has gone')))
+    const { version } = this.#options
+    const answer = await route({
+      session: this.#session,
+      version,
+      params,
+      query,
+      body,
+      // what changes something goes on
+      ...(method === 'GET' && { signal: gone.signal })
+    })
+    if (method !== 'GET') this.#feed.lookSoon()
+    if (!response.destroyed) sendJson(response, 200, answer)
+  }
+}

@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import type { Terminal } from '../terminal.ts'
+
+type Env = Terminal['env']
+
+/** Whether the person sits at another machine. */
+export const isRemote = ({ SSH_CONNECTION }: Env): boolean => SSH_CONNECTION !== undefined && SSH_CONNECTION !== ''
+
+/** Has the desktop open a path, in a program of its own choice. @returns false where there is no desktop */
+export function openOnDesktop(env: Env, path: string): boolean {
+  const program = isRemote(env) ? undefined : openerOf(env)
+  if (program === undefined) return false
+  spawn(program, [path], { stdio: 'ignore', detached: true, env: { ...env } })
+    .on('error', () => undefined)
+    .unref()
+  return true
+}
+
+function openerOf(env: Env): string | undefined {
+  if (process.platform === 'darwin') return '/usr/bin/open'
+  if (!env.DISPLAY && !env.WAYLAND_DISPLAY) return undefined
+  return (env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => folder.startsWith('/'))
+    .map((folder) => join(folder, 'xdg-open'))
+    .find(isProgram)
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Opens a link in the browser. Every user of the machine sees the arguments of programs, so these name a file that is
+ * ours alone and leads on to the link. @returns how to remove that file; undefined where there is no desktop
+ */
+export function openInBrowser(env: Env, link: string): (() => void) | undefined {
+  const folder = mkdtempSync(join(env.XDG_RUNTIME_DIR?.startsWith('/') ? env.XDG_RUNTIME_DIR : tmpdir(), 'svc-ui-'))
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  const file = join(folder, 'open.html')
+  writeFileSync(file, `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=${link}">\n`, {
+    mode: 0o600
+  })
+  if (openOnDesktop(env, file)) return remove
+  remove()
+  return undefined
+}

@@ -1,0 +1,182 @@
+import { createHash } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { isTerminal, type Job, type Status } from '@svc/client'
+import type { Session } from '../session.ts'
+
+const MAX_STREAMS = 16
+/** What a page may leave unread; one that reads nothing is let go of, and comes back by itself. */
+const MAX_UNREAD_BYTES = 32 * 1024 * 1024
+const LOOK_MS = 1_000
+const STATUS_MS = 2_000
+const INVENTORY_MS = 20_000
+const KEEP_ALIVE_MS = 15_000
+/** Of the time, at most this share goes into making one kind of answer: those of large stores take long. */
+const SHARE = 1 / 20
+
+/** Something that is looked at from time to time. */
+class Turn {
+  readonly #periodMs: number
+  #nextMs = 0
+
+  constructor(periodMs: number) {
+    this.#periodMs = periodMs
+  }
+
+  isDue(nowMs: number): boolean {
+    return nowMs >= this.#nextMs
+  }
+
+  done(begunMs: number, nowMs: number): void {
+    this.#nextMs = Math.max(begunMs + this.#periodMs, nowMs + (nowMs - begunMs) / SHARE)
+  }
+
+  soon(): void {
+    this.#nextMs = 0
+  }
+}
+
+/** Tells open pages what changes at the daemon, as server-sent events; asks it nothing while no page is open. */
+export class LiveFeed {
+  readonly #session: Session
+  readonly #streams = new Set<ServerResponse>()
+  readonly #closing = new AbortController()
+  readonly #turns = {
+    status: new Turn(STATUS_MS),
+    inventory: new Turn(INVENTORY_MS),
+    keepAlive: new Turn(KEEP_ALIVE_MS)
+  }
+  #isLooking = false
+  /** The last event of each kind, for pages that come later. */
+  #daemon: string | undefined
+  #status: string | undefined
+  #inventory: string | undefined
+  #jobs = new Map<string, string>()
+  /** Which run of the daemon answers; undefined while none does. */
+  #run: string | undefined
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  get hasRoom(): boolean {
+    return this.#streams.size < MAX_STREAMS
+  }
+
+  /** The head of the response is out. */
+  attach(response: ServerResponse): void {
+    response.on('close', () => this.#streams.delete(response))
+    response.write('retry: 1000\n\n')
+    this.#streams.add(response)
+    if (this.#isLooking) {
+      for (const event of [this.#daemon, this.#status]) if (event !== undefined) response.write(event)
+      if (this.#run !== undefined) response.write(jobsEvent([...this.#jobs.values()], []))
+    } else void this.#lookOn()
+  }
+
+  /** Something was just changed. */
+  lookSoon(): void {
+    this.#turns.inventory.soon()
+    this.#turns.status.soon()
+  }
+
+  close(): void {
+    this.#closing.abort()
+    for (const response of this.#streams) response.end()
+  }
+
+  async #lookOn(): Promise<void> {
+    const { clock } = this.#session
+    const { signal } = this.#closing
+    this.#isLooking = true
+    this.#forget()
+    while (this.#streams.size > 0 && !signal.aborted) {
+      try {
+        await this.#look()
+      } catch (error) {
+        if (!signal.aborted) this.#away(error)
+      }
+      await clock.sleep(LOOK_MS, signal).catch(() => undefined)
+    }
+    this.#isLooking = false
+  }
+
+  async #look(): Promise<void> {
+    const { client } = this.#session
+    await this.#inTurn('status', async () => this.#tellStatus(await client.status()))
+    if (this.#tellJobs(await client.jobs())) this.#turns.inventory.soon()
+    await this.#inTurn('inventory', async () => {
+      const inventory = createHash('sha256')
+        .update(JSON.stringify(await client.models()))
+        .digest('hex')
+      if (this.#inventory !== undefined && this.#inventory !== inventory) this.#tell(event('models', '{}'))
+      this.#inventory = inventory
+    })
+    await this.#inTurn('keepAlive', () => this.#tell(':\n\n'))
+  }
+
+  async #inTurn(name: 'status' | 'inventory' | 'keepAlive', work: () => Promise<void> | void): Promise<void> {
+    const { clock } = this.#session
+    const begun = clock.monotonic()
+    if (!this.#turns[name].isDue(begun)) return
+    await work()
+    this.#turns[name].done(begun, clock.monotonic())
+  }
+
+  #tellStatus(status: Status): void {
+    const run = `${status.pid} ${status.startedAt}`
+    if (run !== this.#run) {
+      this.#forget()
+      this.#run = run
+      const { pid, version } = status
+      this.#daemon = event('daemon', JSON.stringify({ state: 'up', version, pid }))
+      this.#tell(this.#daemon)
+    }
+    const said = event('status', JSON.stringify(status))
+    if (said !== this.#status) this.#tell(said)
+    this.#status = said
+  }
+
+  /** @returns whether a job has ended that may have changed the inventory */
+  #tellJobs(jobs: readonly Job[]): boolean {
+    const before = this.#jobs
+    this.#jobs = new Map(jobs.map((job) => [job.id, JSON.stringify(job)]))
+    const changed = jobs.filter(({ id }) => before.get(id) !== this.#jobs.get(id))
+    const gone = [...before.keys()].filter((id) => !this.#jobs.has(id))
+    if (changed.length + gone.length > 0)
+      this.#tell(
+        jobsEvent(
+          changed.map(({ id }) => this.#jobs.get(id)!),
+          gone
+        )
+      )
+    return changed.some((job) => isTerminal(job) && job.dryRun !== true)
+  }
+
+  #away(error: unknown): void {
+    this.#forget()
+    const message = error instanceof Error ? error.message : String(error)
+    const said = event('daemon', JSON.stringify({ state: 'away', message }))
+    if (said !== this.#daemon) this.#tell(said)
+    this.#daemon = said
+  }
+
+  /** A daemon that comes back is told of from the start. */
+  #forget(): void {
+    this.#run = undefined
+    this.#status = undefined
+    this.#inventory = undefined
+    this.#jobs = new Map()
+    this.lookSoon()
+  }
+
+  #tell(text: string): void {
+    for (const response of this.#streams) {
+      response.write(text)
+      if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()
+    }
+  }
+}
+
+const event = (name: string, json: string): string => `event: ${name}\ndata: ${json}\n\n`
+const jobsEvent = (jobs: readonly string[], gone: readonly string[]): string =>
+  event('jobs', `{"jobs":[${jobs.join(',')}],"gone":${JSON.stringify(gone)}}`)

@@ -1,0 +1,130 @@
+import { stat } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { examine } from '../commands/doctor.ts'
+import { planWithFit } from '../commands/remote.ts'
+import { readDiskUse } from '../disk-use.ts'
+import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
+import { thisMachine } from '../machine.ts'
+import { readManifestBlob } from '../manifest-facts.ts'
+import { asRepo, canonicalRef, shortRef } from '../reference.ts'
+import { loadPath, madeView } from '../runtime-view.ts'
+import { unknownHere } from '../unknown-here.ts'
+import { Refusal } from './answer.ts'
+import { isRemote, openOnDesktop } from './desktop.ts'
+import type { PageRequest, PageRoute } from './page-request.ts'
+
+const MAX_SOURCE_CHARACTERS = 8_192
+
+/** What the page needs beside the routes of the daemon; keys are method and path. */
+export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
+  'GET bridge/about': async ({ session, version }) => ({ version, remote: isRemote(session.terminal.env) }),
+  'GET bridge/disk': ({ session }) => readDiskUse(session),
+  'GET bridge/removal': removal,
+  'GET bridge/doctor': async ({ session, version }) => {
+    const findings = await examine(session, version)
+    return { ok: findings.every(({ level }) => level !== 'bad'), findings }
+  },
+  'GET bridge/machine': ({ session }) => thisMachine(session),
+  'POST bridge/plan': async ({ session, body }) => {
+    const source = tryParseHubSource(textOf(body.source))
+    if (source === undefined) throw new Refusal(400, 'E_BAD_REQUEST', 'this is no repository of the hub')
+    const context = Number.isSafeInteger(body.context) ? (body.context as number) : 0
+    return { ...(await planWithFit(session, source, context)), source: hubSourceOf(source) }
+  },
+  'POST bridge/source': async ({ body }) => sourceOf(textOf(body.text).trim()),
+  'GET bridge/commands': commands,
+  'POST bridge/path': async ({ session, body }) => {
+    const view = await madeView(session, textOf(body.ref))
+    return { folder: view.folder, path: loadPath(view, undefined) }
+  },
+  'POST bridge/open-folder': async ({ session, body }) => {
+    const { folder } = await madeView(session, textOf(body.ref))
+    return { folder, opened: openOnDesktop(session.terminal.env, folder) }
+  }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string' && value.length <= MAX_SOURCE_CHARACTERS) return value
+  throw new Refusal(400, 'E_BAD_REQUEST', 'a text is missing, or too long')
+}
+
+/** What the removal of a name frees, unless a tag, a view or a job keeps it. */
+async function removal({ session, query }: PageRequest): Promise<unknown> {
+  const text = textOf(query.get('ref'))
+  const repo = asRepo(text)
+  const ref = repo ?? shortRef(await canonicalRef(session, text))
+  const { models, repositories } = await readDiskUse(session)
+  const use = (repo === undefined ? models : repositories).find((each) => each.ref === ref)
+  if (use === undefined) throw unknownHere(ref, [], { isWanted: false })
+  const quants = models.flatMap((each) => (each.ref === ref || each.ref.startsWith(`${ref}:`) ? [each.ref] : []))
+  return { ref, quants, freeableBytes: use.aloneBytes, sharedBytes: use.sharedBytes }
+}
+
+const hubSourceOf = ({ repo, revision, quant, file }: NonNullable<ReturnType<typeof tryParseHubSource>>) => ({
+  repo,
+  ...(revision !== undefined && { revision }),
+  ...(quant !== undefined && { quants: quant.split(',') }),
+  ...(file !== undefined && { file })
+})
+
+const IMAGE =
+  /^(?:oci:\/\/)?((?:localhost|[\w-]+(?:\.[\w-]+)+|[\w.-]+(?=:\d))(?::\d{1,5})?\/[\w./-]+(?::[\w.-]+|@sha256:[0-9a-f]{64}))$/
+const PIN = /--pin[= ]+['"]?(sha256:[0-9a-f]{64})/
+const COMPANIONS = /--companions[= ]+['"]?(sha256:[0-9a-f]{64})@(btmh:1220[0-9a-f]{64})/
+
+/** What a text is that somebody pastes; the command that `svc share` prints is one as well. */
+async function sourceOf(text: string): Promise<unknown> {
+  const magnet = /magnet:\?[^\s'"]+/.exec(text)?.[0]
+  if (magnet !== undefined) {
+    const [, manifestDigest] = PIN.exec(text) ?? []
+    const [, digest, infohash] = COMPANIONS.exec(text) ?? []
+    return {
+      kind: 'bt',
+      magnet,
+      ...(manifestDigest !== undefined && { manifestDigest }),
+      ...(digest !== undefined && { companions: { digest, infohash } })
+    }
+  }
+  const path = text.startsWith('~/') ? `${homedir()}${text.slice(1)}` : text
+  if (path.startsWith('/')) {
+    const facts = await stat(path).catch(() => undefined)
+    return facts === undefined ? { kind: 'unknown' } : { kind: 'local', path, isFolder: facts.isDirectory() }
+  }
+  const image = tryParseHubAddress(text) === undefined ? IMAGE.exec(text)?.[1] : undefined
+  if (image !== undefined) return { kind: 'oci', image }
+  const source = tryParseHubSource(text)
+  return source === undefined ? { kind: 'unknown' } : { kind: 'hf', ...hubSourceOf(source) }
+}
+
+/** What to type, by the kinds of files that the manifest lists. References need no quotes in a shell. */
+async function commands({ session, query }: PageRequest): Promise<unknown> {
+  const resolved = await session.client.resolve(await canonicalRef(session, textOf(query.get('ref'))))
+  const ref = shortRef(resolved.ref)
+  const { files = [] } = await readManifestBlob(session.client, resolved.manifestDigest)
+  const has = (kind: string): boolean => files.some((file) => file.kind === kind)
+  const path = `"$(svc path ${ref})"`
+  const folder = `"$(svc path ${ref} --dir)"`
+  const projector = files.some(({ kind }) => kind.includes('mmproj') || kind.includes('projector'))
+  if (has('weights.gguf'))
+    return {
+      commands: [
+        {
+          runtime: 'llama.cpp',
+          command: `llama-server -m ${path}${projector ? ` --mmproj "$(svc path '${ref}#mmproj')"` : ''}`
+        },
+        {
+          runtime: 'Ollama',
+          command: `echo "FROM $(svc path ${ref})" > Modelfile && ollama create ${resolved.name} -f Modelfile`
+        }
+      ]
+    }
+  return {
+    commands: [
+      { runtime: 'vLLM', command: `vllm serve ${folder}` },
+      {
+        runtime: 'transformers',
+        command: `from svc_client import Client\nmodel = AutoModelForCausalLM.from_pretrained(Client().folder("${ref}"))`
+      }
+    ]
+  }
+}

@@ -1,0 +1,108 @@
+import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import { connect } from 'node:net'
+import { Readable } from 'node:stream'
+import { onTestFinished } from 'vitest'
+import { openSession, type Session } from '../../src/session.ts'
+import { Bridge, type BridgeOptions } from '../../src/ui/bridge.ts'
+import { Captured } from '../support.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+export interface Asked {
+  readonly method?: string
+  readonly headers?: OutgoingHttpHeaders
+  /** Sent as it is. */
+  readonly body?: string
+}
+
+/** A bridge with a page of two files, and a browser that was let in. */
+export interface OpenBridge {
+  readonly bridge: Bridge
+  readonly session: Session
+  readonly origin: string
+  /** The path of the page, which ends with `/`. */
+  readonly page: string
+  readonly cookie: string
+  /** From anywhere: only the headers that are given, and the right `Host` unless one is given. */
+  ask(path: string, asked?: Asked): Promise<Answer>
+  /** As the page asks, below its path. */
+  fetch(path: string, asked?: { readonly method?: string; readonly body?: unknown }): Promise<Answer>
+}
+
+const PAGE = new Map([
+  ['index.html', { type: 'text/html; charset=utf-8', bytes: Buffer.from('<!doctype html><title>models</title>') }],
+  ['app.js', { type: 'text/javascript; charset=utf-8', bytes: Buffer.from('export {}') }]
+])
+
+export function ask(port: number, path: string, { method = 'GET', headers = {}, body }: Asked = {}): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, body: text }))
+    })
+    request.on('error', reject).end(body)
+  })
+}
+
+/** Writes bytes to the port, and reads until the other side closes. */
+export function raw(port: number, bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk))
+    socket.on('error', reject).on('close', () => resolve(text))
+  })
+}
+
+export const json = (body: unknown): Pick<Asked, 'body'> & { readonly headers: OutgoingHttpHeaders } => ({
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body)
+})
+
+export async function openBridge(
+  socketPath: string,
+  more: Partial<BridgeOptions> & { readonly env?: Record<string, string> } = {}
+): Promise<OpenBridge> {
+  const { env = {}, ...options } = more
+  const output = new Captured('utf8')
+  const terminal = { stdin: Readable.from([]), stdout: output, stderr: output, cwd: '/', env }
+  const session = openSession({ socket: socketPath }, terminal, new AbortController().signal)
+  const bridge = await Bridge.start(session, { files: PAGE, version: '1.2.3', ...options })
+  onTestFinished(async () => {
+    await bridge.close()
+    session.client.close()
+  })
+  const origin = `http://127.0.0.1:${bridge.port}`
+  const { cookie, page } = await enter(bridge)
+  return {
+    bridge,
+    session,
+    origin,
+    page,
+    cookie,
+    ask: (path, asked) => ask(bridge.port, path, asked),
+    fetch: (path, { method = 'GET', body } = {}) => {
+      const sent = body === undefined ? { headers: {} } : json(body)
+      const own = { cookie, 'sec-fetch-site': 'same-origin', ...(method !== 'GET' && { origin }) }
+      return ask(bridge.port, `${page}${path}`, { ...sent, method, headers: { ...sent.headers, ...own } })
+    }
+  }
+}
+
+/** What the script of the entry does. */
+export async function enter(bridge: Bridge, link = bridge.newLink()): Promise<{ cookie: string; page: string }> {
+  const token = new URL(link).hash.slice(1)
+  const { headers, body } = json({ token })
+  const answer = await ask(bridge.port, '/session', {
+    method: 'POST',
+    headers: { ...headers, origin: `http://127.0.0.1:${bridge.port}` },
+    ...(body !== undefined && { body })
+  })
+  if (answer.status !== 200) throw new Error(`the link was refused: ${answer.status}`)
+  return { cookie: answer.headers['set-cookie']![0]!.split(';')[0]!, page: JSON.parse(answer.body).path }
+}
