@@ -118,3 +118,11 @@ export async function readBody(request: IncomingMessage): Promise<Readonly<Recor
   }
   throw new Refusal(400, 'E_BAD_REQUEST', 'a body is a JSON object')
 }
+
+const MAX_TEXT_CHARACTERS = 8_192
+
+/** A field or parameter that is a text. @throws Refusal */
+export function textOf(value: unknown): string {
+  if (typeof value === 'string' && value.length <= MAX_TEXT_CHARACTERS) return value
+  throw new Refusal(400, 'E_BAD_REQUEST', 'a text is missing, or too long')
+}

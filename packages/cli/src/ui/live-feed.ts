@@ -102,8 +102,7 @@ export class LiveFeed {
 
   async #look(): Promise<void> {
     const { client } = this.#session
-    await this.#inTurn('status', async () => this.#tellStatus(await client.status()))
-    if (this.#tellJobs(await client.jobs())) this.#turns.inventory.soon()
+    // before pages hear that the daemon is up, and read the inventory: what changes afterwards is told
     await this.#inTurn('inventory', async () => {
       const inventory = createHash('sha256')
         .update(JSON.stringify(await client.models()))
@@ -111,6 +110,8 @@ export class LiveFeed {
       if (this.#inventory !== undefined && this.#inventory !== inventory) this.#tell(event('models', '{}'))
       this.#inventory = inventory
     })
+    await this.#inTurn('status', async () => this.#tellStatus(await client.status()))
+    if (this.#tellJobs(await client.jobs())) this.#turns.inventory.soon()
     await this.#inTurn('keepAlive', () => this.#tell(':\n\n'))
   }
 
@@ -164,7 +165,6 @@ export class LiveFeed {
   #forget(): void {
     this.#run = undefined
     this.#status = undefined
-    this.#inventory = undefined
     this.#jobs = new Map()
     this.lookSoon()
   }

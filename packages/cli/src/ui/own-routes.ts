@@ -9,11 +9,9 @@ import { readManifestBlob } from '../manifest-facts.ts'
 import { asRepo, canonicalRef, shortRef } from '../reference.ts'
 import { loadPath, madeView } from '../runtime-view.ts'
 import { unknownHere } from '../unknown-here.ts'
-import { Refusal } from './answer.ts'
+import { Refusal, textOf } from './answer.ts'
 import { isRemote, openOnDesktop } from './desktop.ts'
 import type { PageRequest, PageRoute } from './page-request.ts'
-
-const MAX_SOURCE_CHARACTERS = 8_192
 
 /** What the page needs beside the routes of the daemon; keys are method and path. */
 export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
@@ -41,11 +39,6 @@ export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
     const { folder } = await madeView(session, textOf(body.ref))
     return { folder, opened: openOnDesktop(session.terminal.env, folder) }
   }
-}
-
-function textOf(value: unknown): string {
-  if (typeof value === 'string' && value.length <= MAX_SOURCE_CHARACTERS) return value
-  throw new Refusal(400, 'E_BAD_REQUEST', 'a text is missing, or too long')
 }
 
 /** What the removal of a name frees, unless a tag, a view or a job keeps it. */

@@ -15,14 +15,14 @@ import type {
 import { type ImportHfPlanBody, type Method, PATHS, type RouteId } from '@svc/client/protocol'
 import { removeOne } from '../commands/remove.ts'
 import { canonicalRef } from '../reference.ts'
-import { Refusal } from './answer.ts'
+import { Refusal, textOf } from './answer.ts'
 import { OWN_ROUTES } from './own-routes.ts'
 import type { PageRequest, PageRoute } from './page-request.ts'
 
 const of =
   (read: (client: Client, ref: string, call: Pick<PageRequest, 'signal'>) => Promise<unknown>): PageRoute =>
   async ({ session, query, signal }) =>
-    read(session.client, await canonicalRef(session, query.get('ref') ?? ''), { ...(signal && { signal }) })
+    read(session.client, await canonicalRef(session, textOf(query.get('ref'))), { ...(signal && { signal }) })
 
 /** The daemon checks the fields. */
 const posting =
@@ -33,7 +33,7 @@ const posting =
 const ofBody =
   (post: (client: Client, ref: string) => Promise<unknown>): PageRoute =>
   async ({ session, body }) =>
-    post(session.client, await canonicalRef(session, `${body.ref}`))
+    post(session.client, await canonicalRef(session, textOf(body.ref)))
 
 const removal: PageRoute = ({ session, params: { ns, name, quant }, query }) =>
   removeOne(session, `${ns}/${name}${quant === undefined ? '' : `:${quant}`}`, query.get('tags') === 'all')
@@ -54,11 +54,11 @@ const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   ensure: ofBody((client, ref) => client.ensure({ ref })),
   companions: ofBody((client, ref) => client.companions({ ref })),
   verify: async ({ session, body }) => {
-    const target = `${body.target}`
+    const target = textOf(body.target)
     return session.client.verify({ target: target === 'all' ? target : await canonicalRef(session, target) })
   },
   setPrivate: async ({ session, body }) => {
-    const ref = await canonicalRef(session, `${body.ref}`)
+    const ref = await canonicalRef(session, textOf(body.ref))
     return session.client.setPrivate({ ...(body as PrivateBody), ref })
   },
   gc: posting((client, body: GcBody) => client.gc(body)),

@@ -1,6 +1,7 @@
 import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
+import type { Clock } from '@svc/internal-clock'
 import { onTestFinished } from 'vitest'
 import { openSession, type Session } from '../../src/session.ts'
 import { Bridge, type BridgeOptions } from '../../src/ui/bridge.ts'
@@ -66,11 +67,11 @@ export const json = (body: unknown): Pick<Asked, 'body'> & { readonly headers: O
 
 export async function openBridge(
   socketPath: string,
-  more: Partial<BridgeOptions> & { readonly env?: Record<string, string> } = {}
+  more: Partial<BridgeOptions> & { readonly env?: Record<string, string>; readonly clock?: Clock } = {}
 ): Promise<OpenBridge> {
-  const { env = {}, ...options } = more
+  const { env = {}, clock, ...options } = more
   const output = new Captured('utf8')
-  const terminal = { stdin: Readable.from([]), stdout: output, stderr: output, cwd: '/', env }
+  const terminal = { stdin: Readable.from([]), stdout: output, stderr: output, cwd: '/', env, ...(clock && { clock }) }
   const session = openSession({ socket: socketPath }, terminal, new AbortController().signal)
   const bridge = await Bridge.start(session, { files: PAGE, version: '1.2.3', ...options })
   onTestFinished(async () => {
@@ -105,4 +106,57 @@ export async function enter(bridge: Bridge, link = bridge.newLink()): Promise<{ 
   })
   if (answer.status !== 200) throw new Error(`the link was refused: ${answer.status}`)
   return { cookie: answer.headers['set-cookie']![0]!.split(';')[0]!, page: JSON.parse(answer.body).path }
+}
+
+export interface LiveEvent {
+  readonly name: string
+  readonly data: unknown
+}
+
+/** What an open page is told. */
+export class Listener {
+  readonly #request: ClientRequest
+  readonly #events: LiveEvent[] = []
+  #seen: (() => void) | undefined
+  readonly ended: Promise<void>
+
+  constructor({ bridge, page, cookie }: OpenBridge) {
+    const headers = { cookie, 'sec-fetch-site': 'same-origin', accept: 'text/event-stream' }
+    this.#request = httpRequest({ host: '127.0.0.1', port: bridge.port, path: `${page}events`, headers, agent: false })
+    this.ended = new Promise((resolve) => this.#request.on('close', resolve).on('error', resolve))
+    let text = ''
+    this.#request.on('response', (response) => {
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        const parts = `${text}${chunk}`.split('\n\n')
+        text = parts.pop()!
+        for (const part of parts) {
+          const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(part) ?? []
+          if (name !== undefined) this.#events.push({ name, data: JSON.parse(data!) })
+        }
+        this.#seen?.()
+      })
+    })
+    this.#request.end()
+    onTestFinished(() => void this.#request.destroy())
+  }
+
+  /** The next event of this kind that fits, and what came before it is forgotten. */
+  async next<T>(name: string, fits: (data: T) => boolean = () => true): Promise<T> {
+    for (;;) {
+      const at = this.#events.findIndex((event) => event.name === name && fits(event.data as T))
+      if (at >= 0) return this.#events.splice(0, at + 1).at(-1)!.data as T
+      await new Promise<void>((seen) => {
+        this.#seen = seen
+      })
+    }
+  }
+
+  /** The kinds of events that came and were not taken yet. */
+  get names(): readonly string[] {
+    return this.#events.map(({ name }) => name)
+  }
+
+  leave(): void {
+    this.#request.destroy()
+  }
 }
