@@ -1,4 +1,9 @@
-import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import {
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders
+} from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Clock } from '@svc/internal-clock'
