@@ -240,6 +240,13 @@ const MORE: Readonly<Record<string, More>> = {
   logout: { examples: [['svc logout hf', '']] },
   move: { examples: [['svc move /mnt/big/models', '']] },
   doctor: { examples: [] },
+  ui: {
+    text: 'Prints a link, and opens it where there is a desktop. It works once; whoever opens it first may do what svc may. Over ssh, the line that forwards the port is printed, too.',
+    examples: [
+      ['svc ui', ''],
+      ['svc ui --no-open --port 8765', 'on another machine']
+    ]
+  },
   completion: { examples: [['source <(svc completion bash)', 'in ~/.bashrc']] },
   help: { examples: [['svc help import hf', '']] }
 }
@@ -269,7 +276,7 @@ function belowOptions(command: Command, words: string): string {
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
   'Get models:': ['search', 'import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
   'Use them:': ['path', 'view', 'exec'],
-  'Inspect:': ['ls', 'show', 'du', 'cat', 'resolve', 'verify-signature'],
+  'Inspect:': ['ui', 'ls', 'show', 'du', 'cat', 'resolve', 'verify-signature'],
   'Remove:': ['rm', 'gc', 'evict', 'pin', 'unpin'],
   'Share:': ['share', 'seed', 'private', 'why', 'swarm', 'export', 'push', 'publish', 'sign'],
   'Maintain:': [

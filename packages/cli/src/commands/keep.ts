@@ -21,7 +21,7 @@ function addServiceCommands({ add, group, run }: CommandTools): void {
   )
 }
 
-/** The commands that install and maintain `svc`: `service`, `login`, `seed`, `move`, `backup`, `restore`, `doctor`, `completion`. */
+/** The commands that install and maintain `svc`: `service`, `login`, `seed`, `move`, `backup`, `restore`, `doctor`, `ui`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   addServiceCommands({ add, group, run })
 
@@ -62,6 +62,18 @@ export function addKeepCommands(program: Command, version: string, { add, group,
       )
     )
   )
+  add(program, 'ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
+    .option('--no-open', 'only print the link')
+    .option('--port <n>', 'default: one that is free')
+    .action(
+      run(() =>
+        import('./ui.ts').then(
+          ({ ui }) =>
+            (session, options) =>
+              ui(session, version, options)
+        )
+      )
+    )
   add(program, 'completion', 'print a script for shell completion of commands and references')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(run(() => import('./completion.ts').then(({ completion }) => completion)))
