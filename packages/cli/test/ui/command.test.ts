@@ -1,0 +1,146 @@
+// `svc ui` itself. The page must be built: pnpm build.
+
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { until } from '@svc/testkit/until'
+import { expect, it, onTestFinished } from 'vitest'
+import { run } from '../../src/run.ts'
+import { Captured } from '../support.ts'
+import { ask, json } from './support.ts'
+
+interface Running {
+  readonly stdout: Captured
+  readonly stderr: Captured
+  /** What a person types; a terminal if `isTTY` is asked for. */
+  readonly stdin: PassThrough
+  /** The first one that was printed. */
+  readonly link: URL
+  /** Ctrl-C. @returns the exit code */
+  stop(): Promise<number>
+}
+
+const scratch = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-ui-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The command, with no daemon: the page tells that by itself. */
+async function ui(
+  words: readonly string[],
+  { env = {}, isTTY = false }: { readonly env?: Record<string, string>; readonly isTTY?: boolean } = {}
+): Promise<Running> {
+  const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
+  const stdin = Object.assign(new PassThrough(), { isTTY })
+  const interrupt = new AbortController()
+  const terminal = { stdin, stdout, stderr, cwd: '/', env: { SVC_SOCKET: join(scratch(), 'none.sock'), ...env } }
+  const ended = run(['ui', ...words], '1.2.3', terminal, interrupt.signal)
+  const stop = (): Promise<number> => {
+    interrupt.abort(new Error('interrupted'))
+    return ended
+  }
+  onTestFinished(async () => void (await stop()))
+  await Promise.race([until(() => stderr.text.includes('Ctrl-C') || words.includes('--json')), ended])
+  await until(() => stdout.text !== '')
+  const first = stdout.text.split('\n')[0]!
+  return { stdout, stderr, stdin, link: new URL(words.includes('--json') ? JSON.parse(first).link : first), stop }
+}
+
+async function redeem(link: URL): Promise<number> {
+  const { headers, body } = json({ token: link.hash.slice(1) })
+  const sent = { method: 'POST', headers: { ...headers, origin: link.origin }, body: body! }
+  return (await ask(Number(link.port), '/session', sent)).status
+}
+
+/** A desktop whose only program notes what it was told to open. */
+function desktop(): { readonly env: Record<string, string>; readonly said: string } {
+  const folder = scratch()
+  const said = join(folder, 'said')
+  mkdirSync(join(folder, 'run'), { mode: 0o700 })
+  const program = join(folder, 'xdg-open')
+  writeFileSync(program, `#!/bin/sh\nprintf '%s\\n' "$@" > ${said}.part && /bin/mv ${said}.part ${said}\n`)
+  chmodSync(program, 0o755)
+  return { env: { DISPLAY: ':7', PATH: folder, XDG_RUNTIME_DIR: join(folder, 'run') }, said }
+}
+
+it('prints the link first, serves the built page without a daemon, and ends with Ctrl-C', async () => {
+  const { link, stdout, stop } = await ui(['--no-open'])
+  expect(stdout.text).toBe(`${link.href}\n`)
+  const { headers, body } = json({ token: link.hash.slice(1) })
+  const port = Number(link.port)
+  const entered = await ask(port, '/session', {
+    method: 'POST',
+    headers: { ...headers, origin: link.origin },
+    body: body!
+  })
+  const cookie = entered.headers['set-cookie']![0]!.split(';')[0]!
+  const { path } = JSON.parse(entered.body)
+  const page = await ask(port, path, { headers: { cookie } })
+  expect(page).toMatchObject({ status: 200, body: expect.stringContaining('app.js') })
+  const away = await ask(port, `${path}v1/models`, { headers: { cookie } })
+  expect(JSON.parse(away.body).error.code).toBe('E_UNREACHABLE')
+  expect(await stop()).toBe(0)
+  await expect(ask(port, '/')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
+})
+
+it('prints a document for programs', async () => {
+  const { link, stdout, stderr } = await ui(['--no-open', '--json'])
+  expect(JSON.parse(stdout.text)).toEqual({ link: link.href })
+  expect(stderr.text).toBe('')
+})
+
+it('makes a new link at Enter, after which the old one is none', async () => {
+  const { link, stdout, stdin } = await ui(['--no-open'], { isTTY: true })
+  stdin.write('\n')
+  await until(() => stdout.text.split('\n').length === 3)
+  const next = new URL(stdout.text.split('\n')[1]!)
+  expect(next.origin).toBe(link.origin)
+  expect([await redeem(link), await redeem(next)]).toEqual([403, 200])
+})
+
+it('listens on the port that was asked for, and says where that is not possible', async () => {
+  const { link } = await ui(['--no-open'])
+  const codes = []
+  for (const port of [link.port, '70000', '-1', 'x', '']) {
+    const stderr = new Captured('utf8')
+    const terminal = { stdout: new Captured('utf8'), stderr, cwd: '/', env: { SVC_SOCKET: '/nowhere/s.sock' } }
+    codes.push(await run(['ui', '--no-open', `--port=${port}`], '1.2.3', terminal, new AbortController().signal))
+    if (port === link.port) expect(stderr.text).toContain(port)
+  }
+  expect(codes).toEqual([2, 2, 2, 2, 2])
+})
+
+it('opens the browser by a file of ours alone, so that no list of processes shows the token', async () => {
+  const { env, said } = desktop()
+  const { link, stop } = await ui([], { env })
+  await until(() => existsSync(said))
+  const opened = readFileSync(said, 'utf8').trimEnd()
+  expect(opened).not.toContain(link.hash.slice(1))
+  expect(opened.startsWith(`${env.XDG_RUNTIME_DIR}/`)).toBe(true)
+  expect(readFileSync(opened, 'utf8')).toContain(link.href)
+  expect([statSync(opened).mode & 0o777, statSync(dirname(opened)).mode & 0o777]).toEqual([0o600, 0o700])
+  await stop()
+  expect(existsSync(dirname(opened))).toBe(false)
+})
+
+it('opens nothing with --no-open, without a desktop, and over ssh, where it says how to forward the port', async () => {
+  const { env, said } = desktop()
+  const { DISPLAY: _, ...plain } = env
+  const ssh = { ...env, SSH_CONNECTION: '192.0.2.1 40000 192.0.2.2 22' }
+  for (const [words, given] of [
+    [['--no-open'], env],
+    [[], plain],
+    [[], ssh]
+  ] as const) {
+    const { stderr, link, stop } = await ui(words, { env: given })
+    if (given === ssh)
+      expect(stderr.text).toMatch(
+        new RegExp(` ssh -L ${link.port}:127\\.0\\.0\\.1:${link.port} \\S+@192\\.0\\.2\\.2\n`)
+      )
+    else expect(stderr.text).not.toContain('ssh')
+    await stop()
+  }
+  expect(existsSync(said)).toBe(false)
+})
