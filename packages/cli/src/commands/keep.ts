@@ -21,6 +21,30 @@ function addServiceCommands({ add, group, run }: CommandTools): void {
   )
 }
 
+function addLookingCommands(program: Command, version: string, { add, run }: Pick<CommandTools, 'add' | 'run'>): void {
+  add(program, 'doctor', 'check everything that the store depends on, and suggest fixes').action(
+    run(() =>
+      import('./doctor.ts').then(
+        ({ doctor }) =>
+          (session) =>
+            doctor(session, version)
+      )
+    )
+  )
+  add(program, 'ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
+    .option('--no-open', 'only print the link')
+    .option('--port <n>', 'default: one that is free')
+    .action(
+      run(() =>
+        import('./ui.ts').then(
+          ({ ui }) =>
+            (session, options) =>
+              ui(session, version, options)
+        )
+      )
+    )
+}
+
 /** The commands that install and maintain `svc`: `service`, `login`, `seed`, `move`, `backup`, `restore`, `doctor`, `ui`, `completion`. */
 export function addKeepCommands(program: Command, version: string, { add, group, run }: CommandTools): void {
   addServiceCommands({ add, group, run })
@@ -53,27 +77,7 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     .option('--incomplete', 'go on without what is damaged in the backup')
     .addOption(DAEMON)
     .action(run(() => import('./backup.ts').then(({ restore }) => restore)))
-  add(program, 'doctor', 'check everything that the store depends on, and suggest fixes').action(
-    run(() =>
-      import('./doctor.ts').then(
-        ({ doctor }) =>
-          (session) =>
-            doctor(session, version)
-      )
-    )
-  )
-  add(program, 'ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
-    .option('--no-open', 'only print the link')
-    .option('--port <n>', 'default: one that is free')
-    .action(
-      run(() =>
-        import('./ui.ts').then(
-          ({ ui }) =>
-            (session, options) =>
-              ui(session, version, options)
-        )
-      )
-    )
+  addLookingCommands(program, version, { add, run })
   add(program, 'completion', 'print a script for shell completion of commands and references')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(run(() => import('./completion.ts').then(({ completion }) => completion)))

@@ -87,16 +87,28 @@ export class Bridge {
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
     if (this.#gate.isForeign(request, path === '/')) throw forbidden()
-    if (path === '/' && method === 'GET') return send(response, 403, 'text/html; charset=utf-8', ENTRY)
-    if (path === '/enter.js' && method === 'GET')
-      return send(response, 200, 'text/javascript; charset=utf-8', ENTRY_SCRIPT)
-    if (path === '/session' && method === 'POST') return this.#enter(request, response)
-    if (!path.startsWith(this.#gate.path) || !this.#gate.hasSession(request)) throw forbidden()
-    const name = path.slice(this.#gate.path.length)
-    const file = this.#options.files.get(name === '' ? 'index.html' : name)
-    if (file !== undefined && method === 'GET') return send(response, 200, file.type, file.bytes)
-    if (name === 'events' && method === 'GET') return this.#stream(response)
-    await this.#pass(request, response, method, name, new URLSearchParams(query < 0 ? '' : url.slice(query)))
+    if (path.startsWith(this.#gate.path) && this.#gate.hasSession(request))
+      return this.#serve(request, response, path.slice(this.#gate.path.length), url.slice(path.length))
+    switch (`${method} ${path}`) {
+      case 'GET /':
+        return send(response, 403, 'text/html; charset=utf-8', ENTRY)
+      case 'GET /enter.js':
+        return send(response, 200, 'text/javascript; charset=utf-8', ENTRY_SCRIPT)
+      case 'POST /session':
+        return this.#enter(request, response)
+      default:
+        throw forbidden()
+    }
+  }
+
+  /** What has a session asks for `name` below the page's path. */
+  async #serve(request: IncomingMessage, response: ServerResponse, name: string, query: string): Promise<void> {
+    if (request.method === 'GET') {
+      const file = this.#options.files.get(name === '' ? 'index.html' : name)
+      if (file !== undefined) return send(response, 200, file.type, file.bytes)
+      if (name === 'events') return this.#stream(response)
+    }
+    await this.#pass(request, response, name, new URLSearchParams(query))
   }
 
   async #enter(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -112,13 +124,8 @@ export class Bridge {
     this.#feed.attach(response)
   }
 
-  async #pass(
-    request: IncomingMessage,
-    response: ServerResponse,
-    method: string,
-    name: string,
-    query: URLSearchParams
-  ): Promise<void> {
+  async #pass(request: IncomingMessage, response: ServerResponse, name: string, query: URLSearchParams): Promise<void> {
+    const { method = '' } = request
     const { route, params } = findRoute(method, name)
     const body = method === 'POST' || method === 'PUT' ? await readBody(request) : {}
     const gone = new AbortController()

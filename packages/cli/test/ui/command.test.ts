@@ -21,7 +21,7 @@ interface Running {
   stop(): Promise<number>
 }
 
-const scratch = (): string => {
+function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-ui-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder

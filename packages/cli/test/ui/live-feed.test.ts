@@ -1,17 +1,17 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job, Status } from '@svc/client'
-import { type Clock, systemClock } from '@svc/internal-clock'
 import { makeGguf } from '@svc/testkit/models'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, it } from 'vitest'
 import { testDaemon } from '../support.ts'
 import { Listener, openBridge } from './support.ts'
 
-/** A second passes in twenty milliseconds. */
-const FAST: Clock = {
-  ...systemClock,
-  monotonic: () => systemClock.monotonic() * 50,
-  sleep: (delayMs, signal) => systemClock.sleep(delayMs / 50, signal)
+/** A page of its own, which lets time pass while it waits. */
+async function opened(socketPath: string) {
+  const clock = new VirtualClock()
+  const page = await openBridge(socketPath, { clock })
+  return { page, listen: () => new Listener(page, clock) }
 }
 
 interface DaemonEvent {
@@ -25,8 +25,8 @@ interface JobsEvent {
 
 it('tells an open page what is, then what changes', async () => {
   const daemon = await testDaemon()
-  const page = await openBridge(daemon.socketPath, { clock: FAST })
-  const live = new Listener(page)
+  const { page, listen } = await opened(daemon.socketPath)
+  const live = listen()
   expect(await live.next('daemon')).toEqual({ state: 'up', version: expect.any(String), pid: process.pid })
   expect((await live.next<Status>('status')).store.blobs).toBe(0)
 
@@ -45,8 +45,8 @@ it('tells an open page what is, then what changes', async () => {
 
 it('tells nothing twice that stays the same, and of a collection that only counts no change of models', async () => {
   const daemon = await testDaemon()
-  const page = await openBridge(daemon.socketPath, { clock: FAST })
-  const live = new Listener(page)
+  const { page, listen } = await opened(daemon.socketPath)
+  const live = listen()
   await live.next('status')
   await page.fetch('bridge/disk')
   await live.next<JobsEvent>('jobs', (event) => event.jobs.some(({ state }) => state === 'done'))
@@ -61,13 +61,13 @@ it('tells that the daemon goes away and comes back, with everything anew', async
   const daemon = await testDaemon()
   writeFileSync(join(daemon.folder, 'm-q8_0.gguf'), makeGguf({ seed: 1 }))
   await daemon.svc('import', 'local', 'm-q8_0.gguf', '--as', 'acme/m')
-  const page = await openBridge(daemon.socketPath, { clock: FAST })
-  const live = new Listener(page)
+  const { listen } = await opened(daemon.socketPath)
+  const live = listen()
   await live.next('status')
   await daemon.pause()
   expect(await live.next<DaemonEvent>('daemon')).toMatchObject({ state: 'away', message: expect.any(String) })
   // a page that comes now hears that
-  expect(await new Listener(page).next('daemon')).toMatchObject({ state: 'away' })
+  expect(await listen().next('daemon')).toMatchObject({ state: 'away' })
   await daemon.resume()
   expect(await live.next<DaemonEvent>('daemon')).toMatchObject({ state: 'up' })
   await live.next('status')
@@ -77,10 +77,10 @@ it('tells a second page everything from the start, and ends with the bridge', as
   const daemon = await testDaemon()
   writeFileSync(join(daemon.folder, 'm-q8_0.gguf'), makeGguf({ seed: 1 }))
   await daemon.svc('import', 'local', 'm-q8_0.gguf', '--as', 'acme/m')
-  const page = await openBridge(daemon.socketPath, { clock: FAST })
-  const [first] = [new Listener(page)]
+  const { page, listen } = await opened(daemon.socketPath)
+  const first = listen()
   await first.next<JobsEvent>('jobs')
-  const second = new Listener(page)
+  const second = listen()
   expect(await second.next<DaemonEvent>('daemon')).toMatchObject({ state: 'up' })
   expect((await second.next<JobsEvent>('jobs')).jobs).toHaveLength(1)
   await page.bridge.close()
@@ -89,14 +89,14 @@ it('tells a second page everything from the start, and ends with the bridge', as
 
 it('asks the daemon nothing while no page is open, and takes sixteen', async () => {
   const daemon = await testDaemon()
-  const page = await openBridge(daemon.socketPath, { clock: FAST })
-  const pages = Array.from({ length: 16 }, () => new Listener(page))
+  const { page, listen } = await opened(daemon.socketPath)
+  const pages = Array.from({ length: 16 }, () => listen())
   await Promise.all(pages.map((each) => each.next('status')))
   expect((await page.fetch('events')).status).toBe(503)
   for (const each of pages) each.leave()
   await Promise.all(pages.map((each) => each.ended))
   // there is room again, and what changed meanwhile is told
   await daemon.svc('gc')
-  const late = new Listener(page)
-  expect((await late.next<JobsEvent>('jobs')).jobs).toHaveLength(1)
+  const late = listen()
+  await late.next<JobsEvent>('jobs', ({ jobs }) => jobs.length === 1)
 })

@@ -7,6 +7,8 @@ import {
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import type { Clock } from '@svc/internal-clock'
+import { until } from '@svc/testkit/until'
+import type { VirtualClock } from '@svc/testkit/virtual-clock'
 import { onTestFinished } from 'vitest'
 import { openSession, type Session } from '../../src/session.ts'
 import { Bridge, type BridgeOptions } from '../../src/ui/bridge.ts'
@@ -122,10 +124,11 @@ export interface LiveEvent {
 export class Listener {
   readonly #request: ClientRequest
   readonly #events: LiveEvent[] = []
-  #seen: (() => void) | undefined
+  readonly #clock: VirtualClock
   readonly ended: Promise<void>
 
-  constructor({ bridge, page, cookie }: OpenBridge) {
+  constructor({ bridge, page, cookie }: OpenBridge, clock: VirtualClock) {
+    this.#clock = clock
     const headers = { cookie, 'sec-fetch-site': 'same-origin', accept: 'text/event-stream' }
     this.#request = httpRequest({ host: '127.0.0.1', port: bridge.port, path: `${page}events`, headers, agent: false })
     this.ended = new Promise((resolve) => this.#request.on('close', resolve).on('error', resolve))
@@ -138,22 +141,20 @@ export class Listener {
           const [, name, data] = /^event: (\w+)\ndata: (.*)$/.exec(part) ?? []
           if (name !== undefined) this.#events.push({ name, data: JSON.parse(data!) })
         }
-        this.#seen?.()
       })
     })
     this.#request.end()
     onTestFinished(() => void this.#request.destroy())
   }
 
-  /** The next event of this kind that fits, and what came before it is forgotten. */
+  /** The next event of this kind that fits; what came before it is forgotten. Time passes meanwhile. */
   async next<T>(name: string, fits: (data: T) => boolean = () => true): Promise<T> {
-    for (;;) {
-      const at = this.#events.findIndex((event) => event.name === name && fits(event.data as T))
-      if (at >= 0) return this.#events.splice(0, at + 1).at(-1)!.data as T
-      await new Promise<void>((seen) => {
-        this.#seen = seen
-      })
-    }
+    const find = (): number => this.#events.findIndex((event) => event.name === name && fits(event.data as T))
+    await until(
+      () => find() >= 0,
+      async () => void this.#clock.step()
+    )
+    return this.#events.splice(0, find() + 1).at(-1)!.data as T
   }
 
   /** The kinds of events that came and were not taken yet. */
