@@ -12,14 +12,21 @@ import type {
   SeedBody,
   SeedLocalBody
 } from '@svc/client'
-import { type ImportHfPlanBody, type Method, PATHS, type RouteId } from '@svc/client/protocol'
+import {
+  type EvictBody,
+  type ImportHfPlanBody,
+  type Method,
+  PATHS,
+  type PinBody,
+  type RouteId
+} from '@svc/client/protocol'
 import { removeOne } from '../commands/remove.ts'
 import { canonicalRef } from '../reference.ts'
 import { Refusal, textOf } from './answer.ts'
 import { OWN_ROUTES } from './own-routes.ts'
 import type { PageRequest, PageRoute } from './page-request.ts'
 
-const of =
+const reading =
   (read: (client: Client, ref: string, call: Pick<PageRequest, 'signal'>) => Promise<unknown>): PageRoute =>
   async ({ session, query, signal }) =>
     read(session.client, await canonicalRef(session, textOf(query.get('ref'))), { ...(signal && { signal }) })
@@ -30,10 +37,11 @@ const posting =
   ({ session, body }) =>
     post(session.client, body as Body)
 
-const ofBody =
-  (post: (client: Client, ref: string) => Promise<unknown>): PageRoute =>
+/** The same, of one model. */
+const postingOf =
+  <Body extends { readonly ref: string }>(post: (client: Client, body: Body) => Promise<unknown>): PageRoute =>
   async ({ session, body }) =>
-    post(session.client, await canonicalRef(session, textOf(body.ref)))
+    post(session.client, { ...(body as Body), ref: await canonicalRef(session, textOf(body.ref)) })
 
 const removal: PageRoute = ({ session, params: { ns, name, quant }, query }) =>
   removeOne(session, `${ns}/${name}${quant === undefined ? '' : `:${quant}`}`, query.get('tags') === 'all')
@@ -46,21 +54,20 @@ const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   jobs: async ({ session, signal }) => ({ jobs: await session.client.jobs({ signal }) }),
   job: ({ session, params, signal }) => session.client.job(params.id!, { signal }),
   cancelJob: ({ session, params }) => session.client.cancelJob(params.id!),
-  resolve: of((client, ref, call) => client.resolve(ref, call)),
-  open: of((client, ref, call) => client.open(ref, call)),
-  why: of((client, ref, call) => client.why(ref, call)),
-  share: of((client, ref, call) => client.share(ref, call)),
-  joinShare: ofBody((client, ref) => client.joinShare(ref)),
-  ensure: ofBody((client, ref) => client.ensure({ ref })),
-  companions: ofBody((client, ref) => client.companions({ ref })),
+  resolve: reading((client, ref, call) => client.resolve(ref, call)),
+  open: reading((client, ref, call) => client.open(ref, call)),
+  why: reading((client, ref, call) => client.why(ref, call)),
+  share: reading((client, ref, call) => client.share(ref, call)),
+  joinShare: postingOf((client, { ref }) => client.joinShare(ref)),
+  ensure: postingOf((client, body) => client.ensure(body)),
+  companions: postingOf((client, body) => client.companions(body)),
   verify: async ({ session, body }) => {
     const target = textOf(body.target)
     return session.client.verify({ target: target === 'all' ? target : await canonicalRef(session, target) })
   },
-  setPrivate: async ({ session, body }) => {
-    const ref = await canonicalRef(session, textOf(body.ref))
-    return session.client.setPrivate({ ...(body as PrivateBody), ref })
-  },
+  setPrivate: postingOf((client, body: PrivateBody) => client.setPrivate(body)),
+  setPinned: postingOf((client, body: PinBody) => client.setPinned(body)),
+  evict: postingOf((client, body: EvictBody) => client.evict(body)),
   gc: posting((client, body: GcBody) => client.gc(body)),
   outdated: posting((client, body: OutdatedBody) => client.outdated(body)),
   seed: posting((client, body: SeedBody) => client.decideSeed(body)),
