@@ -12,6 +12,7 @@ const run = promisify(execFile)
 
 test.each([
   ['mirror', ['Internet access is lost', 'model.safetensors', '404 RepoNotFound']],
+  ['life', ['newer', 'away', 'comes back', 'of the weights were here', 'byte-identical']],
   ['airgap', ['Carry the file over on a disk', 'a copy with one flipped bit is rejected', 'the manifest digests match']]
 ])('demo %s', async (name, told) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-demo-test-'))

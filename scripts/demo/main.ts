@@ -7,6 +7,7 @@ import { Stage } from './stage.ts'
 const DEMOS: Readonly<Record<string, () => Promise<{ run(stage: Stage): Promise<void> }>>> = {
   airgap: () => import('./airgap.ts'),
   fleet: () => import('./fleet.ts'),
+  life: () => import('./life.ts'),
   mirror: () => import('./mirror.ts')
 }
 
