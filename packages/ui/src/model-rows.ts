@@ -16,7 +16,7 @@ export interface ModelRow {
   readonly reason: string
 }
 
-export const COLUMNS = ['name', 'quant', 'size', 'state', 'sharing', 'used'] as const
+export const COLUMNS = ['name', 'quant', 'size', 'state', 'sharing', 'companions', 'used'] as const
 export type Column = (typeof COLUMNS)[number]
 export const FILTERS = ['all', 'complete', 'away', 'shared', 'held', 'private', 'newer'] as const
 export type Filter = (typeof FILTERS)[number]
@@ -79,6 +79,7 @@ const KEYS: Readonly<Record<Column, (row: ModelRow) => string | number>> = {
   size: ({ member }) => member.sizeBytes,
   state: ({ member }) => (member.complete ? 0 : 1 + (member.missingBytes ?? 0)),
   sharing: ({ sharing }) => sharing,
+  companions: ({ member }) => (member.companions === undefined ? 1 : 0),
   used: ({ member }) => member.lastUsedAt ?? member.importedAt ?? ''
 }
 

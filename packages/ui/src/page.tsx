@@ -52,7 +52,8 @@ function Frame() {
         <Rates />
       </header>
       <LinkState />
-      <main key={name}>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
+      <main key={name} tabIndex={0}>
         <h1 class="unseen">{TEXTS.views[name]}</h1>
         <View />
       </main>

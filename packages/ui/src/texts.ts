@@ -31,7 +31,6 @@ const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
 export const TEXTS = {
   title: 'svc',
   justNow: 'just now',
-  skip: 'Skip to the content',
   close: 'Close',
   dismiss: 'Dismiss the message',
   cancel: 'Cancel',
@@ -48,7 +47,15 @@ export const TEXTS = {
     expired: "This page's link is no longer valid. Run svc ui again, and open its new link."
   },
   models: {
-    columns: { name: 'Name', quant: 'Quant', size: 'Size', state: 'State', sharing: 'Sharing', used: 'Last use' },
+    columns: {
+      name: 'Name',
+      quant: 'Quant',
+      size: 'Size',
+      state: 'State',
+      sharing: 'Sharing',
+      companions: 'Companions',
+      used: 'Last use'
+    },
     filters: {
       all: 'All',
       complete: 'Complete',
@@ -74,7 +81,8 @@ export const TEXTS = {
     map: 'What takes the disk',
     verifyAll: 'Verify all',
     garbage: 'Collect garbage…',
-    newer: 'newer version'
+    newer: 'newer version',
+    hasCompanions: 'here'
   },
   map: {
     label: 'What takes the disk: a tile for each model, as large as the space that only it needs',
@@ -83,7 +91,7 @@ export const TEXTS = {
     kept: 'kept by tags, views and imports without a name',
     garbage: 'belongs to no model',
     others: (count: number) => many(count, 'smaller model'),
-    tile: (name: string, size: string, share: string) => `${name}, ${size}, ${share} of the store`
+    share: (share: string) => `${share} of the store`
   },
   model: {
     facts: {
@@ -168,7 +176,7 @@ export const TEXTS = {
     gated: 'gated',
     here: 'here',
     plan: (repo: string) => `Quants of ${repo}`,
-    planColumns: { choose: 'Choose', quant: 'Quant', size: 'Size', memory: 'Memory', fit: 'Fit', here: 'Here already' },
+    planColumns: { quant: 'Quant', size: 'Size', memory: 'Memory', fit: 'Fit', here: 'Here already' },
     fit: { fits: 'fits', tight: 'just fits', no: 'too large' },
     allHere: 'all',
     license: (license: string) => `License: ${license}`,

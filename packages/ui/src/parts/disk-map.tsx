@@ -13,6 +13,8 @@ interface Part {
 /** Tiles that can be told apart; the smaller models are one tile. */
 const MAX_TILES = 60
 const ASPECT = 3
+/** The part of the whole from which on a tile has room for its name. */
+const MIN_LABELLED = 0.012
 
 /** All bytes of the store, each once. */
 export function partsOf(disk: Disk): Part[] {
@@ -53,20 +55,16 @@ export function DiskMap({ disk, onOpen }: { readonly disk: Disk; readonly onOpen
           <button
             type="button"
             key={item.name}
-            class={item.kind}
+            class={width * height > MIN_LABELLED ? item.kind : `${item.kind} small`}
             tabIndex={i === Math.min(active, tiles.length - 1) ? 0 : -1}
-            aria-label={TEXTS.map.tile(item.name, formatBytes(item.bytes), percent(item.bytes / total))}
             title={`${item.name}\n${formatBytes(item.bytes)}`}
             style={{ left: percent(x), top: percent(y), width: percent(width), height: percent(height) }}
             onFocus={() => setActive(i)}
             onClick={() => item.kind === 'model' && onOpen(item.name)}
           >
-            {width * height > 0.012 && (
-              <>
-                <span>{item.name}</span>
-                <small>{formatBytes(item.bytes)}</small>
-              </>
-            )}
+            <span class={width * height > MIN_LABELLED ? '' : 'unseen'}>{item.name} </span>
+            <small class={width * height > MIN_LABELLED ? '' : 'unseen'}>{formatBytes(item.bytes)} </small>
+            <span class="unseen">{TEXTS.map.share(percent(item.bytes / total))}</span>
           </button>
         ))}
       </div>

@@ -148,6 +148,12 @@ const columnsOf = (now: number): readonly ColumnOf<ModelRow>[] => [
     )
   },
   {
+    id: 'companions',
+    title: T.columns.companions,
+    isWide: true,
+    cell: ({ member }) => (member.companions === undefined ? '' : T.hasCompanions)
+  },
+  {
     id: 'used',
     title: T.columns.used,
     isWide: true,
