@@ -111,6 +111,8 @@ export function openBridge(fetch: Fetch) {
     collect: (dryRun: boolean) => call<Job>('POST', 'v1/gc', { dryRun, graceSeconds: 0, views: true }),
     job: (id: string) => call<Job>('GET', `v1/jobs/${id}`),
     setPrivate: (ref: string, isPrivate: boolean) => call<object>('PUT', 'v1/private', { ref, private: isPrivate }),
+    setPinned: (ref: string, pinned: boolean) => call<object>('PUT', 'v1/pin', { ref, pinned }),
+    evict: (ref: string) => call<Job>('POST', 'v1/evict', { ref }),
     seed: (seed: boolean) => call<object>('PUT', 'v1/seed', { seed }),
     seedLocal: (seedLocal: boolean) => call<object>('PUT', 'v1/seed-local', { seedLocal }),
     search: (words: string, cursor?: string) =>

@@ -1,4 +1,5 @@
 import type { Inventory, ModelMember, Status } from '@svc/client/protocol'
+import { formatBytes } from './format.ts'
 import { TEXTS } from './texts.ts'
 
 /** To whom a model is given: to the swarm, to nobody by its owner's word, or not for another reason. */
@@ -61,6 +62,13 @@ function reasonOf(member: ModelMember, held: ReadonlyMap<string, string>, status
   if (status?.swarm.enabled === false) return TEXTS.models.reasonOff
   if (status?.swarm.seed === false) return TEXTS.models.reasonNoSeed
   return member.complete ? '' : TEXTS.models.reasonAway
+}
+
+/** Whether it is here: complete, damaged, or how much of it is not. `away` was freed on purpose, and can be had again. */
+export function stateOf({ complete, damaged, away, missingBytes = 0 }: ModelMember): string {
+  if (damaged === true) return TEXTS.models.damaged
+  if (complete) return TEXTS.models.complete
+  return (away === true ? TEXTS.models.away : TEXTS.models.missing)(formatBytes(missingBytes))
 }
 
 const PASSES: Readonly<Record<Filter, (row: ModelRow) => boolean>> = {

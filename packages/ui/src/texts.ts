@@ -25,6 +25,7 @@ const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
   E_ABORTED: 'It was cancelled. Start again to go on from where it stopped.',
   E_VERIFY_FAILED: 'Complete the model: what is damaged is fetched again.',
   E_UNKNOWN_REF: 'Check the name: the source does not have it.',
+  E_KEPT: 'What it names keeps the bytes here. Where nothing else has them: svc evict --force.',
   E_NOT_IMPORTABLE: 'svc recognises no model in it.'
 }
 
@@ -73,6 +74,7 @@ export const TEXTS = {
     complete: 'complete',
     damaged: 'damaged',
     away: (missing: string) => `${missing} away`,
+    missing: (missing: string) => `${missing} missing`,
     find: 'Find in models',
     show: 'Show',
     count: (shown: number, all: number) => (shown === all ? many(all, 'model') : `${shown} of ${many(all, 'model')}`),
@@ -82,6 +84,7 @@ export const TEXTS = {
     verifyAll: 'Verify all',
     garbage: 'Collect garbage…',
     newer: 'newer version',
+    pinned: 'pinned',
     hasCompanions: 'here'
   },
   map: {
@@ -132,6 +135,11 @@ export const TEXTS = {
     makePublic: 'Give to others again',
     nowPrivate: 'Nobody gets it from now on',
     nowPublic: 'Others may have it again',
+    pin: 'Pin',
+    unpin: 'Unpin',
+    nowPinned: 'Its bytes stay here from now on',
+    nowUnpinned: 'Its bytes may be freed again when space is short',
+    evict: 'Free the weights',
     remove: 'Remove…'
   },
   share: {

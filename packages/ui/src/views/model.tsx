@@ -1,10 +1,10 @@
-import type { WhyResult } from '@svc/client/protocol'
+import type { Job, WhyResult } from '@svc/client/protocol'
 import { useEffect, useState } from 'preact/hooks'
 import type { RuntimeCommand } from '../bridge.ts'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatSince } from '../format.ts'
-import type { ModelRow } from '../model-rows.ts'
+import { type ModelRow, stateOf } from '../model-rows.ts'
 import { Copyable, copyText } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { started } from '../store.ts'
@@ -52,7 +52,7 @@ function Facts({ row: { member, sharing, reason } }: Pick<ModelProps, 'row'>) {
   const from = [origin?.repo ?? origin?.kind ?? '', origin?.revision ?? ''].filter((word) => word !== '').join(' @ ')
   const facts: readonly (readonly [string, string])[] = [
     [T.facts.size, formatBytes(member.sizeBytes)],
-    [T.facts.state, member.complete ? TEXTS.models.complete : TEXTS.models.away(formatBytes(member.missingBytes ?? 0))],
+    [T.facts.state, stateOf(member)],
     [T.facts.sharing, [TEXTS.models.sharing[sharing], reason].filter((word) => word !== '').join(': ')],
     [T.facts.used, member.lastUsedAt === undefined ? T.never : formatSince(member.lastUsedAt, nowMs())],
     [T.facts.imported, formatSince(member.importedAt, nowMs())],
@@ -80,51 +80,49 @@ interface ActionsProps {
   readonly onRemove: () => void
 }
 
+interface Action {
+  readonly text: string
+  readonly does: () => unknown
+  readonly isOff?: boolean
+  readonly class?: string
+}
+
 function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
   const { attempt, bridge, notice } = useStore()
-  const isPrivate = member.private
+  const { complete, private: isPrivate, pinned: isPinned = false } = member
   const copyPath = async (): Promise<void> => {
     const answer = await attempt(() => bridge.path(ref))
     if (answer !== undefined) await copyText(answer.path, notice)
   }
-  const open = () => bridge.openFolder(ref)
+  const open = (): Promise<unknown> =>
+    attempt(
+      () => bridge.openFolder(ref),
+      ({ opened, folder }) => (opened ? T.opened : T.notOpened(folder))
+    )
+  const start = (work: () => Promise<Job>) => () => attempt(work, started)
+  const turn = (work: () => Promise<object>, said: string) => () => attempt(work, () => said)
+  const actions: readonly Action[] = [
+    ...(complete ? [] : [{ text: T.complete, does: start(() => bridge.ensure(ref)), class: 'main' }]),
+    { text: T.openFolder, does: open, isOff: !complete },
+    { text: T.copyPath, does: copyPath, isOff: !complete },
+    { text: T.verify, does: start(() => bridge.verify(ref)) },
+    { text: T.share, does: onShare },
+    isPrivate
+      ? { text: T.makePublic, does: turn(() => bridge.setPrivate(ref, false), T.nowPublic) }
+      : { text: T.keepPrivate, does: turn(() => bridge.setPrivate(ref, true), T.nowPrivate) },
+    isPinned
+      ? { text: T.unpin, does: turn(() => bridge.setPinned(ref, false), T.nowUnpinned) }
+      : { text: T.pin, does: turn(() => bridge.setPinned(ref, true), T.nowPinned) },
+    { text: T.evict, does: start(() => bridge.evict(ref)), isOff: isPinned || !complete },
+    { text: T.remove, does: onRemove, class: 'danger' }
+  ]
   return (
     <div class="actions">
-      {!member.complete && (
-        <button type="button" class="main" onClick={() => void attempt(() => bridge.ensure(ref), started)}>
-          {T.complete}
+      {actions.map(({ text, does, isOff = false, class: look }) => (
+        <button type="button" key={text} class={look} disabled={isOff} onClick={() => void does()}>
+          {text}
         </button>
-      )}
-      <button
-        type="button"
-        disabled={!member.complete}
-        onClick={() => void attempt(open, ({ opened, folder }) => (opened ? T.opened : T.notOpened(folder)))}
-      >
-        {T.openFolder}
-      </button>
-      <button type="button" disabled={!member.complete} onClick={() => void copyPath()}>
-        {T.copyPath}
-      </button>
-      <button type="button" onClick={() => void attempt(() => bridge.verify(ref), started)}>
-        {T.verify}
-      </button>
-      <button type="button" onClick={onShare}>
-        {T.share}
-      </button>
-      <button
-        type="button"
-        onClick={() =>
-          void attempt(
-            () => bridge.setPrivate(ref, !isPrivate),
-            () => (isPrivate ? T.nowPublic : T.nowPrivate)
-          )
-        }
-      >
-        {isPrivate ? T.makePublic : T.keepPrivate}
-      </button>
-      <button type="button" class="danger" onClick={onRemove}>
-        {T.remove}
-      </button>
+      ))}
     </div>
   )
 }

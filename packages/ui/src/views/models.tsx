@@ -3,7 +3,16 @@ import { useEffect, useState } from 'preact/hooks'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatSince } from '../format.ts'
-import { COLUMNS, type Column, FILTERS, type Filter, type ModelRow, type Selection, selectRows } from '../model-rows.ts'
+import {
+  COLUMNS,
+  type Column,
+  FILTERS,
+  type Filter,
+  type ModelRow,
+  type Selection,
+  selectRows,
+  stateOf
+} from '../model-rows.ts'
 import { DiskMap } from '../parts/disk-map.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
 import { started } from '../store.ts'
@@ -166,13 +175,14 @@ function Name({ repo, quant, member }: Pick<ModelRow, 'repo' | 'quant' | 'member
     <span title={`${repo}:${quant}`}>
       {repo}
       <span class="narrow">:{quant}</span>
+      {member.pinned === true && <span class="tag newer">{T.pinned}</span>}
       {member.newer !== undefined && <span class="tag newer">{T.newer}</span>}
     </span>
   )
 }
 
 function State({ member }: Pick<ModelRow, 'member'>) {
-  if (member.damaged === true) return <span class="tag bad">{T.damaged}</span>
-  if (member.complete) return <span class="tag good">{T.complete}</span>
-  return <span class="tag warn">{T.away(formatBytes(member.missingBytes ?? 0))}</span>
+  return (
+    <span class={`tag ${member.damaged === true ? 'bad' : member.complete ? 'good' : 'warn'}`}>{stateOf(member)}</span>
+  )
 }
