@@ -10,7 +10,8 @@ export const HUB_CLIENT: string = fileURLToPath(new URL('./hub_client.py', impor
 
 const MODULES = ['torch', 'transformers', 'tokenizers', 'safetensors', 'peft', 'gguf', 'huggingface_hub']
 
-function missing(modules: readonly string[]): readonly string[] {
+/** Which of these Python packages are not installed. */
+export function missing(modules: readonly string[]): readonly string[] {
   const look = 'import importlib.util as u, sys; print(*[m for m in sys.argv[1:] if u.find_spec(m) is None])'
   const { status, stdout } = spawnSync(PYTHON, ['-c', look, ...modules], { encoding: 'utf8' })
   return status === 0 ? stdout.split(/\s+/).filter((name) => name !== '') : modules

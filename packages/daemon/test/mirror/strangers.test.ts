@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { lfsPointer } from '@svc/testkit/fake-hub-content'
 import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
+import { type FakeXet, startFakeXet } from '@svc/testkit/fake-xet'
 import { makeGguf, seededBytes } from '@svc/testkit/models'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
@@ -34,8 +35,8 @@ interface Got {
 }
 
 /** A mirror with a token for everything, in front of a hub. */
-async function world(mirror: FileConfig['mirror'] = {}): Promise<World> {
-  const hub = await startFakeHub({ tokens: ['good'] })
+async function world(mirror: FileConfig['mirror'] = {}, xet?: FakeXet): Promise<World> {
+  const hub = await startFakeHub({ tokens: ['good'], ...(xet && { xet }) })
   onTestFinished(() => hub.close())
   const folder = temporaryFolder()
   const config = mergeConfig(
@@ -347,4 +348,18 @@ test('what an import of the owner left out is brought in for a client', async ()
   await expect
     .poll(async () => (await it.ask(`/Acme/M/resolve/main/${left.path}`)).body.equals(left.content))
     .toBe(true)
+})
+
+test('what a client causes is not put together from what the owner has, even if the hub could say how', async () => {
+  const xet = await startFakeXet({ packing: () => 'plain' })
+  onTestFinished(() => xet.close())
+  const it = await world({}, xet)
+  const [old, now] = [1, 2].map((seed) => Buffer.concat([makeGguf({ seed }), seededBytes(9 << 20, 3)]))
+  it.hub.commit({ id: 'Acme/M', files: [{ path: Q8, content: old! }] })
+  await it.importHf({ repo: 'Acme/M' })
+  const second = it.hub.commit({ id: 'Acme/M', files: [{ path: Q8, content: now! }] })
+  const sent = it.hub.bytesSent.get(Q8)!
+  expect((await it.ask(`/Acme/M/resolve/${second}/${Q8}`)).body.equals(now!)).toBe(true)
+  expect(it.hub.bytesSent.get(Q8)! - sent).toBeGreaterThanOrEqual(now!.length)
+  expect(xet.requests).toEqual([])
 })

@@ -1,14 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
 import { createClient } from '@svc/client'
 import type { Job } from '@svc/client/protocol'
-import type { FakeHub } from '@svc/testkit/fake-hub'
 import { nameContent } from '@svc/testkit/fake-hub-content'
-import { SVCD } from '@svc/testkit/programs'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { durableBytes, spawnDaemon } from './daemon-process.ts'
 import { fakeHub, tempFolder, undoAfterTests } from './fixtures.ts'
 
 undoAfterTests()
@@ -21,49 +19,6 @@ const repo = {
     { path: 'large-q8_0.gguf', content },
     { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
   ]
-}
-
-/** The daemon as a process of its own, on Node alone. */
-async function spawnDaemon(root: string, socketPath: string, fake: FakeHub): Promise<ChildProcess> {
-  const child = spawn(
-    process.execPath,
-    [...SVCD, '--root', join(root, 'store'), '--config', join(root, 'config.toml')],
-    {
-      env: {
-        PATH: process.env.PATH,
-        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
-        HOME: root,
-        SVC_SOCKET: socketPath,
-        HF_ENDPOINT: fake.endpoint,
-        SVC_HF_TOKEN: 'hf_good'
-      },
-      stdio: ['ignore', 'ignore', 'pipe']
-    }
-  )
-  onTestFinished(() => void child.kill('SIGKILL'))
-  let log = ''
-  child.stderr!.on('data', (chunk: Buffer) => {
-    log += String(chunk)
-  })
-  while (!log.includes('listening')) {
-    if (child.exitCode !== null) throw new Error(`the daemon ended: ${log}`)
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
-  return child
-}
-
-/** What the journal of the large file's partial blob vouches for. */
-async function durableBytes(incoming: string): Promise<number> {
-  let bytes = 0
-  for (const name of await readdir(incoming)) {
-    if (!name.endsWith('.json')) continue
-    const { sizeBytes, ranges } = JSON.parse(await readFile(join(incoming, name), 'utf8')) as {
-      sizeBytes: number
-      ranges: [number, number][]
-    }
-    if (sizeBytes === content.sizeBytes) for (const [start, end] of ranges) bytes += end - start
-  }
-  return bytes
 }
 
 test('kill -9 in mid-file: the next import goes on from what was on disk', async () => {
@@ -85,7 +40,7 @@ test('kill -9 in mid-file: the next import goes on from what was on disk', async
     expect(job.error).toBeUndefined()
     await new Promise((resolve) => setTimeout(resolve, 20))
     job = await client.job(job.id)
-    durable = await durableBytes(join(root, 'store', 'incoming'))
+    durable = await durableBytes(root, content.sizeBytes)
   }
   first.kill('SIGKILL')
   await once(first, 'exit')

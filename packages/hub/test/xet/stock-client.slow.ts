@@ -1,0 +1,48 @@
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { FakeXetOptions } from '@svc/testkit/fake-xet'
+import { missing, PYTHON } from '@svc/testkit/python-loaders'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { closeAfterTests } from '../fixtures.ts'
+import { apartRig, closeXetAfterTests, MIB, modelOf, plainBytes, withInsertion, xetRig } from './fixtures.ts'
+
+// The fake speaks the protocol as the hub's own client does: otherwise what our client does with it would show little.
+closeXetAfterTests()
+closeAfterTests()
+vi.setConfig({ testTimeout: 120_000 })
+
+const run = promisify(execFile)
+const SCRIPT = `
+import sys, huggingface_hub, hf_xet
+print(huggingface_hub.hf_hub_download("acme/model", "w.gguf", cache_dir=sys.argv[1]))
+`
+
+const absent = missing(['huggingface_hub', 'hf_xet'])
+if (absent.length > 0) test.skip(`${absent.join(' and ')} not installed for ${PYTHON}`, () => {})
+
+test.runIf(absent.length === 0).each<[string, FakeXetOptions, Record<string, string>]>([
+  ['version 2', {}, {}],
+  ['version 1', { version: 1 }, {}],
+  ['chunks grouped by 4', { packing: () => 'grouped' }, {}],
+  ['plain chunks', { packing: () => 'plain' }, {}],
+  ['several ranges at one address', { isJoint: true }, { HF_XET_CLIENT_ENABLE_MULTIRANGE_FETCHING: 'true' }]
+])('the hub’s own client downloads from the fake service byte for byte: %s', async (_, options, env) => {
+  const cache = await mkdtemp(join(tmpdir(), 'svc-xet-'))
+  onTestFinished(() => rm(cache, { recursive: true, force: true }))
+  const before = modelOf(3 * MIB)
+  const whole = withInsertion(before)
+  const isJoint = options.isJoint === true
+  const rig = isJoint ? await apartRig(options) : await xetRig(before, whole, options)
+  const { stdout } = await run(PYTHON, ['-c', SCRIPT, cache], {
+    env: { ...process.env, HF_ENDPOINT: rig.fake.endpoint, HF_HOME: cache, HF_XET_CACHE: join(cache, 'xet'), ...env }
+  })
+  expect(Buffer.compare(await readFile(stdout.trim().split('\n').at(-1)!), 'now' in rig ? rig.now : whole)).toBe(0)
+  // through the service of chunks, and not beside it
+  expect(plainBytes(rig)).toBe(0)
+  const ranges = rig.xet.requests.filter(({ stage }) => stage === 'xorb').map(({ headers }) => headers.range)
+  expect(ranges.length).toBeGreaterThan(0)
+  expect(ranges.some((range) => range?.includes(','))).toBe(isJoint)
+})
