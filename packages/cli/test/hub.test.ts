@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
 import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
-import { makeGguf } from '@svc/testkit/models'
+import { startFakeXet } from '@svc/testkit/fake-xet'
+import { makeGguf, seededBytes } from '@svc/testkit/models'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
@@ -18,7 +19,9 @@ let first: string
 let second: string
 
 beforeAll(async () => {
-  hub = await startFakeHub({ tokens: ['good'] })
+  const xet = await startFakeXet({ packing: () => 'plain' })
+  undo.later(() => xet.close())
+  hub = await startFakeHub({ tokens: ['good'], xet })
   undo.later(() => hub.close())
   const readme = { path: 'README.md', content: Buffer.from('# small') }
   const files = [{ path: WEIGHTS, content: makeGguf({ seed: 1 }) }, readme]
@@ -120,6 +123,22 @@ it('says what is newer, upgrades it, and keeps the older state until gc takes it
   expect(await daemon.svc('show', `some-org/moving:${before}+q8_0`)).toMatchObject({ code: 3 })
   hub.setAccess(id, { private: true })
   expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })
+})
+
+it('an upgrade says what came and what was taken from here', async () => {
+  const id = 'some-org/large'
+  const weights = seededBytes(9 << 20, 3)
+  const commit = (seed: number): string =>
+    hub.commit({ id, files: [{ path: 'l-q8_0.gguf', content: Buffer.concat([makeGguf({ seed }), weights]) }] })
+  commit(30)
+  await daemon.svc('import', 'hf', id)
+  commit(31)
+  const { stderr } = await daemon.svc('upgrade', 'large')
+  expect(stderr).toMatch(/1\.\d MiB fetched, 8\.\d MiB taken/)
+  commit(32)
+  const { result } = JSON.parse((await daemon.svc('upgrade', 'large', '--json', '--quiet')).stdout)
+  expect(result.fetchedBytes).toBeLessThan(2 << 20)
+  expect(result.reusedBytes).toBeGreaterThan(8 << 20)
 })
 
 it('shows what a repository holds before it is imported, and what fits this machine', async () => {
