@@ -6,7 +6,7 @@ import { createHubImports } from '../../src/sources/hub/hub-imports.ts'
 import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { Node, pinned } from '../swarm/nodes.ts'
 import { type ApiClient, type TestDaemon, testDaemon } from './daemon.ts'
-import { type KillScenario, Refused, stateBytes } from './kill-sweep.ts'
+import { type KillRig, type KillScenario, Refused, stateBytes } from './kill-sweep.ts'
 import { gguf, MODEL, writeFiles } from './models.ts'
 import { spawnDaemon } from './process.ts'
 
@@ -381,6 +381,48 @@ const recovery: KillScenario = {
   }
 }
 
+const eviction: KillScenario = {
+  name: 'an eviction, and the way back',
+  points: CHANGES,
+  async prepare(folder) {
+    const files = [
+      { path: 'm-q8_0.gguf', content: gguf(900_000, 8) },
+      { path: 'mmproj-f16.gguf', content: gguf(300_000, 9) },
+      { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') }
+    ]
+    const hub = await startFakeHub({ repos: [{ id: 'Org/Model', files }] })
+    onTestFinished(() => hub.close())
+    const options = {
+      networks: { hub: (context) => createHubImports(context) },
+      fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
+    } satisfies KillRig['after']
+    const first = await testDaemon({ folder, ...options })
+    await done(first, '/v1/import/hf', { repo: 'Org/Model' })
+    await first.running.close({ quick: true })
+    const ref = 'svc:///org/model:q8_0'
+    return {
+      env: { HF_ENDPOINT: hub.endpoint },
+      after: options,
+      act: async (daemon) => {
+        await done(daemon, '/v1/evict', { ref })
+        await done(daemon, '/v1/ensure', { ref })
+      },
+      check: async (after) => {
+        const member = (await after.get('/v1/models')).body.namespaces[0].members[0]
+        // what is not here is away, and never lost
+        expect(member.complete || member.away === true).toBe(true)
+        // what a collection takes now, nothing needs
+        await done(after, '/v1/gc', { graceSeconds: 0 })
+        if (member.complete) await done(after, '/v1/evict', { ref })
+        expect((await opened(after, ref)).missing).toHaveLength(2)
+        await done(after, '/v1/ensure', { ref })
+        expect((await opened(after, ref)).missing).toBe(undefined)
+        return member.complete ? 'new' : 'between'
+      }
+    }
+  }
+}
+
 /** Everything that changes a root, and what must hold wherever it is cut. */
 export const KILL_SCENARIOS: readonly KillScenario[] = [
   localImport,
@@ -388,6 +430,7 @@ export const KILL_SCENARIOS: readonly KillScenario[] = [
   fill,
   stateChange,
   removal,
+  eviction,
   view,
   hubFolder,
   firstStart,

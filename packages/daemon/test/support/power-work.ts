@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Job, ShareResult } from '@svc/client/protocol'
+import type { Inventory, Job, ShareResult } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
 import { expect } from 'vitest'
 import { type Node, pinned } from '../swarm/nodes.ts'
@@ -39,7 +39,7 @@ export class Shares {
 /** What a daemon has acknowledged. */
 export interface Promised {
   /** A repository and the manifest that its import ended with, `ns/name:tag` and an index, or a manifest that another daemon gave. */
-  readonly kind: 'import' | 'tag' | 'fill'
+  readonly kind: 'import' | 'tag' | 'fill' | 'eviction'
   readonly name: string
   readonly digest: string
   /** When; see {@link PowerWork.now}. */
@@ -85,7 +85,10 @@ export async function work(power: PowerWork, worker: number, first: number): Pro
         const id = `Org/m${n}`
         hub.commit({ id, files: [{ path: `m-q8_0.gguf`, content: gguf(sizeOf(n), n) }] })
         const { state, manifest } = await job('/v1/import/hf', { repo: id })
-        if (state === 'done') promise('import', id.toLowerCase(), manifest!)
+        if (state !== 'done') continue
+        const name = id.toLowerCase()
+        const evicted = n % 16 < 8 ? undefined : await job('/v1/evict', { ref: `svc:///${name}:q8_0` })
+        promise(evicted?.state === 'done' ? 'eviction' : 'import', name, manifest!)
         continue
       }
       const as = `w${worker}/m${n}`
@@ -123,7 +126,7 @@ export async function checkAll(client: ApiClient, promised: readonly Promised[])
   expect(verified.state).toBe('done')
   const { body } = await client.get('/v1/models')
   const { namespaces, tags } = body as {
-    namespaces: { ns: string; name: string; quants: string[] }[]
+    namespaces: Pick<Inventory['namespaces'][number], 'ns' | 'name' | 'quants' | 'members'>[]
     tags: { repo: string; tag: string; digest: string; blobPresent: boolean }[]
   }
   const quants = new Map(namespaces.map((each) => [`${each.ns}/${each.name}`, each.quants]))
@@ -131,6 +134,11 @@ export async function checkAll(client: ApiClient, promised: readonly Promised[])
   for (const { kind, name, digest } of promised) {
     if (kind === 'tag') {
       expect([name, present.get(name)?.digest, present.get(name)?.blobPresent]).toEqual([name, digest, true])
+    } else if (kind === 'eviction') {
+      // unlinked bytes may be there again
+      const { members = [] } = namespaces.find((each) => `${each.ns}/${each.name}` === name) ?? {}
+      const isKnown = members.some(({ manifest, complete, away }) => manifest === digest && (complete || away === true))
+      expect([name, isKnown]).toEqual([name, true])
     } else if (kind === 'fill') {
       const { status, body: opened } = await client.open(`svc:///some/model@${digest}`)
       expect([name, status, opened.missing]).toEqual([name, 200, undefined])
