@@ -12,6 +12,7 @@ import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
 import { importTarget } from '../import/target.ts'
+import type { CopyWitness } from '../jobs/copies.ts'
 import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
 import type { Beside, FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import { companionsUnder } from '../library/artifact-record.ts'
@@ -42,6 +43,7 @@ import type { Reading, Readings } from './readings.ts'
 import { ArtifactSeeding } from './seeding.ts'
 import { SignedRequests } from './signed-requests.ts'
 import { isWhole } from './space.ts'
+import { WebseedCopies } from './webseed-copies.ts'
 import { WebseedKeys } from './webseed-keys.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
@@ -82,6 +84,8 @@ export class SwarmClient {
     fill: (request, context) => this.#fill(request, context),
     fillBeside: (manifestDigest, context) => this.#fillBeside(manifestDigest, context)
   }
+  /** What web servers and buckets have still. */
+  readonly copies: CopyWitness
   readonly #context: SwarmClientDeps
   readonly #engine: Swarm
   #webseed: WebseedListener | undefined
@@ -118,6 +122,7 @@ export class SwarmClient {
     this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
+    this.copies = new WebseedCopies({ reading: () => this.#reading, torrentOf: (digest) => this.#torrents.of(digest) })
     const { trackers } = config.swarm
     const parts = { store, leafLayers, swarm: engine, webseed: () => this.#webseed, trackers, log }
     this.#beside = new ArtifactSwarm(parts)

@@ -69,6 +69,7 @@ describe('ensure', () => {
             },
             fillBeside: async () => undefined
           },
+          copies: { ask: async () => [] },
           start: async () => undefined,
           verifying: undefined,
           withhold: async () => undefined,

@@ -125,7 +125,7 @@ function count(outcome: Outcome, promised: readonly Promised[]): void {
   for (const { kind } of promised) outcome.acknowledged[kind] += 1
 }
 
-const newOutcome = (): Outcome => ({ cuts: 0, acknowledged: { import: 0, tag: 0, fill: 0 } })
+const newOutcome = (): Outcome => ({ cuts: 0, acknowledged: { import: 0, tag: 0, fill: 0, eviction: 0 } })
 
 /** Shuts the file system down at random moments, again and again. Ends at the first loss. */
 async function shutDown(
