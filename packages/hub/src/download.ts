@@ -12,6 +12,8 @@ export interface DownloadOptions {
   /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: (bytesDone: number) => void
   readonly onWaiting?: (waiting: RetryWait) => void
+  /** Requests of the file with the lowest number come first, before those of files without one. Asked before each request. */
+  readonly rank?: () => number | undefined
 }
 
 /** What the downloads of one hub object share: places for the requests of large files, and of small ones. */

@@ -37,6 +37,7 @@ import { Superseded } from '../library/superseded.ts'
 import { Trust } from '../library/trust.ts'
 import { Usage } from '../library/usage.ts'
 import { Views } from '../library/views.ts'
+import { WantedBlobs } from '../library/wanted-blobs.ts'
 import type { Log } from '../log.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import { Offload, STRANGERS_HEAP_MIB } from '../offload/pool.ts'
@@ -68,6 +69,7 @@ export interface DaemonContext {
   readonly strangersOffload: Offload
   readonly needed: Needed
   readonly superseded: Superseded
+  readonly wanted: WantedBlobs
   readonly trust: Trust
   readonly usage: Usage
   readonly members: Members
@@ -159,6 +161,7 @@ export async function composeContext(
       around: (kind, work) => (kind === 'gc' || kind === 'evict' ? work() : withLease(store, work))
     })
     const superseded = new Superseded()
+    const wanted = new WantedBlobs()
     const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
     const room = new Room({ clock, store, artifacts, documents, repos, needed, usage, jobs, log, config })
     const importer = new Importer({
@@ -170,6 +173,7 @@ export async function composeContext(
       repos,
       artifacts,
       superseded,
+      wanted,
       jobs,
       leafLayers,
       trust,
@@ -180,6 +184,7 @@ export async function composeContext(
     const library = {
       trust,
       superseded,
+      wanted,
       holdings,
       store,
       repos,

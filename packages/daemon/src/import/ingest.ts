@@ -14,6 +14,7 @@ import { DaemonError } from '../errors.ts'
 import type { Room } from '../jobs/room.ts'
 import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
+import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import { fetchedAnew, isFetched } from './companions.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
@@ -40,6 +41,7 @@ export interface IngestContext {
   readonly room: Pick<Room, 'shortBytes' | 'require'>
   /** The owner agreed that models go for what does not fit. */
   readonly mayEvict: boolean
+  readonly wanted: WantedBlobs
   readonly signal: AbortSignal
 }
 
@@ -64,7 +66,12 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   const units = groupSmall(largestFirst, ({ file, keep }) =>
     keep !== undefined && file.holdName !== undefined ? file.sizeBytes : undefined
   )
-  await forEachLimited(units, source.concurrency, context.signal, (unit, signal) => work.take(unit, signal))
+  const left = new Set(units)
+  await forEachLimited(units, source.concurrency, context.signal, (_, signal) => {
+    const unit = firstOf(left, context.wanted)
+    left.delete(unit)
+    return work.take(unit, signal)
+  })
   const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
   await forEachLimited(tars, 2, context.signal, (entry, signal) => work.tar(entry, signal))
   return { blobs: work.blobs, companions: work.companions, ...(await work.texts(context.signal)) }
@@ -104,6 +111,15 @@ async function isShareable(file: SourceFile, store: DiskBlobStore, signal: Abort
     await opened.close()
   }
 }
+
+/** What readers wait for comes before the rest. */
+function firstOf(units: ReadonlySet<readonly UsedFile[]>, wanted: WantedBlobs): readonly UsedFile[] {
+  const rankOf = (unit: readonly UsedFile[]): number =>
+    Math.min(...unit.map(({ file }) => wanted.rankOf(readAs(file)) ?? Infinity))
+  return [...units].reduce((first, unit) => (rankOf(unit) < rankOf(first) ? unit : first))
+}
+
+const readAs = ({ digest, readAs = digest }: SourceFile): SourceFile['digest'] => readAs
 
 interface UsedFile {
   readonly file: SourceFile
@@ -264,7 +280,8 @@ class FileIngest {
       if (opened.kind === 'file')
         return await leafLayers.keep(await this.#ingestLocal(file, opened, signal, onProgress))
       const { wait: onWaiting, moved: onMoved } = progress
-      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting, onMoved, present, proof }
+      const rank = (): number | undefined => this.#context.wanted.rankOf(readAs(file))
+      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting, onMoved, rank, present, proof }
       return await fetchRemote(file, opened, options, async (partial) => {
         const tree = await leafLayers.keep(await partial.commit({ accept: acceptOf(file) }))
         await proof.committed(file)

@@ -56,6 +56,8 @@ export interface FetchContext {
   readonly reuse?: Reuse | undefined
   /** Why nothing is transferred (a rate limit, a pause before a retry), for people; `undefined` when it continues. */
   readonly onWaiting?: (message: string | undefined) => void
+  /** Whether readers wait for this file: the lowest number comes first. Asked before each request. */
+  readonly rank?: () => number | undefined
 }
 
 /** One upstream file. Nothing is read or fetched before `open`. */
@@ -71,6 +73,8 @@ export interface SourceFile {
    * refused.
    */
   readonly digest?: Sha256Digest
+  /** The same for one that is fetched whether the store has it or not. */
+  readonly readAs?: Sha256Digest
   /** Of a file that the source itself has just brought into the store and hashed: it is not read again. */
   readonly tree?: BlobTree
   /**

@@ -4,7 +4,7 @@ import type { BlockAttachment, HashAttachment, PartialBlob, PartialKey } from '@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Proof } from './proof.ts'
-import type { OpenedLocalFile, OpenedRemoteFile, Reuse, SourceFile } from './source.ts'
+import type { FetchContext, OpenedLocalFile, OpenedRemoteFile, Reuse, SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)
@@ -38,6 +38,7 @@ export interface StagedFetchOptions<T> {
   readonly signal: AbortSignal
   readonly onProgress: (bytesDone: number) => void
   readonly onWaiting: (message: string | undefined) => void
+  readonly rank?: FetchContext['rank']
   readonly proof: Proof
   /** Called with what a fetch has moved: bytes from the source, and bytes of other blobs. */
   readonly onMoved: (fetchedBytes: number, reusedBytes: number) => void
@@ -54,7 +55,7 @@ export interface StagedFetchOptions<T> {
 export async function fetchRemote<T>(
   file: SourceFile,
   opened: OpenedRemoteFile,
-  { store, attachments, signal, onProgress, onWaiting, onMoved, present, proof }: StagedFetchOptions<T>,
+  { store, attachments, signal, onProgress, onWaiting, onMoved, rank, present, proof }: StagedFetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
@@ -78,7 +79,7 @@ export async function fetchRemote<T>(
           reused += bytes
         }
       }
-      await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock, reuse })
+      await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock, reuse, ...(rank && { rank }) })
       settled = true
       onMoved(missing - reused, 0)
       const outcome = await settle(partial)

@@ -2,6 +2,7 @@ import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { OnDemandConfig } from '../config/config.ts'
 import { HostShares } from '../http/host-shares.ts'
+import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import type { Log } from '../log.ts'
 import { ArrivingBlob, type ArrivingOptions } from './arriving-blob.ts'
 import { DayBudget } from './day-budget.ts'
@@ -18,6 +19,7 @@ const READS = { atOnce: 2, maxWaiting: 64 }
 export interface DemandDeps {
   readonly jobs: UpstreamJobs
   readonly store: DiskBlobStore
+  readonly wanted: WantedBlobs
   readonly log: Log
   readonly clock?: Clock
 }
@@ -66,11 +68,13 @@ export class Demand {
   readonly reads: HostQueue
   /** The bytes that clients may have fetched in a day. */
   readonly day: DayBudget
+  readonly #wanted: WantedBlobs
   readonly #waiting = new HostShares<Waiter>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
-  constructor({ jobs, store, log, clock = systemClock }: DemandDeps, config: OnDemandConfig | undefined) {
+  constructor({ jobs, store, wanted, log, clock = systemClock }: DemandDeps, config: OnDemandConfig | undefined) {
     const { nowMs } = this
     this.store = store
+    this.#wanted = wanted
     this.log = log
     this.clock = clock
     this.config = config
@@ -113,7 +117,9 @@ export class Demand {
       visit.leave()
       throw error
     }
+    const unwant = this.#wanted.add(blob.digest)
     const onClose = (): void => {
+      unwant()
       leave()
       visit.leave()
     }

@@ -2,6 +2,7 @@ import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { s3KeysOf } from '../config/s3-keys.ts'
 import { ConfigError, StartError } from '../errors.ts'
+import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import { Demand, type DemandFigures } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
@@ -15,6 +16,7 @@ import type { Upstream } from './upstream.ts'
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, ServedModelsDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
+  readonly wanted: WantedBlobs
 }
 
 /** The addresses of the mirrors, as `host:port`. */

@@ -27,9 +27,9 @@ const REPO: UpstreamRepo = {
 async function world() {
   const clock = new VirtualClock()
   const { running } = await testDaemon()
-  const { jobs, store, log } = running.context
+  const { jobs, store, wanted, log } = running.context
   const config = { allows: () => true, revisions: 'named', bytesPerDay: 1 << 30, timeoutMs: 60_000 } as const
-  const demand = new Demand({ jobs, store, log, clock }, config)
+  const demand = new Demand({ jobs, store, wanted, log, clock }, config)
   const answers = { look: pending<UpstreamRepo>(), read: pending<Uint8Array>(), artifact: pending<{ quant: string }>() }
   let asked = 0
   const upstream: Upstream = {

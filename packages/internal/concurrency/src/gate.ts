@@ -6,9 +6,12 @@ export type AbortErrorOf = (signal: AbortSignal) => unknown
 
 const reasonOf: AbortErrorOf = (signal) => signal.reason
 
+/** A waiter's place among those that go first, the lowest first of all; undefined for one that waits its turn. Asked whenever a place is free. */
+export type Rank = () => number | undefined
+
 /**
- * Admits at most `width` holders at once. Waiters are served in order of arrival and can give up through their signal,
- * at the same cost however many wait.
+ * Admits at most `width` holders at once. Waiters are served in order of arrival, but for those with a {@link Rank}, and can give up
+ * through their signal, at the same cost however many wait.
  *
  * Invariant: there are waiters only while all places are taken.
  */
@@ -16,7 +19,8 @@ export class Gate {
   readonly #width: number
   readonly #abortErrorOf: AbortErrorOf
   #held = 0
-  readonly #waiters = new Set<(release: Release) => void>()
+  readonly #waiters = new Map<(release: Release) => void, Rank | undefined>()
+  #ranks = 0
 
   constructor(width: number, abortErrorOf: AbortErrorOf = reasonOf) {
     this.#width = width
@@ -34,7 +38,7 @@ export class Gate {
   }
 
   /** Waits for a place. @throws the abort error, by default the signal's reason */
-  enter(signal?: AbortSignal): Promise<Release> {
+  enter(signal?: AbortSignal, rank?: Rank): Promise<Release> {
     if (signal?.aborted) return Promise.reject(this.#abortErrorOf(signal))
     if (this.#held < this.#width) return Promise.resolve(this.#take())
     return new Promise((resolve, reject) => {
@@ -43,17 +47,18 @@ export class Gate {
         resolve(release)
       }
       const giveUp = (): void => {
-        this.#waiters.delete(grant)
+        this.#leave(grant)
         reject(this.#abortErrorOf(signal!))
       }
-      this.#waiters.add(grant)
+      this.#waiters.set(grant, rank)
+      if (rank !== undefined) this.#ranks++
       signal?.addEventListener('abort', giveUp, { once: true })
     })
   }
 
   /** Runs `work` while holding a place. @throws as {@link enter}; errors of `work` */
-  async run<T>(signal: AbortSignal | undefined, work: () => T | Promise<T>): Promise<T> {
-    const release = await this.enter(signal)
+  async run<T>(signal: AbortSignal | undefined, work: () => T | Promise<T>, rank?: Rank): Promise<T> {
+    const release = await this.enter(signal, rank)
     try {
       return await work()
     } finally {
@@ -68,10 +73,28 @@ export class Gate {
       if (!held) return
       held = false
       this.#held--
-      const [next] = this.#waiters
+      const next = this.#next()
       if (next === undefined) return
-      this.#waiters.delete(next)
+      this.#leave(next)
       next(this.#take())
     }
+  }
+
+  #next(): ((release: Release) => void) | undefined {
+    let [best] = this.#waiters.keys()
+    if (this.#ranks === 0) return best
+    let lowest = Infinity
+    for (const [grant, rank] of this.#waiters) {
+      const its = rank?.() ?? Infinity
+      if (its >= lowest) continue
+      lowest = its
+      best = grant
+    }
+    return best
+  }
+
+  #leave(grant: (release: Release) => void): void {
+    if (this.#waiters.get(grant) !== undefined) this.#ranks--
+    this.#waiters.delete(grant)
   }
 }

@@ -1,4 +1,4 @@
-export { Gate, type Release } from './gate.ts'
+export { Gate, type Rank, type Release } from './gate.ts'
 export { KeyedLock } from './keyed-lock.ts'
 export { Lazy } from './lazy.ts'
 export { forEachLimited } from './limited.ts'

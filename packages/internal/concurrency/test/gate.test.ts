@@ -36,6 +36,27 @@ test('a place is given back, in order, also after a failure', async () => {
   expect(over.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([3])
 })
 
+test('who has a rank when a place is free goes first, the lowest before all, and the others in order', async () => {
+  const gate = new Gate(1)
+  const release = await gate.enter()
+  const order: string[] = []
+  const ranks: Record<string, number> = {}
+  const stop = new AbortController()
+  const waits = ['a', 'b', 'c', 'd', 'e'].map((name) =>
+    gate.run(
+      name === 'e' ? stop.signal : undefined,
+      () => void order.push(name),
+      () => ranks[name]
+    )
+  )
+  // asked when a place is free, not when the wait begins
+  Object.assign(ranks, { d: 2, c: 5, e: 1 })
+  stop.abort()
+  release()
+  await Promise.allSettled(waits)
+  expect([order, gate.idle]).toEqual([['d', 'c', 'a', 'b'], true])
+})
+
 test('the reason of the signal is the error where nothing else is said', async () => {
   const reason = new RangeError('why')
   await expect(new Gate(1).enter(AbortSignal.abort(reason))).rejects.toBe(reason)

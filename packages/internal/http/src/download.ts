@@ -1,6 +1,6 @@
 import { type ByteRanges, cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import { type Clock, systemClock } from '@svc/internal-clock'
-import type { Gate } from '@svc/internal-concurrency'
+import type { Gate, Rank } from '@svc/internal-concurrency'
 import { Backoff, type BackoffTimings, DownloadError, type RetryWait } from './backoff.ts'
 import { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
 import { MinRate } from './min-rate.ts'
@@ -46,6 +46,8 @@ interface DownloadSettings {
   readonly writeBytes?: number
   /** Each request takes a place in it. */
   readonly lane?: Gate | undefined
+  /** Among those that wait for one. */
+  readonly rank?: Rank | undefined
   readonly clock?: Pick<Clock, 'monotonic'>
 }
 
@@ -153,7 +155,7 @@ class Download {
   }
 
   async #piece(piece: Piece, signal: AbortSignal): Promise<void> {
-    const { timings, onWaiting, lane, clock = systemClock } = this.#settings
+    const { timings, onWaiting, lane, rank, clock = systemClock } = this.#settings
     const backoff = new Backoff(timings, onWaiting)
     const rate = new MinRate(clock)
     while (this.#oneStream ? this.#gaps().length > 0 : piece.start < piece.end) {
@@ -164,7 +166,7 @@ class Download {
         return this.#attempt(piece, signal)
       }
       try {
-        await (lane === undefined ? attempt() : lane.run(signal, attempt))
+        await (lane === undefined ? attempt() : lane.run(signal, attempt, rank))
       } catch (error) {
         signal.throwIfAborted()
         if (!(error instanceof DownloadError) || error.kind === 'no-ranges' || error.kind === 'changed') throw error

@@ -154,6 +154,7 @@ const byGitName = (
 /** Without its digest the pipeline does not look into the store: the hub has to give these bytes to a stranger first. */
 const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Partial<SourceFile> => ({
   partialKey: strangerKey(file),
+  readAs: sha256,
   accept: ({ digest }) => {
     if (digest !== sha256) throw new Error(`${file.path}: its SHA-256 is ${digest}, the listing says ${sha256}`)
     strangers.add(file)
@@ -189,7 +190,7 @@ async function fetchFile(
   context: FetchContext,
   options: FileOptions & { readonly mayReuse: boolean }
 ): Promise<void> {
-  const { signal, onProgress, onWaiting, byBlock } = context
+  const { signal, onProgress, onWaiting, byBlock, rank } = context
   let waits = false
   const goesOn = (): void => {
     if (waits) onWaiting?.(undefined)
@@ -198,6 +199,7 @@ async function fetchFile(
   const sink = sinkOf(into, byBlock)
   const reported: DownloadOptions = {
     signal,
+    ...(rank && { rank }),
     onProgress: (bytesDone) => {
       goesOn()
       onProgress(bytesDone)

@@ -1,0 +1,24 @@
+import type { Sha256Digest } from '@svc/ref'
+
+/** Blobs that readers wait for: whoever fetches files one after the other fetches these first, in the order in which they were asked for. */
+export class WantedBlobs {
+  readonly #wanted = new Map<Sha256Digest, { readonly rank: number; readers: number }>()
+  #asked = 0
+
+  /** A reader waits. @returns it does no longer; idempotent */
+  add(digest: Sha256Digest): () => void {
+    const wanted = this.#wanted.get(digest) ?? { rank: this.#asked++, readers: 0 }
+    this.#wanted.set(digest, wanted)
+    wanted.readers++
+    let isWaiting = true
+    return () => {
+      if (isWaiting && --wanted.readers === 0) this.#wanted.delete(digest)
+      isWaiting = false
+    }
+  }
+
+  /** The lower, the sooner; undefined if nobody waits for it. */
+  rankOf(digest: Sha256Digest | undefined): number | undefined {
+    return digest && this.#wanted.get(digest)?.rank
+  }
+}
