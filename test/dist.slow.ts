@@ -253,6 +253,7 @@ describe.skipIf(!has('dpkg-deb', '--version'))('the Debian package', () => {
     for (const path of [
       'usr/bin/svc',
       'usr/lib/systemd/user/svcd.socket',
+      'usr/lib/systemd/user/svc-outdated.timer',
       'usr/share/bash-completion/completions/svc',
       'usr/share/zsh/vendor-completions/_svc',
       'usr/share/man/man8/svcd.8.gz',
@@ -261,6 +262,9 @@ describe.skipIf(!has('dpkg-deb', '--version'))('the Debian package', () => {
       expect([path, statSync(join(target, path)).isFile()]).toEqual([path, true])
     expect(readFileSync(join(target, 'usr/lib/systemd/user/svcd.service'), 'utf8')).toContain(
       '\nExecStart=/usr/bin/svcd\n'
+    )
+    expect(readFileSync(join(target, 'usr/lib/systemd/user/svc-outdated.service'), 'utf8')).toContain(
+      '\nExecStart=/usr/bin/svc outdated\n'
     )
     expect((await run(join(target, 'usr/bin/svcd'), ['--version'])).stdout).toBe(`svcd ${version}\n`)
   })

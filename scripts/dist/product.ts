@@ -50,8 +50,9 @@ export function projectOf(root: string): Project {
 /** Where things lie that systems disagree about. */
 export interface Layout {
   readonly units: string
-  /** What the unit starts. */
+  /** What the units start. */
   readonly svcd: string
+  readonly svc: string
   readonly zsh: string
   readonly compressed: boolean
 }
@@ -60,6 +61,7 @@ export interface Layout {
 export const ARCHIVE: Layout = {
   units: 'share/svc/systemd/user',
   svcd: '/usr/bin/env svcd',
+  svc: '/usr/bin/env svc',
   zsh: 'share/zsh/site-functions',
   compressed: false
 }
@@ -68,6 +70,7 @@ export const ARCHIVE: Layout = {
 export const DEBIAN: Layout = {
   units: 'lib/systemd/user',
   svcd: '/usr/bin/svcd',
+  svc: '/usr/bin/svc',
   zsh: 'share/zsh/vendor-completions',
   compressed: true
 }
@@ -86,7 +89,7 @@ export function product(root: string, runtime: Runtime, layout: Layout): FileTre
   tree.add('share/bash-completion/completions/svc', SCRIPTS.bash)
   tree.add(`${layout.zsh}/_svc`, SCRIPTS.zsh)
   tree.add('share/fish/vendor_completions.d/svc.fish', SCRIPTS.fish)
-  for (const [name, text] of Object.entries(systemdUnits(layout.svcd.split(' '))))
+  for (const [name, text] of Object.entries(systemdUnits(layout.svcd.split(' '), layout.svc.split(' '))))
     tree.add(`${layout.units}/${name}`, text)
   tree.add('share/doc/svc/LICENSE', readFileSync(join(root, 'LICENSE')))
   tree.add('share/doc/svc/LICENSE-NODE', runtime.licence)

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { daemonCommand } from '../service/daemon-command.ts'
+import { clientCommand, daemonCommand } from '../service/daemon-command.ts'
 import { launchd } from '../service/launchd.ts'
 import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '../service/manager.ts'
 import { systemd } from '../service/systemd.ts'
@@ -112,5 +112,5 @@ function managerOf(session: Session, { manager }: ServiceOptions, command: reado
   const uid = process.getuid?.()
   if (uid === undefined) throw usage('this system has no user ids: services are for Linux and macOS')
   const name = manager ?? (process.platform === 'darwin' ? 'launchd' : 'systemd')
-  return name === 'launchd' ? launchd(command, home, uid, env) : systemd(command, home, env)
+  return name === 'launchd' ? launchd(command, home, uid, env) : systemd(command, clientCommand(), home, env)
 }

@@ -56,3 +56,6 @@ export function daemonCommand(given: string | undefined, env: Readonly<Record<st
     hint: 'give --svcd the path of svcd'
   })
 }
+
+/** The command with which a service manager starts this program. */
+export const clientCommand = (): string[] => [process.execPath, join(packageFolder(), 'bin/svc.cjs')]

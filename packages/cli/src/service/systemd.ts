@@ -2,15 +2,23 @@ import { join } from 'node:path'
 import { CliError } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { contentOf, runProgram, type ServiceManager } from './manager.ts'
-import { systemdUnits } from './units.ts'
+import { DAEMON_UNITS, systemdUnits, TIMER_UNITS } from './units.ts'
 
-const UNITS = ['svcd.socket', 'svcd.service'] as const
+const ALL_UNITS = [...DAEMON_UNITS, ...TIMER_UNITS] as const
 
-/** The user's systemd. The socket unit listens at the default path, so clients need no setting. */
-export function systemd(command: readonly string[], home: string, env: NodeJS.ProcessEnv): ServiceManager {
+/**
+ * The user's systemd. The socket unit listens at the default path, so clients need no setting. The timer that looks for newer commits
+ * is there, and off until its owner enables it.
+ */
+export function systemd(
+  svcd: readonly string[],
+  svc: readonly string[],
+  home: string,
+  env: NodeJS.ProcessEnv
+): ServiceManager {
   const config = env.XDG_CONFIG_HOME?.startsWith('/') === true ? env.XDG_CONFIG_HOME : join(home, '.config')
   const folder = join(config, 'systemd/user')
-  const texts = systemdUnits(command)
+  const texts = systemdUnits(svcd, svc)
   const ctl = (...words: string[]): string[] => ['systemctl', '--user', ...words]
   return {
     name: 'systemd',
@@ -22,19 +30,20 @@ export function systemd(command: readonly string[], home: string, env: NodeJS.Pr
       })
     },
     install: [
-      ...UNITS.map((unit) => ({ write: join(folder, unit), content: texts[unit] })),
+      ...ALL_UNITS.map((unit) => ({ write: join(folder, unit), content: texts[unit] })),
       { run: ctl('daemon-reload') },
-      { run: ctl('enable', ...UNITS) },
+      { run: ctl('enable', ...DAEMON_UNITS) },
       // Replaces an older running daemon; the service requires its socket unit.
       { run: ctl('restart', 'svcd.socket', 'svcd.service') }
     ],
     remove: [
-      { run: ctl('disable', '--now', ...UNITS), mayFail: true },
-      ...UNITS.map((unit) => ({ remove: join(folder, unit) })),
+      { run: ctl('disable', '--now', 'svc-outdated.timer'), mayFail: true },
+      { run: ctl('disable', '--now', ...DAEMON_UNITS), mayFail: true },
+      ...ALL_UNITS.map((unit) => ({ remove: join(folder, unit) })),
       { run: ctl('daemon-reload') }
     ],
     state() {
-      const installed = UNITS.every((unit) => contentOf(join(folder, unit)) !== undefined)
+      const installed = DAEMON_UNITS.every((unit) => contentOf(join(folder, unit)) !== undefined)
       const enabled = runProgram(ctl('is-enabled', 'svcd.socket'), env).stdout.trim()
       const active = runProgram(ctl('is-active', 'svcd.service'), env).stdout.trim()
       return {
@@ -44,6 +53,10 @@ export function systemd(command: readonly string[], home: string, env: NodeJS.Pr
         detail: `svcd.socket is ${enabled || 'unknown'}, svcd.service is ${active || 'unknown'}`
       }
     },
-    remarks: ['its log: journalctl --user -u svcd', 'to keep it running after you log out: loginctl enable-linger']
+    remarks: [
+      'its log: journalctl --user -u svcd',
+      'to look for newer versions of models once a day: systemctl --user enable --now svc-outdated.timer',
+      'to keep it running after you log out: loginctl enable-linger'
+    ]
   }
 }

@@ -1,14 +1,27 @@
 import { usage } from '../errors.ts'
 
+/** The units of the daemon, and those that ask the hub for newer commits. */
+export const DAEMON_UNITS = ['svcd.socket', 'svcd.service'] as const
+export const TIMER_UNITS = ['svc-outdated.timer', 'svc-outdated.service'] as const
+type Unit = (typeof DAEMON_UNITS | typeof TIMER_UNITS)[number]
+
 /**
- * The units in systemd/user, for a daemon that is started by `command`: an absolute path, optionally with arguments.
- * @throws CliError
+ * The units in systemd/user, for a daemon that is started by `svcd`, and a client that is started by `svc`: absolute paths, optionally
+ * with arguments. @throws CliError
  */
-export function systemdUnits(command: readonly string[]): Readonly<Record<'svcd.service' | 'svcd.socket', string>> {
-  const [program = '', ...args] = command
+export function systemdUnits(svcd: readonly string[], svc: readonly string[]): Readonly<Record<Unit, string>> {
+  return {
+    'svcd.service': withCommand(SERVICE, svcd),
+    'svcd.socket': SOCKET,
+    'svc-outdated.service': withCommand(OUTDATED, [...svc, 'outdated']),
+    'svc-outdated.timer': TIMER
+  }
+}
+
+function withCommand(unit: string, [program = '', ...args]: readonly string[]): string {
   const words = [programWord(program), ...args.map((arg) => quoted(arg.replaceAll('$', '$$$$')))]
   // A function, because '$' has a meaning in a replacement string.
-  return { 'svcd.service': SERVICE.replace('@COMMAND@', () => words.join(' ')), 'svcd.socket': SOCKET }
+  return unit.replace('@COMMAND@', () => words.join(' '))
 }
 
 /**
@@ -71,4 +84,34 @@ DirectoryMode=0700
 
 [Install]
 WantedBy=sockets.target
+`
+
+const OUTDATED = `# Asks the hub for newer commits of what is here: systemctl --user enable --now svc-outdated.timer
+[Unit]
+Description=Ask the model hub for newer commits
+Requires=svcd.socket
+After=svcd.socket
+
+[Service]
+Type=oneshot
+ExecStart=@COMMAND@
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+RestrictNamespaces=yes
+RestrictAddressFamilies=AF_UNIX
+SystemCallArchitectures=native
+`
+
+const TIMER = `[Unit]
+Description=Ask the model hub for newer commits once a day
+
+[Timer]
+OnCalendar=daily
+RandomizedDelaySec=6h
+Persistent=yes
+
+[Install]
+WantedBy=timers.target
 `

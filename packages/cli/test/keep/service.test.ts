@@ -68,9 +68,8 @@ function home(manager: 'systemctl' | 'launchctl', socketPath?: string): Home {
 
 describe('the units', () => {
   it('are those of systemd/user, with the program that was found', () => {
-    const texts = systemdUnits(['/usr/bin/env', 'svcd'])
-    for (const name of ['svcd.service', 'svcd.socket'] as const)
-      expect(texts[name]).toBe(readFileSync(join(units, name), 'utf8'))
+    for (const [name, text] of Object.entries(systemdUnits(['/usr/bin/env', 'svcd'], ['/usr/bin/env', 'svc'])))
+      expect(text).toBe(readFileSync(join(units, name), 'utf8'))
   })
 
   const analyze = spawnSync('systemd-analyze', ['--version']).status === 0
@@ -80,15 +79,15 @@ describe('the units', () => {
     mkdirSync(join(program, '..'))
     writeFileSync(program, '#!/bin/sh\n')
     chmodSync(program, 0o755)
-    const texts = systemdUnits([program])
+    const texts = systemdUnits([program], [program])
     for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, name), text)
     const { stdout, stderr } = spawnSync(
       'systemd-analyze',
-      ['verify', '--user', join(folder, 'svcd.service'), join(folder, 'svcd.socket')],
+      ['verify', '--user', ...Object.keys(texts).map((name) => join(folder, name))],
       { encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: folder } }
     )
     expect(stdout + stderr).toBe('')
-    expect(() => systemdUnits(['/a "b"/svcd'])).toThrow(expect.objectContaining({ exitCode: 2 }))
+    expect(() => systemdUnits(['/a "b"/svcd'], ['/usr/bin/svc'])).toThrow(expect.objectContaining({ exitCode: 2 }))
   })
 })
 
@@ -110,6 +109,10 @@ describe('systemd', () => {
     expect(first.stderr).toContain('svc seed off')
     expect(readFileSync(service, 'utf8')).toContain(`\nExecStart=${daemon}\n`)
     expect(statSync(service).mode & 0o777).toBe(0o644)
+    // the timer is there, and nobody enables it
+    const timer = join(folder, '.config/systemd/user/svc-outdated.timer')
+    expect(existsSync(timer)).toBe(true)
+    expect(readFileSync(timer.replace(/timer$/, 'service'), 'utf8')).toMatch(/^ExecStart=.*bin\/svc\.cjs"? outdated$/m)
     expect(asked()).toEqual([
       '--user is-enabled svcd.socket',
       '--user is-active svcd.service',
@@ -123,8 +126,13 @@ describe('systemd', () => {
 
     asked()
     expect(await svc('service', 'remove', '--manager', 'systemd')).toMatchObject({ code: 0 })
-    expect(asked()).toContain('--user disable --now svcd.socket svcd.service')
-    expect(existsSync(service)).toBe(false)
+    expect(asked()).toEqual(
+      expect.arrayContaining([
+        '--user disable --now svc-outdated.timer',
+        '--user disable --now svcd.socket svcd.service'
+      ])
+    )
+    expect([service, timer].filter((path) => existsSync(path))).toEqual([])
     const again = await svc('service', 'remove', '--manager', 'systemd', '--json')
     expect(JSON.parse(again.stdout).steps).toContain(`absent ${service}`)
   })

@@ -16,6 +16,7 @@ import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import { UnreadableStateError } from '../library/strict.ts'
+import type { Trust } from '../library/trust.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
@@ -32,6 +33,7 @@ export interface ServedModelsDeps {
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
   readonly jobs: Pick<UpstreamJobs, 'openOf'>
+  readonly trust: Pick<Trust, 'requires'>
   readonly log: Log
 }
 
@@ -259,7 +261,8 @@ export class ServedModels {
 
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
   async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
-    const { artifacts, holdings, jobs } = this.#deps
+    const { artifacts, holdings, jobs, trust } = this.#deps
+    if (trust.requires(name)) return false
     const state = await artifacts.standing(manifest)
     if (state === 'damaged' || state?.futureName !== name) return false
     const isComing = state.incomplete === true

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import type { ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
+import { ServedModels } from '../../src/mirror/served-models.ts'
 import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { FOLDER, SPOILT, signerIn } from '../support/signed-models.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
@@ -111,4 +112,23 @@ test('warn lets a changed model in, and names the file', async () => {
   const node = await Node.start({ trust: trust('warn') })
   const job = await node.importBt(pinned(share, { as: 'their/model' }))
   expect(job).toMatchObject({ state: 'done', result: { warnings: [expect.stringContaining('model.safetensors')] } })
+})
+
+test('an import that began before the rule is not shown by a mirror while it comes', async () => {
+  const { good, trust } = await served()
+  const webseed = await startWebseed(await contentOf(good), (path) => path.endsWith('.safetensors'))
+  const { companions: _, ...alone } = pinned(good, { webseeds: [webseed.url], peers: [], as: 'their/model' })
+  const node = await Node.start()
+  await node.client.importBt(alone)
+  await eventually(() => (webseed.requests.some((path) => path.endsWith('.safetensors')) ? true : undefined))
+  await node.stop()
+  const shown = async (mode: string): Promise<readonly Sha256Digest[]> => {
+    const again = await Node.start({ folder: node.folder, trust: trust(mode) })
+    const served = new ServedModels(again.running.context)
+    const awaited = await served.awaited('their/model', 'oci-mirror')
+    await again.stop()
+    return awaited
+  }
+  expect(await shown('warn')).toEqual([good.manifestDigest])
+  expect(await shown('require')).toEqual([])
 })
