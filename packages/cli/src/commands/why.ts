@@ -1,5 +1,5 @@
 import type { WhyResult } from '@svc/client'
-import { count } from '../format.ts'
+import { count, formatSince } from '../format.ts'
 import { refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -23,6 +23,8 @@ export async function why(session: Session, text: string): Promise<void> {
   for (const result of found) {
     session.print(shortRef(result.ref))
     for (const line of factsOf(result)) session.print(`  ${line}`)
+    for (const { where, at } of result.copies ?? [])
+      session.print(`  also at: ${where}, seen ${formatSince(at, session.clock.now())}`)
     const rows = result.doors.map(({ door, open, given, withheld }) => [
       `  ${door}`,
       TO_WHOM[door] ?? '',

@@ -43,6 +43,16 @@ export const WhyResultSchema = Type.Object(
         at: Type.Optional(TimestampSchema)
       })
     ),
+    copies: Type.Optional(
+      Type.Array(
+        Type.Object({
+          kind: Type.String({ description: '`hub`, `webseed` or `peer`' }),
+          where: Type.String(),
+          at: TimestampSchema
+        }),
+        { description: 'where its weights were seen beside this store, and when (additive)' }
+      )
+    ),
     companions: Type.Optional(
       Type.Object(
         {

@@ -69,6 +69,7 @@ test('an evicted model keeps its name and documents, is no damage, and comes bac
   const { provenance } = await recordOf(repo.ref)
   expect(await evict(repo.ref)).toMatchObject({ state: 'done', result: { blobs: 2, bytes: 250_003 } })
   expect(await memberOf(repo.ref)).toMatchObject({ away: true, complete: false, missingBytes: 250_003 })
+  expect((await rig.client.why(repo.ref)).copies).toMatchObject([{ kind: 'hub' }])
   const away = await rig.client.open(repo.ref)
   const weights = before.files.filter(({ kind = '' }) => kind.startsWith('weights.')).map(({ digest }) => digest)
   expect(away.missing).toEqual(weights)

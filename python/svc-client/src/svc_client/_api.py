@@ -85,6 +85,7 @@ __all__ = [
     "ViewMode",
     "WhyResult",
     "WhyResultCompanions",
+    "WhyResultCopie",
     "WhyResultDecision",
     "WhyResultDoor",
     "WhyResultSource",
@@ -1016,6 +1017,17 @@ class WhyResultDecision:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WhyResultCopie:
+    """`WhyResultCopie` of the API."""
+
+    kind: str
+    """`hub`, `webseed` or `peer`"""
+    where: str
+    at: str
+    """UTC, RFC 3339, with fractional seconds"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WhyResultCompanions:
     """the files beside it; absent without any (additive)"""
 
@@ -1060,6 +1072,8 @@ class WhyResult:
     marked: bool | None = None
     """whoever exported it marked it as not for others"""
     decision: WhyResultDecision | None = None
+    copies: list[WhyResultCopie] | None = None
+    """where its weights were seen beside this store, and when (additive)"""
     companions: WhyResultCompanions | None = None
     """the files beside it; absent without any (additive)"""
     doors: list[WhyResultDoor]

@@ -135,7 +135,7 @@ function factsOf(
 ): Omit<WhyResult, 'ref' | 'manifestDigest' | 'companions' | 'doors'> {
   if (state === undefined) return { record: 'absent' }
   if (state === 'damaged') return { record: 'damaged' }
-  const { source, importedAt, provenance } = state
+  const { source, importedAt, provenance, copies } = state
   const { kind, repo, revision } = source
   const { unproven, ...facts } = provenance
   return {
@@ -143,7 +143,8 @@ function factsOf(
     source: { kind, ...(repo !== undefined && { repo }), ...(revision !== undefined && { revision }) },
     ...(importedAt !== undefined && { importedAt }),
     ...facts,
-    ...(unproven !== undefined && { unproven: [...unproven] })
+    ...(unproven !== undefined && { unproven: [...unproven] }),
+    ...(copies !== undefined && { copies: copies.map((copy) => ({ ...copy })) })
   }
 }
 
