@@ -140,3 +140,19 @@ it('a signature is not written over a file', async () => {
   expect([again.code, again.stderr]).toEqual([2, expect.stringContaining('--output')])
   expect((await daemon.svc('sign', 'acme/plain', '--key', at('key.pub'), '--output', at('x.sig'))).code).toBe(2)
 })
+
+it('what comes as an OCI artifact obeys the rules of the configuration', async () => {
+  const trust = [{ names: ['acme/*'], mode: 'require', keys: [at('key.pub')] }]
+  const strict = await testDaemon({ fileConfig: { swarm: { enabled: false }, trust } })
+  const bundleOf = async (ref: string): Promise<string> => {
+    const bundle = at(`${ref.replace('/', '-')}.tar`)
+    await ok('export', 'oci', ref, bundle)
+    return bundle
+  }
+  const signed = await strict.svc('import', 'oci', await bundleOf('acme/signed'), '--as', 'acme/signed')
+  expect([signed.code, signed.stderr]).toEqual([0, expect.anything()])
+  const changed = await importChanged('oci', { 'README.md': '# other\n' })
+  const refused = await strict.svc('import', 'oci', await bundleOf(changed), '--as', 'acme/changed')
+  expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringContaining('README.md')])
+  expect((await strict.svc('ls')).stdout).not.toContain('acme/changed')
+})

@@ -194,3 +194,36 @@ describe('on_demand_allow', () => {
     }
   )
 })
+
+describe('[[trust]]', () => {
+  const RULE = 'names = ["nvidia/*"]\nmode = "require"\nkeys = ["/etc/svc/nvidia.pub"]\n'
+  const rules = (text: string) => mergeConfig(parseConfigText(text, 'f'), { root: '/x' }, {}).trust
+
+  it('names models by globs, without regard to case', () => {
+    const [rule] = rules(`[[trust]]\n${RULE}`)
+    expect(rule).toMatchObject({ mode: 'require', keys: ['/etc/svc/nvidia.pub'], root: undefined })
+    const names = ['nvidia/x', 'NVIDIA/X', 'nvidia2/x', 'a/nvidia', 'nvidia/x/y']
+    expect(names.filter((name) => rule!.isFor([name]))).toEqual(['nvidia/x', 'NVIDIA/X'])
+    expect([rule!.isFor(['me/copy', 'nvidia/x']), rule!.isFor([])]).toEqual([true, false])
+    const [all] = rules(`[[trust]]\n${RULE.replace('nvidia/*', '*')}`)
+    expect([all!.isFor(['any/name']), all!.isFor([])]).toEqual([true, true])
+    expect(rules('')).toEqual([])
+  })
+
+  it.each([
+    ['a table that is no list', `[trust]\n${RULE}`],
+    ['an unknown key', `[[trust]]\n${RULE}key = "x"\n`],
+    ['a wrong type', `[[trust]]\n${RULE.replace('["nvidia/*"]', '"nvidia/*"')}`],
+    ['no names', `[[trust]]\nmode = "off"\n`],
+    ['a name without a slash', `[[trust]]\n${RULE.replace('nvidia/*', 'nvidia')}`],
+    ['no mode', `[[trust]]\n${RULE.replace('mode = "require"', '')}`],
+    ['another mode', `[[trust]]\n${RULE.replace('require', 'strict')}`],
+    ['nobody who signs', `[[trust]]\n${RULE.replace(/keys.*/, '')}`],
+    ['a relative path', `[[trust]]\n${RULE.replace('/etc/svc/', '')}`],
+    ['an identity without a trust root', `[[trust]]\n${RULE}identities = [{ issuer = "i", subject = "s" }]\n`],
+    ['a trust root without an identity', `[[trust]]\n${RULE}root = "/r.json"\n`],
+    ['an identity without a subject', `[[trust]]\n${RULE}root = "/r.json"\nidentities = [{ issuer = "i" }]\n`]
+  ])('%s is refused', (_, text) => {
+    expect(() => rules(text)).toThrow(ConfigError)
+  })
+})
