@@ -60,15 +60,13 @@ const LIBRARY = [
     [
       KEYS,
       'a key that was used counts',
-      `const now: Provenance = { access: 'restricted', by: 'webseed-key' }
-      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })`,
-      'const { provenance } = before'
+      "return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })",
+      'return Promise.resolve(manifestDigest.length < 0)'
     ],
     [
       UNPROVEN,
       'bytes of a pinned import that came by another way count',
-      `const now: Provenance = { access: 'public', unproven }
-      const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })`,
+      'const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })',
       'const { provenance } = before'
     ],
     [
@@ -92,8 +90,8 @@ const LIBRARY = [
     [
       ARTIFACTS,
       'the hub’s word counts only where nobody could say',
-      "if (before?.provenance.access !== 'unknown') return",
-      'if (before === undefined) return'
+      "if (before.provenance.access !== 'unknown') return undefined",
+      'if (before === undefined) return undefined'
     ]
   ]),
   ...of('library/holdings.ts', [
@@ -157,7 +155,7 @@ const MIRRORS = [
     [
       MEANWHILE('is not answered when'),
       'the hub’s mirror asks before it sends a document',
-      'if (!(await this.#mayGive(repo, found))) return this.#unknown(request, response, repo)',
+      'if (!(await this.#mayGive(repo, found))) return this.#unknown(response, repo)',
       ''
     ],
     [
@@ -253,8 +251,8 @@ const MIRRORS = [
     [
       MEANWHILE('nothing is laid out'),
       'only what a door gives is laid out',
-      'state.incomplete !== true && verdictOf(state, door).given',
-      'state.incomplete !== true && door !== undefined'
+      'state.incomplete !== true && state.away !== true && verdictOf(state, door).given',
+      'state.incomplete !== true && state.away !== true && door !== undefined'
     ]
   ]),
   ...of('mirror/send-file.ts', [
@@ -364,8 +362,8 @@ const SWARM = [
     [
       SEEDING('made private while it joins'),
       'a join asks the rule again',
-      'const reason = heldBackReason(await artifacts.standing(manifestDigest), config)',
-      'const reason = undefined as string | undefined'
+      'return heldBackReason(standing, config) === undefined && (await needed.isGiven(manifestDigest))',
+      'return config !== undefined && (await needed.isGiven(manifestDigest))'
     ]
   ]),
   ...of('swarm/signed-requests.ts', [
@@ -410,7 +408,7 @@ const V1 = [
     [
       testOf(`${DAEMON}/sources/catalog/seeding-and-resuming.slow.ts`, 'when the pull that learned of it fails'),
       'what a failed pull learned keeps its torrent out',
-      'if (upload) await this.#settle(infohash)',
+      'if (isGiven) await this.#settle(infohash)',
       'await this.#settle(infohash)'
     ],
     [
