@@ -113,7 +113,7 @@ describe('a blob is there once its folder is durable, and not before', () => {
     // The first sync is that of the file, the second that of its folder.
     plan.arm(2, { held: true })
     const first = codeOf(store.ingest(inChunks(bytes, 999)))
-    await vi.waitFor(() => expect(plan.fired).toBe(true), { timeout: 20_000 })
+    await vi.waitFor(() => expect(plan.fired).toBe(true), { timeout: 100_000 })
     expect(fs.existsSync(store.blobPath(digest))).toBe(true)
     const asked = store.stat(digest)
     const second = store.ingest(inChunks(bytes, 999))

@@ -140,7 +140,7 @@ describe('partial blobs', () => {
     const partial = await store.partial(key)
     await partial.write(0, bytes.subarray(0, 1000))
     const journals = (): string[] => fs.readdirSync(join(root, 'incoming')).filter((name) => name.endsWith('.json'))
-    await vi.waitFor(() => expect(journals().length).toBe(1), { timeout: 20_000 })
+    await vi.waitFor(() => expect(journals().length).toBe(1), { timeout: 100_000 })
     const read = (): unknown => JSON.parse(fs.readFileSync(join(root, 'incoming', journals()[0]!), 'utf8')).ranges
     expect(read()).toEqual([[0, 1000]])
     await partial.write(5000, bytes.subarray(5000, 6000))
@@ -150,7 +150,7 @@ describe('partial blobs', () => {
           [0, 1000],
           [5000, 6000]
         ]),
-      { timeout: 20_000 }
+      { timeout: 100_000 }
     )
     await partial.discard()
   })
@@ -173,7 +173,7 @@ describe('partial blobs', () => {
       await partial.write(written, all.subarray(written, written + (1 << 20)))
       const mebibytes = (written >> 20) + 1
       if ([8, 16, 32].includes(mebibytes))
-        await vi.waitFor(() => expect(journaled()).toBe(mebibytes << 20), { timeout: 20_000 })
+        await vi.waitFor(() => expect(journaled()).toBe(mebibytes << 20), { timeout: 100_000 })
     }
     // few: no sync in between, and none for small files
     expect(plan.seen).toBe(3)
@@ -194,7 +194,7 @@ describe('partial blobs', () => {
       }
     })
     const gate = partials[0]!.writeGate!
-    await vi.waitFor(() => expect(Atomics.load(gate, 0)).toBe(1), { timeout: 20_000 })
+    await vi.waitFor(() => expect(Atomics.load(gate, 0)).toBe(1), { timeout: 100_000 })
     // those that use the descriptor are told as well
     const [from, to] = [partials[0]!.sizeBytes - step.length, partials[0]!.sizeBytes]
     const told = partials[0]!.markWritten(from, to)
@@ -219,7 +219,7 @@ describe('partial blobs', () => {
     )
     await first!.write(0, step)
     const waits = first!.write(step.length, step)
-    await vi.waitFor(() => expect(Atomics.load(first!.writeGate!, 0)).toBe(1), { timeout: 20_000 })
+    await vi.waitFor(() => expect(Atomics.load(first!.writeGate!, 0)).toBe(1), { timeout: 100_000 })
     letGo(Object.assign(new Error('no disk'), { code: 'EIO' }))
     await waits
     expect(await codeOf(first!.checkpoint())).toBe('E_IO')

@@ -194,7 +194,7 @@ it('lost blobs are fetched from the hub when no peer has them', async () => {
   expect((await daemon.svc('fsck')).code).toBe(0)
 })
 
-it('peers that are silent, a cancelled pull, and names that were not normalized', { timeout: 60_000 }, async () => {
+it('peers that are silent, a cancelled pull, and names that were not normalized', async () => {
   hub.commit({ id: 'someone/Stories', files: [{ path: 'Stories260K.gguf', content: makeGguf({ seed: 41 }) }] })
   const swarm = { ...QUIET_SWARM, dht: true, dht_bootstrap: [] }
   const other = await testDaemon({ fileConfig: { swarm, hub: { endpoint: hub.endpoint } } })
@@ -222,7 +222,7 @@ it('peers that are silent, a cancelled pull, and names that were not normalized'
     const { jobs } = JSON.parse((await other.svc('jobs', '--json')).stdout)
     expect(jobs[0]).toMatchObject({ kind: 'ensure', state: expect.stringMatching(/waiting|fetching/) })
     return jobs[0].id as string
-  })
+  }, 60_000)
   expect(await other.svc('cancel', id.slice(0, 8))).toMatchObject({ code: 0, stdout: `${id}\n` })
   expect(await pulling).toMatchObject({ code: 1, stdout: '' })
   expect(hub.requests.length).toBe(asked)

@@ -360,6 +360,6 @@ test('closing leaves no socket, timer, thread or descriptor', async () => {
   await round('counted')
   // the other end of a connection hears of its end a moment later; after ten seconds the spare threads are gone, and their descriptors
   const left = async () => [(await count()) <= before[0]!, resources() <= before[1]!]
-  await expect.poll(left, { timeout: 5_000 }).toEqual([true, true])
+  await expect.poll(left).toEqual([true, true])
   expect(await readFile(fixture.torrentFile)).toBeDefined()
 })

@@ -153,7 +153,7 @@ describe.each(MACHINES)('a machine $machine', ({ machine, habits, roads }) => {
         const { swarm } = await gate.client.status()
         expect(swarm.seeding + swarm.heldBack.length).toBe(taken.length)
       },
-      { timeout: 20_000 }
+      { timeout: 100_000 }
     )
   }, 60_000)
 

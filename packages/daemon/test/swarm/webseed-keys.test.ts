@@ -277,7 +277,7 @@ describe('a front without a key that redirects to a private bucket', () => {
     await node.client.importBt(pinned(share, hints))
     const access = async (): Promise<string | undefined> =>
       (await artifacts.read(share.manifestDigest as Sha256Digest))?.provenance.access
-    await vi.waitUntil(async () => (await access()) === 'restricted', { timeout: 20_000 })
+    await vi.waitUntil(async () => (await access()) === 'restricted', { timeout: 100_000 })
     await node.stop()
     const again = await Node.start({ folder: node.folder })
     expect((await again.importBt(pinned(share, { as: 'me/model' }))).error).toBeUndefined()

@@ -99,7 +99,7 @@ test('without a connection it is withheld, and confirmed at the first start that
   fake.setFaults(undefined)
   const online = await rigOf(fake, { root })
   const { artifacts } = online.daemon.context
-  await vi.waitUntil(async () => isGiven(await artifacts.read(state.manifestDigest)), { timeout: 20_000 })
+  await vi.waitUntil(async () => isGiven(await artifacts.read(state.manifestDigest)), { timeout: 100_000 })
   expect(isGiven(await artifacts.read(gated.state.manifestDigest))).toBe(false)
 })
 
@@ -126,8 +126,8 @@ test('a small file beside the weights that the hub does not list keeps a cache w
   const { artifacts } = online.daemon.context
   const isGivenNow = async (digest: string) => isGiven(await artifacts.read(digest as never))
   // questions are asked one after the other
-  await vi.waitUntil(() => isGivenNow(job.result!.manifests[0]!), { timeout: 20_000 })
-  await vi.waitUntil(() => fake.requests.filter(({ url }) => url.includes('Acme/Edited/tree')).length > 0)
+  await vi.waitUntil(() => isGivenNow(job.result!.manifests[0]!), { timeout: 100_000 })
+  await vi.waitUntil(() => fake.requests.filter(({ url }) => url.includes('Acme/Edited/tree')).length > 0, 100_000)
   await online.daemon.close()
   expect(await isGivenNow(own.state.manifestDigest)).toBe(false)
 })
@@ -154,7 +154,7 @@ test('a record of an earlier version is withheld until the hub confirms it', asy
   fake.setFaults(undefined)
   const online = await rigOf(fake, { root })
   const { artifacts } = online.daemon.context
-  await vi.waitUntil(async () => isGiven(await artifacts.read(manifestDigest)), { timeout: 20_000 })
+  await vi.waitUntil(async () => isGiven(await artifacts.read(manifestDigest)), { timeout: 100_000 })
 })
 
 test.each([

@@ -183,7 +183,7 @@ test.each([
     )
     const { id } = await rig.client.importHf({ repo: ID })
     const copied = async (): Promise<boolean> => ((await rig.client.job(id)).files?.[0]?.bytesDone ?? 0) > SIZE - MIB
-    await vi.waitUntil(copied, { timeout: 20_000 })
+    await vi.waitUntil(copied, { timeout: 100_000 })
     expect(await rig.client.cancelJob(id)).toMatchObject({ state: 'failed' })
     await rig.daemon.close({ quick: true })
     fake.setFaults(undefined)

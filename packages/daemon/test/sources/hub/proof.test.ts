@@ -70,7 +70,7 @@ async function interrupted(from: Rig, repo: FakeRepo): Promise<void> {
     stage !== 'tree' && path === 'config.json' ? { kind: 'stall', afterBytes: 0 } : undefined
   )
   const { id } = await from.client.importHf({ repo: repo.id })
-  await vi.waitUntil(async () => (await from.client.job(id)).filesDone === 2, { timeout: 20_000 })
+  await vi.waitUntil(async () => (await from.client.job(id)).filesDone === 2, { timeout: 100_000 })
   expect(await from.client.cancelJob(id)).toMatchObject({ state: 'failed' })
   await from.daemon.close({ quick: true })
   fake.setFaults(undefined)
