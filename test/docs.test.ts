@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { ERROR_CODES, ROUTES } from '../packages/client/src/protocol.ts'
 import { loadConfig } from '../packages/daemon/src/config/config.ts'
 import { CONFIG_KEYS } from '../packages/daemon/src/config/keys.ts'
+import { TRUST_KEYS } from '../packages/daemon/src/config/trust.ts'
 import { WEBSEED_KEYS } from '../packages/daemon/src/config/webseed.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -52,6 +53,12 @@ describe('docs/configuration.md', () => {
     const part = page.slice(page.indexOf('[webseed."https://s3.example/models/"]'), page.indexOf('| Variable'))
     const rows = [...part.matchAll(/^\| `(\w+)` \|/gm)].map(([, key]) => key)
     expect(rows.sort()).toEqual(Object.keys(WEBSEED_KEYS).sort())
+  })
+
+  test('has a row for each key of a rule of trust, and for no other', () => {
+    const part = page.slice(page.indexOf('`[[trust]]`'), page.indexOf('A table per web server'))
+    const rows = [...part.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)])
+    expect(rows.map(([, key]) => key).sort()).toEqual(Object.keys(TRUST_KEYS).sort())
   })
 
   test('shows an example that the daemon reads', async () => {
