@@ -73,6 +73,13 @@ export async function work(power: PowerWork, worker: number, first: number): Pro
     if (accepted.status !== 201) throw new Error(JSON.stringify(accepted.body))
     return client.finished(accepted.body)
   }
+  /** What was brought in a while ago: no running job counts on it. From now on it is here, or away. */
+  const evictEarlier = async (than: string): Promise<void> => {
+    const at = promised.findIndex(({ kind, name }) => kind === 'import' && name.startsWith('org/') && name !== than)
+    if (at < 0) return
+    const { name } = (promised[at] = { ...promised[at]!, kind: 'eviction' })
+    await job('/v1/evict', { ref: `svc:///${name}:q8_0` })
+  }
   try {
     for (let n = first + worker; !isOver(); n += WORKERS) {
       if (worker === 3) {
@@ -87,8 +94,8 @@ export async function work(power: PowerWork, worker: number, first: number): Pro
         const { state, manifest } = await job('/v1/import/hf', { repo: id })
         if (state !== 'done') continue
         const name = id.toLowerCase()
-        const evicted = n % 16 < 8 ? undefined : await job('/v1/evict', { ref: `svc:///${name}:q8_0` })
-        promise(evicted?.state === 'done' ? 'eviction' : 'import', name, manifest!)
+        promise('import', name, manifest!)
+        await evictEarlier(name)
         continue
       }
       const as = `w${worker}/m${n}`
