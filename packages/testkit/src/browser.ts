@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { type Browser, chromium } from 'playwright-core'
 
-export type { BrowserContext, Page } from 'playwright-core'
+export type { Browser, BrowserContext, Page } from 'playwright-core'
 
 /** Debian's chromium. With SVC_REQUIRE_INTEROP=1 tests run regardless, and fail without it. */
 const PROGRAM = 'chromium'

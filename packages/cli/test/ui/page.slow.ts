@@ -1,0 +1,261 @@
+// The page in a real browser, on the bridge, the daemon and a hub on loopback. Needs `dist`, so `pnpm build` comes first.
+// With SVC_PICTURES=1 it also writes the picture of the README.
+
+import { readFileSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Browser, type BrowserContext, haveBrowser, type Page, startBrowser } from '@svc/testkit/browser'
+import { type FakeHub, startFakeHub } from '@svc/testkit/fake-hub'
+import { makeGguf, tinyTensors } from '@svc/testkit/models'
+import { DIRECTORY, FILES } from '@svc/ui'
+import axe from 'axe-core'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { laterUndo, QUIET_SWARM, type TestDaemon, testDaemon } from '../support.ts'
+import { openBridge } from './support.ts'
+
+const VIEWS = ['models', 'get', 'jobs', 'machine'] as const
+const REPO = 'Acme/Tiny-GGUF'
+const files = new Map(
+  Object.entries(FILES).map(([name, type]) => [name, { type, bytes: readFileSync(new URL(name, DIRECTORY)) }])
+)
+const gguf = (seed: number, type: 'Q8_0' | 'Q4_0' = 'Q8_0'): Buffer => makeGguf({ seed, tensors: tinyTensors(type) })
+
+describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
+  const undo = laterUndo()
+  let hub: FakeHub
+  let daemon: TestDaemon
+  let browser: Browser
+  beforeAll(async () => {
+    hub = await startFakeHub()
+    undo.later(() => hub.close())
+    hub.commit({
+      id: REPO,
+      files: [
+        { path: 'tiny-q8_0.gguf', content: gguf(1) },
+        { path: 'tiny-q4_0.gguf', content: gguf(2, 'Q4_0') },
+        { path: 'README.md', content: Buffer.from('# tiny') }
+      ]
+    })
+    const fileConfig = { hub: { endpoint: hub.endpoint }, swarm: QUIET_SWARM }
+    daemon = await testDaemon({ fileConfig }, undo.later)
+    await importLocal('acme/base', 3, 4)
+    browser = await startBrowser()
+    undo.later(() => browser.close())
+  })
+  afterAll(undo.all)
+
+  async function importLocal(as: string, ...seeds: readonly number[]): Promise<void> {
+    const folder = join(daemon.folder, as.replace('/', '-'))
+    await mkdir(folder)
+    for (const [i, seed] of seeds.entries())
+      await writeFile(join(folder, `model-${i === 0 ? 'q8_0' : 'q4_0'}.gguf`), gguf(seed, i === 0 ? 'Q8_0' : 'Q4_0'))
+    expect(await daemon.svc('import', folder, '--as', as, '--all')).toMatchObject({ code: 0 })
+  }
+
+  /** A tab with the page, in a browser of its own. */
+  async function openPage(options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const { bridge } = await openBridge(daemon.socketPath, { files })
+    const context: BrowserContext = await browser.newContext(options)
+    onTestFinished(() => context.close())
+    const page = await context.newPage()
+    const faults: string[] = []
+    page.on('pageerror', (error) => faults.push(error.message))
+    page.on('console', (message) => message.type() === 'error' && faults.push(message.text()))
+    onTestFinished(() => expect(faults.filter((fault) => !/Failed to load resource/.test(fault))).toEqual([]))
+    await page.goto(bridge.newLink())
+    await page.locator('[data-link="up"]').waitFor({ state: 'attached' })
+    return page
+  }
+
+  const show = (page: Page, view: (typeof VIEWS)[number]): Promise<void> =>
+    page.locator(`nav a[href="#${view}"]`).click()
+  const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name, exact: true })
+
+  it('chooses, imports, looks, shares and removes by mouse', async () => {
+    const page = await openPage()
+    await show(page, 'get')
+    await page.getByRole('searchbox').fill('tiny')
+    await button(page, 'Look').click()
+    await button(page, REPO).click()
+    await page.getByRole('checkbox', { name: 'q4_0' }).setChecked(true)
+    await page.getByRole('checkbox', { name: 'q8_0' }).setChecked(false)
+    await button(page, /^Get the chosen ones/).click()
+    await show(page, 'jobs')
+    await page.locator('li[data-job="done"]', { hasText: 'acme/tiny-gguf' }).waitFor()
+    await show(page, 'models')
+    await button(page, /^acme\/tiny-gguf/).click()
+    const dialog = page.getByRole('dialog').last()
+    await expect.poll(() => dialog.locator('code').first().textContent()).toContain('acme/tiny-gguf:q4_0')
+    await button(page, 'Share…').click()
+    await page.getByRole('img', { name: 'QR code of the magnet link' }).waitFor()
+    await expect.poll(() => dialog.locator('code').first().textContent()).toContain('svc ')
+    await dialog.getByRole('button', { name: 'Close' }).click()
+    await button(page, 'Remove…').click()
+    await dialog.getByText('This frees').waitFor()
+    await button(page, 'Remove').click()
+    await expect.poll(() => button(page, /^acme\/tiny-gguf/).count()).toBe(0)
+    expect((await daemon.svc('ls', '-q')).stdout).not.toContain('tiny')
+  })
+
+  it('does the same by the keyboard alone', async () => {
+    const page = await openPage()
+    const keys = page.keyboard
+    /** Tab, until the focus is on what is called so. */
+    async function tabTo(name: string | RegExp): Promise<void> {
+      const seen: string[] = []
+      for (let steps = 0; steps < 80; steps++) {
+        const focused = await page.evaluate<string>(
+          `(document.activeElement.getAttribute('aria-label') ?? document.activeElement.closest('label')?.textContent ?? document.activeElement.textContent ?? '').trim()`
+        )
+        if (typeof name === 'string' ? focused === name : name.test(focused)) return
+        seen.push(focused)
+        await keys.press('Tab')
+      }
+      throw new Error(`${name} has no place in the order of tabs: ${seen.join(' · ')}`)
+    }
+    const press = async (name: string | RegExp, key = 'Enter'): Promise<void> => {
+      await tabTo(name)
+      await keys.press(key)
+    }
+    await press('Get')
+    await tabTo(/^Search the hub/)
+    await keys.type(REPO)
+    await keys.press('Enter')
+    await page.getByRole('checkbox', { name: 'q8_0' }).waitFor()
+    for (const quant of ['q4_0', 'q8_0'])
+      if ((await page.getByRole('checkbox', { name: quant }).isChecked()) !== (quant === 'q8_0'))
+        await press(quant, 'Space')
+    await press(/^Get the chosen ones/)
+    await expect.poll(async () => (await daemon.svc('ls', '-q')).stdout).toContain('acme/tiny-gguf:q8_0')
+    await press('Models')
+    await button(page, /^acme\/tiny-gguf/).waitFor()
+    await tabTo(/^acme\/base/)
+    await keys.press('End')
+    await keys.press('Enter')
+    await press('Share…')
+    await page.getByRole('img', { name: 'QR code of the magnet link' }).waitFor()
+    await keys.press('Escape')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(1)
+    await press('Remove…')
+    await page.getByText('This frees').waitFor()
+    await press('Remove')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+    expect((await daemon.svc('ls', '-q')).stdout).not.toContain('tiny')
+  })
+
+  it('keeps the focus in a dialog, closes it by Escape, and gives the focus back', async () => {
+    const page = await openPage()
+    const row = button(page, /^acme\/base:?/).first()
+    await row.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    for (let steps = 0; steps < 40; steps++) {
+      await page.keyboard.press('Tab')
+      expect(
+        await page.evaluate(
+          `document.activeElement === document.body || document.activeElement.closest('dialog') !== null`
+        )
+      ).toBe(true)
+    }
+    await page.keyboard.press('Escape')
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0)
+    await expect.poll(() => row.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true)
+  })
+
+  it.each([
+    ['light', 1280],
+    ['dark', 1280],
+    ['light', 360],
+    ['dark', 360]
+  ] as const)('%s and %i pixels wide, each view fits and is accessible', async (colorScheme, width) => {
+    const page = await openPage({ colorScheme, viewport: { width, height: 740 }, bypassCSP: true })
+    const judge = async (what: string): Promise<void> => {
+      await page.evaluate(axe.source)
+      const faults = await page.evaluate<string[]>(
+        `axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map((node) => node.html).join(' ')))`
+      )
+      expect([what, ...faults]).toEqual([what])
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width)
+    }
+    for (const view of VIEWS) {
+      await show(page, view)
+      await judge(view)
+    }
+    await show(page, 'get')
+    await page.getByRole('searchbox').fill(REPO)
+    await button(page, 'Look').click()
+    await page.getByRole('checkbox').first().waitFor()
+    await judge('plan')
+    await show(page, 'models')
+    await button(page, 'What takes the disk').click()
+    await page.locator('.map button').first().waitFor()
+    await judge('map')
+    await button(page, /^acme\/base/)
+      .first()
+      .click()
+    await page.locator('.doors li').first().waitFor()
+    await judge('model')
+    await button(page, 'Share…').click()
+    await page.locator('.qr').waitFor()
+    await judge('share')
+    const back = await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')
+    expect(back).toBe(colorScheme === 'dark' ? 'rgb(20, 25, 26)' : 'rgb(247, 247, 245)')
+  })
+
+  it('shows a daemon that goes away, and goes on when it is back', async () => {
+    const page = await openPage()
+    await daemon.pause()
+    await page.locator('[data-link="away"]').waitFor()
+    expect(await button(page, /^acme\/base/).count()).toBeGreaterThan(0)
+    await daemon.resume()
+    await page.locator('[data-link="up"]').waitFor({ state: 'attached' })
+  })
+
+  it('draws every screen of 10,000 models while it scrolls', async () => {
+    const page = await openPage()
+    const member = { quant: 'q8_0', sizeBytes: 1, complete: true, private: false }
+    const namespaces = Array.from({ length: 10_000 }, (_, i) => ({
+      ns: 'many',
+      name: `m${String(i).padStart(5, '0')}`,
+      quants: ['q8_0'],
+      members: [{ ...member, manifest: `sha256:${i.toString(16).padStart(64, '0')}` }]
+    }))
+    await page.route('**/v1/models', (route) => route.fulfill({ json: { namespaces, tags: [] } }))
+    await page.reload()
+    await page.locator('[data-rows="10000"]').waitFor()
+    // each step is a frame; what the frame shows in the middle of the table must be the row of that place
+    const { blank, rows, frames } = await page.evaluate<{ blank: number; rows: number; frames: number }>(`(async () => {
+      const box = document.querySelector('.table')
+      const { top, left, height } = box.getBoundingClientRect()
+      const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
+      let [blank, rows, frames] = [0, 0, 0]
+      for (let at = 0; at < box.scrollHeight; at += 1700) {
+        box.scrollTop = at
+        await frame()
+        frames++
+        const row = document.elementFromPoint(left + 40, top + height / 2)?.closest('tr')
+        const expected = Math.floor((box.scrollTop + height / 2) / 34) + 1
+        if (row === null || row === undefined || Math.abs(Number(row.ariaRowIndex ?? row.getAttribute('aria-rowindex')) - expected) > 1) blank++
+        rows = Math.max(rows, box.querySelectorAll('tr').length)
+      }
+      return { blank, rows, frames }
+    })()`)
+    expect({ blank, isBounded: rows < 100, isWhole: frames > 190 }).toEqual({
+      blank: 0,
+      isBounded: true,
+      isWhole: true
+    })
+  })
+
+  if (process.env.SVC_PICTURES === '1')
+    it('paints the pictures of the guide', async () => {
+      const names = ['qwen/qwen3-8b-gguf', 'google/gemma-3-12b-it', 'mistralai/small-3.2', 'microsoft/phi-4']
+      for (const [i, name] of names.entries()) await importLocal(name, 10 + i, 20 + i)
+      const page = await openPage({ colorScheme: 'light', viewport: { width: 1100, height: 620 } })
+      await button(page, 'What takes the disk').click()
+      await page.locator('.map button').first().waitFor()
+      const path = fileURLToPath(new URL('../../../../docs/guide/ui-light.png', import.meta.url))
+      await page.screenshot({ path })
+    })
+})
