@@ -123,6 +123,8 @@ export class GuardedListener {
       refuseHere(response, status, code, message, headers)
       return true
     }
+    if (this.#options.traffic?.isOfItself(request) === true)
+      return no(404, 'E_NOT_FOUND', 'this is the daemon that asks: it is no other place')
     if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')
     if (isFromPage(request, this.#options.hasPages === true))
       return no(403, 'E_BAD_REQUEST', 'requests that web pages cause are refused')

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
@@ -18,14 +19,21 @@ export interface TrafficFigures {
 /** Counts the traffic of a listener, at the cost of one event per response. */
 export class Traffic {
   readonly #listener: string
+  readonly #mark: string | undefined
   readonly #answers = new Map(['2', '4', '5'].map((digit) => [digit, 0]))
   readonly #sockets = new Set<Socket>()
   #maxConnections = 0
   #closedBytes = 0
   #refused = 0
 
-  constructor(listener: string) {
+  constructor(listener: string, mark?: string) {
     this.#listener = listener
+    this.#mark = mark
+  }
+
+  /** Its daemon asks who else has something, and reached itself. */
+  isOfItself({ headers }: IncomingMessage): boolean {
+    return this.#mark !== undefined && headers['user-agent']?.includes(this.#mark) === true
   }
 
   /** Starts counting. A listener has one server. */
@@ -61,13 +69,15 @@ export class Traffic {
   }
 }
 
-/** The listeners of a daemon, for its metrics. */
+/** The listeners of a daemon: for its metrics, and so that it is never taken for another place. */
 export class Listeners {
+  /** In the user agent of what none of them may answer; another one at each start, so that nobody is known by it. */
+  readonly mark = randomBytes(8).toString('hex')
   readonly #all: Traffic[] = []
 
   /** Adds a listener. */
   add(listener: string): Traffic {
-    const traffic = new Traffic(listener)
+    const traffic = new Traffic(listener, this.mark)
     this.#all.push(traffic)
     return traffic
   }

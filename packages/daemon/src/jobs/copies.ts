@@ -48,14 +48,20 @@ export class Copies {
       return { provenMs: undefined, why: ['nothing is known of where it came from'] }
     const manifest = await documents.manifest(manifestDigest)
     const why: string[] = []
-    let copies = state.copies
+    let { copies = [] } = state
+    const asked: Pick<ProvenCopy, 'kind' | 'where'>[] = []
     for (const witness of manifest === undefined ? [] : witnesses)
       for (const { kind, where, is, why: reason } of await witness.ask(manifest!, state, signal)) {
+        asked.push({ kind, where })
         if (is !== 'there') why.push(`${where}: ${reason ?? is}`)
         if (is === 'silent') continue
         const at = is === 'there' ? timestampOf(clock) : undefined
-        ;({ copies } = await artifacts.setCopy(manifestDigest, { kind, where, at }))
+        ;({ copies = [] } = await artifacts.setCopy(manifestDigest, { kind, where, at }))
       }
+    // nobody would bring it back from where nobody asks
+    for (const { kind, where } of copies)
+      if (!asked.some((each) => each.kind === kind && each.where === where))
+        ({ copies = [] } = await artifacts.setCopy(manifestDigest, { kind, where, at: undefined }))
     if (why.length === 0) why.push('no source of it is known')
     return { provenMs: newestMs(copies), why }
   }

@@ -79,11 +79,16 @@ export class Evictions {
     { force, signal, jobId }: { readonly force: boolean; readonly signal: AbortSignal; readonly jobId?: string }
   ): Promise<Freed> {
     return this.#turn.run(signal, async () => {
-      const kept = await this.keptBy(manifest, { jobId })
-      if (kept !== undefined) throw keptError(kept.why)
+      const requireIdle = async (): Promise<void> => {
+        const kept = await this.keptBy(manifest, { jobId })
+        if (kept !== undefined) throw keptError(kept.why)
+      }
+      await requireIdle()
       if (!force) {
         const proof = await this.#deps.copies.prove(manifest, signal)
         if (keptFact({ kept: undefined, provenMs: proof.provenMs }, this.limits) !== undefined) throw unproven(proof)
+        // sources take their time to answer
+        await requireIdle()
       }
       signal.throwIfAborted()
       return this.#carryOut(manifest)
@@ -126,7 +131,7 @@ export class Evictions {
     const weights = await this.#weights(manifest)
     for (const { path } of viewsOf(manifest, await this.views()))
       if (!(await views.removeIdle(path))) throw keptError(`the view ${path} shows it (svc view --rm)`)
-    await artifacts.setAway(manifest)
+    if (!(await artifacts.setAway(manifest))) throw keptError('it was pinned just now (svc unpin)')
     await onUnneeded(manifest)
     let [blobs, bytes] = [0, 0]
     for (const digest of new Set(weights.map((file) => file.digest))) {

@@ -311,9 +311,10 @@ export class Artifacts {
     )
   }
 
-  /** Its weights may go from now on, until it is {@link complete} again. */
-  setAway(manifestDigest: Sha256Digest): Promise<ArtifactState> {
-    return this.#amend(manifestDigest, (before) => ({ ...before, away: true }))
+  /** Its weights may go from now on, until it is {@link complete} again. @returns false where its owner wants them to stay */
+  async setAway(manifestDigest: Sha256Digest): Promise<boolean> {
+    const { away } = await this.#amend(manifestDigest, (before) => (before.kept ? before : { ...before, away: true }))
+    return away === true
   }
 
   /** A place has the weights, or `at` is undefined: it has them no longer. */

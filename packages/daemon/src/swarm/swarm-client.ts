@@ -122,7 +122,12 @@ export class SwarmClient {
     this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
-    this.copies = new WebseedCopies({ reading: () => this.#reading, torrentOf: (digest) => this.#torrents.of(digest) })
+    this.copies = new WebseedCopies({
+      store,
+      mark: context.listeners?.mark,
+      reading: () => this.#reading,
+      torrentOf: (digest) => this.#torrents.of(digest)
+    })
     const { trackers } = config.swarm
     const parts = { store, leafLayers, swarm: engine, webseed: () => this.#webseed, trackers, log }
     this.#beside = new ArtifactSwarm(parts)

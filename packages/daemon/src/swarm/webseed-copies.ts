@@ -1,4 +1,7 @@
-import type { ArtifactTorrent, Manifest } from '@svc/manifest'
+import { randomInt } from 'node:crypto'
+import { open } from 'node:fs/promises'
+import type { DiskBlobStore } from '@svc/cas'
+import type { ArtifactTorrent, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
@@ -8,13 +11,28 @@ import type { WebseedReading } from './pinned-manifest.ts'
 /** Of one artifact: a record of strangers may name a hundred. */
 const MAX_ASKED = 4
 const TIMEOUT_MS = 20_000
+/** Of each file, at a place that nobody can foresee: weights that are others differ nearly everywhere. */
+const SAMPLE_BYTES = 4 << 10
+/** Of an offset that `randomInt` draws. */
+const MAX_RANDOM = 2 ** 48 - 1
 
 export interface WebseedCopiesDeps {
+  readonly store: Pick<DiskBlobStore, 'blobPath'>
+  /** `Listeners.mark` */
+  readonly mark: string | undefined
   readonly reading: () => WebseedReading
   readonly torrentOf: (manifestDigest: Sha256Digest) => Promise<ArtifactTorrent | undefined>
 }
 
-/** Whether the web servers and buckets that an artifact came from have files of its weights' sizes still. */
+/** A part of a file. */
+interface Sample {
+  readonly start: number
+  readonly length: number
+  /** Undefined for a file that is not here, of which the size has to do. */
+  readonly bytes?: Buffer
+}
+
+/** Whether the web servers and buckets that an artifact came from have its weights still, by their sizes and a sample of each. */
 export class WebseedCopies implements CopyWitness {
   readonly #deps: WebseedCopiesDeps
 
@@ -25,19 +43,21 @@ export class WebseedCopies implements CopyWitness {
   async ask(manifest: Manifest, { manifestDigest, hints }: ArtifactState, signal: AbortSignal): Promise<CopyAnswer[]> {
     const torrent = hints.webseeds.length === 0 ? undefined : await this.#deps.torrentOf(manifestDigest)
     const answers: CopyAnswer[] = []
+    const weights = manifest.files.filter(isEvictable)
+    const samples = torrent === undefined ? [] : await Promise.all(weights.map((file) => this.#sampleOf(file)))
     for (const where of torrent === undefined ? [] : hints.webseeds.slice(0, MAX_ASKED)) {
       const place = { kind: 'webseed', where } as const
       try {
         let lacking: string | undefined
-        for (const { name, size } of manifest.files.filter(isEvictable)) {
+        for (const [i, { name, size }] of weights.entries()) {
           const path = [torrent!.name, ...name.split('/')].map(encodeURIComponent).join('/')
           const url = new URL(`${where.replace(/\/+$/, '')}/${path}`)
-          if (lacking === undefined && !(await this.#has(url, size, signal))) lacking = name
+          if (lacking === undefined && !(await this.#has(url, size, samples[i]!, signal))) lacking = name
         }
         answers.push(
           lacking === undefined
             ? { ...place, is: 'there' }
-            : { ...place, is: 'gone', why: `it does not give ${JSON.stringify(lacking)} in its size` }
+            : { ...place, is: 'gone', why: `it does not give ${JSON.stringify(lacking)} as it is here` }
         )
       } catch (error) {
         signal.throwIfAborted()
@@ -47,16 +67,37 @@ export class WebseedCopies implements CopyWitness {
     return answers
   }
 
-  /** Its first byte comes, of so many. Redirects are not followed, as for its documents. */
-  async #has(url: URL, sizeBytes: number, outer: AbortSignal): Promise<boolean> {
+  /** Read beside the store, since asking is no use that keeps a blob. @throws errors of the disk */
+  async #sampleOf({ digest, size }: ManifestFile): Promise<Sample> {
+    const file = await open(this.#deps.store.blobPath(digest)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error
+    })
+    if (file === undefined) return { start: 0, length: 1 }
+    try {
+      const start = randomInt(Math.min(MAX_RANDOM, Math.max(1, size - SAMPLE_BYTES)))
+      const length = Math.min(SAMPLE_BYTES, size)
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, start)
+      return { start, length, bytes: buffer.subarray(0, bytesRead) }
+    } finally {
+      await file.close()
+    }
+  }
+
+  /** It gives the sample, of so many bytes. Redirects are not followed, as for its documents. */
+  async #has(url: URL, sizeBytes: number, { start, length, bytes }: Sample, outer: AbortSignal): Promise<boolean> {
     const { web, keys } = this.#deps.reading()
-    const range = { range: 'bytes=0-0' }
+    const { mark } = this.#deps
+    const part = `${start}-${start + length - 1}`
+    const range = { range: `bytes=${part}` }
     const signal = AbortSignal.any([outer, AbortSignal.timeout(TIMEOUT_MS)])
     const signature = await keys.headersFor(url, range)
-    const answer = await web.send({ url, signal, headers: { ...range, ...signature }, policy: 'owner' })
+    const headers = { ...range, ...signature, ...(mark !== undefined && { 'user-agent': `svc (${mark})` }) }
+    const answer = await web.send({ url, signal, headers, policy: 'owner' })
     try {
       if (answer.status >= 500 || answer.status === 429) throw new Error(`answered ${answer.status}`)
-      return answer.status === 206 && answer.header('content-range') === `bytes 0-0/${sizeBytes}`
+      if (answer.status !== 206 || answer.header('content-range') !== `bytes ${part}/${sizeBytes}`) return false
+      const given = await answer.bytes(length)
+      return given.length === length && (bytes === undefined || given.equals(bytes))
     } finally {
       answer.destroy()
     }

@@ -39,3 +39,42 @@ test('what a web server has leaves disk and swarm, and comes back from there to 
   await node.expectWhole(share.manifestDigest)
   await eventually(async () => ((await seeds()) === 1 ? true : undefined))
 })
+
+test('a web server whose files are others of the same sizes is no copy', async () => {
+  const publisher = await Node.start()
+  const share = modelAlone(await publisher.publish(FILES))
+  let isOther = false
+  const webseed = await startWebseed(await contentOf(share), (path, request, response, bytes) => {
+    if (!isOther || kindOf(path) !== 'file') return false
+    const [start, end] = /^bytes=(\d+)-(\d+)$/
+      .exec(request.headers.range ?? '')!
+      .slice(1)
+      .map(Number)
+    const other = Buffer.from(bytes!).map((byte, i) => (i < 1000 ? byte : byte ^ 0xff))
+    const part = other.subarray(start, end! + 1)
+    response.writeHead(206, {
+      'Content-Range': `bytes ${start}-${start! + part.length - 1}/${other.length}`,
+      'Content-Length': part.length
+    })
+    response.end(part)
+    return true
+  })
+  await publisher.stop()
+  const node = await Node.start()
+  expect(await node.importBt(pinned(share, { webseeds: [webseed.url], peers: [] }))).toMatchObject({ state: 'done' })
+  isOther = true
+  const job = await node.done(await node.client.evict({ ref: refOf(share.manifestDigest) }))
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  await node.expectWhole(share.manifestDigest)
+})
+
+test('what this daemon itself gives as a web server is no copy', async () => {
+  const node = await Node.start({ swarm: { webseed_addr: '127.0.0.1:0' } })
+  const share = await node.publish(FILES)
+  // its own share, imported where it came from
+  const { webseed } = await node.addresses()
+  expect(await node.importBt(pinned(share, { webseeds: [webseed] }))).toMatchObject({ state: 'done' })
+  const job = await node.done(await node.client.evict({ ref: refOf(share.manifestDigest) }))
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  await node.expectWhole(share.manifestDigest)
+})

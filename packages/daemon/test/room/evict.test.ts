@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Inventory, Job, ModelMember } from '@svc/client/protocol'
+import { timestampOf } from '@svc/internal-clock'
 import { parseDigest } from '@svc/ref'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
@@ -201,4 +204,61 @@ test('another import of an evicted model ends its absence', async () => {
   expect(await importRepo(rig, repo.id)).toMatchObject({ state: 'done' })
   const member = await memberOf(repo.ref)
   expect([member.complete, member.away]).toEqual([true, undefined])
+})
+
+test('a place that nobody asks any longer proves nothing', async () => {
+  const repo = await imported()
+  const { artifacts, clock } = rig.daemon.context
+  const { manifestDigest, provenance, hints, source } = await recordOf(repo.ref)
+  const where = `${source.repo}@${source.revision}`
+  await artifacts.setCopy(manifestDigest, { kind: 'hub', where, at: timestampOf(clock) })
+  // as an import of the same model from a registry: from there it would have to come back
+  await artifacts.record({ manifestDigest, provenance, hints, source: { kind: 'oci', repo: 'registry.example/model' } })
+  expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  expect(await memberOf(repo.ref)).toMatchObject({ complete: true })
+  expect((await recordOf(repo.ref)).copies).toBeUndefined()
+})
+
+test('a hub that is this daemon itself, by whatever way, is no copy', async () => {
+  let target = fake.endpoint
+  const relay = createServer((asked, answer) => {
+    const { host } = new URL(target)
+    const onward = request(`${target}${asked.url}`, { method: asked.method!, headers: { ...asked.headers, host } })
+    onward.on('response', (given) => {
+      answer.writeHead(given.statusCode!, given.headers)
+      given.pipe(answer)
+    })
+    onward.on('error', () => answer.destroy())
+    onward.end()
+  })
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+  const endpoint = `http://127.0.0.1:${(relay.address() as AddressInfo).port}`
+  const own = await rigOf({ ...fake, endpoint }, { mirror: true })
+  try {
+    const repo = freshRepo()
+    fake.commit(repo)
+    expect(await importRepo(own, repo.id)).toMatchObject({ state: 'done' })
+    target = `http://${own.mirror}`
+    const job = await finished(own, await own.client.evict({ ref: repo.ref }))
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+    expect((await own.client.open(repo.ref)).missing).toBeUndefined()
+  } finally {
+    relay.closeAllConnections()
+    relay.close()
+  }
+})
+
+test('what its owner pins while its sources are asked stays', async () => {
+  const repo = await imported()
+  const { manifestDigest } = await rig.client.resolve(repo.ref)
+  let pinning: Promise<unknown> | undefined
+  fake.setFaults(({ stage }) => {
+    if (stage !== 'tree') pinning ??= rig.daemon.context.artifacts.setKept(parseDigest(manifestDigest), true)
+    return undefined
+  })
+  const job = await evict(repo.ref)
+  expect(pinning).toBeDefined()
+  await pinning
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  expect(await memberOf(repo.ref)).toMatchObject({ complete: true, pinned: true })
 })

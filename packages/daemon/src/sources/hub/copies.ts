@@ -24,6 +24,8 @@ export interface HubCopiesDeps {
   readonly artifacts: Pick<Artifacts, 'setCopy'>
   readonly importer: Pick<Importer, 'bringBack'>
   readonly owners: Pick<OwnersHub, 'now'>
+  /** The same, as this daemon's own listeners do not answer it. */
+  readonly others: Pick<OwnersHub, 'now'>
   readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
 }
 
@@ -45,7 +47,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
     if (origin === undefined) return []
     const place = placeOf(origin)
     try {
-      const signed = await this.#deps.owners.now()
+      const signed = await this.#deps.others.now()
       const timeouts = { signal, maxRateWaitMs: MAX_WAIT_MS }
       const listing = await signed.hub.listing(origin.repo, origin.revision, timeouts)
       const listed = new Map(listing.files.map((file) => [file.path, file]))

@@ -51,6 +51,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
   readonly version: string
   readonly strangersOffload: Offload
   readonly importer: Importer
+  readonly listeners: { readonly mark: string }
   readonly trust: Trust
   readonly clock: Clock
   readonly log: Log
@@ -88,6 +89,8 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
+  // a mirror of this daemon is no other place
+  const others = new OwnersHub(config.hub, { ...more, userAgent: `${common.userAgent} (${context.listeners.mark})` })
   const open = (options: HubOptions): Hub =>
     atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, ...options }))
   // what strangers cause has no token, and no connection that the owner's transfers would wait for (spec add.40)
@@ -193,7 +196,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
       return importer.startCompanions({ ...request, source })
     },
-    copies: new HubCopies({ ...context, owners, sourceOf }),
+    copies: new HubCopies({ ...context, owners, others, sourceOf }),
     upstream: createUpstream({
       ...context,
       offload: context.strangersOffload,
@@ -211,7 +214,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       stop.abort()
       for (const check of checks) check.cancel()
       await confirming
-      await Promise.all([owners, anonymous, strangersHub, listings].map((each) => each.close()))
+      await Promise.all([owners, others, anonymous, strangersHub, listings].map((each) => each.close()))
     }
   }
 }
