@@ -3,6 +3,7 @@ import type { GcBody, Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import type { Artifacts } from '../library/artifacts.ts'
+import { endAwayOfAll } from '../library/away.ts'
 import { isBeforeTag } from '../library/before-tags.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
@@ -38,7 +39,7 @@ export interface CollectDeps {
   readonly leafLayers: Pick<LeafLayers, 'forget'>
   readonly jobs: JobRegistry
   readonly clock: Clock
-  readonly documents: Pick<Documents, 'index'>
+  readonly documents: Pick<Documents, 'index' | 'manifest'>
   readonly superseded: Pick<Superseded, 'tell'>
 }
 
@@ -87,6 +88,7 @@ class Collection {
     const tagCount = await this.#letGoOfTags()
     const viewCount = this.#options.views ? await this.#letGoOfViews() : undefined
     const { dryRun, graceMs } = this.#options
+    if (!dryRun) await endAwayOfAll(this.#deps)
     const unneeded = new Unneeded(this.#deps, this.#ignored)
     await unneeded.read()
     let seen = 0

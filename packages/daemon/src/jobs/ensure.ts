@@ -1,9 +1,9 @@
-import { type DiskBlobStore, withLease } from '@svc/cas'
+import type { DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
-import type { Manifest } from '@svc/manifest'
 import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
+import { endAway } from '../library/away.ts'
 import type { Documents } from '../library/documents.ts'
 import { digestsOf, presenceOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
@@ -59,7 +59,7 @@ export async function ensure(
     const bytesPresent = present.reduce((sum, file) => sum + file.size, 0)
     const described = { ...start, manifest: manifestDigest, filesTotal: manifest.files.length, bytesTotal }
     if (present.length === manifest.files.length) {
-      await endAway(manifestDigest, manifest, deps)
+      await endAway(manifestDigest, deps)
       return jobs.settled(described, { filesDone: present.length, bytesDone: bytesPresent })
     }
     const { filler } = deps
@@ -101,20 +101,6 @@ export async function ensure(
       throw error
     return jobs.failed({ ...start, ...(manifestDigest !== undefined && { manifest: manifestDigest }) }, error)
   }
-}
-
-/** What other artifacts have brought in of one that is away is needed by it again. */
-async function endAway(
-  manifestDigest: Sha256Digest,
-  { files }: Manifest,
-  { store, artifacts }: Pick<EnsureDeps, 'store' | 'artifacts'>
-): Promise<void> {
-  const standing = await artifacts.standing(manifestDigest)
-  if (typeof standing !== 'object' || standing.away !== true) return
-  await withLease(store, async () => {
-    for (const { digest, size } of files) if ((await store.stat(digest))?.sizeBytes !== size) return
-    await artifacts.complete(manifestDigest)
-  })
 }
 
 const shownRef = (text: string): string => (text.length <= MAX_SHOWN_REF ? text : `${text.slice(0, MAX_SHOWN_REF)}…`)

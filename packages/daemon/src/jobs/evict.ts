@@ -6,13 +6,13 @@ import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
+import { endAway, endAwayOfAll } from '../library/away.ts'
 import type { Documents } from '../library/documents.ts'
 import { isEvictable, type KeptFact, keptFact } from '../library/eviction.ts'
 import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { Needed } from '../library/needed.ts'
 import { digestsOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
-import { stampOf } from '../library/stamp.ts'
 import { Unneeded } from '../library/unneeded.ts'
 import type { Views } from '../library/views.ts'
 import type { Copies, Proof } from './copies.ts'
@@ -49,8 +49,8 @@ export interface Freed {
 
 /**
  * Frees the weights of artifacts, and keeps all else of them. First the record says that they are away, durably; then they leave
- * the swarm; then bytes go as in a collection. A crash in between leaves weights that nothing needs, and that the next eviction
- * or collection removes.
+ * the swarm; then bytes go as in a collection. A crash in between leaves weights that the next eviction removes; the next collection, too, unless all are
+ * here still: then they were not evicted.
  */
 export class Evictions {
   readonly #deps: EvictDeps
@@ -126,6 +126,7 @@ export class Evictions {
   async #carryOut(manifest: Sha256Digest): Promise<Freed> {
     const { artifacts, views, onUnneeded } = this.#deps
     const unneeded = new Unneeded(this.#deps)
+    await endAwayOfAll(this.#deps, manifest)
     // while it cannot be told what is needed, nothing is changed
     await unneeded.read()
     const weights = await this.#weights(manifest)
@@ -140,23 +141,9 @@ export class Evictions {
       blobs++
       bytes += removed.sizeBytes
     }
-    if (blobs === 0 && (await this.#isBack(manifest)))
+    if (blobs === 0 && (await endAway(manifest, this.#deps)))
       throw keptError('other models need the same bytes, or they are being read: nothing would be freed')
     return { blobs, bytes }
-  }
-
-  /** It is not away where all of its weights are here after all. */
-  async #isBack(manifest: Sha256Digest): Promise<boolean> {
-    const { store, artifacts } = this.#deps
-    const weights = await this.#weights(manifest)
-    const lease = store.lease(weights.map(({ digest }) => digest))
-    try {
-      if (weights.some(({ digest, size }) => stampOf(store.blobPath(digest))?.size !== size)) return false
-      await artifacts.complete(manifest)
-      return true
-    } finally {
-      lease.release()
-    }
   }
 
   async #weights(manifest: Sha256Digest): Promise<Manifest['files']> {

@@ -262,3 +262,20 @@ test('what its owner pins while its sources are asked stays', async () => {
   expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
   expect(await memberOf(repo.ref)).toMatchObject({ complete: true, pinned: true })
 })
+
+test('what others brought back is here again, and does not go with them', async () => {
+  const repo = await imported()
+  await evict(repo.ref)
+  const paths = [await writeRepo(repo.files)]
+  const own = `me/${repo.id.slice(4).toLowerCase()}`
+  const bring = async (): Promise<Job> => finished(rig, await rig.client.importLocal({ paths, as: own }))
+  expect(await bring()).toMatchObject({ state: 'done' })
+  expect(await memberOf(repo.ref)).toMatchObject({ complete: true })
+  // nobody could have it again from there
+  fake.setAccess(repo.id, { disabled: true })
+  expect(await evict(`svc:///${own}:q8_0`, true)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  await rig.client.removeModel({ ns: 'me', name: own.slice(3) })
+  await finished(rig, await rig.client.gc({ graceSeconds: 0 }))
+  expect(await memberOf(repo.ref)).toMatchObject({ complete: true })
+  expect((await rig.client.open(repo.ref)).missing).toBeUndefined()
+})

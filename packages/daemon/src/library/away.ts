@@ -1,0 +1,37 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
+import type { Artifacts } from './artifacts.ts'
+import type { Documents } from './documents.ts'
+import { isEvictable } from './eviction.ts'
+import { stampOf } from './stamp.ts'
+
+export interface AwayDeps {
+  readonly store: Pick<DiskBlobStore, 'lease' | 'blobPath'>
+  readonly artifacts: Pick<Artifacts, 'standing' | 'complete' | 'list'>
+  readonly documents: Pick<Documents, 'manifest'>
+}
+
+/** An artifact is not away where all of its weights are here after all. @returns whether it was, and is no longer */
+export async function endAway(
+  manifestDigest: Sha256Digest,
+  { store, artifacts, documents }: AwayDeps
+): Promise<boolean> {
+  const standing = await artifacts.standing(manifestDigest)
+  if (typeof standing !== 'object' || standing.away !== true) return false
+  const manifest = await documents.manifest(manifestDigest)
+  if (manifest === undefined) return false
+  const weights = manifest.files.filter(isEvictable)
+  const lease = store.lease(weights.map(({ digest }) => digest))
+  try {
+    if (weights.some(({ digest, size }) => stampOf(store.blobPath(digest))?.size !== size)) return false
+    return await artifacts.complete(manifestDigest)
+  } finally {
+    lease.release()
+  }
+}
+
+/** Before bytes go: what others have brought in of artifacts that are away, these need again, and nobody asked their sources since. */
+export async function endAwayOfAll(deps: AwayDeps, but?: Sha256Digest): Promise<void> {
+  for await (const { manifestDigest, away } of deps.artifacts.list(() => undefined, { cached: true }))
+    if (away === true && manifestDigest !== but) await endAway(manifestDigest, deps)
+}
