@@ -213,5 +213,11 @@ function ofKept(error: unknown): undefined {
   if (!(error instanceof DaemonError) || error.code !== 'E_KEPT') throw error
 }
 
-const usedMsOf = ({ importedAt = '' }: ArtifactState, lastUsedAt = ''): number =>
-  Math.max(0, ...[importedAt, lastUsedAt].map((at) => Date.parse(at)).filter((ms) => !Number.isNaN(ms)))
+/** What clients of a mirror had fetched, its owner never used: it goes first, so that strangers cost nobody a model. */
+const usedMsOf = ({ importedAt = '', source }: ArtifactState, lastUsedAt = ''): number =>
+  Math.max(
+    0,
+    ...[source.onDemand === true ? '' : importedAt, lastUsedAt]
+      .map((at) => Date.parse(at))
+      .filter((ms) => !Number.isNaN(ms))
+  )

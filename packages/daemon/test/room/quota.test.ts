@@ -1,4 +1,5 @@
 import type { Job, ModelMember } from '@svc/client/protocol'
+import { parseDigest } from '@svc/ref'
 import type { FakeHub } from '@svc/testkit/fake-hub'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
@@ -90,4 +91,22 @@ test('a quota that became smaller is kept by itself, without what may not go', a
   await expect.poll(async () => (await jobs())[0]?.state, { timeout: 10_000 }).toBe('done')
   const members = (await rig.client.models()).namespaces.map(({ members }) => members[0]!.away === true)
   expect(members).toEqual([true, false])
+})
+
+test('what clients of a mirror had fetched goes before what its owner chose', async () => {
+  const clock = new VirtualClock()
+  const { rig, bring } = await quotaOf({ clock })
+  await bring('A')
+  await clock.advance(60_000)
+  await bring('B')
+  const { artifacts } = rig.daemon.context
+  const { manifestDigest } = await rig.client.resolve('svc:///org/b:q8_0')
+  const state = (await artifacts.read(parseDigest(manifestDigest)))!
+  await artifacts.forget(state.manifestDigest)
+  await artifacts.record({ ...state, source: { ...state.source, onDemand: true } })
+  expect(await bring('C')).toMatchObject({ state: 'failed', error: { candidates: ['org/b:q8_0'] } })
+  // the owner uses it
+  await clock.advance(60_000)
+  await rig.client.open('svc:///org/b:q8_0')
+  expect(await bring('C')).toMatchObject({ state: 'failed', error: { candidates: ['org/a:q8_0'] } })
 })
