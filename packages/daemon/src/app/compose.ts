@@ -243,8 +243,6 @@ async function composeNetworks(
   const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })
   const witnesses = [hub?.copies, swarm?.copies].filter((each) => each !== undefined)
   const copies = new Copies({ ...context, witnesses })
-  const evictions = new Evictions({ ...context, copies, onUnneeded })
-  context.room.open({ evictions, copies })
   const { needed, superseded, log } = context
   superseded.listen((digest) => {
     const leaving = needed.isGiven(digest).then((isGiven) => (isGiven ? undefined : onUnneeded(digest)))
@@ -256,6 +254,8 @@ async function composeNetworks(
     await swarm?.withhold(digest)
     await catalog?.withhold(digest)
   }
+  const evictions = new Evictions({ ...context, copies, onUnneeded, onKept: onWithheld })
+  context.room.open({ evictions, copies })
   const local = new LocalImports({ ...context, confirmation: hub?.confirmation })
   const oci = new OciImports(context, () => local.seedLocal)
   const turns = new KeyedLock()

@@ -33,6 +33,8 @@ export interface EvictDeps {
   readonly config: { readonly store: { readonly proofMs: number } }
   /** Nothing gives it to others any longer. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
+  /** It stays after all, and may be given to others again. */
+  readonly onKept: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
 /** What keeps an artifact's weights here, whatever its sources have. */
@@ -124,7 +126,7 @@ export class Evictions {
   }
 
   async #carryOut(manifest: Sha256Digest): Promise<Freed> {
-    const { artifacts, views, onUnneeded } = this.#deps
+    const { artifacts, views, onUnneeded, onKept } = this.#deps
     const unneeded = new Unneeded(this.#deps)
     await endAwayOfAll(this.#deps, manifest)
     // while it cannot be told what is needed, nothing is changed
@@ -141,8 +143,10 @@ export class Evictions {
       blobs++
       bytes += removed.sizeBytes
     }
-    if (blobs === 0 && (await endAway(manifest, this.#deps)))
+    if (blobs === 0 && (await endAway(manifest, this.#deps))) {
+      await onKept(manifest)
       throw keptError('other models need the same bytes, or they are being read: nothing would be freed')
+    }
     return { blobs, bytes }
   }
 

@@ -78,3 +78,12 @@ test('what this daemon itself gives as a web server is no copy', async () => {
   expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
   await node.expectWhole(share.manifestDigest)
 })
+
+test('an eviction that frees nothing leaves the model in the swarm', async () => {
+  const node = await Node.start()
+  const share = await node.publish(FILES)
+  await node.publish({ ...FILES, 'config.json': '{"model_type":"llama","of":"another"}' }, 'me/other')
+  const job = await node.done(await node.client.evict({ ref: refOf(share.manifestDigest), force: true }))
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  expect((await node.share(share.manifestDigest)).announced).toBe(true)
+})
