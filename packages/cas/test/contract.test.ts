@@ -1,5 +1,4 @@
-import { describeBlobStore } from '@svc/cas-testsuite'
-import { describe, expect, test } from 'vitest'
+import { describeBlobStore } from './contract/blob-store.ts'
 import { freshDiskStore } from './fresh-disk-store.ts'
 
-describeBlobStore('disk store', freshDiskStore({}), { describe, test, expect })
+describeBlobStore('disk store', freshDiskStore({}))

@@ -1,3 +1,0 @@
-import { library } from '../../tsup.base.ts'
-
-export default library({ index: 'src/index.ts' })
