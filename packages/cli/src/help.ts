@@ -144,7 +144,7 @@ const MORE: Readonly<Record<string, More>> = {
   },
   fsck: { text: 'The same as svc verify all.', examples: [] },
   pull: {
-    text: 'Asks peers first, then the hub if the model came from there. Continues in the daemon after Ctrl-C; svc cancel stops it.',
+    text: 'Asks the hub if the model came from there, then peers. Continues in the daemon after Ctrl-C; svc cancel stops it.',
     examples: [
       ['svc pull acme/model:q8_0', ''],
       ['svc pull acme/model:q8_0 --wait 10m', 'give peers more time']

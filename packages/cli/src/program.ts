@@ -214,7 +214,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     run(() => import('./commands/model.ts').then(({ resolve }) => resolve))
   )
   add(program, 'pull <ref>', 'fetch the missing files of a model, or a model that only the hub has')
-    .option('--wait <time>', 'use the hub if no peer sends anything for this long: 30s, 10m (default 15s)')
+    .option(
+      '--wait <time>',
+      'import again from the hub if no peer sends anything for this long: 30s, 10m (default 15s)'
+    )
     .addOption(EVICT)
     .action(run(() => import('./commands/jobs.ts').then(({ pull }) => pull)))
   add(program, 'search <words...>', 'search the hub for models')

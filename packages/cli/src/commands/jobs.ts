@@ -127,12 +127,12 @@ export interface PullOptions {
   readonly evict?: boolean
 }
 
-/** When peers send nothing for this long, a model from the hub is fetched there. */
+/** When peers send nothing for this long, a model from the hub is imported from there again. */
 const PEERS_SECONDS = '15s'
 
 /**
- * `svc pull REF [--wait TIME]`: fetches missing files from peers. If no peer sends any, a model that came from the hub
- * is fetched from there.
+ * `svc pull REF [--wait TIME]`: fetches missing weights from the hub if they came from there, and the rest from peers. What is
+ * made of other files at an import, such as a tokenizer.tar, the hub has not: if no peer sends it, the import runs again.
  */
 export async function pull(session: Session, text: string, options: PullOptions): Promise<void> {
   const { wait, ...more } = options
@@ -146,8 +146,7 @@ async function pullMissing(session: Session, ref: string, wait: string, field: E
   const started = await session.client.ensure({ ref, ...field })
   const complete = started.state === 'done'
   const origin = complete ? undefined : await hubOrigin(session, ref)
-  if (!isTerminal(started))
-    session.note(`asking peers for the missing parts of ${shortRef(ref)}${nextSource(origin, wait)}`)
+  if (!isTerminal(started)) session.note(`fetching the missing parts of ${shortRef(ref)}${sourcesOf(origin)}`)
   const done = await follow(session, started, origin?.as === undefined ? {} : { stallTimeoutMs }).catch(
     (error: unknown) => followHub(session, error, { started, origin, ref, wait })
   )
@@ -215,11 +214,10 @@ const unknownDigest = (ref: string, cause: unknown): CliError =>
     cause
   })
 
-/** The source to try when peers send nothing. */
-function nextSource(origin: HubOrigin | undefined, wait: string): string {
-  if (origin === undefined) return '; there is no other source: it did not come from the hub'
-  return origin.as === undefined ? '' : `; if nothing arrives for ${wait}, it comes from the hub (${origin.repo})`
-}
+const sourcesOf = (origin: HubOrigin | undefined): string =>
+  origin === undefined
+    ? ' from peers; there is no other source: it did not come from the hub'
+    : ` from the hub (${origin.repo}), then from peers`
 
 /** The artifact has no name here, and the user has to choose the one to import it under. */
 const withoutName = (cause: unknown, ref: string, { repo, revision }: HubOrigin): CliError =>

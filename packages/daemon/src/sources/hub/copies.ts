@@ -75,6 +75,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
     if (origin === undefined) return
     const absent = new Set(missing)
     const files = manifest.files.filter((file) => isEvictable(file) && absent.has(file.digest))
+    if (files.length === 0) return
     try {
       const signed = await owners.now()
       const listing = await signed.hub.listing(origin.repo, origin.revision, { signal })
