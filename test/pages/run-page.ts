@@ -5,7 +5,7 @@ import { type Block, blocksOf } from './blocks.ts'
 import { makeHome, type World } from './world.ts'
 
 /** Places outside a home folder that pages name. They are folders of the run instead. */
-const OUTSIDE = ['/media/disk', '/mnt/big', '/srv/models', '/etc/svc'] as const
+const OUTSIDE = ['/media/disk', '/mnt/backup', '/mnt/big', '/mnt/new', '/srv/models', '/etc/svc'] as const
 
 export interface PageRun {
   /** `page:line` of each block that ran. */
