@@ -100,6 +100,7 @@ test('and each of these finds what is wrong with a package', async () => {
 describe('a project elsewhere', () => {
   const project = join(scratch, 'consumer')
   const consumer = `import { openDiskStore, type BlobStore } from '@svc/cas'
+import { createMemoryStore } from '@svc/cas-testsuite'
 import { formatRef, parseRef, selectMember, RefError, type ModelRef, type Sha256Digest } from '@svc/ref'
 
 async function* bytes(text: string): AsyncGenerator<Uint8Array> {
@@ -118,6 +119,7 @@ const quant: string = selectMember([{ quant: 'q4_k_m' }], ref.quant ?? '').quant
 // @ts-expect-error a digest is branded: a string is none
 const unbranded: Sha256Digest = 'sha256:00'
 console.log(formatRef(ref), quant, unbranded, new RefError('scheme', 'x').code)
+console.log(await roundTrip(createMemoryStore()))
 console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })))
 `
 
@@ -130,7 +132,9 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
         version: '1.0.0',
         private: true,
         type: 'module',
-        dependencies: Object.fromEntries(['@svc/ref', '@svc/cas'].map((name) => [name, `file:${tarball(name)}`])),
+        dependencies: Object.fromEntries(
+          ['@svc/ref', '@svc/cas', '@svc/cas-testsuite'].map((name) => [name, `file:${tarball(name)}`])
+        ),
         overrides: { '@svc/ref': '$@svc/ref', '@svc/cas': '$@svc/cas' }
       })
     )
@@ -157,7 +161,7 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
   test('installs packed @svc/ref and @svc/cas, and uses them', async () => {
     const { stdout } = await run(process.execPath, ['consumer.ts', join(scratch, 'store')], { cwd: project })
     const stored = 'sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824 false hello'
-    expect(stdout.trimEnd().split('\n')).toEqual(['svc:///acme/tiny:q4 q4_k_m sha256:00 E_PARSE', stored])
+    expect(stdout.trimEnd().split('\n')).toEqual(['svc:///acme/tiny:q4 q4_k_m sha256:00 E_PARSE', stored, stored])
   })
 
   test('type-checks against the declarations, without skipLibCheck', async () => {

@@ -6,7 +6,7 @@ const MAX_LINES = 60
 /** Most decisions of a function (cyclomatic complexity); a whole `switch` is one. */
 const MAX_COMPLEXITY = 15
 const MAX_EXCEPTIONS = 10
-const PRODUCT = /^packages\/(?!testkit\/)(?:internal\/)?[^/]+\/src\/.*\.tsx?$/
+const PRODUCT = /^packages\/(?!testkit\/|cas-testsuite\/)(?:internal\/)?[^/]+\/src\/.*\.tsx?$/
 
 /** By file and name, with the reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {

@@ -1,9 +1,9 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type DiskBlobStore, type HashAttachment, openDiskStore, type PartialBlob } from '@svc/cas'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { randomFrom } from '@svc/testkit/mutate'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from './material.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>

@@ -15,10 +15,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { systemClock } from '@svc/internal-clock'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { UnchangedSource } from '../src/clone.ts'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from './material.ts'
 
 const run = (program: string, ...args: string[]): boolean => spawnSync(program, args, { stdio: 'ignore' }).status === 0
 

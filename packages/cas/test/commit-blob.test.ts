@@ -1,8 +1,8 @@
 import * as fs from 'node:fs'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { codeOf, digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { codeOf, digestOf, inChunks, seededBytes } from './material.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>

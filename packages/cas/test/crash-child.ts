@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { openDiskStore } from '@svc/cas'
-import { digestOf, inChunks, seededBytes } from './material.ts'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 
 // Run by kill-sweep.ts under strace: takes blobs in by every way, and says so on stdout as soon as each is acknowledged.
 

@@ -1,10 +1,10 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { heldSyncs } from './held-syncs.ts'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from './material.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>

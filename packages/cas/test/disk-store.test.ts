@@ -3,8 +3,8 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
+import { codeOf, collect, digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { codeOf, collect, digestOf, inChunks, seededBytes } from './material.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>

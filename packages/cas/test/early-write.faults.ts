@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { CasError, openDiskStore } from '@svc/cas'
+import { seededBytes } from '@svc/cas-testsuite'
 import { afterAll, expect, test } from 'vitest'
-import { seededBytes } from './material.ts'
 
 function run(program: string, ...args: string[]): string | undefined {
   const { status, stdout } = spawnSync(program, args, { encoding: 'utf8' })

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { closeSync, openSync, readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
 import { CasError, openDiskStore } from '@svc/cas'
-import { digestOf, inChunks, seededBytes } from './material.ts'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 
 // Run by crash.faults.ts on a small file system of its own: leaves less and less room, and takes blobs in by every way.
 

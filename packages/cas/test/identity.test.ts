@@ -1,8 +1,8 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
+import { codeOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { codeOf, inChunks, seededBytes } from './material.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

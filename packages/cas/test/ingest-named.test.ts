@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { CasError, type DiskBlobStore, type NamedFileSource, openDiskStore } from '@svc/cas'
+import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from './material.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>

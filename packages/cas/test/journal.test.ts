@@ -1,8 +1,8 @@
+import { digestOf } from '@svc/cas-testsuite'
 import { ByteRangeSet } from '@svc/internal-byte-ranges'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { formatJournal, tryParseJournal } from '../src/journal.ts'
-import { digestOf } from './material.ts'
 
 const text = (value: unknown): Uint8Array => Buffer.from(JSON.stringify(value))
 const good = {

@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { openDiskStore } from '@svc/cas'
-import { inChunks, seededBytes } from './material.ts'
+import { inChunks, seededBytes } from '@svc/cas-testsuite'
 
 // Run by crash.faults.ts, which kills it: takes blobs in, eight at a time, and says so as soon as each is acknowledged.
 

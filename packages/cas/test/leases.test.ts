@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
+import { inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, onTestFinished, test } from 'vitest'
-import { inChunks, seededBytes } from './material.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 test('a blob whose reader could not be closed is leased no longer', async () => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { openDiskStore } from '@svc/cas'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { expect, test } from 'vitest'
-import { digestOf, inChunks, seededBytes } from './material.ts'
 import { waited } from './network-file-system-port.ts'
 import { temporaryFolder } from './temporary-root.ts'
 

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import { CasError, type DiskBlobStore, openDiskStore } from '@svc/cas'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
-import { digestOf, inChunks, seededBytes } from './material.ts'
 import { temporaryFolder } from './temporary-root.ts'
 
 // A fault that passes says nothing about a blob: only bytes that were read whole, twice, and are others, are corrupt.

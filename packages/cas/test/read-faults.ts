@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { type BlobStore, CasError, type CasErrorCode, openDiskStore } from '@svc/cas'
+import { collect, digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
-import { collect, digestOf, inChunks, seededBytes } from './material.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 const small = seededBytes(5000, 1)

@@ -1,8 +1,8 @@
 import { closeSync, openSync, readdirSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { type BlobStore, CasError, type DiskBlobStore, openDiskStore, type PartialKey } from '@svc/cas'
+import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
-import { digestOf, inChunks, seededBytes } from './material.ts'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 const small = seededBytes(5000)

@@ -1,11 +1,20 @@
 import type { BlobStore } from '@svc/cas'
-import { describe, expect, test } from 'vitest'
-import { blockAttachment, blockHashes, codeOf, collect, digestOf, inChunks, seededBytes } from '../material.ts'
+import {
+  blockAttachment,
+  blockHashes,
+  type ContractApi,
+  codeOf,
+  collect,
+  digestOf,
+  inChunks,
+  seededBytes
+} from './material.ts'
 
 /** The store contract's section on partial blobs. */
 export function describePartials(
   name: string,
-  withStore: (body: (store: BlobStore) => Promise<void>) => Promise<void>
+  withStore: (body: (store: BlobStore) => Promise<void>) => Promise<void>,
+  { describe, test, expect }: ContractApi
 ): void {
   describe(`${name}: partial blobs`, () => {
     test('are written in any order, hashed on the way, and gone once committed', () =>

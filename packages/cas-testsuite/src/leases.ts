@@ -1,12 +1,12 @@
 import type { BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { describe, expect, test } from 'vitest'
-import { codeOf, digestOf, inChunks, seededBytes } from '../material.ts'
+import { type ContractApi, codeOf, digestOf, inChunks, seededBytes } from './material.ts'
 
 /** The store contract's section on leases. */
 export function describeLeases(
   name: string,
-  withStore: (body: (store: BlobStore) => Promise<void>) => Promise<void>
+  withStore: (body: (store: BlobStore) => Promise<void>) => Promise<void>,
+  { describe, test, expect }: ContractApi
 ): void {
   const take = async (store: BlobStore, seed: number): Promise<Sha256Digest> =>
     (await store.ingest(inChunks(seededBytes(1000, seed), 500))).digest

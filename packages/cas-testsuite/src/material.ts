@@ -2,6 +2,18 @@ import { createHash } from 'node:crypto'
 import type { HashAttachment } from '@svc/cas'
 import { parseDigest, type Sha256Digest } from '@svc/ref'
 
+/** The functions of a test runner that the suites use; those of vitest fit, and those of node:test with an `expect`. */
+export interface ContractApi {
+  describe(name: string, body: () => void): unknown
+  test(name: string, body: () => Promise<void>): unknown
+  expect(value: unknown): ContractMatchers
+}
+/** The methods of `expect` that the suites use; vitest, jest and bun have them. */
+export interface ContractMatchers {
+  toBe(expected: unknown): unknown
+  toEqual(expected: unknown): unknown
+}
+
 /** Seeded bytes: equal arguments give equal bytes on every platform. */
 export function seededBytes(sizeBytes: number, seed = 1): Uint8Array {
   const bytes = new Uint8Array(sizeBytes)

@@ -1,7 +1,6 @@
 import type { BlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { describe, expect, test } from 'vitest'
-import { codeOf, collect, digestOf, seededBytes } from '../material.ts'
+import { type ContractApi, codeOf, collect, digestOf, seededBytes } from './material.ts'
 
 /** A fresh, empty store for one test. */
 export interface ContractSubject<Store> {
@@ -10,10 +9,14 @@ export interface ContractSubject<Store> {
   dispose(): Promise<void>
 }
 
-/** The store contract's section on reading. `makeReads` receives the blobs that must be readable. */
+/**
+ * The contract of everything that blobs are read from: a store, or a client of a daemon. `makeReads` receives the blobs
+ * that must be readable.
+ */
 export function describeBlobReads(
   name: string,
-  makeReads: (blobs: readonly Uint8Array[]) => Promise<ContractSubject<Pick<BlobStore, 'stat' | 'open'>>>
+  makeReads: (blobs: readonly Uint8Array[]) => Promise<ContractSubject<Pick<BlobStore, 'stat' | 'open'>>>,
+  { describe, test, expect }: ContractApi
 ): void {
   const withBlob = async (
     bytes: Uint8Array,

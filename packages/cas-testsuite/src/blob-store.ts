@@ -5,17 +5,30 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BlobStore, HashAttachment } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import { describe, expect, test } from 'vitest'
-import { blockAttachment, blockHashes, codeOf, collect, digestOf, inChunks, seededBytes } from '../material.ts'
 import { describeLeases } from './leases.ts'
+import {
+  blockAttachment,
+  blockHashes,
+  type ContractApi,
+  codeOf,
+  collect,
+  digestOf,
+  inChunks,
+  seededBytes
+} from './material.ts'
 import { describePartials } from './partials.ts'
 import { type ContractSubject, describeBlobReads } from './reads.ts'
 
 /** Sizes on both sides of the thresholds between the ways to ingest: empty, one block, in place, by thread. */
 const SIZES = [0, 1, 1000, 65_536, 262_143, 262_144, 262_145, 524_288, 1_048_577, 3_000_000]
 
-/** The contract of {@link BlobStore}, for stores that are opened in different ways. */
-export function describeBlobStore(name: string, makeStore: () => Promise<ContractSubject<BlobStore>>): void {
+/** The contract of {@link BlobStore}, for any implementation. Call it from a test file of that implementation. */
+export function describeBlobStore(
+  name: string,
+  makeStore: () => Promise<ContractSubject<BlobStore>>,
+  api: ContractApi
+): void {
+  const { describe, test, expect } = api
   const withStore = async (body: (store: BlobStore) => Promise<void>): Promise<void> => {
     const subject = await makeStore()
     try {
@@ -27,11 +40,15 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
   const digests = async (store: BlobStore): Promise<string[]> =>
     (await collect(store.list())).map(({ digest }) => digest)
 
-  describeBlobReads(name, async (blobs) => {
-    const subject = await makeStore()
-    for (const bytes of blobs) await subject.store.ingest(inChunks(bytes, 65_536))
-    return subject
-  })
+  describeBlobReads(
+    name,
+    async (blobs) => {
+      const subject = await makeStore()
+      for (const bytes of blobs) await subject.store.ingest(inChunks(bytes, 65_536))
+      return subject
+    },
+    api
+  )
 
   describe(`${name}: ingest`, () => {
     test('takes any size in any chunks, with further hashes in the same pass', () =>
@@ -231,8 +248,8 @@ export function describeBlobStore(name: string, makeStore: () => Promise<Contrac
       }))
   })
 
-  describePartials(name, withStore)
-  describeLeases(name, withStore)
+  describePartials(name, withStore, api)
+  describeLeases(name, withStore, api)
 
   describe(`${name}: verify, scrub, close`, () => {
     test('verify tells ok from missing, and gives further hashes', () =>
