@@ -134,9 +134,13 @@ function describe(name: string, found: Found): Omit<Exported, 'name'> {
     text: nodes
       .map((node) => printer.printNode(ts.EmitHint.Unspecified, publicPart(node as ts.Statement), file))
       .join('\n'),
-    isDocumented: nodes.some((node) => ts.getJSDocCommentsAndTags(node).length > 0)
+    isDocumented: nodes.some((node) => ts.getJSDocCommentsAndTags(node).length > 0 || isStatic(node, file))
   }
 }
+
+/** The type of a schema's values, which the schema's own docstring tells of. */
+const isStatic = (node: ts.Statement | ts.VariableDeclaration, file: ts.SourceFile): boolean =>
+  ts.isTypeAliasDeclaration(node) && /^Type\.Static<typeof \w+>$/.test(node.type.getText(file))
 
 /** A class without what only itself can reach, and everything without `declare`. */
 function publicPart(node: ts.Statement): ts.Statement {

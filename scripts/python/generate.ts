@@ -4,7 +4,7 @@
 interface Schema {
   readonly $ref?: string
   readonly type?: string
-  readonly const?: unknown
+  readonly enum?: readonly string[]
   readonly anyOf?: readonly Schema[]
   readonly items?: Schema
   readonly properties?: Readonly<Record<string, Schema>>
@@ -70,11 +70,9 @@ class Generator {
   /** The annotation of a schema's values. An object without a name of its own is called `name`. */
   #typeOf(schema: Schema, name: string): string {
     if (schema.$ref !== undefined) return this.#named(schema.$ref.split('/').at(-1)!)
-    if (schema.anyOf !== undefined) {
-      const constants = schema.anyOf.map((option) => option.const)
-      if (constants.every((value) => typeof value === 'string')) return `Literal[${constants.map(quoted).join(', ')}]`
+    if (schema.enum !== undefined && schema.type === undefined) return `Literal[${schema.enum.map(quoted).join(', ')}]`
+    if (schema.anyOf !== undefined)
       return schema.anyOf.map((option, i) => this.#typeOf(option, `${name}${i}`)).join(' | ')
-    }
     if (schema.type === 'array') return `list[${this.#typeOf(schema.items!, name.replace(/s$/, ''))}]`
     if (schema.type === 'object') return schema.properties === undefined ? 'dict[str, Any]' : this.#class(name, schema)
     const scalar = SCALARS[schema.type ?? '']

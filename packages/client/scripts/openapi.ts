@@ -75,7 +75,7 @@ export function openApiDocument(): JsonObject {
       operationId: id,
       summary: route.summary,
       ...(jobCodes.length > 0 && { description: `The job can fail with: ${jobCodes.join(', ')}.` }),
-      ...(route.additive === true && { 'x-additive': true }),
+      ...(route.additive && { 'x-additive': true }),
       ...(parameters.length > 0 && { parameters }),
       ...(route.body !== undefined && { requestBody: { required: true, content: json(route.body) } }),
       responses: {

@@ -1,98 +1,75 @@
 import * as Type from 'typebox'
-import { BytesSchema, CountSchema, DigestSchema } from './fields.ts'
+import { DigestSchema } from './fields.ts'
+import { bytes, count, digest, flag, listOf, named, text } from './schema.ts'
 
 const resolved = {
-  ref: Type.String({ description: 'canonical, the selector as typed' }),
+  ref: text('canonical, the selector as typed'),
   ns: Type.String(),
   name: Type.String(),
-  quant: Type.Optional(Type.String({ description: 'the member that was selected; absent for a reference by digest' })),
+  quant: Type.Optional(text('the member that was selected; absent for a reference by digest')),
   manifestDigest: DigestSchema,
   indexDigest: Type.Optional(DigestSchema),
   plan: Type.Literal('pending', { description: 'a constant without meaning' }),
-  planReason: Type.String({ description: 'a constant without meaning' })
+  planReason: text('a constant without meaning')
 }
 
 /** The resolution of a reference (spec route.2). */
-export const ResolveResultSchema = Type.Object(resolved, { title: 'ResolveResult' })
-/** A value of {@link ResolveResultSchema}. */
+export const ResolveResultSchema = named('ResolveResult', resolved)
 export type ResolveResult = Type.Static<typeof ResolveResultSchema>
 
 /** A blob that is present (spec route.5). It has the manifest's metadata if the manifest is present. */
-export const OpenFileSchema = Type.Object(
-  {
-    digest: DigestSchema,
-    path: Type.String({ description: 'absolute path of the blob' }),
-    size: BytesSchema,
-    name: Type.Optional(Type.String({ description: 'artifact-relative path' })),
-    kind: Type.Optional(Type.String({ description: 'e.g. `config`, `weights.gguf`' })),
-    role: Type.Optional(Type.String()),
-    variant: Type.Optional(Type.String()),
-    part: Type.Optional(CountSchema),
-    runtime: Type.Optional(Type.String())
-  },
-  { title: 'OpenFile' }
-)
-/** A value of {@link OpenFileSchema}. */
+export const OpenFileSchema = named('OpenFile', {
+  digest: DigestSchema,
+  path: text('absolute path of the blob'),
+  size: bytes(),
+  name: Type.Optional(text('artifact-relative path')),
+  kind: Type.Optional(text('e.g. `config`, `weights.gguf`')),
+  role: Type.Optional(Type.String()),
+  variant: Type.Optional(Type.String()),
+  part: Type.Optional(count()),
+  runtime: Type.Optional(Type.String())
+})
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
 const companion = {
-  path: Type.String({ description: 'as the source has it' }),
+  path: text('as the source has it'),
   digest: DigestSchema,
-  size: BytesSchema,
-  own: Type.Optional(Type.Boolean({ description: "true: the owner's own, which no road out takes (additive)" }))
+  size: bytes(),
+  own: Type.Optional(flag("true: the owner's own, which no road out takes (additive)"))
 }
 
 /** A file of the source that lies beside the artifact's own (spec doc.21). */
-export const CompanionFileSchema = Type.Object(
-  { ...companion, blobPath: Type.String({ description: 'absolute path of the blob' }) },
-  { title: 'CompanionFile' }
-)
-/** A value of {@link CompanionFileSchema}. */
+export const CompanionFileSchema = named('CompanionFile', { ...companion, blobPath: text('absolute path of the blob') })
 export type CompanionFile = Type.Static<typeof CompanionFileSchema>
 
 /** A file of the source that is not kept (spec doc.21). */
-export const OmittedFileSchema = Type.Object(
-  {
-    path: Type.String(),
-    size: BytesSchema,
-    reason: Type.String({
-      description:
-        "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`"
-    }),
-    own: Type.Optional(Type.Boolean({ description: 'true: no road out tells the name (additive)' }))
-  },
-  { title: 'OmittedFile' }
-)
-/** A value of {@link OmittedFileSchema}. */
+export const OmittedFileSchema = named('OmittedFile', {
+  path: Type.String(),
+  size: bytes(),
+  reason: text(
+    "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`"
+  ),
+  own: Type.Optional(flag('true: no road out tells the name (additive)'))
+})
 export type OmittedFile = Type.Static<typeof OmittedFileSchema>
 
 /** What lies beside an artifact's files at its source, as far as it is here (spec doc.21, add.48). */
-export const OpenCompanionsSchema = Type.Object(
-  {
-    digest: { ...DigestSchema, description: 'of the document that lists them' },
-    files: Type.Array(CompanionFileSchema),
-    missing: Type.Optional(
-      Type.Array(Type.Object(companion), { description: 'their bytes are lost; absent when none are (additive)' })
-    ),
-    omitted: Type.Array(OmittedFileSchema),
-    warnings: Type.Optional(Type.Array(Type.String()))
-  },
-  { title: 'OpenCompanions' }
-)
-/** A value of {@link OpenCompanionsSchema}. */
+export const OpenCompanionsSchema = named('OpenCompanions', {
+  digest: digest('of the document that lists them'),
+  files: Type.Array(CompanionFileSchema),
+  missing: Type.Optional(
+    Type.Array(Type.Object(companion), { description: 'their bytes are lost; absent when none are (additive)' })
+  ),
+  omitted: Type.Array(OmittedFileSchema),
+  warnings: Type.Optional(Type.Array(Type.String()))
+})
 export type OpenCompanions = Type.Static<typeof OpenCompanionsSchema>
 
 /** The parts of an artifact that are present (spec route.5). */
-export const OpenResultSchema = Type.Object(
-  {
-    ...resolved,
-    files: Type.Array(OpenFileSchema, {
-      description: 'the index blob, the manifest blob, then its files in order; those present'
-    }),
-    missing: Type.Optional(Type.Array(DigestSchema, { description: 'absent when nothing is missing' })),
-    companions: Type.Optional(OpenCompanionsSchema)
-  },
-  { title: 'OpenResult' }
-)
-/** A value of {@link OpenResultSchema}. */
+export const OpenResultSchema = named('OpenResult', {
+  ...resolved,
+  files: listOf(OpenFileSchema, 'the index blob, the manifest blob, then its files in order; those present'),
+  missing: Type.Optional(listOf(DigestSchema, 'absent when nothing is missing')),
+  companions: Type.Optional(OpenCompanionsSchema)
+})
 export type OpenResult = Type.Static<typeof OpenResultSchema>

@@ -34,7 +34,7 @@ export interface MetricsDeps {
   readonly swarm?: { totals(): { readonly downloadedBytes: number; readonly uploadedBytes: number } } | undefined
 }
 
-const KINDS = JobKindSchema.anyOf.map((kind) => kind.const)
+const KINDS = JobKindSchema.enum
 
 /** Collects the daemon's metrics for Prometheus (spec add.26). docs/metrics.md lists the same names. */
 export class Metrics {
