@@ -1,8 +1,9 @@
 // A signed model: what is signed here verifies here, and each change of the folder is named.
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, hash } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { makeSafetensors } from '@svc/testkit/models'
+import { signModel } from '@svc/signature'
+import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
@@ -114,6 +115,36 @@ it('a missing file is named, and an added one, which may be allowed', async () =
   const ran = await daemon.svc('verify-signature', added, ...key)
   expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('not signed: generation_config.json')])
   await ok('verify-signature', added, ...key, '--allow-uncovered')
+})
+
+it('a quant of a signed repository verifies under the name that imports give it, without what was not chosen', async () => {
+  const files: Record<string, Uint8Array | string> = {
+    'Tiny.Q8_0.gguf': makeGguf({ seed: 1 }),
+    'Tiny.Q4_0.gguf': makeGguf({ seed: 2 }),
+    'demo.mp4': Buffer.alloc((1 << 20) + 1)
+  }
+  const listed = Object.entries(files).map(([path, bytes]) => ({ path, sha256: hash('sha256', bytes) }))
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const sig = signModel({ name: 'tiny', files: listed, ignored: [] }, { key: pem })
+  const one = async (name: string, more: Record<string, Uint8Array>) => {
+    await ok(
+      'import',
+      'local',
+      write(name, { ...files, ...more, 'model.sig': sig }),
+      '--quant',
+      'q8_0',
+      '--as',
+      `acme/${name}`
+    )
+    return daemon.svc('verify-signature', `acme/${name}`, ...key, '--json')
+  }
+  const good = await one('quant', {})
+  expect([good.code, JSON.parse(good.stdout)]).toMatchObject([
+    0,
+    { covered: ['Tiny.Q8_0.gguf'], notChosen: ['Tiny.Q4_0.gguf', 'demo.mp4'], uncovered: [], missing: [] }
+  ])
+  const changed = await one('other-quant', { 'Tiny.Q8_0.gguf': makeGguf({ seed: 4 }) })
+  expect([changed.code, changed.stderr]).toEqual([5, expect.stringContaining('Tiny.Q8_0.gguf')])
 })
 
 it("the owner's own files, which never leave, are not in the signature, and neither are their names", async () => {

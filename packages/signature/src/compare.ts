@@ -2,19 +2,21 @@ import type { SignedModel, SignedResource } from './statement.ts'
 
 /** A file of a model's folder, as it is here. */
 export interface ModelFile {
-  /** Relative to the folder, as upstream names it. */
+  /** Relative to the folder. */
   readonly path: string
   readonly sizeBytes: number
   /** In hexadecimal digits. */
   readonly sha256: string
 }
 
-/** Paths, sorted. A signature holds for a folder if all but `covered` and `ignored` are empty. */
+/** Paths, sorted; those of signed files as the signer has them. {@link defectsOf} says whether a signature holds for a folder. */
 export interface Comparison {
   /** The signer's digests are those of the files here. */
   readonly covered: readonly string[]
   /** Here, and left out by the signer. */
   readonly ignored: readonly string[]
+  /** Signed, and left out here. */
+  readonly notChosen: readonly string[]
   /** Here, and unknown to the signer. */
   readonly uncovered: readonly string[]
   /** Signed, and not here. */
@@ -26,34 +28,62 @@ export interface Comparison {
 /** SHA-256 of a part of a file, in hexadecimal digits; not called for the whole of one. */
 export type HashPart = (path: string, start: number, end: number) => Promise<string>
 
-/**
- * Compares what a signer says with the files of a folder. @param signaturePath the signature's own file in it, which no signature covers
- * @param hashPart called for each part of a signature that lists parts of files: only these are read again
- */
+/** How a folder relates to the signer's. */
+export interface ComparisonOptions {
+  /** Called for each part of a signature that lists parts of files: only these are read again. */
+  readonly hashPart: HashPart
+  /** The signature's own file in the folder, which no signature covers. */
+  readonly signaturePath?: string
+  /** The name here of a file that the signer named otherwise. Default: the same. */
+  readonly nameHere?: (path: string) => string
+  /** Whether a signed file that is not here was left out on purpose. Default: none was. */
+  readonly isLeftOut?: (path: string) => boolean
+}
+
+/** Compares what a signer says with the files of a folder. */
 export async function compareWithFiles(
   { resources, ignored }: SignedModel,
   files: readonly ModelFile[],
-  { signaturePath, hashPart }: { readonly signaturePath?: string; readonly hashPart: HashPart }
+  { hashPart, signaturePath, nameHere = (path) => path, isLeftOut = () => false }: ComparisonOptions
 ): Promise<Comparison> {
   const here = new Map(files.map((file) => [file.path, file]))
   const signed = Map.groupBy(resources, ({ path }) => path)
-  const covered: string[] = []
-  const changed: string[] = []
+  const found = { covered: [], ignored: [], notChosen: [], uncovered: [], missing: [], changed: [] }
+  const lists: Record<keyof Comparison, string[]> = found
+  const known = new Set<string>()
   for (const [path, parts] of signed) {
-    const file = here.get(path)
-    if (file !== undefined) (await isSame(file, parts, hashPart)) ? covered.push(path) : changed.push(path)
+    const name = here.has(path) ? path : nameHere(path)
+    // what has this name at the signer's is another file
+    const file = name !== path && signed.has(name) ? undefined : here.get(name)
+    if (file === undefined) lists[isLeftOut(path) ? 'notChosen' : 'missing'].push(path)
+    else {
+      known.add(name)
+      lists[(await isSame(file, parts, hashPart)) ? 'covered' : 'changed'].push(path)
+    }
   }
-  const others = files.filter(({ path }) => !signed.has(path)).map(({ path }) => path)
-  const isLeftOut = (path: string): boolean =>
-    path === signaturePath || ignored.some((each) => path === each || path.startsWith(`${each}/`))
-  return {
-    covered: covered.sort(),
-    ignored: others.filter(isLeftOut).sort(),
-    uncovered: others.filter((path) => !isLeftOut(path)).sort(),
-    missing: [...signed.keys()].filter((path) => !here.has(path)).sort(),
-    changed: changed.sort()
-  }
+  for (const { path } of files)
+    if (!known.has(path)) lists[path === signaturePath || isBelow(path, ignored) ? 'ignored' : 'uncovered'].push(path)
+  for (const list of Object.values(lists)) list.sort()
+  return found
 }
+
+/** Whether a path is one of `folders`, or below one. */
+export const isBelow = (path: string, folders: readonly string[]): boolean =>
+  folders.some((each) => path === each || path.startsWith(`${each}/`))
+
+/** What keeps a signature from holding for a folder, for people; empty where it holds. */
+export const defectsOf = ({
+  changed,
+  missing,
+  uncovered
+}: Comparison): readonly (readonly [string, readonly string[]])[] =>
+  (
+    [
+      ['changed', changed],
+      ['missing', missing],
+      ['not signed', uncovered]
+    ] as const
+  ).filter(([, paths]) => paths.length > 0)
 
 async function isSame(file: ModelFile, parts: readonly SignedResource[], hashPart: HashPart): Promise<boolean> {
   const [{ sha256, start, end }] = parts as [SignedResource]

@@ -1,4 +1,12 @@
-export { type Comparison, compareWithFiles, type HashPart, type ModelFile } from './compare.ts'
+export {
+  type Comparison,
+  type ComparisonOptions,
+  compareWithFiles,
+  defectsOf,
+  type HashPart,
+  isBelow,
+  type ModelFile
+} from './compare.ts'
 export { SignatureError, type SignatureErrorCode, type SignatureErrorReason } from './errors.ts'
 export { type ModelToSign, type SigningKey, signModel } from './sign.ts'
 export { DEFAULT_IGNORED, type SignedModel, type SignedResource } from './statement.ts'

@@ -1,6 +1,13 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { compareWithFiles, type ModelFile, SignatureError, signModel, verifySignature } from '../src/index.ts'
+import {
+  compareWithFiles,
+  defectsOf,
+  type ModelFile,
+  SignatureError,
+  signModel,
+  verifySignature
+} from '../src/index.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString()
@@ -82,6 +89,17 @@ test('what the other tests change is taken as it is', () => {
 const twoParts = [entry('w:0:4', 'abcd'), entry('w:4:6', 'ef')]
 const shards = { method: 'shards', hash_type: 'sha256', shard_size: 4 }
 
+/** Its digest is that of the other order. */
+const reordered: Parts = {
+  resources: [entry('b'), entry('a')],
+  subject: [
+    {
+      name: 'model',
+      digest: { sha256: createHash('sha256').update(sha256('a'), 'hex').update(sha256('b'), 'hex').digest('hex') }
+    }
+  ]
+}
+
 test.each<readonly [string, Parts | string]>([
   ['no JSON', '{'],
   ['a list', '[]'],
@@ -98,6 +116,8 @@ test.each<readonly [string, Parts | string]>([
   ],
   ['the digest of other files', { subject: [{ name: 'model', digest: { sha256: sha256('') } }] }],
   ['no files', { resources: [] }],
+  ['files in another order than their digest', reordered],
+  ['a list short of a file', { ...reordered, resources: [entry('a')] }],
   ['a name twice', { resources: [entry('a'), entry('a', 'b')] }],
   ['a name and a part of it', { resources: [entry('w:0:4'), entry('w:0:4', 'x')], serialization: shards }],
   ['parts with a gap', { resources: [entry('w:0:4'), entry('w:5:6')], serialization: shards }],
@@ -176,7 +196,14 @@ test('a flipped byte, a missing file and an added one are named', async () => {
   expect(signer).toEqual({ kind: 'key', fingerprint: sha256(pem) })
   const compare = (given: readonly ModelFile[]) =>
     compareWithFiles(model, given, { hashPart: never, signaturePath: 'model.sig' })
-  const whole = { covered: ['a', 'b', 'config/c'], ignored: ['.git/HEAD'], uncovered: [], missing: [], changed: [] }
+  const whole = {
+    covered: ['a', 'b', 'config/c'],
+    ignored: ['.git/HEAD'],
+    notChosen: [],
+    uncovered: [],
+    missing: [],
+    changed: []
+  }
   expect(await compare(files)).toEqual(whole)
   const flipped = files.map((file) => (file.path === 'b' ? { ...file, sha256: sha256('B') } : file))
   expect(await compare(flipped)).toEqual({ ...whole, covered: ['a', 'config/c'], changed: ['b'] })
@@ -185,6 +212,28 @@ test('a flipped byte, a missing file and an added one are named', async () => {
   expect(await compare([...files, added])).toEqual({ ...whole, uncovered: ['pytorch_model.bin'] })
   const own = { path: 'model.sig', sizeBytes: 1, sha256: sha256('x') }
   expect(await compare([...files, own])).toEqual({ ...whole, ignored: ['.git/HEAD', 'model.sig'] })
+})
+
+test('a file that is here under another name is that file, and what was left out is not missing', async () => {
+  const { model } = verify(bundleOf(statement({ resources: [entry('A.gguf'), entry('B.gguf'), entry('b.gguf', 'c')] })))
+  const compare = (...given: readonly ModelFile[]) =>
+    compareWithFiles(model, given, {
+      hashPart: never,
+      nameHere: (path) => path.toLowerCase(),
+      isLeftOut: (path) => path === 'B.gguf'
+    })
+  const [a, b] = [
+    { path: 'a.gguf', sizeBytes: 6, sha256: sha256('A.gguf') },
+    { path: 'b.gguf', sizeBytes: 1, sha256: sha256('c') }
+  ]
+  const found = await compare(a, b)
+  expect(found).toMatchObject({ covered: ['A.gguf', 'b.gguf'], notChosen: ['B.gguf'], uncovered: [] })
+  expect(defectsOf(found)).toEqual([])
+  expect(defectsOf(await compare({ ...a, sha256: sha256('x') }, { ...b, path: 'c.gguf' }))).toEqual([
+    ['changed', ['A.gguf']],
+    ['missing', ['b.gguf']],
+    ['not signed', ['c.gguf']]
+  ])
 })
 
 test('a file of very many parts counts as one file', async () => {

@@ -46,6 +46,7 @@ for (const [name, trust, files] of CASES) {
     expect(found).toEqual({
       covered: signed,
       ignored: files.includes(left) ? ['ignore-me'] : [],
+      notChosen: [],
       uncovered: [],
       missing: [],
       changed: []

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { isLeftOut, normalisedName } from '@svc/classify'
 import type { View } from '@svc/client'
 import {
   type Comparison,
   compareWithFiles,
   DEFAULT_IGNORED,
+  defectsOf,
+  isBelow,
   type ModelFile,
   SignatureError,
   type Signer,
@@ -50,24 +53,22 @@ export async function verifyModel(session: Session, ref: string, options: Signat
     session.note(`reading ${name} from ${start} to ${end}`)
     return start === end ? EMPTY : sha256Of(paths.get(name)!, { start, end: end - 1 })
   }
+  const { companions } = await session.client.open(view.ref)
   const found = await compareWithFiles(model, files, {
     hashPart,
-    ...(signaturePath !== undefined && { signaturePath })
+    ...(signaturePath !== undefined && { signaturePath }),
+    nameHere: normalisedName,
+    isLeftOut: (path) => isLeftOut(path, companions?.omitted ?? [])
   })
-  const notChosen = await notChosenOf(session, view, found.missing)
-  const missing = found.missing.filter((path) => !notChosen.includes(path))
-  const result = { ...found, missing, notChosen }
-  const defects = [
-    ...defectOf('changed', result.changed),
-    ...defectOf('missing', missing),
-    ...(options.allowUncovered === true ? [] : defectOf('not signed', result.uncovered))
-  ]
-  if (session.json) session.document({ ref: view.ref, signer, ...result, valid: defects.length === 0 })
-  else for (const line of linesOf(shortRef(view.ref), signer, result)) session.print(line)
-  if (defects.length > 0)
-    throw new CliError(EXIT.verification, `${shortRef(view.ref)} is not what was signed: ${defects.join('; ')}`, {
+  const defects = defectsOf(options.allowUncovered === true ? { ...found, uncovered: [] } : found)
+  if (session.json) session.document({ ref: view.ref, signer, ...found, valid: defects.length === 0 })
+  else for (const line of linesOf(shortRef(view.ref), signer, found)) session.print(line)
+  if (defects.length > 0) {
+    const what = defects.map(([what, paths]) => `${what}: ${named(paths)}`).join('; ')
+    throw new CliError(EXIT.verification, `${shortRef(view.ref)} is not what was signed: ${what}`, {
       code: 'E_VERIFY_FAILED'
     })
+  }
 }
 
 const EMPTY = createHash('sha256').digest('hex')
@@ -133,23 +134,12 @@ async function sha256Of(path: string, range: { readonly start?: number; readonly
   return hash.digest('hex')
 }
 
-/** Files that the import left out on purpose: other quants of the same repository. */
-async function notChosenOf(session: Session, view: View, missing: readonly string[]): Promise<readonly string[]> {
-  if (missing.length === 0) return []
-  const { companions } = await session.client.open(view.ref)
-  const left = new Set(companions?.omitted.filter(({ reason }) => reason === 'artifact').map(({ path }) => path))
-  return missing.filter((path) => left.has(path))
-}
-
-const defectOf = (what: string, paths: readonly string[]): string[] =>
-  paths.length === 0 ? [] : [`${what}: ${named(paths)}`]
-
 const named = (paths: readonly string[]): string =>
   [...paths.slice(0, MAX_NAMED), ...(paths.length > MAX_NAMED ? [`and ${paths.length - MAX_NAMED} more`] : [])].join(
     ', '
   )
 
-function linesOf(ref: string, signer: Signer, found: Comparison & { readonly notChosen: readonly string[] }): string[] {
+function linesOf(ref: string, signer: Signer, found: Comparison): string[] {
   const more = (what: string, paths: readonly string[]): string[] =>
     paths.length === 0 ? [] : [`  ${what.padEnd(11)} ${named(paths)}`]
   return [
@@ -181,10 +171,9 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   const [key, certificates] = [await textOf(options.key), options.certificate && (await textOf(options.certificate))]
   const view = await madeView(session, await canonicalRef(session, ref))
   const ignored = [...DEFAULT_IGNORED, SIGNATURE]
-  const isIgnored = (path: string): boolean => ignored.some((each) => path === each || path.startsWith(`${each}/`))
   // what never leaves is not told by name either
   const own = view.files.filter((file) => file.own === true)
-  const given = view.files.filter((file) => file.own !== true && !isIgnored(file.name))
+  const given = view.files.filter((file) => file.own !== true && !isBelow(file.name, ignored))
   const files = await filesOf({ files: given })
   const name = shortRef(view.ref)
   const bytes = orRefused(view.ref, () =>

@@ -20,12 +20,6 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: a secret’s name is no loader’s',
-      find: `pattern.test(name)) && !isSecretByName(path)`,
-      replace: `pattern.test(name))`,
-      caughtBy: OWN_TEST
-    },
-    {
       what: 'companions: the owner’s own are not given',
       find: `const given = files.filter((file) => !isOwn(file, origin))`,
       replace: `const given = files`,
@@ -41,6 +35,14 @@ export const COMPANIONS: readonly Mutation[] = [
       what: 'companions: names of hidden files and secrets are never told',
       find: `file.reason === 'hidden' || file.reason === 'secret' || (`,
       replace: `(`,
+      caughtBy: OWN_TEST
+    }
+  ]),
+  ...of('classify/src/loaders.ts', [
+    {
+      what: 'companions: a secret’s name is no loader’s',
+      find: `pattern.test(name)) && !isSecretByName(path)`,
+      replace: `pattern.test(name))`,
       caughtBy: OWN_TEST
     }
   ]),

@@ -67,7 +67,9 @@ function mutated(file: string, text: string): Set<number> {
 test('a mutation takes away each use of what says who may have what', () => {
   const unmutated: string[] = []
   let uses = 0
-  for (const file of ['cli', 'daemon', 'oci'].flatMap((name) => sourcesOf(join(ROOT, 'packages', name, 'src')))) {
+  for (const file of ['classify', 'cli', 'daemon', 'oci'].flatMap((name) =>
+    sourcesOf(join(ROOT, 'packages', name, 'src'))
+  )) {
     const text = readFileSync(file, 'utf8')
     const lines = mutated(file, text)
     for (const [i, line] of text.split('\n').entries()) {

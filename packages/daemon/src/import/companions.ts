@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
-import type { Recognition } from '@svc/classify'
+import { isSecretByName, type Recognition } from '@svc/classify'
 import {
   COMPANION_BOUNDS,
   type CompanionFile,
@@ -12,7 +12,7 @@ import {
 } from '@svc/manifest'
 import type { MARKER } from '@svc/view'
 import { partsLacking, someOf } from '../library/companions.ts'
-import { isSecretByName, markedOwn } from '../library/given-companions.ts'
+import { markedOwn } from '../library/given-companions.ts'
 import { sourceKey } from '../library/holdings.ts'
 import type { BlobTree } from '../library/leaf-layers.ts'
 import type { ArtifactSource } from '../library/origin.ts'

@@ -1,16 +1,16 @@
 import { createHash, hash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
-import { normalisedName } from '@svc/classify'
+import { isLeftOut, normalisedName } from '@svc/classify'
 import type { Clock } from '@svc/internal-clock'
-import type { CompanionFile, ManifestFile, OmittedFile } from '@svc/manifest'
+import type { CompanionFile, Companions, Manifest, ManifestFile, OmittedFile } from '@svc/manifest'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import type * as Signature from '@svc/signature'
 import type { TrustRuleConfig } from '../config/trust.ts'
 import { ConfigError, DaemonError } from '../errors.ts'
 import { someOf } from './companions.ts'
-import { isForLoaders } from './given-companions.ts'
 import { readSmallBlob } from './small-blob.ts'
+import { upstreamConfigOf } from './upstream-config.ts'
 
 /** Where a signature lies in a model's folder. */
 export const SIGNATURE = 'model.sig'
@@ -98,11 +98,23 @@ export class Trust {
     return [`${rule.label}: ${complaint}`]
   }
 
+  /** {@link check} of an artifact whose blobs are all here, with what lies beside it. */
+  async checkStored(
+    rule: TrustRule,
+    manifest: Manifest,
+    { files: companions, omitted }: Pick<Companions, 'files' | 'omitted'>,
+    context: CheckContext
+  ): Promise<string[]> {
+    const text = await upstreamConfigOf(manifest, context.store)
+    const config = text === undefined ? undefined : Buffer.from(text)
+    return this.check(rule, { entries: manifest.files, companions, omitted, config }, context)
+  }
+
   /** What a signature says. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule, for one that does not hold */
   async signed(rule: TrustRule, bytes: Uint8Array, clock: Clock): Promise<SignedListing> {
-    const { SignatureError, verifySignature } = await import('@svc/signature')
+    const { isBelow, SignatureError, verifySignature } = await import('@svc/signature')
     try {
-      return listingOf(verifySignature(bytes, rule.trust, new Date(clock.now())).model)
+      return listingOf(verifySignature(bytes, rule.trust, new Date(clock.now())).model, isBelow)
     } catch (cause) {
       if (!(cause instanceof SignatureError)) throw cause
       throw refused(rule, `${SIGNATURE}: ${cause.message}`, cause)
@@ -156,19 +168,21 @@ async function complaintOf(rule: TrustRule, model: BroughtModel, context: CheckC
   const { store, clock } = context
   const bytes = await signatureIn(model.companions, store)
   if (bytes === undefined) return UNSIGNED
-  const { compareWithFiles, SignatureError, verifySignature } = await import('@svc/signature')
+  const { compareWithFiles, defectsOf, SignatureError, verifySignature } = await import('@svc/signature')
   try {
     const { model: signed } = verifySignature(bytes, rule.trust, new Date(clock.now()))
-    const files = await filesOf(model, signed, store)
-    const hashPart = partsOf(files, context)
-    const found = await compareWithFiles(signed, files, { signaturePath: SIGNATURE, hashPart })
-    const defects = [
-      ['changed', found.changed],
-      ['missing', found.missing.filter((path) => !isLeftOut(path, model))],
-      ['not signed', found.uncovered]
-    ] as const
-    const said = defects.filter(([, paths]) => paths.length > 0).map(([what, paths]) => `${what}: ${someOf(paths)}`)
-    return said.length === 0 ? undefined : said.join('; ')
+    const files = await filesOf(model, store)
+    const found = await compareWithFiles(signed, files, {
+      hashPart: partsOf(files, context),
+      signaturePath: SIGNATURE,
+      nameHere: normalisedName,
+      isLeftOut: (path) => isLeftOut(path, model.omitted)
+    })
+    return (
+      defectsOf(found)
+        .map(([what, paths]) => `${what}: ${someOf(paths)}`)
+        .join('; ') || undefined
+    )
   } catch (error) {
     if (error instanceof SignatureError) return `${SIGNATURE}: ${error.message}`
     throw error
@@ -188,13 +202,11 @@ interface BroughtFile extends Signature.ModelFile {
   readonly blob?: Sha256Digest
 }
 
-/** The files of a model's folder, as a view has them, under the names of its source. What archives hold is read from them. */
+/** The files of a model's folder, as a view has them. What archives hold is read from them. */
 async function filesOf(
   { entries, companions, config }: BroughtModel,
-  { resources }: Signature.SignedModel,
   store: DiskBlobStore
 ): Promise<readonly BroughtFile[]> {
-  const names = upstreamNames(resources)
   const files = new Map<string, BroughtFile>()
   const add = (path: string, sizeBytes: number, sha256: string, blob?: Sha256Digest): void => {
     if (!files.has(path)) files.set(path, { path, sizeBytes, sha256, ...(blob && { blob }) })
@@ -204,7 +216,7 @@ async function filesOf(
   else if (config !== undefined) add(CONFIG, config.length, hash('sha256', config))
   for (const { kind, name, digest, size } of entries) {
     if (kind === 'config') continue
-    if (kind !== 'tokenizer' && kind !== 'adapter') add(names.get(name) ?? name, size, digestHex(digest), digest)
+    if (kind !== 'tokenizer' && kind !== 'adapter') add(name, size, digestHex(digest), digest)
     else {
       const { readTarMembers } = await import('@svc/view')
       const folder = name.slice(0, name.lastIndexOf('/') + 1)
@@ -217,17 +229,6 @@ async function filesOf(
 }
 
 const CONFIG = 'config.json'
-
-/** The names that signers gave to files which imports rename (spec add.2), by the names here. */
-function upstreamNames(resources: Signature.SignedModel['resources']): ReadonlyMap<string, string> {
-  const signed = new Set(resources.map(({ path }) => path))
-  const names = new Map<string, string>()
-  for (const path of signed) {
-    const name = normalisedName(path)
-    if (!signed.has(name)) names.set(name, path)
-  }
-  return names
-}
 
 async function hashOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
   const hasher = createHash('sha256')
@@ -251,21 +252,12 @@ function partsOf(files: readonly BroughtFile[], { store, onReading }: CheckConte
   }
 }
 
-/**
- * Whether the source has a signed file that the import does not bring: what was not chosen, and what no loader misses. Weights in
- * another form are no loss; a small file that loaders read is missing if it is not here.
- */
-function isLeftOut(path: string, { omitted }: BroughtModel): boolean {
-  const name = normalisedName(path)
-  const found = omitted.find((file) => file.path === path || file.path === name)
-  if (found === undefined) return false
-  return found.reason === 'artifact' || /\.(?:bin|safetensors|gguf)$/.test(path) || !isForLoaders(path)
-}
-
-function listingOf({ resources, ignored }: Signature.SignedModel): SignedListing {
+function listingOf(
+  { resources, ignored }: Signature.SignedModel,
+  isBelow: (typeof Signature)['isBelow']
+): SignedListing {
   const signed = new Map(resources.map((resource) => [resource.path, resource]))
-  const isIgnored = (path: string): boolean =>
-    path === SIGNATURE || ignored.some((each) => path === each || path.startsWith(`${each}/`))
+  const isIgnored = (path: string): boolean => path === SIGNATURE || isBelow(path, ignored)
   return {
     paths: new Set(signed.keys()),
     names: (path) => signed.has(path.normalize('NFC')) || isIgnored(path),

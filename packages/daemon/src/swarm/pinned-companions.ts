@@ -15,7 +15,6 @@ import type { SwarmHints } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { Trust, TrustRule } from '../library/trust.ts'
-import { upstreamConfigOf } from '../library/upstream-config.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 
@@ -129,22 +128,14 @@ export const ruleFor = (trust: Trust, repo: RepoId | undefined, manifest: Manife
   trust.ruleFor(repo && formatRepoId(repo), manifest.annotations['svc.hf.repo'])
 
 /** Checks an artifact whose blobs are here with its companions. @returns warnings @throws as {@link Trust.check} */
-export async function checkBrought(
+export const checkBrought = (
   rule: TrustRule,
   manifest: Manifest,
   { document }: Pick<Brought, 'document'>,
   { store, clock, trust }: CompanionsDeps['context'],
   { update }: Pick<JobContext, 'update'>
-): Promise<string[]> {
-  const config = await upstreamConfigOf(manifest, store)
-  const brought = {
-    entries: manifest.files,
-    companions: document.files,
-    omitted: document.omitted,
-    ...(config !== undefined && { config: Buffer.from(config) })
-  }
-  return trust.check(rule, brought, { store, clock, onReading: (message) => update({ message }) })
-}
+): Promise<string[]> =>
+  trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => update({ message }) })
 
 const isOfSource = (error: unknown): error is DaemonError =>
   error instanceof DaemonError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
