@@ -4,8 +4,7 @@ import { bundling } from '../../tsup.bundle.ts'
 export default libraryWithThreads(
   {
     index: 'src/index.ts',
-    'dht-worker': 'src/discovery/dht-worker.ts',
-    'tracker-worker': 'src/discovery/tracker-worker.ts'
+    'dht-worker': 'src/discovery/dht-worker.ts'
   },
   { 'verify-worker': 'src/verify-worker.ts' },
   bundling({ packages: ['bittorrent-dht', 'ipaddr.js', 'undici'], node: true })

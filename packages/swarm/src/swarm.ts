@@ -6,9 +6,10 @@ import { HttpClient } from '@svc/internal-http'
 import { AddressRanges, hostKey, PerSecond, TokenBucket, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, tryFromHex } from '@svc/metainfo'
+import { DhtThread } from './discovery/dht.ts'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import type { LocalDiscovery } from './discovery/lsd.ts'
-import { WorkerDiscovery } from './discovery/worker-discovery.ts'
+import { joinTrackers } from './discovery/trackers.ts'
 import { Verifier } from './download/verifier.ts'
 import type { WebseedHeaders } from './download/webseed.ts'
 import { SwarmError } from './errors.ts'
@@ -77,13 +78,15 @@ export interface SwarmOptions {
   /** Supplies headers for webseeds that require authentication; see {@link WebseedHeaders}. */
   readonly webseedHeaders?: WebseedHeaders
   /**
-   * Called once per fault: a thread that finds peers (`dht`, `trackers`) crashed or hung, and restarts after a pause.
+   * Called once per fault: the thread of the DHT (`dht`) crashed or hung, and restarts after a pause.
    */
   readonly onFault?: (fault: ThreadFault) => void
   /** @internal For tests. */
   readonly clock?: Clock
 }
 
+/** Announced when there is no listener: trackers require a port, and nobody can connect to this one. */
+const NO_PORT = 1
 const HANDSHAKE_TIMEOUT_MS = 10_000
 /**
  * When all places are taken, a connection that has not completed its handshake after this time may be closed to make
@@ -148,9 +151,9 @@ export class Engine implements Swarm {
   readonly #environment: TorrentEnvironment
   /** Accepted connections with unfinished handshakes, oldest first, with the time they were accepted. */
   readonly #greeting = new Map<Transport, number>()
-  readonly #discovery: WorkerDiscovery
   readonly #encrypting = new PerSecond(ENCRYPTION_HANDSHAKES_PER_SECOND)
   #listener: Listener | undefined
+  #dht: DhtThread | undefined
   #local: LocalDiscovery | undefined
   #nextId = 1
   #timer: Timer | undefined
@@ -160,7 +163,6 @@ export class Engine implements Swarm {
     this.#options = options
     const clock = options.clock ?? systemClock
     this.#clock = clock
-    this.#discovery = new WorkerDiscovery(clock, (fault) => options.onFault?.(fault))
     this.#environment = {
       clock,
       pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
@@ -213,7 +215,8 @@ export class Engine implements Swarm {
       const { LocalDiscovery } = await import('./discovery/lsd.ts')
       this.#local = new LocalDiscovery(this.#listener.port, this.#clock)
     }
-    if (this.#options.dht) await this.#discovery.startDht(this.#options.dht)
+    const { dht, onFault } = this.#options
+    if (dht) this.#dht = await DhtThread.start(dht, (fault) => onFault?.(fault))
     const tick = guarded(() => this.#tick())
     this.#timer = this.#clock.every(TICK_MS, tick)
   }
@@ -223,7 +226,7 @@ export class Engine implements Swarm {
   }
 
   get dhtPort(): number | undefined {
-    return this.#discovery.dhtPort
+    return this.#dht?.port
   }
 
   get torrents(): readonly Torrent[] {
@@ -248,17 +251,21 @@ export class Engine implements Swarm {
     return torrent
   }
 
-  async #discover(torrent: DiscoverySubject, sink: DiscoverySink): Promise<readonly Discovery[]> {
+  #discover({ infohash, trackers, info, options }: DiscoverySubject, sink: DiscoverySink): readonly Discovery[] {
+    const { clock, peerId } = this.#environment
+    const port = this.#listener?.port
+    const found: Discovery[] = []
+    if (trackers.length > 0)
+      found.push(joinTrackers({ urls: trackers, infohash, peerId, port: port ?? NO_PORT, sink, clock }))
     // a torrent that is kept from the DHT is kept from the local network, too
-    const dht = torrent.options.dht !== false && torrent.info?.private !== true
-    const { infohash, trackers } = torrent
-    const { peerId } = this.#environment
-    const found = this.#discovery.join({ infohash, trackers, peerId, port: this.#listener?.port, dht, sink })
-    return dht && this.#local !== undefined ? [...found, this.#local.join(infohash, sink)] : found
+    if (options.dht === false || info?.private === true) return found
+    if (this.#dht !== undefined) found.push(this.#dht.join(infohash, port, sink))
+    if (this.#local !== undefined) found.push(this.#local.join(infohash, sink))
+    return found
   }
 
   addDhtNode(node: { readonly host: string; readonly port: number }): void {
-    this.#discovery.addDhtNode(node)
+    this.#dht?.addNode(node)
   }
 
   #accept(socket: Socket): void {
@@ -342,7 +349,7 @@ export class Engine implements Swarm {
     const removals = await Promise.allSettled([...this.#torrents.values()].map((torrent) => torrent.remove()))
     const { limiter, verifier, http, pool } = this.#environment
     limiter.close()
-    await Promise.all([listening, this.#local?.close(), this.#discovery.close(), verifier.close(), http.close()])
+    await Promise.all([listening, this.#local?.close(), this.#dht?.close(), verifier.close(), http.close()])
     pool.trim()
     const failed = removals.find((removal) => removal.status === 'rejected')
     if (failed !== undefined) throw failed.reason

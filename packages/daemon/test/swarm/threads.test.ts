@@ -1,5 +1,5 @@
 import { test } from 'vitest'
-import { loseDiscoveryThreads } from './broken-threads.ts'
+import { loseDhtThread } from './broken-threads.ts'
 
-test('the threads of the DHT and the trackers die: they restart and announce again, and a running job finishes', () =>
-  loseDiscoveryThreads('kill'))
+test('the thread of the DHT dies: it restarts and answers again, and a running job finishes', () =>
+  loseDhtThread('kill'))

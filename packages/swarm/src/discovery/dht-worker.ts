@@ -1,13 +1,13 @@
 // The DHT's thread: `bittorrent-dht` and its socket run here, isolated from the engine.
 import { parentPort } from 'node:worker_threads'
-import { DhtNode } from '@svc/internal-discovery'
+import { DhtNode, type DhtOptions } from '@svc/internal-discovery'
 import { supervisedData } from '@svc/internal-workers'
-import type { DhtThreadData, FromDht, ToDht } from './messages.ts'
+import type { FromDht, ToDht } from './dht.ts'
 
 const port = parentPort!
 const tell = (message: FromDht): void => port.postMessage(message)
 
-const node = DhtNode.start(supervisedData<DhtThreadData>())
+const node = DhtNode.start(supervisedData<DhtOptions>())
 // A failure here ends the thread, and its owner is notified.
 void node.then((started) => tell({ kind: 'listening', port: started.port }))
 

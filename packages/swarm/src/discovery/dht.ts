@@ -3,7 +3,18 @@ import { isHost, isPort, type PeerAddress } from '@svc/internal-net'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
 import { toHex, truncateInfohash } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from './discovery.ts'
-import { type FromDht, parseFromDht, type ToDht } from './messages.ts'
+
+/** Messages to the thread. */
+export type ToDht =
+  | { readonly kind: 'join'; readonly infohash: string; readonly port: number | undefined }
+  | { readonly kind: 'leave'; readonly infohash: string }
+  | { readonly kind: 'node'; readonly host: string; readonly port: number }
+  | { readonly kind: 'close' }
+
+/** Messages from the thread. */
+export type FromDht =
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'peer'; readonly infohash: string; readonly peer: PeerAddress; readonly allowPrivate: boolean }
 
 const CLOSE_GRACE_MS = 2_000
 
@@ -99,4 +110,16 @@ export class DhtThread {
     this.#again = message.port
     this.#listening.resolve()
   }
+}
+
+/** What the thread says is checked as if a stranger had said it. @throws TypeError unless it is a {@link FromDht} */
+function parseFromDht(message: unknown): FromDht {
+  const { kind, port, infohash, peer, allowPrivate } = message as Readonly<Record<string, unknown>>
+  if (kind === 'listening' && isPort(port as number)) return { kind, port: port as number }
+  if (kind === 'peer' && typeof infohash === 'string' && typeof allowPrivate === 'boolean') {
+    const { host, port } = peer as PeerAddress
+    if (typeof host === 'string' && isHost(host) && isPort(port))
+      return { kind, infohash, peer: { host, port }, allowPrivate }
+  }
+  throw new TypeError(`a thread sent an unknown message: ${String(kind)}`)
 }

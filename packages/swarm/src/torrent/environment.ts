@@ -48,6 +48,6 @@ export interface TorrentEnvironment {
   readonly trusted: AddressRanges
   /** The zone of this engine; undefined: all peers are equally near. */
   readonly zone: string | undefined
-  readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => Promise<readonly Discovery[]>
+  readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => readonly Discovery[]
   readonly removed: (torrent: DiscoverySubject) => void
 }

@@ -19,6 +19,7 @@ import type { Priority } from '../download/picker.ts'
 import { SwarmError } from '../errors.ts'
 import type { EventOf, OutcomeEvent, PeerEvent, TorrentWarning } from '../events.ts'
 import type { ConnectionPlace } from '../net/connection-budget.ts'
+import { guarded } from '../net/guarded.ts'
 import type { Transport } from '../net/transport.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { PeerStatus } from '../peer/peer-status.ts'
@@ -99,26 +100,22 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     if (this.#options.seedOnly !== true) this.#env.verifier.warm()
     if (this.#phase instanceof ActivePhase) void this.#begin(this.#phase)
     for (const address of this.#identity.peers) this.#peers.add(address, 'user', true)
-    void this.#discover()
+    // Its user listens to warnings by then.
+    queueMicrotask(guarded(() => this.#discover()))
   }
 
-  async #discover(): Promise<void> {
-    try {
-      const discoveries = await this.#env.discover(this, {
-        peer: (address, allowPrivate) => this.#peers.add(address, 'tracker', allowPrivate),
-        warning: (error) => this.#warn('discovery', 'discovery', error.message),
-        stats: () => {
-          const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()
-          // Announces need the number of missing bytes. Without metadata it is unknown, but not 0.
-          const left = totalBytes === undefined ? 1 : totalBytes - verifiedBytes
-          return { uploaded: uploadedBytes, downloaded: downloadedBytes, left }
-        }
-      })
-      this.#discoveries = discoveries
-      if (this.#closing !== undefined) await Promise.all(discoveries.map((discovery) => discovery.close()))
-    } catch (error) {
-      this.#warn('discovery', 'discovery', (error as Error).message)
-    }
+  #discover(): void {
+    if (this.#closing !== undefined) return
+    this.#discoveries = this.#env.discover(this, {
+      peer: (address, allowPrivate) => this.#peers.add(address, 'tracker', allowPrivate),
+      warning: (error) => this.#warn('discovery', 'discovery', error.message),
+      stats: () => {
+        const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()
+        // Announces need the number of missing bytes. Without metadata it is unknown, but not 0.
+        const left = totalBytes === undefined ? 1 : totalBytes - verifiedBytes
+        return { uploaded: uploadedBytes, downloaded: downloadedBytes, left }
+      }
+    })
   }
 
   // What the user sees
