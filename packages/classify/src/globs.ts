@@ -1,5 +1,5 @@
 import { ClassifyError } from './errors.ts'
-import { GlobAutomaton, GlobSyntaxError } from './glob-automaton.ts'
+import { GlobPattern } from './glob-pattern.ts'
 
 /** Limit of patterns in one choice. */
 const MAX_GLOBS = 256
@@ -21,13 +21,12 @@ const WILD = /[*?[\]{}\\]/
 export function globTest(patterns: readonly string[], anyCase = false): (name: string) => boolean {
   if (patterns.length > MAX_GLOBS) throw badGlob(`${patterns.length} patterns are too many; at most ${MAX_GLOBS}`)
   const plain = new Set<string>()
-  const wild: GlobAutomaton[] = []
+  const wild: GlobPattern[] = []
   let wildChars = 0
   for (const pattern of patterns) {
     if (pattern === '') throw badGlob('a pattern is empty')
-    const shown = JSON.stringify(pattern.slice(0, 80))
     if (pattern.length > MAX_GLOB_CHARS)
-      throw badGlob(`the pattern ${shown} is longer than ${MAX_GLOB_CHARS} characters`)
+      throw badGlob(`the pattern ${JSON.stringify(pattern.slice(0, 80))} is longer than ${MAX_GLOB_CHARS} characters`)
     const cased = anyCase ? pattern.toLowerCase() : pattern
     if (!WILD.test(cased)) {
       plain.add(cased)
@@ -35,21 +34,12 @@ export function globTest(patterns: readonly string[], anyCase = false): (name: s
     }
     wildChars += pattern.length
     if (wildChars > MAX_WILD_CHARS) throw badGlob(`the patterns are longer than ${MAX_WILD_CHARS} characters together`)
-    wild.push(automatonOf(cased, shown))
+    wild.push(new GlobPattern(cased))
   }
   return (name) => {
     const cased = anyCase ? name.toLowerCase() : name
-    return plain.has(cased) || wild.some((automaton) => automaton.matches(cased))
+    return plain.has(cased) || wild.some((glob) => glob.matches(cased))
   }
 }
 
-function automatonOf(pattern: string, shown: string): GlobAutomaton {
-  try {
-    return new GlobAutomaton(pattern)
-  } catch (cause) {
-    if (!(cause instanceof GlobSyntaxError)) throw cause
-    throw new ClassifyError('E_BAD_GLOB', `the pattern ${shown} is malformed: ${cause.message}`, {}, { cause })
-  }
-}
-
-const badGlob = (message: string): ClassifyError => new ClassifyError('E_BAD_GLOB', message, {})
+const badGlob = (message: string): ClassifyError => new ClassifyError('E_BAD_GLOB', message)
