@@ -140,7 +140,7 @@ export default {
         dependencyTypes: ['npm-dev'],
         dependencyTypesNot: ['npm', 'type-only'],
         pathNot:
-          '/node_modules/(@types/|@aws-sdk/client-s3/|webtorrent/|bittorrent-(dht|tracker|protocol)/|preact/|@preact/signals/|uqr/|picomatch/|canonicalize/|@noble/hashes/|smol-toml/)'
+          '/node_modules/(@types/|@aws-sdk/client-s3/|webtorrent/|bittorrent-(dht|tracker|protocol)/|preact/|@preact/signals/|uqr/|picomatch/|canonicalize/|@noble/hashes/|tar-stream/|smol-toml/)'
       }
     },
     {

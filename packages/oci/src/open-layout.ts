@@ -2,12 +2,12 @@ import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readFully } from '@svc/internal-files'
-import { readTarHeader, TAR_BLOCK, tarPadding } from '@svc/internal-tar'
+import { TAR_BLOCK, tarPadding } from '@svc/internal-tar'
 import type { Sha256Digest } from '@svc/ref'
 import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex, parseOciIndex } from './document.ts'
 import { ioError, OciError } from './errors.ts'
 import { blobName, INDEX_FILE, LAYOUT_FILE } from './layout.ts'
-import { readPaxRecords } from './tar-header.ts'
+import { readPaxRecords, readTarHeader } from './tar-header.ts'
 
 /** Limit of an archive's members. */
 const MAX_MEMBERS = 200_000

@@ -1,4 +1,4 @@
-/** Writes headers of POSIX tar (pax) without times and owners, and reads pax records. */
+/** Writes headers of POSIX tar (pax) without times and owners, and reads them within limits. */
 
 import { MAX_USTAR_BYTES, TAR_BLOCK, tarPadding, ustarHeader } from '@svc/internal-tar'
 
@@ -39,6 +39,41 @@ function paxRecord(key: string, value: string): string {
   let length = rest + 1
   while (`${length}`.length + rest !== length) length = `${length}`.length + rest
   return `${length} ${key}=${value}\n`
+}
+
+/** The fields of a header. */
+export interface TarEntry {
+  readonly name: string
+  readonly sizeBytes: number
+  readonly type: string
+}
+
+/** Parses a header block: undefined for a block of zeros, 'bad' for an invalid one. */
+export function readTarHeader(block: Buffer): TarEntry | undefined | 'bad' {
+  if (block.every((byte) => byte === 0)) return undefined
+  const sum = /^ *([0-7]{1,7})[\0 ]/.exec(block.toString('latin1', 148, 156))?.[1]
+  const counted = block.reduce((total, byte, i) => total + (i >= 148 && i < 156 ? 0x20 : byte), 0)
+  if (sum === undefined || Number.parseInt(sum, 8) !== counted) return 'bad'
+  const sizeBytes = sizeOf(block)
+  if (sizeBytes === undefined) return 'bad'
+  const prefix = block.toString('latin1', 257, 262) === 'ustar' && block[263] !== 0x20 ? text(block, 345, 500) : ''
+  const name = text(block, 0, 100)
+  return { name: prefix === '' ? name : `${prefix}/${name}`, sizeBytes, type: String.fromCharCode(block[156]!) }
+}
+
+function text(block: Buffer, from: number, to: number): string {
+  const end = block.indexOf(0, from)
+  return block.toString('utf8', from, end < 0 || end > to ? to : end)
+}
+
+/** Octal, or the base-256 form that GNU tar and Go write for large sizes. */
+function sizeOf(block: Buffer): number | undefined {
+  if (block[124] === 0x80) {
+    const size = block.readBigUInt64BE(128)
+    return size <= BigInt(Number.MAX_SAFE_INTEGER) && block.readUIntBE(125, 3) === 0 ? Number(size) : undefined
+  }
+  const octal = /^ *([0-7]{1,12})(?:[\0 ]|$)/.exec(block.toString('latin1', 124, 136))?.[1]
+  return octal === undefined ? undefined : Number.parseInt(octal, 8)
 }
 
 /** The records `path` and `size` of a pax header; undefined for a malformed one. */

@@ -1,11 +1,10 @@
-import { readTarHeader } from '@svc/internal-tar'
 import { describeFuzz } from '@svc/testkit/fuzz'
 import { parseOciIndex, parseOciManifest } from '../src/document.ts'
 import { OciError } from '../src/errors.ts'
 import { MANIFEST_TYPE } from '../src/media-types.ts'
 import { tryParseRegistryReference } from '../src/reference.ts'
 import { parseChallenge } from '../src/registry-login.ts'
-import { readPaxRecords, tarHeader } from '../src/tar-header.ts'
+import { readPaxRecords, readTarHeader, tarHeader } from '../src/tar-header.ts'
 import { chooseManifest, modelOf } from '../src/unpack.ts'
 
 const DIGEST = `sha256:${'a'.repeat(64)}`

@@ -3,9 +3,9 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readTarHeader, tarPadding } from '@svc/internal-tar'
+import { tarPadding } from '@svc/internal-tar'
 import { afterAll, describe, expect, it } from 'vitest'
-import { tarHeader } from '../src/tar-header.ts'
+import { readTarHeader, tarHeader } from '../src/tar-header.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-oci-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,2 +1,1 @@
-export { readTarHeader } from './read-header.ts'
 export { MAX_USTAR_BYTES, TAR_BLOCK, tarPadding, ustarHeader } from './ustar-header.ts'
