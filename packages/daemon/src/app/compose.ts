@@ -241,7 +241,7 @@ async function composeNetworks(
   }
   const removals = new Removals({ ...context, onUnneeded })
   const filler = new SourcesFiller({ ...context, source: hub?.copies, swarm: swarm?.filler })
-  const witnesses = [hub?.copies, swarm?.copies].filter((each) => each !== undefined)
+  const witnesses = [hub?.copies, ...(swarm?.copies ?? [])].filter((each) => each !== undefined)
   const copies = new Copies({ ...context, witnesses })
   const { needed, superseded, log } = context
   superseded.listen((digest) => {

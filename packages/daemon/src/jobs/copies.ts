@@ -22,6 +22,7 @@ export interface CopiesDeps {
   readonly artifacts: Pick<Artifacts, 'standing' | 'setCopy'>
   readonly documents: Pick<Documents, 'manifest'>
   readonly clock: Clock
+  /** The cheapest to ask first. */
   readonly witnesses: readonly CopyWitness[]
 }
 
@@ -40,7 +41,7 @@ export class Copies {
     this.#deps = deps
   }
 
-  /** Asks all places, and records what they say. One that does not answer keeps the proof of an earlier time. */
+  /** Asks until a place has it, and records what they say. One that does not answer keeps the proof of an earlier time. */
   async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<Proof> {
     const { artifacts, documents, clock, witnesses } = this.#deps
     const state = await artifacts.standing(manifestDigest)
@@ -50,14 +51,18 @@ export class Copies {
     const why: string[] = []
     let { copies = [] } = state
     const asked: Pick<ProvenCopy, 'kind' | 'where'>[] = []
-    for (const witness of manifest === undefined ? [] : witnesses)
+    let isThere = false
+    for (const witness of manifest === undefined ? [] : witnesses) {
       for (const { kind, where, is, why: reason } of await witness.ask(manifest!, state, signal)) {
         asked.push({ kind, where })
         if (is !== 'there') why.push(`${where}: ${reason ?? is}`)
         if (is === 'silent') continue
         const at = is === 'there' ? timestampOf(clock) : undefined
         ;({ copies = [] } = await artifacts.setCopy(manifestDigest, { kind, where, at }))
+        isThere ||= is === 'there'
       }
+      if (isThere) return { provenMs: newestMs(copies), why }
+    }
     // nobody would bring it back from where nobody asks
     for (const { kind, where } of copies)
       if (!asked.some((each) => each.kind === kind && each.where === where))

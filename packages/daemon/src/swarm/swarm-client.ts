@@ -29,6 +29,7 @@ import { ArtifactTorrents } from './artifact-torrents.ts'
 import { CompanionsSwarm } from './companions-swarm.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, startImportBt } from './import-bt.ts'
+import { PeerCopies } from './peer-copies.ts'
 import { companionsFromPeers, manifestFromPeers } from './peer-documents.ts'
 import {
   bringCompanions,
@@ -84,8 +85,8 @@ export class SwarmClient {
     fill: (request, context) => this.#fill(request, context),
     fillBeside: (manifestDigest, context) => this.#fillBeside(manifestDigest, context)
   }
-  /** What web servers and buckets have still. */
-  readonly copies: CopyWitness
+  /** What web servers and buckets have still, and peers. */
+  readonly copies: readonly CopyWitness[]
   readonly #context: SwarmClientDeps
   readonly #engine: Swarm
   #webseed: WebseedListener | undefined
@@ -122,12 +123,17 @@ export class SwarmClient {
     this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
-    this.copies = new WebseedCopies({
-      store,
-      mark: context.listeners?.mark,
-      reading: () => this.#reading,
-      torrentOf: (digest) => this.#torrents.of(digest)
-    })
+    const torrentOf: ArtifactTorrents['of'] = (digest) => this.#torrents.of(digest)
+    this.copies = [
+      new WebseedCopies({ store, mark: context.listeners?.mark, reading: () => this.#reading, torrentOf }),
+      new PeerCopies({
+        engine,
+        clock,
+        torrentOf,
+        layersOf: (...asked) => this.#torrents.layersOf(...asked),
+        aside: (...work) => this.#aside(...work)
+      })
+    ]
     const { trackers } = config.swarm
     const parts = { store, leafLayers, swarm: engine, webseed: () => this.#webseed, trackers, log }
     this.#beside = new ArtifactSwarm(parts)
@@ -516,6 +522,19 @@ export class SwarmClient {
       context.signal.throwIfAborted()
       return { warnings: [`the files that lie beside the model are not here: ${(error as Error).message}`] }
     }
+  }
+
+  /** The engine can join a swarm only once, and what takes part in one would find itself there. */
+  async #aside<T>(manifestDigest: Sha256Digest, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    return this.#fetches.turns.run(manifestDigest, signal, async () => {
+      const isSeed = this.#artifacts.joined.get(manifestDigest)?.seeding === true
+      await this.#artifacts.leave(manifestDigest)
+      try {
+        return await work()
+      } finally {
+        if (isSeed) await this.#seeding.join(manifestDigest)
+      }
+    })
   }
 
   /** A fetched artifact continues as a seed, or leaves (spec swarm.8). */

@@ -69,7 +69,7 @@ describe('ensure', () => {
             },
             fillBeside: async () => undefined
           },
-          copies: { ask: async () => [] },
+          copies: [],
           start: async () => undefined,
           verifying: undefined,
           withhold: async () => undefined,
