@@ -16,11 +16,13 @@ export default defineConfig({
       'test/**/*.slow.ts',
       'packages/*/test/**/fuzz.test.ts',
       'packages/*/test/**/library-model.test.ts',
-      'packages/*/test/**/collect.model.test.ts'
+      'packages/*/test/**/collect.model.test.ts',
+      'packages/*/test/**/room.model.test.ts'
     ],
     env: {
       SVC_FUZZ_CASES: process.env.SVC_FUZZ_CASES ?? '1000000',
       SVC_MODEL_RUNS: process.env.SVC_MODEL_RUNS ?? '200',
+      SVC_ROOM_RUNS: process.env.SVC_ROOM_RUNS ?? '50',
       SVC_MUTATED_MESSAGES: process.env.SVC_MUTATED_MESSAGES ?? '10000'
     },
     fileParallelism: false,

@@ -191,7 +191,7 @@ export class Room {
     const candidates = going.map((manifest) => names.get(manifest) ?? manifest)
     return new DaemonError(
       'E_NO_SPACE',
-      `${spokenBytes(neededBytes)} do not fit; ${candidates.join(', ')} can be had again, and would make room (svc evict, or "evict": true)`,
+      `${spokenBytes(neededBytes)} do not fit; ${candidates.join(', ')} can be had again, and would make room (svc evict; --evict or "evict": true agrees to it)`,
       { candidates }
     )
   }

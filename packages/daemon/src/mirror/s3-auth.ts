@@ -31,7 +31,7 @@ export function requireSignature(request: IncomingMessage, url: string, keys: S3
   const query = [...new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))]
   const { authorization } = request.headers
   const isInQuery = query.some(([name]) => /^x-amz-(?:algorithm|credential|signature)$/i.test(name))
-  if (authorization === undefined && !isInQuery) throw denied('this bucket asks for a key')
+  if (authorization === undefined && !isInQuery) throw notSigned(query)
   if (authorization !== undefined && isInQuery) throw denied('a request is signed once')
   const signed = isInQuery ? ofQuery(query) : ofHeader(request, authorization!)
   const { credential, names, signature, time, payload } = signed
@@ -101,6 +101,12 @@ function headerOf({ headersDistinct }: IncomingMessage, name: string): string {
   if (values === undefined) throw denied('a header is missing that the signature needs')
   return values.join(',')
 }
+
+/** boto3 presigns in the old way where nobody tells it otherwise. */
+const notSigned = (query: readonly (readonly [string, string])[]): S3Error =>
+  query.some(([name]) => name === 'AWSAccessKeyId')
+    ? new S3Error('InvalidRequest', `signatures here are ${ALGORITHM} (boto3: signature_version="s3v4")`)
+    : denied('this bucket asks for a key')
 
 const denied = (why: string): S3Error => new S3Error('AccessDenied', why)
 

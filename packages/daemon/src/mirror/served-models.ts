@@ -20,7 +20,7 @@ import type { Trust } from '../library/trust.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
-import type { UpstreamJobs } from './upstream.ts'
+import { fetchOf, type UpstreamJobs } from './upstream.ts'
 
 /** The daemon's objects that this uses. */
 export interface ServedModelsDeps {
@@ -82,6 +82,8 @@ export interface ServedMember {
   readonly quant: string
   readonly manifest: Sha256Digest
   readonly importedAt?: string | undefined
+  /** Shown only while something fetches it. */
+  readonly away?: true | undefined
 }
 
 interface ByName {
@@ -172,7 +174,8 @@ export class ServedModels {
     try {
       const shown: ArtifactState[] = []
       for (const state of (await listed.byRepo).shown.get(repo) ?? [])
-        if (await needed.isGiven(state.manifestDigest)) shown.push(state)
+        if (this.#isHere(state.manifestDigest, state.away) && (await needed.isGiven(state.manifestDigest)))
+          shown.push(state)
       return shown
     } catch (error) {
       if (this.#listed === listed) this.#listed = undefined
@@ -233,14 +236,21 @@ export class ServedModels {
    */
   async named(name: string, door: NameDoor): Promise<readonly ServedMember[]> {
     const shown: ServedMember[] = []
-    for (const member of (await this.#names(door)).byName.get(name) ?? [])
-      if ((await this.#shownState(member.manifest, door)) !== undefined) shown.push(member)
+    for (const member of (await this.#names(door)).byName.get(name) ?? []) {
+      const state = await this.#shownState(member.manifest, door)
+      if (state !== undefined && this.#isHere(member.manifest, state.away)) shown.push(member)
+    }
     return shown
   }
 
   /** The artifacts of all names, by their prefixes. What has become private since they were looked at is {@link given} no longer. */
   async allNamed(door: NameDoor): Promise<readonly NamedMember[]> {
-    return (await this.#names(door)).sorted
+    return (await this.#names(door)).sorted.filter(({ manifest, away }) => this.#isHere(manifest, away))
+  }
+
+  /** Or on its way back. */
+  #isHere(manifest: Sha256Digest, away: true | undefined): boolean {
+    return away !== true || fetchOf(this.#deps.jobs, manifest) !== undefined
   }
 
   /** What {@link awaited} has for all names. */
@@ -305,8 +315,8 @@ export class ServedModels {
         for (const { quant, manifest } of (await documents.index(state.index, { scan: true })).members) {
           const shownState = await this.#shownState(manifest, door)
           if (shownState === undefined) continue
-          const { importedAt } = shownState
-          shown.push({ quant, manifest, importedAt, name: `${ns}/${name}`, prefix: `${ns}/${name}/${quant}/` })
+          const { importedAt, away } = shownState
+          shown.push({ quant, manifest, importedAt, away, name: `${ns}/${name}`, prefix: `${ns}/${name}/${quant}/` })
         }
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
         all.push(...shown)
@@ -421,8 +431,7 @@ function licencesOf(manifest: Sha256Digest, annotations: Readonly<Record<string,
   })
 }
 
-const isShown = (state: ArtifactState, door: Door): boolean =>
-  state.incomplete !== true && state.away !== true && verdictOf(state, door).given
+const isShown = (state: ArtifactState, door: Door): boolean => state.incomplete !== true && verdictOf(state, door).given
 
 async function digestOf(path: string, sizeBytes: number): Promise<Sha256Digest> {
   if (sizeBytes > MAX_UNPACKED_BYTES) throw new Error(`${path} is too large to be unpacked from a tar`)

@@ -7,7 +7,7 @@ import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { failureOf, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { Notifier } from './notifier.ts'
-import { later, type UpstreamJobs } from './upstream.ts'
+import { fetchOf, later, type UpstreamJobs } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
 const HOLD_MS = 45_000
@@ -71,7 +71,7 @@ export class SwarmDemand {
 
   /** Whether something fetches an artifact. */
   isUnderWay(manifest: Sha256Digest): boolean {
-    return this.#demand.jobs?.has(manifest) === true || this.#jobOf(manifest) !== undefined
+    return this.#demand.jobs?.has(manifest) === true || fetchOf(this.#deps.jobs, manifest) !== undefined
   }
 
   /**
@@ -121,7 +121,7 @@ export class SwarmDemand {
     const { jobs, log } = this.#demand
     const known = await jobs?.join(manifest, host)
     if (known !== undefined) return known
-    const job = this.#jobOf(manifest)
+    const job = fetchOf(this.#deps.jobs, manifest)
     // what others fetch
     if (job !== undefined) {
       const over = this.#deps.jobs.over(job.id).then(failureOf, (error: Error) => error)
@@ -142,10 +142,6 @@ export class SwarmDemand {
     for (const [digest, size] of new Map(missing.map(({ digest, size }) => [digest, size])))
       bytes += Math.max(0, size - (this.#demand.store.partialStatus(digest)?.writtenBytes ?? 0))
     return bytes
-  }
-
-  #jobOf(manifest: Sha256Digest): Job | undefined {
-    return this.#deps.jobs.openOf(manifest).find(({ kind }) => FETCHES.has(kind))
   }
 
   async #arrived(manifest: Sha256Digest, files: Manifest['files'], visit: Visit, over: AbortSignal): Promise<void> {
@@ -178,8 +174,6 @@ export class SwarmDemand {
     }
   }
 }
-
-const FETCHES: ReadonlySet<Job['kind']> = new Set(['ensure', 'import-bt'])
 
 /** What the OCI manifest depends on, beyond the digests in ours: the model config, and tars, which are unpacked. */
 const isDescribing = ({ kind }: Manifest['files'][number]): boolean =>

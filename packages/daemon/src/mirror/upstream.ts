@@ -59,6 +59,12 @@ export interface UpstreamJobs {
   openOf(manifest: string): readonly Job[]
 }
 
+const FETCHES: ReadonlySet<Job['kind']> = new Set(['ensure', 'import-bt'])
+
+/** The job that fetches an artifact's blobs, whoever wants them. */
+export const fetchOf = (jobs: Pick<UpstreamJobs, 'openOf'>, manifest: string): Job | undefined =>
+  jobs.openOf(manifest).find(({ kind }) => FETCHES.has(kind))
+
 type NotNowStatus = 404 | 429 | 503 | 507
 
 /** Why a response is impossible: now, with the time after which to retry, if that helps; or ever (404). */

@@ -134,3 +134,27 @@ test(
     expect(await s3At(lonely)(OBJECT)).toMatchObject({ status: 503, code: 'ServiceUnavailable' })
   }
 )
+
+test('what was evicted is listed and read again while it comes back, and not before', LONG, async () => {
+  const { share } = await source()
+  const gate = await gated(share)
+  gate.open()
+  const node = await importing(gate, share, S3)
+  const s3 = s3At(node)
+  const job = await eventually(async () => (await node.client.jobs())[0])
+  expect(await node.done(job)).toMatchObject({ state: 'done' })
+  const ref = 'svc:///acme/model:bf16'
+  expect(await node.done(await node.client.evict({ ref }))).toMatchObject({ state: 'done' })
+  expect(keysIn((await s3('/models?list-type=2')).text)).toEqual([])
+  expect((await s3(OBJECT)).code).toBe('NoSuchKey')
+
+  gate.open(isSmall)
+  const back = await node.client.ensure({ ref })
+  for (const list of [LIST, '/models?list-type=2']) expect(keysIn((await s3(list)).text)).toHaveLength(3)
+  const part = s3(OBJECT, { headers: { range: `bytes=-${MIB}` } })
+  expect(await settled(part)).toBe(false)
+  gate.open()
+  expect((await part).body.equals(WEIGHTS.subarray(WEIGHTS.length - MIB))).toBe(true)
+  expect(await node.done(back)).toMatchObject({ state: 'done' })
+  expect((await s3(OBJECT)).body.equals(WEIGHTS)).toBe(true)
+})

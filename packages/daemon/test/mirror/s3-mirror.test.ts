@@ -310,6 +310,7 @@ describe('with keys', () => {
     expect(await codeOf(url.replace('X-Amz-Expires=300', 'X-Amz-Expires=3000'), {})).toBe('SignatureDoesNotMatch')
     expect(await codeOf(url.replace('tiny-q4_0', 'tiny-q8_0'), {})).toBe('SignatureDoesNotMatch')
     expect(await codeOf(url, {}, 'HEAD')).toBe(403)
+    expect(await codeOf(`${OBJECT}?AWSAccessKeyId=${KEY.id}&Signature=x&Expires=1`, {})).toBe('InvalidRequest')
     expect(await codeOf(url, signed(host, url))).toBe('AccessDenied')
     expect(await codeOf(url, { 'x-amz-checksum-mode': 'ENABLED' })).toBe('AccessDenied')
   })
