@@ -152,7 +152,7 @@ it('shows what a repository holds before it is imported, and what fits this mach
     path: `fit-${quant}.gguf`,
     content: makeGguf({ metadata, seed })
   }))
-  const commit = hub.commit({ id: 'some-org/fit', files })
+  const commit = hub.commit({ id: 'some-org/fit', files, tags: ['license:apache-2.0'] })
   const bin = mkdtempSync(join(tmpdir(), 'svc-smi-'))
   undo.later(() => rmSync(bin, { recursive: true }))
   writeFileSync(join(bin, 'nvidia-smi'), '#!/bin/sh\necho 24576\necho 8192\n', { mode: 0o755 })
@@ -160,6 +160,8 @@ it('shows what a repository holds before it is imported, and what fits this mach
   const shown = await daemon.svcWith(['show', 'hf', 'some-org/fit'], { env })
   expect(shown).toMatchObject({ code: 0 })
   expect(shown.stdout).toContain(commit)
+  expect(shown.stdout).toMatch(/^ +license +apache-2\.0$/m)
+  expect(shown.stdout).toMatch(/^ +machine .*, 32\.0 GiB of VRAM, .* of disk free$/m)
   expect(shown.stdout).toMatch(/^ +q8_0 .* fits/m)
   expect(shown.stderr).toContain('32.0 GiB of VRAM')
   const json = JSON.parse(

@@ -65,7 +65,10 @@ it('--here needs no hub', async () => {
 
 it.each([
   [['--gguf', '--safetensors']],
+  [['--catalog', '--here']],
+  [['--here', '--gguf']],
   [['--size', 'large']],
+  [['--size', '8B-1B']],
   [['--page', '0']],
   [['--limit', '101']],
   [['--license', 'a b']],

@@ -177,8 +177,8 @@ export function createClient(options: ClientOptions = {}): Client {
     signal: signalOf(call),
     timeoutMs
   })
-  const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string): Promise<T> =>
-    transport.json<T>(exchange(route, call, suffix))
+  const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string, slow = false): Promise<T> =>
+    transport.json<T>({ ...exchange(route, call, suffix), ...(slow && { timeoutMs: timeoutMs * 10 }) })
   const post = <T>(route: RouteId, body: object, call: CallOptions | undefined, slow = false): Promise<T> =>
     transport.json<T>({ ...exchange(route, call), body, timeoutMs: slow ? timeoutMs * 10 : timeoutMs })
   const query = (name: string, value: string): string => `?${name}=${encodeURIComponent(value)}`
@@ -198,7 +198,7 @@ export function createClient(options: ClientOptions = {}): Client {
     companions: ({ ref }, call) => post('companions', { ref: canonical(ref) }, call),
     searchCatalog: (terms, call) =>
       get('catalogSearch', call, query('q', terms) + (call?.names === undefined ? '' : `&names=${call.names}`)),
-    search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`),
+    search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`, true),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),
     removeModel: ({ ns, name, quant, allTags = false }, call) => {

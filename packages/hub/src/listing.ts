@@ -19,6 +19,8 @@ export interface HubInfo {
    * say.
    */
   readonly restricted: boolean
+  /** As the repository's card names it, e.g. `apache-2.0`; absent where the hub does not say. */
+  readonly license?: string
   /** How many files of the commit a mirror says that it does not have; absent for none, and where nothing is said. */
   readonly leftOut?: number
 }
@@ -143,7 +145,18 @@ export async function fetchInfo(
   const unsaid = isPrivate === undefined || gated === undefined
   const flags = { private: isPrivate === true, gated: gated !== undefined && gated !== false && gated !== null }
   const restricted = flags.private || flags.gated || (unsaid && net.hasToken)
-  return { repoId, commit, ...flags, restricted, ...leftOutIn(answer.response) }
+  return { repoId, commit, ...flags, restricted, ...licenseIn(own(info, 'tags')), ...leftOutIn(answer.response) }
+}
+
+const MAX_TAGS = 1_000
+
+/** The tags of a repository; none where the hub gives no list. */
+export const tagsIn = (tags: unknown): readonly unknown[] => (Array.isArray(tags) ? tags.slice(0, MAX_TAGS) : [])
+
+export function licenseIn(tags: unknown): Pick<HubInfo, 'license'> {
+  const named = tagsIn(tags).map((tag) => /^license:([\w.+-]{1,64})$/.exec(typeof tag === 'string' ? tag : '')?.[1])
+  const license = named.find((each) => each !== undefined)
+  return license === undefined ? {} : { license }
 }
 
 function leftOutIn(response: Response): Pick<HubListing, 'leftOut'> {

@@ -1,7 +1,7 @@
 import { isRepoId } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { isObject, own } from './json.ts'
-import { fetchJson, type ListingOptions, nextPage } from './listing.ts'
+import { fetchJson, type ListingOptions, licenseIn, nextPage, tagsIn } from './listing.ts'
 import type { Net } from './net.ts'
 
 /** What to look for. Everything but `words` narrows. */
@@ -40,7 +40,6 @@ export interface HubHits {
 
 const MAX_LIMIT = 100
 const MAX_CURSOR_CHARS = 4_096
-const MAX_TAGS = 1_000
 const FORMATS = ['gguf', 'safetensors'] as const
 const FIELDS = ['tags', 'downloads', 'gated', 'private', 'lastModified', 'safetensors', 'gguf']
 
@@ -57,10 +56,22 @@ export async function searchHub(net: Net, query: HubQuery, options: ListingOptio
     const cursor = nextPage(response, url, net, 'a search')?.searchParams.get('cursor')
     return { hits, ...(cursor && cursor.length <= MAX_CURSOR_CHARS && { cursor }) }
   } catch (error) {
-    if (!(error instanceof HubError) || !['E_UNKNOWN_REF', 'E_NOT_IMPORTABLE'].includes(error.code)) throw error
-    throw unusable(error.message, error)
+    if (!(error instanceof HubError)) throw error
+    // those speak of a repository
+    if (error.reason === 'bad-listing') throw unusable(error.message.slice(error.message.indexOf(': ') + 2), error)
+    if (ABOUT_REPOS.includes(error.reason)) throw unusable(`it answers ${error.details?.status}`, error)
+    throw error
   }
 }
+
+const ABOUT_REPOS: readonly string[] = [
+  'no-such-repo',
+  'no-such-revision',
+  'hidden-or-absent',
+  'gated',
+  'disabled',
+  'legal'
+]
 
 const unusable = (why: string, cause?: unknown): HubError =>
   new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `the hub gives no usable answer to a search: ${why}`, {}, cause)
@@ -91,9 +102,7 @@ function hitOf(entry: unknown): HubHit[] {
   if (!isObject(entry)) return []
   const repoId = own(entry, 'id') ?? own(entry, 'modelId')
   if (!isRepoId(repoId)) return []
-  const given = own(entry, 'tags')
-  const tags: readonly unknown[] = Array.isArray(given) ? given.slice(0, MAX_TAGS) : []
-  const license = tags.map((tag) => (typeof tag === 'string' ? LICENSE.exec(tag)?.[1] : undefined)).find(Boolean)
+  const tags = tagsIn(own(entry, 'tags'))
   const parameters = countIn(own(entry, 'safetensors'), 'total') ?? countIn(own(entry, 'gguf'), 'total')
   const downloads = countIn(entry, 'downloads')
   const updatedAt = own(entry, 'lastModified')
@@ -104,7 +113,7 @@ function hitOf(entry: unknown): HubHit[] {
       gated: gated !== undefined && gated !== null && gated !== false,
       private: own(entry, 'private') === true,
       formats: FORMATS.filter((format) => tags.includes(format)),
-      ...(license !== undefined && { license }),
+      ...licenseIn(tags),
       ...(parameters !== undefined && { parameters }),
       ...(downloads !== undefined && { downloads }),
       ...(typeof updatedAt === 'string' && TIME.test(updatedAt) && { updatedAt })
@@ -112,7 +121,6 @@ function hitOf(entry: unknown): HubHit[] {
   ]
 }
 
-const LICENSE = /^license:([\w.+-]{1,64})$/
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/
 
 function countIn(object: unknown, key: string): number | undefined {

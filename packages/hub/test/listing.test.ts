@@ -9,6 +9,7 @@ closeAfterTests()
 const weights = { seed: 3, sizeBytes: 100_003 }
 const repo = {
   id: 'Some-Org/The.Model_1',
+  tags: ['license:\u001b[31m', 'license:apache-2.0'],
   formerId: 'Old-Org/Model',
   files: [
     { path: 'model.gguf', content: weights },
@@ -27,6 +28,7 @@ test("a listing is pinned, complete over pages, and in the hub's spelling", asyn
   const commit = fake.commit(repo)
   const listing = await hubOf(fake).listing('some-org/the.model_1')
   expect(listing).toMatchObject({ repoId: repo.id, commit, private: false, gated: false, restricted: false })
+  expect(listing.license).toBe('apache-2.0')
   expect(listing.files.map((file) => file.path).sort()).toEqual(repo.files.map((file) => file.path).sort())
   const large = listing.files.find((file) => file.path === 'model.gguf')
   expect(large).toMatchObject({ sizeBytes: weights.sizeBytes, commit, repoId: repo.id })

@@ -91,10 +91,14 @@ test.each([
   ['too many bytes', { kind: 'tree', edit: () => ['x'.repeat(20 << 20)] }],
   ['another hub for the next page', { kind: 'link', href: 'http://127.0.0.9:1/api/models?cursor=x' }],
   ['an error', { kind: 'status', status: 500 }],
-  ['no such page', { kind: 'status', status: 404 }]
+  ['no such page', { kind: 'status', status: 404 }],
+  ['a login', { kind: 'status', status: 401 }]
 ] as const)('%s is no answer', async (_, fault) => {
   fake.setFaults(scriptedFaults([{ stage: 'search', fault }]))
-  await expect(hub.search({ words: 'x' })).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
+  const failure = await hub.search({ words: 'x' }).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
+  // a search is of no repository
+  expect((failure as Error).message).not.toMatch(/repository|listing/)
 })
 
 test('a page that links back to an earlier one gives a cursor, and is not followed on its own', async () => {

@@ -78,7 +78,8 @@ export function treeOf({ entries }: Commit, masked: boolean): FakeTreeEntry[] {
   return tree
 }
 
-function tagsOf({ repo, entries }: Commit): string[] {
+/** What the hub tells of a repository, and what its card does. */
+export function tagsOf({ repo, entries }: Commit): string[] {
   const formats = ['gguf', 'safetensors'].filter((format) =>
     [...entries.keys()].some((path) => path.endsWith(`.${format}`))
   )

@@ -6,7 +6,16 @@ import type { AddressInfo, Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { contentChunks, type FakeContent } from './fake-hub-content.ts'
 import type { FakeHubFault, FakeHubFaultPlan, FakeHubRequest } from './fake-hub-faults.ts'
-import { type Commit, commitOf, type Entry, type FakeRepo, isFound, searchEntry, treeOf } from './fake-hub-repo.ts'
+import {
+  type Commit,
+  commitOf,
+  type Entry,
+  type FakeRepo,
+  isFound,
+  searchEntry,
+  tagsOf,
+  treeOf
+} from './fake-hub-repo.ts'
 import { sendBody } from './fake-hub-send.ts'
 import type { FakeXet } from './fake-xet.ts'
 
@@ -220,6 +229,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
         private: repo.private ?? false,
         gated: repo.gated ?? false,
         disabled: repo.disabled ?? false,
+        tags: tagsOf(found.commit),
         siblings: [...entries.keys()].slice(0, 1000).map((rfilename) => ({ rfilename }))
       })
     }

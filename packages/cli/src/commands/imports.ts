@@ -294,6 +294,7 @@ function sideNotes(result: NonNullable<Job['result']>): string[] {
   if (left > 0) notes.push(`${count(left, 'file')} left out`)
   if (notChosen > 0) notes.push(`${notChosen} not chosen`)
   if (fetchedBytes !== undefined && (before !== undefined || reusedBytes > 0))
-    notes.push(`${formatBytes(fetchedBytes)} fetched`, `${formatBytes(reusedBytes)} taken from older versions here`)
+    notes.push(`${formatBytes(fetchedBytes)} fetched`)
+  if (reusedBytes > 0) notes.push(`${formatBytes(reusedBytes)} taken from older versions here`)
   return notes
 }

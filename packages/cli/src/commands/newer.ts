@@ -64,14 +64,16 @@ export async function upgrade(session: Session, texts: readonly string[], option
       models.filter(({ status }) => texts.length > 0 || status === 'newer')
     )
     const bytes = models.reduce((sum, { bytes = 0, bytesPresent = 0 }) => sum + bytes - bytesPresent, 0)
-    return session.note(`it would fetch ${formatBytes(bytes)}`)
+    return session.note(`it would fetch at most ${formatBytes(bytes)}`)
   }
-  for (const body of bodiesOf(models))
+  const bodies = bodiesOf(models)
+  if (bodies.length === 0 && session.json) session.document({ models })
+  for (const body of bodies)
     await finishImport(session, async (field) => session.client.importHf({ ...body, ...field }), {
       ...options,
       as: body.as!
     })
-  if (!models.some(({ status }) => status === 'newer')) session.note('nothing newer')
+  if (bodies.length === 0) session.note('nothing newer')
   const barred = texts.length === 0 ? [] : models.filter(({ status }) => BARRED.includes(status))
   for (const { ref, status, reason = '' } of barred) session.note(`${ref} is ${status}: ${reason}`)
   if (barred.length > 0) throw new CliError(EXIT.source, `${count(barred.length, 'model')} could not be upgraded`)

@@ -17,6 +17,7 @@ export async function showHf(session: Session, text: string, options: { readonly
   const { machine } = plan
   if (session.quiet) return plan.quants.forEach((each) => session.print(each))
   const { memory, totals, gated = false, license = 'none found' } = plan
+  const { ramBytes, vramBytes, diskBytes } = machine
   const facts = [
     ['  commit', plan.commit],
     ['  license', license],
@@ -32,7 +33,15 @@ export async function showHf(session: Session, text: string, options: { readonly
             '  memory',
             `weights, ${formatBytes(memory.cacheBytes)} of cache for ${memory.contextTokens} tokens, about ${formatBytes(memory.computeBytes)} to compute`
           ]
-        ])
+        ]),
+    [
+      '  machine',
+      [
+        `${formatBytes(ramBytes)} of RAM`,
+        ...(vramBytes > 0 ? [`${formatBytes(vramBytes)} of VRAM`] : []),
+        ...(diskBytes === undefined ? [] : [`${formatBytes(diskBytes)} of disk free`])
+      ].join(', ')
+    ]
   ]
   session.print(plan.repo)
   session.table(facts)

@@ -23,6 +23,7 @@ export interface SearchOptions {
 /** `svc search WORDS [--catalog|--here] [--gguf|--safetensors] [--size A-B] [--license L] [--limit N] [--page N]` */
 export async function search(session: Session, words: readonly string[], options: SearchOptions): Promise<void> {
   const { catalog, here, page = '1', format } = options
+  requireSense(words, options)
   if (here === true) return ls(session, words.join(' '), format === undefined ? {} : { format })
   if (format !== undefined && !['table', 'json', 'ids'].includes(format))
     throw usage(`"${format}" is not a format`, '--format table, json or ids')
@@ -37,9 +38,19 @@ export async function search(session: Session, words: readonly string[], options
   const head = ['REPOSITORY', 'PARAMETERS', 'FORMATS', 'LICENSE', 'DOWNLOADS', 'UPDATED', '']
   const rows = entries.map((entry) => rowOf(entry, known, session))
   session.table([head, ...rows])
-  if (next !== undefined) session.note(`more with: --page ${Number(page) + 1}`)
+  if (next !== undefined && Number(page) < MAX_PAGES) session.note(`more with: --page ${Number(page) + 1}`)
   session.note('look at one with: svc show hf REPOSITORY')
 }
+
+function requireSense(words: readonly string[], { catalog, here, format: _, ...ofHub }: SearchOptions): void {
+  if (words.every((word) => word.trim() === '')) throw usage('there are no words to look for')
+  if (catalog === true && here === true) throw usage('--catalog and --here exclude each other')
+  const [narrows] = Object.keys(ofHub).filter((each) => HUB_OPTIONS.includes(each))
+  if ((catalog ?? here) === true && narrows !== undefined) throw usage(`--${narrows} is for a search of the hub`)
+}
+
+/** The others are of every command. */
+const HUB_OPTIONS: readonly string[] = ['gguf', 'safetensors', 'license', 'size', 'limit', 'page']
 
 function queryOf(words: readonly string[], { gguf, safetensors, license, size, limit }: SearchOptions): SearchQuery {
   if (gguf === true && safetensors === true) throw usage('--gguf and --safetensors exclude each other')
@@ -84,7 +95,7 @@ async function pageOf({ client }: Session, query: SearchQuery, page: number) {
     return answer
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'E_SOURCE_UNAVAILABLE') throw error
-    const hint = 'without a network: svc search --here looks among the models in the store'
+    const hint = 'svc search --here looks among the models in the store, and needs no network'
     throw new CliError(EXIT.source, error.message, { code: error.code, hint, cause: error })
   }
 }
@@ -103,11 +114,10 @@ function sizeOf(text: string | undefined): Pick<SearchQuery, 'minParameters' | '
   if (text === undefined) return {}
   const [, min, minUnit = '', max, maxUnit = ''] = SIZE.exec(text) ?? []
   if (min === undefined && max === undefined) throw usage(`"${text}" is no size`, '--size 1B-8B, -8B or 70B-')
-  const count = (number: string, unit: string): string => `${Math.round(Number(number) * SCALES[unit.toUpperCase()]!)}`
-  return {
-    ...(min !== undefined && { minParameters: count(min, minUnit) }),
-    ...(max !== undefined && { maxParameters: count(max, maxUnit) })
-  }
+  const count = (number: string, unit: string): number => Math.round(Number(number) * SCALES[unit.toUpperCase()]!)
+  const [least, most] = [min && count(min, minUnit), max && count(max, maxUnit)]
+  if (least && most && least > most) throw usage(`"${text}" begins above its end`)
+  return { ...(least && { minParameters: `${least}` }), ...(most && { maxParameters: `${most}` }) }
 }
 
 /** `7.6B`, `12.3M`, `950`. */

@@ -45,7 +45,7 @@ export const ImportPlanSchema = named('ImportPlan', {
   }),
   quants: Type.Array(Type.String()),
   artifacts: listOf(PlanArtifactSchema, 'one a quant, in the same order'),
-  license: Type.Optional(text('SPDX expression')),
+  license: Type.Optional(text('SPDX expression of the texts; without any, what the hub names')),
   gated: Type.Optional(flag('true where the hub asks for consent')),
   private: Type.Optional(flag('true where the hub shows it to some only')),
   memory: Type.Optional(

@@ -42,7 +42,7 @@ export interface CommitContext {
 export async function commitArtifacts(
   repo: RepoId,
   sealed: readonly SealedArtifact[],
-  source: Pick<ImportSource, 'hints'> & {
+  source: Pick<ImportSource, 'hints' | 'follows'> & {
     readonly provenanceOf: (manifest: Manifest) => Provenance
     readonly origin: ArtifactSource
     readonly mayReplace?: MayReplace
@@ -75,7 +75,8 @@ export async function commitArtifacts(
         record: member.distribution,
         source: {
           ...originOf(source.origin, manifest.document),
-          ...(source.companions && { companions: source.companions })
+          ...(source.companions && { companions: source.companions }),
+          ...(source.follows !== undefined && { followed: { [formatRepoId(repo)]: source.follows } })
         },
         provenance: source.provenanceOf(manifest.document),
         hints: source.hints,

@@ -259,10 +259,10 @@ export class Importer {
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
-    const { origin, hints } = source
+    const { origin, follows, hints } = source
     const facts = withMark(await source.provenance(), selection.private, this.#deps.clock)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
-    const marks = { origin, hints, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
+    const marks = { origin, follows, hints, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
     const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)

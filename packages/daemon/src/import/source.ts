@@ -127,6 +127,8 @@ export interface ImportSource {
   /** Who may have what came from here (spec add.37). Called after the last file, since some sources find out late. */
   readonly provenance: () => Provenance | Promise<Provenance>
   readonly origin: ArtifactSource
+  /** The branch or tag that the owner follows under the name of the import; empty for the commit alone. Default: what was said before. */
+  readonly follows?: string | undefined
   readonly hints: SwarmHints
   /** For `result.warnings`, before those of the pipeline. May grow while files are fetched. */
   readonly warnings: readonly string[]

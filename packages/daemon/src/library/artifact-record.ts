@@ -125,14 +125,14 @@ function sourceOf(fields: Fields, file: string): ArtifactSource {
   const source = { ...(foreign !== undefined && { bittorrentV1: foreign }), ...rest } as Record<string, unknown>
   if (isFirstFormat(fields)) onlyKeys(source, ['kind', 'repo', 'revision', 'names', 'bittorrentV1'], file)
   if (!KINDS.includes(source.kind as string)) throw new CorruptStateError(file, '"source.kind" is unknown')
-  optionalFields(source, ['repo', 'revision', 'branch', 'branchAt', 'follows'], 'a string', file, 'source.')
-  optionalFields(source, ['onDemand', 'byCommit'], 'true', file, 'source.')
+  optionalFields(source, ['repo', 'revision', 'branch', 'branchAt'], 'a string', file, 'source.')
+  optionalFields(source, ['onDemand'], 'true', file, 'source.')
   if (source.companions !== undefined) digestField(source.companions, file, '"source.companions"')
   if (source.bittorrentV1 !== undefined) fieldsOf(source.bittorrentV1, file, '"source.bittorrentV1"')
-  if (source.names !== undefined) {
-    const names = Object.values(fieldsOf(source.names, file, '"source.names"'))
-    if (!names.every((name) => typeof name === 'string'))
-      throw new CorruptStateError(file, '"source.names" is not all strings')
+  for (const key of ['names', 'followed']) {
+    const texts = source[key] === undefined ? [] : Object.values(fieldsOf(source[key], file, `"source.${key}"`))
+    if (!texts.every((text) => typeof text === 'string'))
+      throw new CorruptStateError(file, `"source.${key}" is not all strings`)
   }
   return source as unknown as ArtifactSource
 }

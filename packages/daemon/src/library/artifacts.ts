@@ -4,7 +4,7 @@ import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
-import { type ArtifactSource, mergedSource } from './origin.ts'
+import { type ArtifactSource, mergedFollowed, mergedSource } from './origin.ts'
 import type { Present } from './present.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
 import { StateRecords } from './record.ts'
@@ -292,7 +292,7 @@ export class Artifacts {
       ...wantedBeside(before, isPinned),
       ...state,
       ...(Object.keys(companions).length > 0 && { companions }),
-      source: sourceAfter(before?.source, origin.source),
+      source: { ...sourceAfter(before?.source, origin.source), ...mergedFollowed(before?.source, state.source) },
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,

@@ -129,7 +129,7 @@ export class Members {
       ...((isUnreadable || (state !== undefined && isRestricted(state))) && { restricted: true }),
       ...besideOf(state, name),
       ...roomOf(state, complete),
-      ...originOf(state, newer.of(manifest))
+      ...originOf(state, name, newer.of(`${name}:${quant}`, manifest))
     }
   }
 
@@ -204,7 +204,11 @@ const roomOf = (state: ArtifactState | undefined, complete: boolean): Pick<Model
   ...(state?.away && !complete && { away: true })
 })
 
-function originOf(state: ArtifactState | undefined, newer: string | undefined): Pick<ModelMember, 'origin' | 'newer'> {
+function originOf(
+  state: ArtifactState | undefined,
+  name: string,
+  newer: string | undefined
+): Pick<ModelMember, 'origin' | 'newer'> {
   if (state === undefined) return {}
-  return { origin: shownOrigin(state.source), ...(newer !== undefined && { newer }) }
+  return { origin: shownOrigin(state.source, name), ...(newer !== undefined && { newer }) }
 }

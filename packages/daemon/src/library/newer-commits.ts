@@ -1,15 +1,17 @@
 import type { Sha256Digest } from '@svc/ref'
 
-/** The newer commits that the hub named when it was last asked, by manifest; in memory only. */
+/** The newer commits that the hub named when it was last asked, by `ns/name:quant`; in memory only. */
 export class NewerCommits {
-  readonly #commits = new Map<Sha256Digest, string>()
+  readonly #known = new Map<string, { readonly manifest: Sha256Digest; readonly commit: string }>()
 
-  of(manifest: Sha256Digest): string | undefined {
-    return this.#commits.get(manifest)
+  /** @param manifest what the name stands for now */
+  of(ref: string, manifest: Sha256Digest): string | undefined {
+    const known = this.#known.get(ref)
+    return known?.manifest === manifest ? known.commit : undefined
   }
 
-  note(manifest: Sha256Digest, commit: string | undefined): void {
-    if (commit === undefined) this.#commits.delete(manifest)
-    else this.#commits.set(manifest, commit)
+  note(ref: string, manifest: Sha256Digest, commit: string | undefined): void {
+    if (commit === undefined) this.#known.delete(ref)
+    else this.#known.set(ref, { manifest, commit })
   }
 }

@@ -20,10 +20,8 @@ export interface ArtifactSource {
   /** The branch that the hub said to be at `revision`, and when (UTC, RFC 3339); unknown for an import by its commit alone. */
   readonly branch?: string
   readonly branchAt?: string
-  /** The branch or tag that its owner asked for. */
-  readonly follows?: string
-  /** Its owner named the commit alone: it follows nothing. */
-  readonly byCommit?: true
+  /** The branch or tag that it follows under each name `ns/name` that its owner imported it as; empty for the commit alone. */
+  readonly followed?: Readonly<Record<string, string>>
   /** A client of a mirror caused the import, and no import of the owner has had the artifact (spec add.41). */
   readonly onDemand?: boolean
   /** The document of the companions that this source itself brought (spec doc.21). */
@@ -43,7 +41,7 @@ export interface ArtifactSource {
  */
 export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSource): ArtifactSource {
   if (before === undefined || now === before) return now
-  const { onDemand, follows: _, byCommit: __, ...rest } = now
+  const { onDemand, ...rest } = now
   const isSame = rest.repo === before.repo && rest.revision === before.revision
   const { branch, branchAt } = isSame && rest.branch === undefined ? before : rest
   const companions = rest.companions ?? (isSame ? before.companions : undefined)
@@ -51,35 +49,30 @@ export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSo
     ...rest,
     ...(branch !== undefined && { branch }),
     ...(branchAt !== undefined && { branchAt }),
-    ...followIn(isSame && !saysMore(before, now) ? before : now),
     ...(companions !== undefined && { companions }),
     ...(onDemand === true && before.onDemand === true && { onDemand })
   }
 }
 
-/** Whoever fetches the same commit again, by its name or for somebody else, neither stops nor begins to follow. */
-const saysMore = (before: ArtifactSource, now: ArtifactSource): boolean =>
-  now.follows !== undefined || (now.byCommit === true && (before.onDemand === true || followed(before) === undefined))
-
-const followed = ({ follows, byCommit, branch }: ArtifactSource): string | undefined =>
-  byCommit === true ? undefined : (follows ?? branch)
-
-const followIn = ({ follows, byCommit }: ArtifactSource): Pick<ArtifactSource, 'follows' | 'byCommit'> => ({
-  ...(follows !== undefined && { follows }),
-  ...(byCommit !== undefined && { byCommit })
-})
+/** What the owner says of one name leaves the others as they are; so does whoever fetches the same bytes for somebody else. */
+export function mergedFollowed(
+  before: ArtifactSource | undefined,
+  now: ArtifactSource
+): Pick<ArtifactSource, 'followed'> {
+  const followed = { ...before?.followed, ...now.followed }
+  return Object.keys(followed).length === 0 ? {} : { followed }
+}
 
 /** A commit of the hub, which no branch or tag is named like. */
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
 
-/** The origin as the API shows it. Records of earlier versions know the default branch at most. */
-export function shownOrigin(source: ArtifactSource): Origin {
-  const { kind, repo, revision } = source
-  const branch = kind === 'hf' ? followed(source) : undefined
+/** The origin as the API shows it under a name `ns/name`. Records of earlier versions know the default branch at most. */
+export function shownOrigin({ kind, repo, revision, branch, followed }: ArtifactSource, name: string): Origin {
+  const follows = followed === undefined ? branch : followed[name]
   return {
     kind,
     ...(repo !== undefined && { repo }),
-    ...(branch !== undefined && { revision: branch }),
+    ...(kind === 'hf' && follows && { revision: follows }),
     ...(revision !== undefined && isCommit(revision) && { commit: revision })
   }
 }

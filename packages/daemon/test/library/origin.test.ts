@@ -1,45 +1,33 @@
 import { expect, test } from 'vitest'
-import { type ArtifactSource, mergedSource, shownOrigin } from '../../src/library/origin.ts'
+import { type ArtifactSource, mergedFollowed, mergedSource, shownOrigin } from '../../src/library/origin.ts'
 
-const COMMIT = 'a'.repeat(40)
 const from = (more: Partial<ArtifactSource>): ArtifactSource => ({
   kind: 'hf',
   repo: 'Acme/M',
-  revision: COMMIT,
+  revision: 'a'.repeat(40),
   ...more
 })
-const OTHER = 'b'.repeat(40)
+const under = (follows: string, name = 'me/m'): ArtifactSource => from({ followed: { [name]: follows } })
+const stranger = from({ branch: 'main', onDemand: true })
 
 test.each([
-  ['a branch, then the commit', from({ follows: 'dev' }), from({ byCommit: true }), 'dev'],
-  ['a branch, then a client of a mirror', from({ follows: 'dev' }), from({ branch: 'main', onDemand: true }), 'dev'],
-  [
-    'a client of a mirror, then the commit',
-    from({ branch: 'main', onDemand: true }),
-    from({ byCommit: true }),
-    undefined
-  ],
-  [
-    'the commit, then a client of a mirror',
-    from({ byCommit: true }),
-    from({ branch: 'main', onDemand: true }),
-    undefined
-  ],
-  ['the commit, then a branch', from({ byCommit: true }), from({ follows: 'v1' }), 'v1'],
-  ['an earlier version, then the commit', from({ branch: 'main' }), from({ byCommit: true }), 'main'],
-  [
-    'another commit of a branch, then this one',
-    from({ revision: OTHER, follows: 'dev' }),
-    from({ byCommit: true }),
-    undefined
-  ],
-  ['from disk, then a branch', { kind: 'local' } as const, from({ follows: 'main' }), 'main']
-])('what is followed after %s', (_, before, now, expected) => {
-  expect(shownOrigin(mergedSource(before, now)).revision).toBe(expected)
+  ['a branch, then the commit', under('dev'), under(''), undefined],
+  ['a branch, then a client of a mirror', under('dev'), stranger, 'dev'],
+  ['a branch, then the commit under another name', under('dev'), under('', 'me/pinned'), 'dev'],
+  ['the commit, then a branch under another name', under(''), under('main', 'me/other'), undefined],
+  ['a client of a mirror, then the commit', stranger, under(''), undefined],
+  ['the commit, then a client of a mirror', under(''), stranger, undefined],
+  ['the commit, then a branch', under(''), under('v1'), 'v1'],
+  ['an earlier version', from({ branch: 'main' }), from({ branch: 'main' }), 'main'],
+  ['an earlier version, then the commit', from({ branch: 'main' }), under(''), undefined],
+  ['from disk, then a branch', { kind: 'local' } as const, under('main'), 'main']
+])('what a name follows after %s', (_, before, now, expected) => {
+  const after = { ...mergedSource(before, now), ...mergedFollowed(before, now) }
+  expect(shownOrigin(after, 'me/m').revision).toBe(expected)
 })
 
 test('only what came from the hub follows, and only a commit is shown as one', () => {
-  expect(shownOrigin({ kind: 'catalog', repo: 'a/b', revision: 'main', branch: 'main' })).toEqual({
+  expect(shownOrigin({ kind: 'catalog', repo: 'a/b', revision: 'main', branch: 'main' }, 'a/b')).toEqual({
     kind: 'catalog',
     repo: 'a/b'
   })

@@ -53,6 +53,8 @@ interface Named {
 /** One that follows a branch or tag of a repository. */
 interface Following extends Named {
   readonly state: ArtifactState
+  readonly repo: string
+  readonly revision: string
   readonly commit: string
 }
 
@@ -89,23 +91,21 @@ class Check {
     const models = listed.filter(({ ref, manifest }) => wanted === undefined || wanted.get(ref) === manifest)
     const found = new Set(models.map(({ ref }) => ref))
     const older = [...(wanted?.keys() ?? [])].filter((ref) => !found.has(ref))
-    const groups = Map.groupBy(followingOf(models), ({ state }) =>
-      JSON.stringify([state.source.repo, shownOrigin(state.source).revision])
-    )
+    const groups = Map.groupBy(followingOf(models), ({ repo, revision }) => JSON.stringify([repo, revision]))
     const signed = groups.size > 0 ? await this.#deps.owners.now() : undefined
     await forEachLimited([...groups.values()], CONCURRENCY, this.#job.signal, (group) => this.#ask(signed!, group))
     if (this.#answers === 0 && this.#failure !== undefined) throw hubFailure(this.#failure)
     for (const { ref, manifest } of models) {
       const { status, commit } = this.#verdicts.get(ref) ?? {}
-      if (status !== 'unknown') this.#deps.newer.note(manifest, status === 'newer' ? commit : undefined)
+      if (status !== 'unknown') this.#deps.newer.note(ref, manifest, status === 'newer' ? commit : undefined)
     }
     return {
       models: [
         ...models.map(
-          ({ ref, state }): OutdatedModel => ({
+          ({ ref, as, state }): OutdatedModel => ({
             ref,
             ...(this.#verdicts.get(ref) ?? { status: state?.source.kind === 'hf' ? 'pinned' : 'elsewhere' }),
-            ...(state !== undefined && { origin: shownOrigin(state.source) })
+            ...(state !== undefined && { origin: shownOrigin(state.source, as) })
           })
         ),
         ...older.map((ref): OutdatedModel => ({ ref, status: 'pinned' }))
@@ -131,13 +131,13 @@ class Check {
 
   /** All of one revision of one repository. */
   async #ask(signed: SignedHub, group: readonly Following[]): Promise<void> {
-    const { repo, revision } = shownOrigin(group[0]!.state.source)
+    const { repo, revision } = group[0]!
     const isOffline = this.#failure instanceof HubError && this.#failure.reason === 'unreachable'
     try {
       if (isOffline && this.#answers === 0) throw this.#failure
-      const info = await signed.hub.info(repo!, revision === 'main' ? undefined : revision, this.#timeouts())
+      const info = await signed.hub.info(repo, revision === 'main' ? undefined : revision, this.#timeouts())
       this.#answers++
-      const moved = info.repoId.toLowerCase() === repo!.toLowerCase() ? {} : { movedTo: info.repoId }
+      const moved = info.repoId.toLowerCase() === repo.toLowerCase() ? {} : { movedTo: info.repoId }
       for (const one of group) this.#verdicts.set(one.ref, { status: 'same', commit: info.commit, ...moved })
       const behind = group.filter(({ commit }) => commit !== info.commit)
       if (behind.length > 0) await this.#compare(signed, info, behind, moved)
@@ -220,16 +220,17 @@ class Check {
 /** The models that follow a branch or tag, with the commit that they have. */
 const followingOf = (models: readonly Named[]): Following[] =>
   models.flatMap(({ state, ...model }) => {
-    const { repo, revision, commit } = state === undefined ? {} : shownOrigin(state.source)
+    if (state === undefined) return []
+    const { repo, revision, commit } = shownOrigin(state.source, model.as)
     const follows = repo !== undefined && revision !== undefined && commit !== undefined
-    return state !== undefined && follows ? [{ ...model, state, commit }] : []
+    return follows ? [{ ...model, state, repo, revision, commit }] : []
   })
 
 const contentOf = ({ sha256, gitBlobSha1 }: HubFile): string | undefined => sha256 ?? gitBlobSha1
 
 /** The import of a newer commit as its owner imported the older one. */
 function upgradeOf(
-  { as, quant, state }: Following,
+  { as, quant, state, revision }: Following,
   { repoId, commit }: HubListing,
   manifest: Pick<Manifest, 'files'> | undefined
 ): ImportHfBody {
@@ -239,7 +240,7 @@ function upgradeOf(
   return {
     repo: repoId,
     revision: commit,
-    follows: shownOrigin(state.source).revision!,
+    follows: revision,
     as,
     quants: [quant],
     names: files.every(({ name }) => normalisedName(name) === name) ? 'normalized' : 'upstream',

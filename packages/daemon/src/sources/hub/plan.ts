@@ -88,7 +88,7 @@ export async function planHub(
     contextTokens === undefined
       ? undefined
       : await memoryOf(hub, plan.artifacts, files, facts.config?.upstream, contextTokens)
-  const license = plan.artifacts[0]?.annotations['svc.license']
+  const license = plan.artifacts[0]?.annotations['svc.license'] ?? listing.license
   return {
     repo: listing.repoId,
     commit: listing.commit,

@@ -15,7 +15,6 @@ import { Lazy } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { FetchContext, ImportSource, Reuse, SourceFile } from '../../import/source.ts'
-import type { ArtifactSource } from '../../library/origin.ts'
 import { hubFailure } from './errors.ts'
 import type { HeldVersion, OlderVersions } from './older.ts'
 import { hubProvenance } from './provenance.ts'
@@ -35,8 +34,7 @@ export interface HubSourceOptions {
   readonly clock: Clock
   /** The branch that the hub said to be at this commit, and when: RFC 3339. */
   readonly branch?: { readonly name: string; readonly at: string } | undefined
-  /** What the owner follows. */
-  readonly follows?: Pick<ArtifactSource, 'follows' | 'byCommit'> | undefined
+  readonly follows?: ImportSource['follows']
   /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
   readonly strangers?: StrangerBytes | undefined
   /** What the store has of earlier commits. */
@@ -87,9 +85,9 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
       repo: repoId,
       revision: commit,
       ...(options.branch !== undefined && { branch: options.branch.name, branchAt: options.branch.at }),
-      ...options.follows,
       ...(options.strangers !== undefined && { onDemand: true })
     },
+    follows: options.follows,
     hints: { trackers: [], webseeds: [], peers: [] },
     leftOut: listing.leftOut,
     warnings: options.warnings,

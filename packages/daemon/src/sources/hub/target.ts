@@ -3,7 +3,7 @@ import { isRepoId, isRevision } from '@svc/hub'
 import type { RepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { targetFor } from '../../import/target.ts'
-import { type ArtifactSource, isCommit } from '../../library/origin.ts'
+import { isCommit } from '../../library/origin.ts'
 
 /** The namespace of repositories without an owner: no owner can be called that, since owners' names have no dot. */
 const OWNERLESS = 'hf.co'
@@ -26,11 +26,9 @@ export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId
   return targetFor({ repo: repo.includes('/') ? repo : `${OWNERLESS}/${repo}`, as })
 }
 
-/** What an import follows from now on. */
-export function followedBy({ revision = 'main', follows }: ImportHfBody): Pick<ArtifactSource, 'follows' | 'byCommit'> {
-  if (follows !== undefined) return { follows }
-  return isCommit(revision) ? { byCommit: true } : { follows: revision }
-}
+/** The branch or tag that an import follows from now on; empty for the commit alone. */
+export const followedBy = ({ revision = 'main', follows }: ImportHfBody): string =>
+  follows ?? (isCommit(revision) ? '' : revision)
 
 const refused = (field: string, why: string) => new DaemonError('E_BAD_REQUEST', `the field "${field}": ${why}`)
 const shown = (text: string): string => JSON.stringify(text.slice(0, 200))

@@ -83,6 +83,20 @@ test.each([
   expect(q8?.origin?.revision).toBe(body.revision === first ? undefined : 'dev')
 })
 
+test('names of one artifact follow what each was imported by, and a pinned one is never newer', async () => {
+  const rig = await rigWith({ quants: ['q8_0'] })
+  rig.fake.commit({ ...SMALL, branch: 'v1' })
+  await bring(rig, { repo: SMALL.id, quants: ['q8_0'], revision: rig.first, as: 'me/pinned' })
+  await bring(rig, { repo: SMALL.id, quants: ['q8_0'], revision: 'v1', as: 'me/tagged' })
+  const second = rig.fake.commit(newWeights)
+  expect((await outdated(rig)).map(({ ref, status }) => [ref, status])).toEqual([
+    ['me/pinned:q8_0', 'pinned'],
+    ['me/tagged:q8_0', 'same'],
+    ['some-org/small.model:q8_0', 'newer']
+  ])
+  expect((await membersOf(rig)).map(({ newer }) => newer)).toEqual([undefined, undefined, second])
+})
+
 test('a commit that was found at a branch follows it; nothing else may say so', async () => {
   const rig = await rigWith()
   const second = rig.fake.commit(newWeights)
