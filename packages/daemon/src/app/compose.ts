@@ -13,7 +13,6 @@ import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
 import { Copies } from '../jobs/copies.ts'
 import { Evictions } from '../jobs/evict.ts'
-import type { Filler } from '../jobs/fill.ts'
 import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
 import { Room } from '../jobs/room.ts'
@@ -39,64 +38,19 @@ import { Usage } from '../library/usage.ts'
 import { Views } from '../library/views.ts'
 import { WantedBlobs } from '../library/wanted-blobs.ts'
 import type { Log } from '../log.ts'
-import type { Mirrors } from '../mirror/mirrors.ts'
 import { Offload, STRANGERS_HEAP_MIB } from '../offload/pool.ts'
-import type { HubImports } from '../sources/hub/hub-imports.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
-import type { CatalogNetwork, NetworkFactories, SwarmNetwork } from './networks.ts'
+import type { NetworkFactories } from './networks.ts'
 
 /**
  * Everything that works on the local store. Only `app` knows all of it: each object declares its dependencies as an
  * interface in its own folder, and this object satisfies all of them.
  */
-export interface DaemonContext {
-  readonly clock: Clock
-  readonly config: DaemonConfig
-  readonly log: Log
-  readonly version: string
-  readonly store: DiskBlobStore
-  readonly repos: Repos
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-  readonly holdings: Holdings
-  readonly resolver: Resolver
-  readonly jobs: JobRegistry
-  readonly importer: Importer
-  readonly room: Room
-  readonly leafLayers: LeafLayers
-  readonly offload: Offload
-  readonly strangersOffload: Offload
-  readonly needed: Needed
-  readonly superseded: Superseded
-  readonly wanted: WantedBlobs
-  readonly trust: Trust
-  readonly usage: Usage
-  readonly members: Members
-  readonly newer: NewerCommits
-  readonly views: Views
-  readonly snapshots: Snapshots
-  /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
-  readonly endHoldOff: () => void
-  readonly listeners: Listeners
-}
+export type DaemonContext = Awaited<ReturnType<typeof composeContext>>
 
 /** The import sources and the swarm client; a disabled one is absent. */
-export interface Services {
-  readonly local: LocalImports
-  readonly swarm: SwarmNetwork | undefined
-  readonly hub: HubImports | undefined
-  readonly catalog: CatalogNetwork | undefined
-  readonly oci: OciImports
-  readonly mirrors: Mirrors | undefined
-  readonly removals: Removals
-  readonly filler: Filler
-  readonly evictions: Evictions
-  /** Called when an artifact becomes private, or stops being private. */
-  readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
-  /** Turns sharing on or off. @throws ConfigError, DaemonError */
-  readonly decideSeed: (seed: boolean) => Promise<SeedResult>
-}
+export type Services = Awaited<ReturnType<typeof composeServices>>
 
 /** What tests replace of a store. */
 type StoreReplacements = Pick<DiskStoreOptions, 'filePort' | 'hashThreads'>
@@ -130,7 +84,7 @@ export async function composeContext(
   version: string,
   clock: Clock,
   replaced: StoreReplacements = {}
-): Promise<DaemonContext> {
+) {
   const { root } = config.store
   await requireComplete(root)
   const trust = await Trust.open(config.trust)
@@ -145,63 +99,38 @@ export async function composeContext(
     const repos = new Repos(store.root, files)
     const artifacts = new Artifacts(store.root, files, clock)
     const documents = new Documents(store, port)
-    const resolver = new Resolver(repos, documents)
-    const leafLayers = await LeafLayers.open(store, offload, port)
-    const usage = await Usage.open(store, clock)
-    const views = await Views.open({ clock, store, files, documents, artifacts, resolver, usage, log })
-    const needed = new Needed({ store, repos, documents, artifacts })
-    needed.addHolder(views)
-    const snapshots = new Snapshots({ clock, store, files, needed, log, version })
-    const newer = new NewerCommits()
-    const members = new Members({ clock, store, documents, artifacts, usage, newer })
-    const jobs = new JobRegistry(new Lanes(), jobErrors(log), {
+    const library = {
       clock,
-      onDone: (job) => logImport(log, job),
-      // what a job touches stays until it ends; what removes keeps nothing itself
-      around: (kind, work) => (kind === 'gc' || kind === 'evict' ? work() : withLease(store, work))
-    })
-    const superseded = new Superseded()
-    const wanted = new WantedBlobs()
-    const holdings = new Holdings({ store, artifacts, documents, arrivals: new Arrivals(store.root, files) })
-    const room = new Room({ clock, store, artifacts, documents, repos, needed, usage, jobs, log, config })
-    const importer = new Importer({
-      room,
-      clock,
-      holdings,
+      config,
+      log,
+      version,
+      trust,
       store,
-      documents,
       repos,
       artifacts,
-      superseded,
-      wanted,
-      jobs,
-      leafLayers,
-      trust,
+      documents,
       offload,
       strangersOffload,
-      log
-    })
-    const library = {
-      trust,
-      superseded,
-      wanted,
-      holdings,
-      store,
-      repos,
-      artifacts,
-      documents,
-      resolver,
-      leafLayers,
-      needed,
-      usage,
-      members,
-      newer,
-      snapshots,
-      views
+      resolver: new Resolver(repos, documents),
+      leafLayers: await LeafLayers.open(store, offload, port),
+      usage: await Usage.open(store, clock),
+      newer: new NewerCommits(),
+      superseded: new Superseded(),
+      wanted: new WantedBlobs()
     }
+    const views = await Views.open({ ...library, files })
+    const needed = new Needed(library)
+    needed.addHolder(views)
+    const snapshots = new Snapshots({ ...library, files, needed })
+    const members = new Members(library)
+    const holdings = new Holdings({ ...library, arrivals: new Arrivals(store.root, files) })
+    const jobs = jobRegistry(clock, log, store)
+    const room = new Room({ ...library, needed, jobs })
+    const importer = new Importer({ ...library, holdings, room, jobs })
+    /** Allows the daemon's reads on the event loop's thread again, if its store is on a network file system. */
     const endHoldOff = await holdOffOnNetworkFileSystem(port, store.root)
-    const work = { jobs, room, importer, offload, strangersOffload }
-    return { clock, config, log, version, ...library, ...work, endHoldOff, listeners: new Listeners() }
+    const work = { jobs, room, importer, endHoldOff, listeners: new Listeners() }
+    return { ...library, views, needed, snapshots, members, holdings, ...work }
   } catch (cause) {
     await store.close()
     if (cause instanceof StartError) throw cause
@@ -209,8 +138,16 @@ export async function composeContext(
   }
 }
 
+const jobRegistry = (clock: Clock, log: Log, store: DiskBlobStore): JobRegistry =>
+  new JobRegistry(new Lanes(), jobErrors(log), {
+    clock,
+    onDone: (job) => logImport(log, job),
+    // what a job touches stays until it ends; what removes keeps nothing itself
+    around: (kind, work) => (kind === 'gc' || kind === 'evict' ? work() : withLease(store, work))
+  })
+
 /** Creates the import sources and the swarm client, and connects them to removals and privacy changes. */
-export async function composeServices(context: DaemonContext, factories: NetworkFactories): Promise<Services> {
+export async function composeServices(context: DaemonContext, factories: NetworkFactories) {
   const { hubAddr, ociAddr, s3Addr } = context.config.mirror
   const isMirror = [hubAddr, ociAddr, s3Addr].some((address) => address !== undefined)
   const mirrors = isMirror ? await (await import('../mirror/mirrors.ts')).Mirrors.listen(context) : undefined
@@ -225,10 +162,7 @@ export async function composeServices(context: DaemonContext, factories: Network
   }
 }
 
-async function composeNetworks(
-  context: DaemonContext,
-  factories: NetworkFactories
-): Promise<Omit<Services, 'mirrors'>> {
+async function composeNetworks(context: DaemonContext, factories: NetworkFactories) {
   const { enabled } = context.config.swarm
   const swarm = enabled ? await factories.swarm?.(context) : undefined
   if (swarm !== undefined) context.importer.onImported((digest) => swarm.imported(digest))

@@ -3,9 +3,9 @@ import { createHubImports, type HubDeps, type HubImports } from '../sources/hub/
 import { SwarmClient, type SwarmClientDeps } from '../swarm/swarm-client.ts'
 
 /** The interface of the swarm client that the daemon uses. */
-export type SwarmNetwork = Pick<SwarmClient, keyof SwarmClient>
+type SwarmNetwork = Pick<SwarmClient, keyof SwarmClient>
 /** The interface of the catalog that the daemon uses. */
-export type CatalogNetwork = Pick<Catalog, keyof Catalog>
+type CatalogNetwork = Pick<Catalog, keyof Catalog>
 
 /** Creates the objects that contact other machines. Requests to an absent one get the refusal in docs/errors.md. */
 export interface NetworkFactories {

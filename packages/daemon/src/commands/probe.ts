@@ -1,18 +1,15 @@
 import { readFileSync, statSync } from 'node:fs'
-import { request } from 'node:http'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { METRICS_PATH, READY_PATH } from '../api/own-routes.ts'
 import { DaemonError } from '../errors.ts'
 import { runtimePathFor } from '../socket/claim.ts'
+import { askSocket } from './ask-socket.ts'
 
 /** The questions that `svcd` can ask the daemon at a socket. */
 export type Question = 'metrics' | 'health' | 'ready'
 
-/** Orchestrators ask again; a daemon that takes longer hangs. */
-const TIMEOUT_MS = 10_000
 /** The same limit that clients use (spec add.30). */
 const STALE_MS = 10_000
-const MAX_ANSWER_BYTES = 16 << 20
 const MAX_REASON = 500
 
 /** The daemon answers, and says why it cannot do its work. */
@@ -35,32 +32,10 @@ export async function askCommand(question: Question, socketPath: string, clock =
   }
 }
 
-function ask(socketPath: string, path: string, clock: Clock): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const call = request({ socketPath, path, headers: { Host: 'svcd' }, agent: false }, (response) => {
-      const chunks: Buffer[] = []
-      let sizeBytes = 0
-      response.on('data', (chunk: Buffer) => {
-        chunks.push(chunk)
-        sizeBytes += chunk.length
-        if (sizeBytes > MAX_ANSWER_BYTES) call.destroy(new Error('its answer is too long'))
-      })
-      response.on('error', reject)
-      response.on('end', () => {
-        timer.cancel()
-        const text = Buffer.concat(chunks).toString('utf8')
-        if (response.statusCode === 200) resolve(text)
-        else
-          reject(new UnfitError(text.trim().slice(0, MAX_REASON) || `it answered with status ${response.statusCode}`))
-      })
-    })
-    const timer = clock.after(TIMEOUT_MS, () => call.destroy(new Error('it took too long')))
-    call.on('error', (error) => {
-      timer.cancel()
-      reject(error)
-    })
-    call.end()
-  })
+async function ask(socketPath: string, path: string, clock: Clock): Promise<string> {
+  const { status, text } = await askSocket(socketPath, path, { clock })
+  if (status === 200) return text
+  throw new UnfitError(text.trim().slice(0, MAX_REASON) || `it answered with status ${status}`)
 }
 
 function isStarting(socketPath: string, clock: Clock): boolean {

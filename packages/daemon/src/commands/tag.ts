@@ -1,5 +1,4 @@
 import { realpath } from 'node:fs/promises'
-import { request } from 'node:http'
 import { join } from 'node:path'
 import { CasError, openDiskStore } from '@svc/cas'
 import { formatRepoId, isDigest, parseRepoId, parseTag, RefError, type RepoId } from '@svc/ref'
@@ -11,6 +10,7 @@ import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
 import { changeTag } from '../library/tags.ts'
+import { askSocket } from './ask-socket.ts'
 
 export interface TagCommandContext {
   readonly root: string
@@ -96,50 +96,17 @@ async function changed(wanted: TagRequest, { root, socketPath }: TagCommandConte
   }
 }
 
-function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const body = JSON.stringify(wanted)
-    const call = request(
-      {
-        socketPath,
-        path: TAG_PATH,
-        method: 'POST',
-        headers: { Host: 'svcd', 'Content-Length': Buffer.byteLength(body) },
-        timeout: 10_000
-      },
-      (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', reject)
-        response.on('end', () => {
-          try {
-            const answer = JSON.parse(Buffer.concat(chunks).toString('utf8')) as {
-              digest?: string
-              error?: { code: DaemonError['code']; message: string }
-            }
-            if (answer.digest !== undefined) resolve(answer.digest)
-            else
-              reject(
-                new DaemonError(
-                  answer.error?.code ?? 'E_INTERNAL',
-                  answer.error?.message ?? 'the daemon gave no answer'
-                )
-              )
-          } catch (error) {
-            reject(error as Error)
-          }
-        })
-      }
+async function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
+  const { text } = await askSocket(socketPath, TAG_PATH, { body: JSON.stringify(wanted) }).catch((cause: Error) => {
+    throw new StartError(
+      `a daemon holds the root, but it cannot be reached at ${socketPath} (${cause.message}); give its --socket`,
+      { cause }
     )
-    call.on('timeout', () => call.destroy(new Error('the daemon does not answer')))
-    call.on('error', (cause) => {
-      reject(
-        new StartError(
-          `a daemon holds the root, but it cannot be reached at ${socketPath} (${cause.message}); give its --socket`,
-          { cause }
-        )
-      )
-    })
-    call.end(body)
   })
+  const { digest, error } = JSON.parse(text) as {
+    readonly digest?: string
+    readonly error?: { readonly code: DaemonError['code']; readonly message: string }
+  }
+  if (digest !== undefined) return digest
+  throw new DaemonError(error?.code ?? 'E_INTERNAL', error?.message ?? 'the daemon gave no answer')
 }

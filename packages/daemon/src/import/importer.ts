@@ -155,23 +155,14 @@ export class Importer {
     { repo, manifestDigest }: { readonly repo: RepoId; readonly manifestDigest: Sha256Digest },
     { signal, update }: JobContext
   ): Promise<JobOutcome> {
-    const { store, leafLayers, wanted, offload, holdings, artifacts, documents, room } = this.#deps
+    const { store, offload, holdings, artifacts, documents } = this.#deps
     const rule = this.#ruleFor(repo, listed)
     const plan = withSignature(await planListing(listed, offload), rule)
     const alone = companionsAlone(plan)
     update({ filesTotal: alone.companions.files.size, bytesTotal: alone.bytesTotal })
     const proof = new Proof(holdings, listed.origin)
     const progress = new ImportProgress(update)
-    const ingested = await ingestFiles(alone, {
-      store,
-      leafLayers,
-      wanted,
-      room,
-      mayEvict: false,
-      signal,
-      progress,
-      proof
-    })
+    const ingested = await ingestFiles(alone, { ...this.#deps, mayEvict: false, signal, progress, proof })
     const companions = companionsOf(plan.companions, listed, ingested.companions)!
     const entries = (await documents.manifest(manifestDigest))?.files ?? []
     const { files, omitted } = companions.document
@@ -206,12 +197,12 @@ export class Importer {
     names: ReadonlySet<string>,
     { signal, update, mayEvict }: Pick<JobContext, 'signal' | 'update'> & Pick<IngestContext, 'mayEvict'>
   ): Promise<void> {
-    const { store, leafLayers, wanted, offload, holdings, room } = this.#deps
+    const { offload, holdings } = this.#deps
     try {
       const plan = entriesAlone(await planListing(source, offload), names)
       const proof = new Proof(holdings, source.origin)
       const progress = new ImportProgress(update)
-      await ingestFiles(plan, { store, leafLayers, wanted, room, mayEvict, signal, progress, proof })
+      await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof })
       await proof.settle()
     } finally {
       await source.close()
@@ -240,7 +231,7 @@ export class Importer {
     { repo, rule }: { readonly repo: RepoId; readonly rule: TrustRule | undefined },
     { signal, update, offload }: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
-    const { store, leafLayers, wanted, room } = this.#deps
+    const { store, leafLayers } = this.#deps
     const { source, recognition } = plan
     requireWeights(plan)
     if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
@@ -251,7 +242,7 @@ export class Importer {
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
     const progress = new ImportProgress(update)
-    const ingested = await ingestFiles(plan, { store, leafLayers, wanted, room, mayEvict, signal, progress, proof })
+    const ingested = await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof })
     const { companions, brought } = this.#beside(plan, ingested)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(rule, brought, update)

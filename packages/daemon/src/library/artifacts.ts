@@ -18,7 +18,7 @@ export type { ArtifactState } from './artifact-record.ts'
 export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete' | 'kept' | 'away' | 'copies'> &
   Partial<Pick<ArtifactState, 'pinned'>>
 
-type FutureNames = Map<string, Set<Sha256Digest>>
+type FutureNames = ReadonlyMap<string, readonly Sha256Digest[]>
 
 const MAX_KNOWN = 100_000
 /** Of one artifact. */
@@ -44,9 +44,7 @@ export class Artifacts {
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
   #changes = 0
   #shownChanges = 0
-  /** Those of all artifacts; undefined until they are asked for, and while they are not known. */
-  #futureNames: FutureNames | undefined
-  #reading: Promise<FutureNames> | undefined
+  #futureNames: { readonly changes: number; readonly names: Promise<FutureNames> } | undefined
 
   constructor(root: string, files: ReplacedFiles, clock: Clock = systemClock) {
     this.#clock = clock
@@ -193,7 +191,6 @@ export class Artifacts {
     return this.#inTurn(async () => {
       if (!may()) return
       this.#known.delete(manifestDigest)
-      for (const digests of this.#futureNames?.values() ?? []) digests.delete(manifestDigest)
       this.#changes++
       try {
         await this.#records.remove(recordOf(manifestDigest))
@@ -334,28 +331,33 @@ export class Artifacts {
     return this.#change(manifestDigest, ({ futureName, ...rest }) => (futureName === name ? rest : undefined))
   }
 
-  /** The artifacts that are to have the name `ns/name`. The first call reads them all, the others none. */
+  /** The artifacts that are to have the name `ns/name`. */
   async toBeNamed(name: string): Promise<readonly Sha256Digest[]> {
-    return [...((this.#futureNames ?? (await this.#allFutureNames())).get(name) ?? [])]
+    return (await this.#toBeNamed()).get(name) ?? []
   }
 
   /** The names that {@link toBeNamed} has something for. */
   async futureNames(): Promise<readonly string[]> {
-    return [...(this.#futureNames ?? (await this.#allFutureNames())).keys()]
+    return [...(await this.#toBeNamed()).keys()]
   }
 
-  #allFutureNames(): Promise<FutureNames> {
-    this.#reading ??= this.#inTurn(() => this.#readFutureNames()).finally(() => {
-      this.#reading = undefined
-    })
-    return this.#reading
+  /** Of all artifacts, read when it is first asked for after a change. */
+  #toBeNamed(): Promise<FutureNames> {
+    const changes = this.#changes
+    if (this.#futureNames?.changes !== changes) {
+      const read = { changes, names: this.#readFutureNames() }
+      this.#futureNames = read
+      read.names.catch(() => {
+        if (this.#futureNames === read) this.#futureNames = undefined
+      })
+    }
+    return this.#futureNames.names
   }
 
   async #readFutureNames(): Promise<FutureNames> {
-    const names = new Map<string, Set<Sha256Digest>>()
+    const names = new Map<string, Sha256Digest[]>()
     for await (const { futureName, manifestDigest } of this.list(() => undefined, { cached: true }))
-      if (futureName !== undefined) names.set(futureName, (names.get(futureName) ?? new Set()).add(manifestDigest))
-    this.#futureNames = names
+      if (futureName !== undefined) names.set(futureName, [...(names.get(futureName) ?? []), manifestDigest])
     return names
   }
 
@@ -365,27 +367,11 @@ export class Artifacts {
     this.#changes++
     try {
       await this.#records.write(recordOf(manifestDigest), state)
-      this.#rename(manifestDigest, before?.futureName, state.futureName)
-    } catch (error) {
-      // nobody knows which of the two it is
-      this.#futureNames = undefined
-      throw error
     } finally {
       this.#changes++
       if (before === undefined || isShownOtherwise(state, before)) this.#shownChanges++
       for (const listener of this.#listeners) listener(manifestDigest)
     }
-  }
-
-  #rename(manifestDigest: Sha256Digest, before: string | undefined, next: string | undefined): void {
-    const names = this.#futureNames
-    if (names === undefined || before === next) return
-    if (before !== undefined) {
-      const others = names.get(before)
-      others?.delete(manifestDigest)
-      if (others?.size === 0) names.delete(before)
-    }
-    if (next !== undefined) names.set(next, (names.get(next) ?? new Set()).add(manifestDigest))
   }
 
   #path(manifestDigest: Sha256Digest): string {

@@ -35,9 +35,8 @@ interface CachedState {
 export class Repos {
   readonly #root: string
   readonly #records: StateRecords<RepoState>
-  /** By namespace and name: a list of all asks with the same strings each time, whose hashes are known. */
-  readonly #cache = new Map<string, Map<string, CachedState>>()
-  #cached = 0
+  /** By `ns/name`. */
+  readonly #cache = new Map<string, CachedState>()
   readonly #names = new FolderListings<readonly string[]>(({ length }) => length, MAX_CACHED)
   readonly #changing = new KeyedLock()
   #changes = 0
@@ -55,10 +54,10 @@ export class Repos {
 
   /** The state from memory; undefined when the file has to be read (or is absent). */
   cached(ns: string, name: string): RepoState | undefined {
-    const hit = this.#cache.get(ns)?.get(name)
+    const hit = this.#cache.get(`${ns}/${name}`)
     if (hit === undefined) return undefined
     if (isUnchanged(hit.path, hit.stamp)) return hit.state
-    this.#forget(ns, name)
+    this.#cache.delete(`${ns}/${name}`)
     return undefined
   }
 
@@ -84,22 +83,9 @@ export class Repos {
   }
 
   #keep(ns: string, name: string, stamp: FileStamp, state: RepoState): RepoState {
-    this.#forget(ns, name)
-    if (this.#cached >= MAX_CACHED) {
-      this.#cache.clear()
-      this.#cached = 0
-    }
-    const names = this.#cache.get(ns) ?? new Map<string, CachedState>()
-    this.#cache.set(ns, names.set(name, { path: this.#path(ns, name), stamp, state }))
-    this.#cached += 1
+    if (this.#cache.size >= MAX_CACHED) this.#cache.clear()
+    this.#cache.set(`${ns}/${name}`, { path: this.#path(ns, name), stamp, state })
     return state
-  }
-
-  #forget(ns: string, name: string): void {
-    const names = this.#cache.get(ns)
-    if (names?.delete(name) !== true) return
-    this.#cached -= 1
-    if (names.size === 0) this.#cache.delete(ns)
   }
 
   /**
@@ -125,7 +111,7 @@ export class Repos {
         await this.#records.confirm(record)
         return next
       }
-      this.#forget(ns, name)
+      this.#cache.delete(key)
       this.#changes++
       try {
         // a repository with neither an index nor a tag is invalid, and would not be read as one

@@ -1,18 +1,8 @@
-import { ROUTES, type Snapshot } from '@svc/client/protocol'
-import { type ApiRoute, defineRoute, takeTime } from '../route.ts'
+import { ROUTES } from '@svc/client/protocol'
+import type { Snapshots } from '../../library/snapshots.ts'
+import { defineRoute, takeTime } from '../route.ts'
 
-/** The snapshots that are held. */
-export interface HeldSnapshots {
-  make(): Promise<Snapshot>
-  hold(id: string): Snapshot
-  release(id: string): Promise<Snapshot>
-}
-
-export const snapshotRoutes = ({
-  snapshots
-}: {
-  readonly snapshots: HeldSnapshots
-}): Readonly<Record<'makeSnapshot' | 'holdSnapshot' | 'releaseSnapshot', ApiRoute>> => ({
+export const snapshotRoutes = ({ snapshots }: { readonly snapshots: Snapshots }) => ({
   makeSnapshot: defineRoute(ROUTES.makeSnapshot, (_call, exchange) => {
     takeTime(exchange)
     return snapshots.make()

@@ -1,21 +1,9 @@
-import { type RemovedView, ROUTES, type View, type ViewBody, type ViewList } from '@svc/client/protocol'
-import { type ApiRoute, defineRoute, takeTime } from '../route.ts'
+import { ROUTES } from '@svc/client/protocol'
+import type { Needed } from '../../library/needed.ts'
+import type { Views } from '../../library/views.ts'
+import { defineRoute, takeTime } from '../route.ts'
 
-/** The views of the store. */
-export interface ViewRooms {
-  make(body: ViewBody): Promise<View>
-  list(): Promise<ViewList>
-  remove(path: string, ref?: string): Promise<RemovedView>
-}
-
-export const viewRoutes = ({
-  views,
-  needed
-}: {
-  readonly views: ViewRooms
-  /** Rejects while state that names artifacts cannot be read. */
-  readonly needed: { named(): Promise<ReadonlySet<string>> }
-}): Readonly<Record<'makeView' | 'views' | 'removeView', ApiRoute>> => ({
+export const viewRoutes = ({ views, needed }: { readonly views: Views; readonly needed: Needed }) => ({
   makeView: defineRoute(ROUTES.makeView, ({ body }, exchange) => {
     if (body.mode === 'copy') takeTime(exchange)
     return views.make(body)
@@ -23,7 +11,7 @@ export const viewRoutes = ({
   views: defineRoute(ROUTES.views, async () => {
     const { views: all } = await views.list()
     // the list is useful without this, and a collection or check reports unreadable state
-    const named = await needed.named().catch(() => undefined)
+    const named: ReadonlySet<string> | undefined = await needed.named().catch(() => undefined)
     if (named === undefined) return { views: all }
     return {
       views: all.map((view) => ({

@@ -3,6 +3,7 @@ import type { Clock } from '@svc/internal-clock'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { Provenance } from '../../library/provenance.ts'
+import { hubFailure } from '../hub/errors.ts'
 import { hubProvenance } from '../hub/provenance.ts'
 import type { ListedTorrent } from './listing.ts'
 import type { CatalogProvider } from './provider.ts'
@@ -92,8 +93,7 @@ async function hubListing(
     return await hub.listing(repo, revision, { signal })
   } catch (error) {
     if (error instanceof HubError && GONE.has(error.reason)) return undefined
-    if (error instanceof HubError) throw new DaemonError(error.code, error.message, { status: 502, cause: error })
-    throw error
+    throw hubFailure(error)
   }
 }
 
