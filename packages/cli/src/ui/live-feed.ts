@@ -10,6 +10,8 @@ const LOOK_MS = 1_000
 const STATUS_MS = 2_000
 const INVENTORY_MS = 20_000
 const KEEP_ALIVE_MS = 15_000
+/** So long without an answer, and the daemon counts as away: one that hangs keeps its socket. */
+const LATE_MS = 20_000
 /** Of the time, at most this share goes into making one kind of answer: those of large stores take long. */
 const SHARE = 1 / 20
 
@@ -102,16 +104,17 @@ export class LiveFeed {
 
   async #look(): Promise<void> {
     const { client } = this.#session
+    const call = { signal: AbortSignal.any([this.#closing.signal, AbortSignal.timeout(LATE_MS)]) }
     // before pages hear that the daemon is up, and read the inventory: what changes afterwards is told
     await this.#inTurn('inventory', async () => {
       const inventory = createHash('sha256')
-        .update(JSON.stringify(await client.models()))
+        .update(JSON.stringify(await client.models(call)))
         .digest('hex')
       if (this.#inventory !== undefined && this.#inventory !== inventory) this.#tell(event('models', '{}'))
       this.#inventory = inventory
     })
-    await this.#inTurn('status', async () => this.#tellStatus(await client.status()))
-    if (this.#tellJobs(await client.jobs())) this.#turns.inventory.soon()
+    await this.#inTurn('status', async () => this.#tellStatus(await client.status(call)))
+    if (this.#tellJobs(await client.jobs(call))) this.#turns.inventory.soon()
     await this.#inTurn('keepAlive', () => this.#tell(':\n\n'))
   }
 
@@ -135,6 +138,8 @@ export class LiveFeed {
     const said = event('status', JSON.stringify(status))
     if (said !== this.#status) this.#tell(said)
     this.#status = said
+    // pages measure by it: what stands still changes nothing
+    this.#tell(event('look', '{}'))
   }
 
   /** @returns whether a job has ended that may have changed the inventory */
@@ -155,6 +160,7 @@ export class LiveFeed {
 
   #away(error: unknown): void {
     this.#forget()
+    this.lookSoon()
     const message = error instanceof Error ? error.message : String(error)
     const said = event('daemon', JSON.stringify({ state: 'away', message }))
     if (said !== this.#daemon) this.#tell(said)
@@ -166,7 +172,6 @@ export class LiveFeed {
     this.#run = undefined
     this.#status = undefined
     this.#jobs = new Map()
-    this.lookSoon()
   }
 
   #tell(text: string): void {
