@@ -35,6 +35,7 @@ interface Use {
 /** Where the bytes of the store go: each counts once in the models' `aloneBytes` and the three sums. */
 export interface Disk {
   readonly models: readonly Use[]
+  readonly repositories: readonly Use[]
   readonly sharedBytes: number
   readonly keptBytes: number
   readonly freeableBytes: number

@@ -32,6 +32,8 @@ export function formatSince(at: string | undefined, nowMs: number): string {
       ? (['minute', 60] as const)
       : seconds < 86_400
         ? (['hour', 3600] as const)
-        : (['day', 86_400] as const)
+        : seconds < 60 * 86_400
+          ? (['day', 86_400] as const)
+          : (['month', 30.4 * 86_400] as const)
   return new Intl.RelativeTimeFormat('en').format(-Math.floor(seconds / length), unit)
 }

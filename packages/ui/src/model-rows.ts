@@ -2,8 +2,8 @@ import type { Inventory, ModelMember, Status } from '@svc/client/protocol'
 import { formatBytes } from './format.ts'
 import { TEXTS } from './texts.ts'
 
-/** To whom a model is given: to the swarm, to nobody by its owner's word, or not for another reason. */
-type Sharing = 'shared' | 'private' | 'held' | 'none'
+/** To whom a model is given: to the swarm, now or soon, to nobody by its owner's word, or not for another reason. */
+type Sharing = 'shared' | 'soon' | 'private' | 'held' | 'none'
 
 /** A quant of a repository, as a row of the table. */
 export interface ModelRow {
@@ -38,7 +38,7 @@ export function rowsOf(inventory: Inventory | undefined, status: Status | undefi
   return (inventory?.namespaces ?? []).flatMap(({ ns, name, members }) =>
     members.map((member): ModelRow => {
       const repo = `${ns}/${name}`
-      const sharing = sharingOf(member, seeded, held)
+      const sharing = sharingOf(member, seeded, held, status)
       const reason = sharing === 'shared' ? '' : reasonOf(member, held, status)
       return { ref: `${repo}:${member.quant}`, repo, quant: member.quant, member, sharing, reason }
     })
@@ -46,13 +46,15 @@ export function rowsOf(inventory: Inventory | undefined, status: Status | undefi
 }
 
 function sharingOf(
-  { manifest, private: isPrivate, withheld }: ModelMember,
+  { manifest, private: isPrivate, withheld, complete }: ModelMember,
   seeded: ReadonlySet<string | undefined>,
-  held: ReadonlyMap<string, string>
+  held: ReadonlyMap<string, string>,
+  status: Status | undefined
 ): Sharing {
   if (isPrivate) return 'private'
   if (seeded.has(manifest)) return 'shared'
-  return withheld !== undefined || held.has(manifest) ? 'held' : 'none'
+  if (withheld !== undefined || held.has(manifest)) return 'held'
+  return complete && status?.swarm.enabled === true && status.swarm.seed ? 'soon' : 'none'
 }
 
 function reasonOf(member: ModelMember, held: ReadonlyMap<string, string>, status: Status | undefined): string {
@@ -61,7 +63,9 @@ function reasonOf(member: ModelMember, held: ReadonlyMap<string, string>, status
   if (known !== undefined) return known
   if (status?.swarm.enabled === false) return TEXTS.models.reasonOff
   if (status?.swarm.seed === false) return TEXTS.models.reasonNoSeed
-  return member.complete ? '' : TEXTS.models.reasonAway
+  if (!member.complete) return TEXTS.models.reasonAway
+  if (status === undefined) return ''
+  return status.swarm.verifying === undefined ? TEXTS.models.reasonSoon : TEXTS.models.reasonVerifying
 }
 
 /** Whether it is here: complete, damaged, or how much of it is not. `away` was freed on purpose, and can be had again. */

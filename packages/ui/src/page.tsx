@@ -1,9 +1,11 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { StoreProvider, useStore } from './context.ts'
-import { formatRate } from './format.ts'
+import { formatBytes, formatRate } from './format.ts'
+import { Icon } from './parts/icon.tsx'
+import { Line } from './parts/line.tsx'
 import { Notice } from './parts/notice.tsx'
-import type { Store } from './store.ts'
+import { isRunning, type Store } from './store.ts'
 import { TEXTS } from './texts.ts'
 import { GetView } from './views/get.tsx'
 import { JobsView } from './views/jobs.tsx'
@@ -37,6 +39,9 @@ function Frame() {
   }, [])
   const name = viewOf(hash.value)
   const View = VIEWS[name]
+  useEffect(() => {
+    document.title = `${TEXTS.views[name]} · ${TEXTS.title}`
+  }, [name])
   return (
     <>
       <header class="top">
@@ -44,17 +49,18 @@ function Frame() {
         <nav aria-label={TEXTS.title}>
           {NAMES.map((each) => (
             <a key={each} href={`#${each}`} aria-current={each === name ? 'page' : undefined}>
+              <Icon name={each} />
               {TEXTS.views[each]}
               {each === 'jobs' && <JobCount />}
             </a>
           ))}
         </nav>
-        <Rates />
+        <Glance />
       </header>
       <LinkState />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it */}
       <main key={name} tabIndex={0}>
-        <h1 class="unseen">{TEXTS.views[name]}</h1>
+        <h1>{TEXTS.views[name]}</h1>
         <View />
       </main>
       <Notice />
@@ -63,18 +69,24 @@ function Frame() {
 }
 
 function JobCount() {
-  const running = useStore().jobs.value.filter(({ state }) => state === 'waiting' || state === 'fetching').length
+  const running = useStore().jobs.value.filter(isRunning).length
   return running === 0 ? null : <span class="badge">{running}</span>
 }
 
-function Rates() {
-  const { status, link } = useStore()
-  const swarm = status.value?.swarm
-  if (swarm === undefined || link.value !== 'up') return null
+/** The store and the swarm, beside every view. */
+function Glance() {
+  const { status, link, swarm: course } = useStore()
+  if (status.value === undefined) return null
+  const { store, swarm, version } = status.value
   return (
-    <span class="rates">
-      ↓ {formatRate(swarm.downBytesPerSecond)} ↑ {formatRate(swarm.upBytesPerSecond)}
-    </span>
+    <section class="glance" aria-label={TEXTS.glance}>
+      <Line label={TEXTS.machine.overTime} series={[course.value.down, course.value.up]} />
+      <p class="rates">
+        <span>↓ {formatRate(swarm.downBytesPerSecond)}</span> <span>↑ {formatRate(swarm.upBytesPerSecond)}</span>
+      </p>
+      <p>{TEXTS.machine.diskBar(formatBytes(store.bytes), formatBytes(store.freeBytes ?? 0))}</p>
+      <p class={`mark ${link.value === 'up' ? 'good' : 'warn'}`}>svcd {version}</p>
+    </section>
   )
 }
 

@@ -1,6 +1,7 @@
 import { batch, computed, type Signal, signal } from '@preact/signals'
 import type { Inventory, Job, Status } from '@svc/client/protocol'
 import { type Bridge, BridgeError, type Disk } from './bridge.ts'
+import { nowMs } from './clock.ts'
 import { type ModelRow, rowsOf } from './model-rows.ts'
 import { TEXTS } from './texts.ts'
 
@@ -20,6 +21,7 @@ const MAX_SAMPLES = 90
 /** What was seen of a job over time. */
 export interface Course {
   readonly rates: Samples
+  readonly seenMs: number
   /** Looks in a row at which nothing had arrived. */
   readonly idleLooks: number
   readonly bytesDone: number
@@ -97,13 +99,15 @@ export function createStore(bridge: Bridge, events: Events): Store {
   })
   listen<Status>('status', (now) => {
     status.value = now
-    swarm.value = {
-      down: add(swarm.value.down, now.swarm.downBytesPerSecond),
-      up: add(swarm.value.up, now.swarm.upBytesPerSecond)
-    }
-    courses.value = coursesOf(jobs.value, courses.value)
+  })
+  listen('look', () => {
+    const { downBytesPerSecond = 0, upBytesPerSecond = 0 } = status.value?.swarm ?? {}
+    swarm.value = { down: add(swarm.value.down, downBytesPerSecond), up: add(swarm.value.up, upBytesPerSecond) }
+    courses.value = coursesOf(jobs.value, courses.value, nowMs())
   })
   listen<{ jobs: readonly Job[]; gone?: readonly string[] }>('jobs', ({ jobs: changed, gone = [] }) => {
+    const running = new Set(jobs.value.filter(isRunning).map(({ id }) => id))
+    for (const job of changed) if (running.has(job.id) && !isRunning(job)) notice.value = endOf(job)
     jobs.value = mergeJobs(jobs.value, changed, gone)
   })
   listen('models', () => void load())
@@ -122,17 +126,34 @@ export function mergeJobs(known: readonly Job[], changed: readonly Job[], gone: 
   return [...jobs.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
 }
 
-/** A look at all jobs: an unchanged one sends no event, so its rate is read off its bytes. */
-export function coursesOf(jobs: readonly Job[], before: ReadonlyMap<string, Course>): ReadonlyMap<string, Course> {
+/** A look at all jobs: only those of the swarm tell their rate, and what stands still tells nothing, so it is read off the bytes. */
+export function coursesOf(
+  jobs: readonly Job[],
+  before: ReadonlyMap<string, Course>,
+  nowMs: number
+): ReadonlyMap<string, Course> {
   const seen = jobs.map((job): [string, Course] => {
-    const { rates, idleLooks, bytesDone } = before.get(job.id) ?? { rates: [], idleLooks: 0, bytesDone: -1 }
-    if (job.state !== 'fetching') return [job.id, { rates, idleLooks: 0, bytesDone }]
-    const now = job.bytesDone ?? 0
-    const isIdle = now === bytesDone
-    const rate = isIdle ? 0 : (job.rateBytesPerSecond ?? 0)
-    return [job.id, { rates: add(rates, rate), idleLooks: isIdle ? idleLooks + 1 : 0, bytesDone: now }]
+    const { bytesDone = 0 } = job
+    const last = before.get(job.id)
+    if (last === undefined || job.state !== 'fetching')
+      return [job.id, { rates: last?.rates ?? [], idleLooks: 0, bytesDone, seenMs: nowMs }]
+    const came = Math.max(0, bytesDone - last.bytesDone)
+    const seconds = Math.max(0.1, (nowMs - last.seenMs) / 1000)
+    const rate = came === 0 ? 0 : (job.rateBytesPerSecond ?? came / seconds)
+    const idleLooks = bytesDone === last.bytesDone ? last.idleLooks + 1 : 0
+    return [job.id, { rates: add(last.rates, rate), idleLooks, bytesDone, seenMs: nowMs }]
   })
   return new Map(seen)
+}
+
+/** Looks that a rate is the mean of: bytes are told file by file, or in large steps. */
+const STEADY_LOOKS = 5
+
+/** The rate that people are told, and that what is left is divided by. */
+export function rateOf(job: Job, course: Course | undefined): number {
+  const last = course?.rates.slice(-STEADY_LOOKS) ?? []
+  const mean = last.reduce((sum, rate) => sum + rate, 0) / Math.max(1, last.length)
+  return isStalled(job, course) ? 0 : (job.rateBytesPerSecond ?? mean)
 }
 
 /** Looks, two seconds apart: a slow peer may take so long for one piece. */
@@ -142,5 +163,22 @@ const STALLED_LOOKS = 8
 export const isStalled = (job: Job, course: Course | undefined): boolean =>
   job.state === 'fetching' && job.bytesTotal !== undefined && (course?.idleLooks ?? 0) >= STALLED_LOOKS
 
+/** Counting what a collection would take is no job that people started. */
+export const isRunning = ({ state, dryRun }: Job): boolean =>
+  dryRun !== true && (state === 'waiting' || state === 'fetching')
+
+const kindOf = ({ kind }: Job): string => TEXTS.jobs.kinds[kind] ?? kind
+
+/** The name of a job for people. */
+export function nameOf({ as, ref }: Job): string {
+  const name = (as ?? ref).replace('svc:///', '')
+  return name === 'all' ? TEXTS.jobs.all : name
+}
+
+const endOf = (job: Job): Notice =>
+  job.error === undefined
+    ? { text: TEXTS.jobs.ends(kindOf(job), nameOf(job)), isError: false }
+    : { text: TEXTS.jobs.fails(kindOf(job), nameOf(job), job.error.message), isError: job.error.code !== 'E_ABORTED' }
+
 /** What is said when a job was started. */
-export const started = (job: Job): string => TEXTS.jobs.started(TEXTS.jobs.kinds[job.kind] ?? job.kind)
+export const started = (job: Job): string => TEXTS.jobs.started(kindOf(job))

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
-import { type Course, coursesOf, isStalled, mergeJobs } from '../src/store.ts'
+import { type Course, coursesOf, isStalled, mergeJobs, rateOf } from '../src/store.ts'
 import { job } from './world.ts'
 
+const LOOK_MS = 2000
+
+/** Looks at a job, one after the other. */
 function look(times: number, of: (at: number) => Parameters<typeof job>[0]): ReadonlyMap<string, Course> {
   let courses: ReadonlyMap<string, Course> = new Map()
-  for (let at = 0; at < times; at++) courses = coursesOf([job(of(at))], courses)
+  for (let at = 0; at < times; at++) courses = coursesOf([job(of(at))], courses, at * LOOK_MS)
   return courses
 }
 
@@ -14,7 +17,15 @@ test('a job whose bytes stand still is stalled, and goes on with the next byte',
   expect(isStalled(job(still), courses.get('01'))).toBe(true)
   expect(courses.get('01')!.rates.at(-1)).toBe(0)
   const moved = { ...still, bytesDone: 6 }
-  expect(isStalled(job(moved), coursesOf([job(moved)], courses).get('01'))).toBe(false)
+  expect(isStalled(job(moved), coursesOf([job(moved)], courses, 10 * LOOK_MS).get('01'))).toBe(false)
+})
+
+test('what a job does not tell is measured: its rate, over some looks', () => {
+  const grown = (at: number) => ({ bytesDone: 1000 * at })
+  const courses = look(4, grown)
+  expect(courses.get('01')!.rates).toEqual([500, 500, 500])
+  expect(rateOf(job(grown(3)), courses.get('01'))).toBe(500)
+  expect(rateOf(job({ ...grown(3), rateBytesPerSecond: 7 }), courses.get('01'))).toBe(7)
 })
 
 test('a job that waits, or whose size nobody knows, is not stalled', () => {
@@ -32,7 +43,8 @@ test('the course of a job that is gone is forgotten', () => {
   expect(
     coursesOf(
       [],
-      look(2, () => ({}))
+      look(2, () => ({})),
+      0
     ).size
   ).toBe(0)
 })

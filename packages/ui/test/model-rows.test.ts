@@ -31,6 +31,14 @@ test('a model that is not announced names the switch that keeps it', () => {
   expect(row).toMatchObject({ sharing: 'none', reason: expect.stringContaining('off') })
 })
 
+test.each([
+  [{}, 'next start'],
+  [{ verifying: { artifactsDone: 0, artifactsTotal: 1, bytesDone: 0, bytesTotal: 1 } }, 'verified']
+])('a complete model that is not announced yet says when it will be', (swarm, words) => {
+  const [row] = rowsOf(inventoryOf([member('q8_0')]), status(swarm))
+  expect(row).toMatchObject({ sharing: 'soon', reason: expect.stringContaining(words) })
+})
+
 test('rows are found by words, in any order', () => {
   expect(select({ words: 'q8 acme' })).toEqual(['q8_0'])
   expect(select({ words: 'M1' })).toEqual(['f16'])

@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { expect, test } from 'vitest'
 import { TEXTS } from '../src/texts.ts'
-import { digest, inventoryOf, job, member, nameOf, openPage, status } from './world.ts'
+import { digest, inventoryOf, job, member, nameOf, openPage } from './world.ts'
 
 const inventory = inventoryOf([member('q8_0', { sizeBytes: 2048 }), member('q4_0', { manifest: digest(3) })])
 const models = { 'GET v1/models': inventory }
@@ -162,12 +162,27 @@ test('a job shows its progress and can be cancelled; a failed one says what to d
     '2 peers'
   ])
   expect(textOf(page.root)).toContain(TEXTS.jobs.advice.E_NO_SPACE)
-  for (let look = 0; look < 10; look++) await page.send('status', status())
+  for (let look = 0; look < 10; look++) await page.send('look', {})
   expect(textOf(page.root)).toContain(TEXTS.jobs.stalled)
   await page.click(TEXTS.jobs.cancel('acme/m0'))
   expect(page.asked.at(-1)).toMatchObject({ method: 'DELETE', path: 'v1/jobs/01' })
   await page.send('jobs', { jobs: [], gone: ['01', '02'] })
   expect(textOf(page.root)).toContain(TEXTS.jobs.none)
+})
+
+test('the end of a job is said wherever one is, of a count alone nothing', async () => {
+  const page = await openPage('#models', models)
+  const count = job({ id: '02', kind: 'gc', ref: 'all', dryRun: true })
+  await page.send('jobs', { jobs: [job(), count], gone: [] })
+  expect(textOf(page.root.querySelector('.badge'))).toBe('1')
+  await page.send('jobs', { jobs: [{ ...count, state: 'done' }], gone: [] })
+  expect(textOf(page.root.querySelector('[role="status"]'))).not.toContain('done')
+  await page.send('jobs', { jobs: [job({ state: 'done' })], gone: [] })
+  expect(textOf(page.root.querySelector('.notices'))).toContain('acme/m0 is done')
+  await page.send('jobs', { jobs: [job({ id: '03' })], gone: [] })
+  const error = { code: 'E_NO_SPACE', message: 'the disk is full' } as const
+  await page.send('jobs', { jobs: [job({ id: '03', state: 'failed', error })], gone: [] })
+  expect(textOf(page.root.querySelector('[role="alert"]'))).toContain('the disk is full')
 })
 
 test('the switches of the swarm act at once, and the health is what the doctor says, the worst first', async () => {
@@ -176,9 +191,9 @@ test('the switches of the swarm act at once, and the health is what the doctor s
     { check: 'disk', level: 'bad', text: 'the disk is full', advice: 'free some' }
   ]
   const page = await openPage('#machine', { ...models, 'GET bridge/doctor': { findings }, 'PUT v1/seed': {} })
-  expect([...page.root.querySelectorAll('.findings li')].map((each) => textOf(each).split(' ')[0])).toEqual([
-    'Problem',
-    'In'
+  expect([...page.root.querySelectorAll('.findings li')].map((each) => textOf(each.querySelector('.mark')))).toEqual([
+    'Problem: disk',
+    'In order: node'
   ])
   await page.click(TEXTS.machine.seed)
   expect(page.asked.at(-1)).toMatchObject({ method: 'PUT', path: 'v1/seed', body: { seed: false } })

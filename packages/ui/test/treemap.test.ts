@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { partsOf } from '../src/parts/disk-map.tsx'
+import { groupsOf, layOut } from '../src/parts/disk-map.tsx'
 import { squarify } from '../src/parts/treemap.ts'
 
 const EPSILON = 1e-9
+const use = (ref: string, aloneBytes: number) => ({ ref, bytes: aloneBytes, aloneBytes, sharedBytes: 0 })
 
 test('tiles cover the whole, each by its share, and none another', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 1e6 }), { minLength: 1, maxLength: 40 })
@@ -37,15 +38,31 @@ test('what has no size has no tile', () => {
 })
 
 test('the picture of the disk has all bytes of the store, the smallest models as one tile', () => {
-  const models = Array.from({ length: 1000 }, (_, i) => ({
-    ref: `acme/m${i}:q8_0`,
-    bytes: i + 5,
-    aloneBytes: i,
-    sharedBytes: 5
-  }))
+  const models = Array.from({ length: 1000 }, (_, i) => use(`acme/m${i >> 1}:${i % 2 === 0 ? 'q8_0' : 'f16'}`, i))
   const alone = (1000 * 999) / 2
-  const parts = partsOf({ models, sharedBytes: 5, keptBytes: 7, freeableBytes: 0, storeBytes: alone + 12 })
-  expect(parts.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(alone + 12)
-  expect(parts.length).toBeLessThan(70)
-  expect(parts[0]).toMatchObject({ name: 'acme/m999:q8_0', kind: 'model' })
+  const disk = { models, repositories: [], sharedBytes: 5, keptBytes: 7, freeableBytes: 0, storeBytes: alone + 12 }
+  const groups = groupsOf(disk)
+  expect(groups.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(alone + 12)
+  expect(groups.flatMap(({ parts }) => parts).length).toBeLessThan(70)
+  expect(groups[0]).toMatchObject({ name: 'acme/m499', parts: [{ name: 'acme/m499:f16' }, { name: 'acme/m499:q8_0' }] })
+})
+
+test('what the quants of a model share stands with them, what several models share apart', () => {
+  const models = [use('acme/a:f16', 40), use('acme/a:q8_0', 20), use('acme/b:q8_0', 30)]
+  const repositories = [use('acme/a', 70), use('acme/b', 30)]
+  const groups = groupsOf({ models, repositories, sharedBytes: 15, keptBytes: 0, freeableBytes: 9, storeBytes: 114 })
+  const said = groups.map(({ bytes, parts }) => [bytes, ...parts.map(({ kind }) => kind)])
+  expect(said).toEqual([
+    [70, 'model', 'model', 'shared'],
+    [30, 'model'],
+    [5, 'shared'],
+    [9, 'garbage']
+  ])
+  const { frames, tiles } = layOut(groups, 900, 300)
+  expect(frames.map(({ name }) => name)).toEqual(['acme/a'])
+  const [frame] = frames
+  for (const { x, y, width, height } of tiles.slice(0, 3)) {
+    expect(x >= frame!.x && y > frame!.y).toBe(true)
+    expect(x + width <= frame!.x + frame!.width && y + height <= frame!.y + frame!.height).toBe(true)
+  }
 })

@@ -5,12 +5,14 @@ import { Notice } from './notice.tsx'
 
 interface DialogProps {
   readonly title: string
+  /** It takes a side of the window, from top to bottom. */
+  readonly isSheet?: boolean
   readonly onClose: () => void
   readonly children: ComponentChildren
 }
 
 /** A modal dialog of the browser: it keeps the focus, closes on Escape, and gives the focus back. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, isSheet, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null)
   const id = useId()
   // Before the next key arrives: it would go to what lies behind.
@@ -25,7 +27,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     }
   }, [])
   return (
-    <dialog ref={ref} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={ref} class={isSheet ? 'sheet' : ''} aria-labelledby={id} onClose={onClose}>
       <header>
         <h2 id={id}>{title}</h2>
         <button type="button" class="quiet" aria-label={TEXTS.close} onClick={() => ref.current?.close()}>

@@ -1,45 +1,153 @@
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Disk } from '../bridge.ts'
 import { formatBytes } from '../format.ts'
 import { TEXTS } from '../texts.ts'
 import { squarify } from './treemap.ts'
 
 interface Part {
+  /** The reference of a model; what else takes space, in words. */
   readonly name: string
+  /** What its tile says below the name of its group. */
+  readonly label: string
   readonly kind: 'model' | 'shared' | 'kept' | 'garbage' | 'others'
+  readonly bytes: number
+}
+
+/** A repository with its quants, or something else alone. */
+interface Group {
+  readonly name: string
+  readonly parts: readonly Part[]
   readonly bytes: number
 }
 
 /** Tiles that can be told apart; the smaller models are one tile. */
 const MAX_TILES = 60
-const ASPECT = 3
-/** The part of the whole from which on a tile has room for its name. */
-const MIN_LABELLED = 0.012
+
+const sumOf = (sizes: readonly { readonly bytes: number }[]): number => sizes.reduce((sum, { bytes }) => sum + bytes, 0)
+const repoOf = (ref: string): string => ref.slice(0, ref.lastIndexOf(':'))
 
 /** All bytes of the store, each once. */
-export function partsOf(disk: Disk): Part[] {
-  const models = [...disk.models].sort((a, b) => b.aloneBytes - a.aloneBytes)
-  const small = models.slice(MAX_TILES)
-  const sum = small.reduce((bytes, { aloneBytes }) => bytes + aloneBytes, 0)
-  const parts: Part[] = [
-    ...models
-      .slice(0, MAX_TILES)
-      .map(({ ref, aloneBytes }) => ({ name: ref, kind: 'model' as const, bytes: aloneBytes })),
-    { name: TEXTS.map.others(small.length), kind: 'others', bytes: sum },
-    { name: TEXTS.map.shared, kind: 'shared', bytes: disk.sharedBytes },
-    { name: TEXTS.map.kept, kind: 'kept', bytes: disk.keptBytes },
-    { name: TEXTS.map.garbage, kind: 'garbage', bytes: disk.freeableBytes }
-  ]
-  return parts.filter(({ bytes }) => bytes > 0)
+export function groupsOf({ models, repositories, sharedBytes, keptBytes, freeableBytes }: Disk): Group[] {
+  const quants = models
+    .map(
+      ({ ref, aloneBytes: bytes }): Part => ({
+        name: ref,
+        label: ref.slice(repoOf(ref).length + 1),
+        kind: 'model',
+        bytes
+      })
+    )
+    .sort((a, b) => b.bytes - a.bytes)
+  const alone = new Map(repositories.map(({ ref, aloneBytes }) => [ref, aloneBytes]))
+  const sums = Map.groupBy(quants, ({ name }) => repoOf(name))
+  let within = 0
+  const groups = [...Map.groupBy(quants.slice(0, MAX_TILES), ({ name }) => repoOf(name))].map(
+    ([name, parts]): Group => {
+      // what its quants share with each other alone
+      const bytes = Math.max(0, (alone.get(name) ?? 0) - sumOf(sums.get(name)!))
+      within += bytes
+      const all: Part[] = [...parts, { name: TEXTS.map.within(name), label: TEXTS.map.both, kind: 'shared', bytes }]
+      return { name, parts: all.filter((part) => part.bytes > 0), bytes: sumOf(all) }
+    }
+  )
+  const small = quants.slice(MAX_TILES)
+  const others = [
+    ['others', TEXTS.map.others(small.length), sumOf(small)],
+    ['shared', TEXTS.map.shared, sharedBytes - within],
+    ['kept', TEXTS.map.kept, keptBytes],
+    ['garbage', TEXTS.map.garbage, freeableBytes]
+  ] as const
+  const rest = others.map(
+    ([kind, name, bytes]): Group => ({ name, bytes, parts: [{ kind, name, label: name, bytes }] })
+  )
+  return [...groups, ...rest].filter(({ bytes }) => bytes > 0)
+}
+
+interface Box {
+  readonly x: number
+  readonly y: number
+  readonly width: number
+  readonly height: number
+}
+
+interface Tile extends Box {
+  readonly part: Part
+  readonly isAlone: boolean
+}
+
+const HEAD_HEIGHT = 22
+const GAP = 2
+
+/** In pixels: a frame for each repository, with its name where there is room, and tiles in it. */
+export function layOut(groups: readonly Group[], width: number, height: number) {
+  const frames: (Box & { readonly name: string; readonly hasHead: boolean })[] = []
+  const tiles: Tile[] = []
+  const whole: Box = { x: 0, y: 0, width, height }
+  for (const [{ name, parts }, outer] of split(groups, whole)) {
+    const isAlone = parts.length === 1
+    const hasHead = !isAlone && outer.width > 70 && outer.height > 3 * HEAD_HEIGHT
+    const head = hasHead ? HEAD_HEIGHT : 0
+    if (!isAlone) frames.push({ ...outer, name, hasHead })
+    const inner = isAlone
+      ? outer
+      : {
+          x: outer.x + GAP,
+          y: outer.y + GAP + head,
+          width: outer.width - 2 * GAP,
+          height: outer.height - 2 * GAP - head
+        }
+    for (const [part, box] of split(parts, inner)) tiles.push({ part, isAlone: !hasHead, ...box })
+  }
+  return { frames, tiles }
+}
+
+const split = <T extends { readonly bytes: number }>(
+  all: readonly T[],
+  { x, y, width, height }: Box
+): (readonly [T, Box])[] =>
+  squarify(all, ({ bytes }) => bytes, Math.max(1, width) / Math.max(1, height)).map((tile) => [
+    tile.item,
+    {
+      x: x + tile.x * width,
+      y: y + tile.y * height,
+      width: tile.width * width - GAP,
+      height: tile.height * height - GAP
+    }
+  ])
+
+/** A colour that stays with the name. */
+const hueOf = (name: string): number => [...name].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 360, 7)
+
+const place = ({ x, y, width, height }: Box) => ({
+  left: `${x.toFixed(1)}px`,
+  top: `${y.toFixed(1)}px`,
+  width: `${Math.max(1, width).toFixed(1)}px`,
+  height: `${Math.max(1, height).toFixed(1)}px`
+})
+
+interface DiskMapProps {
+  readonly disk: Disk
+  readonly onOpen: (ref: string) => void
+  readonly onCollect: () => void
 }
 
 /** A picture of what takes the disk. */
-export function DiskMap({ disk, onOpen }: { readonly disk: Disk; readonly onOpen: (ref: string) => void }) {
+export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
   const box = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState(0)
-  const parts = partsOf(disk)
-  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0)
-  const tiles = squarify(parts, ({ bytes }) => bytes, ASPECT)
+  const [size, setSize] = useState({ width: 900, height: 280 })
+  useLayoutEffect(() => {
+    const look = (): void => {
+      const { clientWidth: width, clientHeight: height } = box.current!
+      if (width > 0) setSize({ width, height })
+    }
+    look()
+    addEventListener('resize', look)
+    return () => removeEventListener('resize', look)
+  }, [])
+  const groups = groupsOf(disk)
+  const total = sumOf(groups)
+  const { frames, tiles } = layOut(groups, size.width, size.height)
   const move = ({ key }: KeyboardEvent): void => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[key]
     if (step === undefined) return
@@ -47,30 +155,51 @@ export function DiskMap({ disk, onOpen }: { readonly disk: Disk; readonly onOpen
     setActive(to)
     box.current?.querySelectorAll('button')[to]?.focus()
   }
+  const open = ({ kind, name }: Part): void => {
+    if (kind === 'model') onOpen(name)
+    if (kind === 'garbage') onCollect()
+  }
   return (
     <figure class="map">
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms */}
       <div ref={box} role="group" aria-label={TEXTS.map.label} onKeyDown={move}>
-        {tiles.map(({ item, x, y, width, height }, i) => (
-          <button
-            type="button"
-            key={item.name}
-            class={width * height > MIN_LABELLED ? item.kind : `${item.kind} small`}
-            tabIndex={i === Math.min(active, tiles.length - 1) ? 0 : -1}
-            title={`${item.name}\n${formatBytes(item.bytes)}`}
-            style={{ left: percent(x), top: percent(y), width: percent(width), height: percent(height) }}
-            onFocus={() => setActive(i)}
-            onClick={() => item.kind === 'model' && onOpen(item.name)}
+        {frames.map((frame) => (
+          <div
+            key={frame.name}
+            class="frame"
+            aria-hidden="true"
+            style={{ ...place(frame), '--hue': `${hueOf(frame.name)}` }}
           >
-            <span class={width * height > MIN_LABELLED ? '' : 'unseen'}>{item.name} </span>
-            <small class={width * height > MIN_LABELLED ? '' : 'unseen'}>{formatBytes(item.bytes)} </small>
-            <span class="unseen">{TEXTS.map.share(percent(item.bytes / total))}</span>
-          </button>
+            {frame.hasHead && shortOf(frame.name)}
+          </div>
         ))}
+        {tiles.map(({ part, isAlone, ...at }, i) => {
+          const isRoomy = at.width > 54 && at.height > 38
+          return (
+            <button
+              type="button"
+              key={part.name}
+              class={part.kind}
+              tabIndex={i === Math.min(active, tiles.length - 1) ? 0 : -1}
+              title={`${part.name}\n${formatBytes(part.bytes)}`}
+              aria-label={TEXTS.map.tile(part.name, formatBytes(part.bytes), percent(part.bytes / total))}
+              style={{ ...place(at), '--hue': `${hueOf(repoOf(part.name))}` }}
+              onFocus={() => setActive(i)}
+              onClick={() => open(part)}
+            >
+              {isRoomy && (
+                <>
+                  <b>{isAlone ? shortOf(part.name) : part.label}</b> <small>{formatBytes(part.bytes)}</small>
+                </>
+              )}
+            </button>
+          )
+        })}
       </div>
       <figcaption class="hint">{TEXTS.map.hint}</figcaption>
     </figure>
   )
 }
 
-const percent = (part: number): string => `${(part * 100).toFixed(2).replace(/\.?0+$/, '')}%`
+const shortOf = (name: string): string => name.slice(name.indexOf('/') + 1)
+const percent = (part: number): string => `${(part * 100).toFixed(1).replace(/\.0$/, '')}%`

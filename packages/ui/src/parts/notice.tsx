@@ -1,7 +1,7 @@
 import { useStore } from '../context.ts'
 import { TEXTS } from '../texts.ts'
 
-/** What just happened. A modal dialog has one of its own: nothing behind it is read out. */
+/** What just happened; what went well leaves by itself. A modal dialog has one of its own: nothing behind it is read out. */
 export function Notice() {
   const { notice } = useStore()
   const { text = '', isError = false } = notice.value ?? {}
@@ -9,6 +9,15 @@ export function Notice() {
     <div class={text === '' ? 'notices unseen' : isError ? 'notices error' : 'notices'}>
       <div role="status">{isError ? '' : text}</div>
       <div role="alert">{isError ? text : ''}</div>
+      {text !== '' && !isError && (
+        <span
+          key={text}
+          class="timer"
+          onAnimationEnd={() => {
+            notice.value = undefined
+          }}
+        />
+      )}
       {text !== '' && (
         <button
           type="button"

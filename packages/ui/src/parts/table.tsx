@@ -20,8 +20,8 @@ interface TableProps<T> {
   readonly sort?: { readonly id: string; readonly isDescending: boolean; readonly by: (id: string) => void }
 }
 
-/** In pixels, as the style sheet has it. */
-const ROW_HEIGHT = 34
+/** In pixels, until there is a row that tells. */
+const ROW_HEIGHT = 40
 /** Rows beyond both edges, so that a fast scroll shows no gap. */
 const MARGIN = 8
 
@@ -31,20 +31,21 @@ const MARGIN = 8
  */
 export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ top: 0, height: 600 })
+  const [view, setView] = useState({ top: 0, height: 600, row: ROW_HEIGHT })
   const [active, setActive] = useState(0)
   const [isMoved, setMoved] = useState(false)
   const look = (): void => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
-    setView({ top: scrollTop, height: clientHeight || 600 })
+    const row = box.current?.querySelector('[data-row]')?.getBoundingClientRect().height
+    setView({ top: scrollTop, height: clientHeight || 600, row: row || ROW_HEIGHT })
   }
   useLayoutEffect(() => {
     look()
     addEventListener('resize', look)
     return () => removeEventListener('resize', look)
   }, [])
-  const first = Math.max(0, Math.floor(view.top / ROW_HEIGHT) - MARGIN)
-  const end = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + MARGIN)
+  const first = Math.max(0, Math.floor(view.top / view.row) - MARGIN)
+  const end = Math.min(rows.length, Math.ceil((view.top + view.height) / view.row) + MARGIN)
   const current = Math.min(Math.max(active, first), Math.max(first, end - 1))
   useLayoutEffect(() => {
     if (!isMoved) return
@@ -52,10 +53,10 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     box.current?.querySelector<HTMLElement>(`[data-row="${current}"] button`)?.focus({ preventScroll: true })
   })
   const move = (event: KeyboardEvent): void => {
-    const to = targetOf(event.key, current, rows.length, Math.floor(view.height / ROW_HEIGHT) - 2)
+    const to = targetOf(event.key, current, rows.length, Math.floor(view.height / view.row) - 2)
     if (to === undefined || !(event.target instanceof Element) || event.target.closest('tbody') === null) return
     event.preventDefault()
-    scrollTo(box.current!, to)
+    scrollTo(box.current!, to, view.row)
     look()
     setActive(to)
     setMoved(true)
@@ -65,47 +66,51 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     <div class="table" ref={box} onScroll={look} onKeyDown={move} data-rows={rows.length}>
       <table aria-label={label} aria-rowcount={rows.length + 1}>
         <Head columns={columns} sort={sort} />
-        <Gap rows={first} columns={columns.length} />
+        <Gap height={first * view.row} />
         <tbody>
           {rows.slice(first, end).map((row, i) => (
             <tr key={keyOf(row)} aria-rowindex={first + i + 2} data-row={first + i}>
-              {columns.map(({ id, cell, isWide, isNumber }, c) => (
-                <td key={id} class={classOf(isWide, isNumber)}>
-                  {c === 0 && onOpen !== undefined ? (
-                    <button
-                      type="button"
-                      class="link"
-                      tabIndex={first + i === current ? 0 : -1}
-                      onFocus={() => setActive(first + i)}
-                      onClick={() => onOpen(row)}
-                    >
-                      {cell(row)}
-                    </button>
-                  ) : (
-                    cell(row)
-                  )}
-                </td>
-              ))}
+              {columns.map((column, c) => {
+                const { id, cell } = column
+                return (
+                  <td key={id} class={classOf(column)}>
+                    {c === 0 && onOpen !== undefined ? (
+                      <button
+                        type="button"
+                        class="link"
+                        tabIndex={first + i === current ? 0 : -1}
+                        onFocus={() => setActive(first + i)}
+                        onClick={() => onOpen(row)}
+                      >
+                        {cell(row)}
+                      </button>
+                    ) : (
+                      cell(row)
+                    )}
+                  </td>
+                )
+              })}
             </tr>
           ))}
         </tbody>
-        <Gap rows={rows.length - end} columns={columns.length} />
+        <Gap height={(rows.length - end) * view.row} />
       </table>
     </div>
   )
 }
 
-const classOf = (isWide = false, isNumber = false): string =>
-  [isWide ? 'wide' : '', isNumber ? 'number' : ''].join(' ').trim()
+const classOf = <T,>({ id, isWide, isNumber }: ColumnOf<T>): string =>
+  `c-${id}${isWide ? ' wide' : ''}${isNumber ? ' number' : ''}`
 
 function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly sort: TableProps<T>['sort'] }) {
   return (
     <thead>
       <tr aria-rowindex={1}>
-        {columns.map(({ id, title, isWide, isNumber }) => {
+        {columns.map((column) => {
+          const { id, title } = column
           const order = sort?.id !== id ? undefined : sort.isDescending ? 'descending' : 'ascending'
           return (
-            <th key={id} scope="col" class={classOf(isWide, isNumber)} aria-sort={order}>
+            <th key={id} scope="col" class={classOf(column)} aria-sort={order}>
               {sort === undefined ? (
                 title
               ) : (
@@ -123,12 +128,12 @@ function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly 
 }
 
 /** The space of rows that are not there. */
-function Gap({ rows, columns }: { readonly rows: number; readonly columns: number }) {
-  if (rows <= 0) return null
+function Gap({ height }: { readonly height: number }) {
+  if (height <= 0) return null
   return (
     <tbody aria-hidden="true" class="gap">
       <tr>
-        <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+        <td style={{ height: `${height}px` }} />
       </tr>
     </tbody>
   )
@@ -142,8 +147,8 @@ function targetOf(key: string, at: number, count: number, page: number): number 
 }
 
 /** Scrolls just so far that the row shows, below the head, which stays at the top. */
-function scrollTo(box: HTMLElement, row: number): void {
-  const [top, bottom] = [row * ROW_HEIGHT, (row + 2) * ROW_HEIGHT]
+function scrollTo(box: HTMLElement, row: number, height: number): void {
+  const [top, bottom] = [row * height, (row + 2) * height]
   if (top < box.scrollTop) box.scrollTop = top
   else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight
 }

@@ -61,7 +61,7 @@ export function GetView() {
         }}
       >
         <label class="wide-field">
-          <span class="hint">{T.label}</span>
+          <span>{T.label}</span>
           <input
             type="search"
             value={text.value}
@@ -75,7 +75,9 @@ export function GetView() {
           {T.go}
         </button>
       </form>
-      {isBusy.value && <p role="status">{TEXTS.loading}</p>}
+      <p role="status" class={isBusy.value ? 'hint' : 'unseen'}>
+        {isBusy.value && TEXTS.loading}
+      </p>
       {before.value !== undefined && (
         <button
           type="button"
@@ -100,7 +102,19 @@ interface FoundProps {
 }
 
 function FoundView({ found, onChoose, onMore }: FoundProps) {
-  if (found === undefined) return null
+  if (found === undefined)
+    return (
+      <dl class="kinds">
+        {T.kinds.map(([example, does]) => (
+          <div key={example}>
+            <dt>
+              <code>{example}</code>
+            </dt>
+            <dd class="hint">{does}</dd>
+          </div>
+        ))}
+      </dl>
+    )
   switch (found.kind) {
     case 'search':
       return <Results result={found.result} onChoose={onChoose} onMore={() => onMore(found)} />

@@ -2,21 +2,20 @@ import type { ErrorCode, Job } from '@svc/client/protocol'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatRate, formatSeconds, formatSince } from '../format.ts'
+import { Empty } from '../parts/empty.tsx'
 import { Line } from '../parts/line.tsx'
-import { isStalled } from '../store.ts'
+import { isRunning, isStalled, nameOf, rateOf } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.jobs
 /** Ended ones that are shown. */
 const MAX_ENDED = 50
 
-const isRunning = ({ state }: Job): boolean => state === 'waiting' || state === 'fetching'
-
 export function JobsView() {
-  const jobs = useStore().jobs.value
+  const jobs = useStore().jobs.value.filter(({ dryRun }) => dryRun !== true)
   const running = jobs.filter(isRunning)
   const ended = jobs.filter((job) => !isRunning(job)).slice(0, MAX_ENDED)
-  if (jobs.length === 0) return <p class="empty">{T.none}</p>
+  if (jobs.length === 0) return <Empty title={T.none} text={T.noneText} />
   return (
     <>
       <JobList title={T.running} jobs={running} />
@@ -39,17 +38,19 @@ function JobList({ title, jobs }: { readonly title: string; readonly jobs: reado
   )
 }
 
-const nameOf = ({ as, ref }: Job): string => (as ?? ref).replace('svc:///', '')
+const percentOf = ({ state, bytesDone = 0, bytesTotal = 0 }: Job): string | undefined =>
+  state === 'fetching' && bytesTotal > 0 ? `${Math.floor((100 * bytesDone) / bytesTotal)}%` : undefined
+const LEVELS = { waiting: 'none', fetching: 'running', done: 'good', failed: 'bad' }
 
 function JobItem({ job }: { readonly job: Job }) {
   const { attempt, bridge } = useStore()
   return (
     <li data-job={job.state}>
       <header>
-        <strong>{nameOf(job)}</strong>
+        <h3>{nameOf(job)}</h3>
         <span class="hint">{T.kinds[job.kind] ?? job.kind}</span>
-        <span class={`tag ${job.state}`}>{T.states[job.state]}</span>
         <span class="space" />
+        <span class={`mark ${LEVELS[job.state]}`}>{percentOf(job) ?? T.states[job.state]}</span>
         {isRunning(job) ? (
           <button
             type="button"
@@ -75,6 +76,7 @@ function JobItem({ job }: { readonly job: Job }) {
 function Progress({ job }: { readonly job: Job }) {
   const course = useStore().courses.value.get(job.id)
   const { bytesDone = 0, bytesTotal, message, warnings = [] } = job
+  const isStuck = isStalled(job, course)
   return (
     <>
       <progress
@@ -82,15 +84,13 @@ function Progress({ job }: { readonly job: Job }) {
         {...(bytesTotal === undefined ? {} : { value: bytesDone, max: Math.max(1, bytesTotal) })}
       />
       <p class="figures">
-        {figuresOf(job).map((figure) => (
+        {figuresOf(job, rateOf(job, course)).map((figure) => (
           <span key={figure}>{figure}</span>
         ))}
       </p>
-      {isStalled(job, course) && (
-        <p class="tag warn" role="status">
-          {job.peers === 0 && job.sources === 0 ? T.stalledNobody : T.stalled}
-        </p>
-      )}
+      <p class={isStuck ? 'mark warn' : 'unseen'} role="status">
+        {isStuck && (job.peers === 0 && job.sources === 0 ? T.stalledNobody : T.stalled)}
+      </p>
       {[message, ...warnings].map((text) => text !== undefined && <p key={text}>{text}</p>)}
       {course !== undefined && course.rates.length > 1 && (
         <Line label={T.rateLine(formatRate(course.rates.at(-1) ?? 0))} series={[course.rates]} />
@@ -100,10 +100,10 @@ function Progress({ job }: { readonly job: Job }) {
 }
 
 /** What is known of the progress, in an order that stays. */
-function figuresOf({ bytesDone = 0, bytesTotal, rateBytesPerSecond: rate = 0, sources, peers }: Job): string[] {
+function figuresOf({ state, bytesDone = 0, bytesTotal, sources, peers }: Job, rate: number): string[] {
   return [
     bytesTotal === undefined ? undefined : T.progress(formatBytes(bytesDone), formatBytes(bytesTotal)),
-    formatRate(rate),
+    state === 'waiting' ? undefined : formatRate(rate),
     rate > 0 && bytesTotal !== undefined ? T.eta(formatSeconds((bytesTotal - bytesDone) / rate)) : undefined,
     sources === undefined ? undefined : T.sources(sources),
     peers === undefined ? undefined : T.peers(peers)
@@ -119,7 +119,7 @@ function Outcome({ job: { error, result, kind } }: { readonly job: Job }) {
           {error.message} <span class="hint">{error.code}</span>
         </p>
       )}
-      {advice !== undefined && <p>{advice}</p>}
+      {advice !== undefined && <p class="advice">{advice}</p>}
       {kind === 'gc' && result?.blobs !== undefined && (
         <p>{T.collected(result.blobs, formatBytes(result.bytes ?? 0))}</p>
       )}

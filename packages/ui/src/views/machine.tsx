@@ -1,10 +1,11 @@
 import type { Status, TorrentStatus } from '@svc/client/protocol'
-import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Finding } from '../bridge.ts'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatRate, formatSince } from '../format.ts'
+import { Empty } from '../parts/empty.tsx'
+import { Facts } from '../parts/facts.tsx'
 import { Line } from '../parts/line.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
 import { TEXTS } from '../texts.ts'
@@ -12,18 +13,28 @@ import { TEXTS } from '../texts.ts'
 const T = TEXTS.machine
 
 export function MachineView() {
-  const status = useStore().status.value
-  if (status === undefined) return <p class="empty">{TEXTS.loading}</p>
-  const torrents = [...status.swarm.torrents, ...(status.catalog?.torrents ?? [])]
+  const { attempt, bridge, ...store } = useStore()
+  const [findings, setFindings] = useState<readonly Finding[]>()
+  const look = async (): Promise<void> => setFindings((await attempt(bridge.doctor))?.findings)
+  useEffect(() => void look(), [])
+  const status = store.status.value
+  if (status === undefined) return <Empty title={TEXTS.loading} />
+  const names = new Map(store.rows.value.map(({ member, ref }) => [member.manifest, ref]))
+  const torrents = [...status.swarm.torrents, ...(status.catalog?.torrents ?? [])].map((torrent) => ({
+    ...torrent,
+    name: torrent.ref ?? names.get(torrent.manifestDigest ?? '') ?? torrent.name
+  }))
   return (
     <div class="cards">
-      <Swarm status={status} torrents={torrents} />
-      <Disk status={status} />
-      <Health />
+      <Swarm status={status} torrents={torrents} ports={findings?.filter(isOfPorts)} />
+      <div class="cards">
+        <Disk status={status} />
+        <Health findings={findings?.filter((finding) => !isOfPorts(finding))} onLook={look} />
+      </div>
       <section class="card whole" aria-label={T.torrents}>
         <h2>{T.torrents}</h2>
         {torrents.length === 0 ? (
-          <p>{T.noTorrents}</p>
+          <p class="hint">{T.noTorrents}</p>
         ) : (
           <Table label={T.torrents} rows={torrents} columns={TORRENT_COLUMNS} keyOf={({ infohash }) => infohash} />
         )}
@@ -33,18 +44,8 @@ export function MachineView() {
   )
 }
 
-type Facts = readonly (readonly [name: string, value: ComponentChildren])[]
-
-const FactList = ({ facts }: { readonly facts: Facts }) => (
-  <dl class="facts">
-    {facts.map(([name, value]) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
-  </dl>
-)
+/** What the doctor says of the ports stands beside the swarm. */
+const isOfPorts = ({ check }: Finding): boolean => check === 'listeners' || check === 'DHT'
 
 /** What was given for each byte of the model. */
 const ratio = (uploadedBytes: number, sizeBytes: number): string =>
@@ -56,11 +57,12 @@ const sumOf = (torrents: readonly TorrentStatus[], of: (torrent: TorrentStatus) 
 interface SwarmProps {
   readonly status: Status
   readonly torrents: readonly TorrentStatus[]
+  readonly ports: readonly Finding[] | undefined
 }
 
-function Swarm({ status, torrents }: SwarmProps) {
+function Swarm({ status, torrents, ports = [] }: SwarmProps) {
   const { swarm: course } = useStore()
-  const { swarm } = status
+  const { swarm, catalog } = status
   if (!swarm.enabled)
     return (
       <section class="card" aria-label={T.swarm}>
@@ -69,33 +71,30 @@ function Swarm({ status, torrents }: SwarmProps) {
       </section>
     )
   const uploaded = sumOf(torrents, ({ uploadedBytes }) => uploadedBytes)
-  const ports = [
-    swarm.peerAddress && T.peersAt(swarm.peerAddress),
-    swarm.webseedAddress && T.webseedAt(swarm.webseedAddress),
-    swarm.dhtPort && T.dhtAt(swarm.dhtPort)
-  ].filter(Boolean)
+  const size = sumOf(torrents, ({ sizeBytes = 0 }) => sizeBytes)
   return (
     <section class="card" aria-label={T.swarm}>
       <h2>{T.swarm}</h2>
       <Line label={T.overTime} series={[course.value.down, course.value.up]} />
-      <FactList
+      <p class="rates">
+        <span>
+          ↓ {T.down} {formatRate(swarm.downBytesPerSecond)}
+        </span>{' '}
+        <span>
+          ↑ {T.up} {formatRate(swarm.upBytesPerSecond + (catalog?.upBytesPerSecond ?? 0))}
+        </span>
+      </p>
+      <Facts
         facts={[
-          [T.peers, swarm.peers + (status.catalog?.peers ?? 0)],
-          [T.down, formatRate(swarm.downBytesPerSecond)],
-          [T.up, formatRate(swarm.upBytesPerSecond + (status.catalog?.upBytesPerSecond ?? 0))],
-          [T.uploaded, formatBytes(uploaded)],
-          [
-            T.ratio,
-            ratio(
-              uploaded,
-              sumOf(torrents, ({ sizeBytes = 0 }) => sizeBytes)
-            )
-          ],
+          [T.peers, swarm.peers + (catalog?.peers ?? 0)],
           [T.announced, swarm.seeding],
           [T.heldBack, swarm.heldBack.length],
-          [T.ports, ports.length === 0 ? T.noPorts : ports.join(', ')]
+          [T.uploaded, formatBytes(uploaded)],
+          [T.ratio, ratio(uploaded, size)]
         ]}
       />
+      <h3>{T.ports}</h3>
+      <Findings findings={ports} />
       <Limits status={status} />
     </section>
   )
@@ -132,7 +131,7 @@ function Disk({ status }: { readonly status: Status }) {
           aria-label={T.diskBar(formatBytes(bytes), formatBytes(freeBytes))}
         />
       )}
-      <FactList
+      <Facts
         facts={[
           [T.store, formatBytes(bytes)],
           [T.free, freeBytes === undefined ? '' : formatBytes(freeBytes)],
@@ -146,36 +145,52 @@ function Disk({ status }: { readonly status: Status }) {
   )
 }
 
+const ORDER = ['bad', 'warn', 'note', 'ok']
+const LEVELS = { bad: 'bad', warn: 'warn', note: 'none', ok: 'good' }
+
+const Findings = ({ findings }: { readonly findings: readonly Finding[] }) => (
+  <ul class="findings">
+    {[...findings]
+      .sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
+      .map(({ check, level, text, advice }) => (
+        <li key={`${check} ${text}`}>
+          <span class={`mark ${LEVELS[level]}`}>
+            <span class="unseen">{T.levels[level]}: </span>
+            {check}
+          </span>
+          <div>
+            {text}
+            {advice !== undefined && <p class="hint">{advice}</p>}
+          </div>
+        </li>
+      ))}
+  </ul>
+)
+
+interface HealthProps {
+  readonly findings: readonly Finding[] | undefined
+  readonly onLook: () => unknown
+}
+
 /** What `svc doctor` says, the worst first. */
-function Health() {
-  const { attempt, bridge } = useStore()
-  const [findings, setFindings] = useState<readonly Finding[]>()
-  const look = async (): Promise<void> => setFindings((await attempt(bridge.doctor))?.findings)
-  useEffect(() => void look(), [])
-  const order = ['bad', 'warn', 'note', 'ok']
-  const sorted = [...(findings ?? [])].sort((a, b) => order.indexOf(a.level) - order.indexOf(b.level))
-  const isSound = sorted.every(({ level }) => level === 'ok' || level === 'note')
+function Health({ findings, onLook }: HealthProps) {
+  const troubles = (findings ?? []).filter(({ level }) => level === 'bad' || level === 'warn').length
   return (
     <section class="card" aria-label={T.health}>
-      <h2>{T.health}</h2>
-      <p role="status">{findings === undefined ? TEXTS.loading : isSound ? T.ok : ''}</p>
-      <ul class="findings">
-        {sorted.map(({ check, level, text, advice }) => (
-          <li key={`${check} ${text}`}>
-            <span class={`tag ${level}`}>{T.levels[level]}</span> {text}
-            {advice !== undefined && <p class="hint">{advice}</p>}
-          </li>
-        ))}
-      </ul>
-      <button type="button" onClick={() => void look()}>
-        {T.check}
-      </button>
+      <header>
+        <h2>{T.health}</h2>
+        <button type="button" onClick={() => void onLook()}>
+          {T.check}
+        </button>
+      </header>
+      <p role="status">{findings === undefined ? TEXTS.loading : troubles === 0 ? T.ok : T.troubles(troubles)}</p>
+      <Findings findings={findings ?? []} />
     </section>
   )
 }
 
 const TORRENT_COLUMNS: readonly ColumnOf<TorrentStatus>[] = [
-  { id: 'name', title: T.columns.name, cell: ({ ref, name }) => ref ?? name },
+  { id: 'name', title: T.columns.name, cell: ({ name }) => name },
   { id: 'state', title: T.columns.state, isWide: true, cell: ({ state }) => T.states[state] },
   { id: 'peers', title: T.columns.peers, isNumber: true, cell: ({ peers }) => peers },
   {
@@ -210,7 +225,7 @@ function HeldBack({ status }: { readonly status: Status }) {
       <summary>
         {T.heldBack}: {heldBack.length}
       </summary>
-      <ul class="findings">
+      <ul class="held">
         {heldBack.slice(0, 200).map(({ manifestDigest, ref, reason }) => (
           <li key={manifestDigest}>
             <strong>{ref ?? manifestDigest}</strong> <span class="hint">{reason}</span>

@@ -7,6 +7,7 @@ import { formatBytes, formatSince } from '../format.ts'
 import { type ModelRow, stateOf } from '../model-rows.ts'
 import { Copyable, copyText } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
+import { Facts } from '../parts/facts.tsx'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 import { RemoveDialog } from './remove.tsx'
@@ -33,44 +34,37 @@ export function ModelDialog({ row, onClose }: ModelProps) {
   }, [row.ref])
   const back = (): void => setStep(undefined)
   return (
-    <Dialog title={row.ref} onClose={onClose}>
-      <Facts row={row} />
+    <Dialog title={row.ref} isSheet onClose={onClose}>
+      <ModelFacts row={row} />
       <Actions row={row} onShare={() => setStep('share')} onRemove={() => setStep('remove')} />
       {commands.length > 0 && <h3>{T.commands}</h3>}
       {commands.map(({ runtime, command }) => (
         <Copyable key={`${runtime} ${command}`} label={runtime} text={command} />
       ))}
       {why !== undefined && <Doors why={why} />}
+      <h3>{T.details}</h3>
+      <Copyable label={T.facts.manifest} text={row.member.manifest} />
       {step === 'share' && <ShareDialog reference={row.ref} onClose={back} />}
       {step === 'remove' && <RemoveDialog reference={row.ref} onClose={back} onRemoved={onClose} />}
     </Dialog>
   )
 }
 
-function Facts({ row: { member, sharing, reason } }: Pick<ModelProps, 'row'>) {
+function ModelFacts({ row: { member, sharing, reason } }: Pick<ModelProps, 'row'>) {
   const { origin } = member
   const from = [origin?.repo ?? origin?.kind ?? '', origin?.revision ?? ''].filter((word) => word !== '').join(' @ ')
-  const facts: readonly (readonly [string, string])[] = [
-    [T.facts.size, formatBytes(member.sizeBytes)],
-    [T.facts.state, stateOf(member)],
-    [T.facts.sharing, [TEXTS.models.sharing[sharing], reason].filter((word) => word !== '').join(': ')],
-    [T.facts.used, member.lastUsedAt === undefined ? T.never : formatSince(member.lastUsedAt, nowMs())],
-    [T.facts.imported, formatSince(member.importedAt, nowMs())],
-    [T.facts.origin, from],
-    [T.facts.companions, member.companions === undefined ? T.noCompanions : T.hasCompanions],
-    [T.facts.manifest, member.manifest]
-  ]
   return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== '')
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
+    <Facts
+      facts={[
+        [T.facts.size, formatBytes(member.sizeBytes)],
+        [T.facts.state, stateOf(member)],
+        [T.facts.sharing, [TEXTS.models.sharing[sharing], reason].filter((word) => word !== '').join(': ')],
+        [T.facts.used, member.lastUsedAt === undefined ? T.never : formatSince(member.lastUsedAt, nowMs())],
+        [T.facts.imported, formatSince(member.importedAt, nowMs())],
+        [T.facts.origin, from],
+        [T.facts.companions, member.companions === undefined ? T.noCompanions : T.hasCompanions]
+      ]}
+    />
   )
 }
 
@@ -105,8 +99,8 @@ function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
     ...(complete ? [] : [{ text: T.complete, does: start(() => bridge.ensure(ref)), class: 'main' }]),
     { text: T.openFolder, does: open, isOff: !complete },
     { text: T.copyPath, does: copyPath, isOff: !complete },
+    { text: T.share, does: onShare, isOff: !complete },
     { text: T.verify, does: start(() => bridge.verify(ref)) },
-    { text: T.share, does: onShare },
     isPrivate
       ? { text: T.makePublic, does: turn(() => bridge.setPrivate(ref, false), T.nowPublic) }
       : { text: T.keepPrivate, does: turn(() => bridge.setPrivate(ref, true), T.nowPrivate) },
@@ -135,8 +129,8 @@ function Doors({ why }: { readonly why: WhyResult }) {
       <ul class="doors">
         {why.doors.map(({ door, open, given, withheld }) => (
           <li key={door}>
-            <strong>{T.doorNames[door] ?? door}</strong>
-            <span class={`tag ${given && open ? 'good' : 'held'}`}>
+            <strong>{T.doorNames[door] ?? door}</strong>{' '}
+            <span class={`mark ${!open ? 'none' : given ? 'good' : 'warn'}`}>
               {!open ? T.doorClosed : given ? T.doorGiven : T.doorWithheld}
             </span>
             {withheld !== undefined && <span class="hint">{withheld.reason}</span>}

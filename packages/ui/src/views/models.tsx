@@ -14,6 +14,7 @@ import {
   stateOf
 } from '../model-rows.ts'
 import { DiskMap } from '../parts/disk-map.tsx'
+import { Empty } from '../parts/empty.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
@@ -21,14 +22,20 @@ import { GarbageDialog } from './garbage.tsx'
 import { ModelDialog } from './model.tsx'
 
 const T = TEXTS.models
+/** Of more models the picture is drawn when it is asked for: it reads what each of them lists. */
+const MAX_PICTURED = 500
+/** Pixels of a window in which the picture would push the table out of sight. */
+const NARROW = 700
 /** Kept while other views show. */
 const selection = signal<Selection>({ words: '', filter: 'all', column: 'name', isDescending: false })
+const wanted = signal<boolean | undefined>(undefined)
 
 export function ModelsView() {
   const { rows, inventory, disk, measure } = useStore()
   const [opened, setOpened] = useState<string>()
   const [isCollecting, setCollecting] = useState(false)
-  const [isMapped, setMapped] = useState(false)
+  const count = rows.value.length
+  const isMapped = wanted.value ?? (count > 0 && count <= MAX_PICTURED && innerWidth > NARROW)
   useEffect(() => {
     if (isMapped) void measure()
   }, [isMapped])
@@ -36,25 +43,32 @@ export function ModelsView() {
   const row = rows.value.find(({ ref }) => ref === opened)
   return (
     <>
-      <Toolbar
-        count={T.count(shown.length, rows.value.length)}
-        isMapped={isMapped}
-        onMap={() => setMapped(!isMapped)}
-        onCollect={() => setCollecting(true)}
-      />
-      {isMapped && disk.value !== undefined && <DiskMap disk={disk.value} onOpen={setOpened} />}
-      {shown.length === 0 ? (
-        <p class="empty">
-          {inventory.value === undefined ? (
-            TEXTS.loading
-          ) : rows.value.length > 0 ? (
-            T.noMatch
-          ) : (
-            <a href="#get">{T.none}</a>
-          )}
-        </p>
-      ) : (
+      {(count > 0 || isMapped) && (
+        <Toolbar
+          rows={shown}
+          count={count}
+          isMapped={isMapped}
+          onMap={() => {
+            wanted.value = !isMapped
+          }}
+          onCollect={() => setCollecting(true)}
+        />
+      )}
+      {isMapped && disk.value !== undefined && (
+        <DiskMap disk={disk.value} onOpen={setOpened} onCollect={() => setCollecting(true)} />
+      )}
+      {shown.length > 0 ? (
         <ModelTable rows={shown} onOpen={({ ref }) => setOpened(ref)} />
+      ) : inventory.value === undefined ? (
+        <Empty title={TEXTS.loading} />
+      ) : count > 0 ? (
+        <Empty title={T.noMatch} />
+      ) : (
+        <Empty title={T.none} text={T.noneText}>
+          <a class="button main" href="#get">
+            {T.first}
+          </a>
+        </Empty>
       )}
       {row !== undefined && <ModelDialog key={row.ref} row={row} onClose={() => setOpened(undefined)} />}
       {isCollecting && <GarbageDialog onClose={() => setCollecting(false)} />}
@@ -63,17 +77,19 @@ export function ModelsView() {
 }
 
 interface ToolbarProps {
-  readonly count: string
+  readonly rows: readonly ModelRow[]
+  readonly count: number
   readonly isMapped: boolean
   readonly onMap: () => void
   readonly onCollect: () => void
 }
 
-function Toolbar({ count, isMapped, onMap, onCollect }: ToolbarProps) {
+function Toolbar({ rows, count, isMapped, onMap, onCollect }: ToolbarProps) {
   const { attempt, bridge } = useStore()
   const choose = (change: Partial<Selection>): void => {
     selection.value = { ...selection.value, ...change }
   }
+  const bytes = rows.reduce((sum, { member }) => sum + member.sizeBytes, 0)
   return (
     <div class="toolbar">
       <input
@@ -95,7 +111,7 @@ function Toolbar({ count, isMapped, onMap, onCollect }: ToolbarProps) {
         ))}
       </select>
       <span role="status" class="hint">
-        {count}
+        {T.count(rows.length, count, formatBytes(bytes))}
       </span>
       <span class="space" />
       <button type="button" aria-pressed={isMapped} onClick={onMap}>
@@ -128,11 +144,12 @@ function ModelTable({
     const turned = id === column ? !isDescending : DESCENDING_FIRST.includes(id)
     selection.value = { ...selection.value, column: id, isDescending: turned }
   }
+  const largest = rows.reduce((most, { member }) => Math.max(most, member.sizeBytes), 1)
   return (
     <Table
       label={TEXTS.views.models}
       rows={rows}
-      columns={columnsOf(nowMs())}
+      columns={columnsOf(nowMs(), largest)}
       keyOf={({ ref }) => ref}
       onOpen={onOpen}
       sort={{ id: column, isDescending, by }}
@@ -140,17 +157,27 @@ function ModelTable({
   )
 }
 
-const columnsOf = (now: number): readonly ColumnOf<ModelRow>[] => [
-  { id: 'name', title: T.columns.name, cell: ({ repo, quant, member }) => <Name {...{ repo, quant, member }} /> },
-  { id: 'quant', title: T.columns.quant, isWide: true, cell: ({ quant }) => quant },
-  { id: 'size', title: T.columns.size, isNumber: true, cell: ({ member }) => formatBytes(member.sizeBytes) },
+const columnsOf = (now: number, largest: number): readonly ColumnOf<ModelRow>[] => [
+  { id: 'name', title: T.columns.name, cell: (row) => <Name row={row} /> },
+  { id: 'quant', title: T.columns.quant, isWide: true, cell: ({ quant }) => <code>{quant}</code> },
+  {
+    id: 'size',
+    title: T.columns.size,
+    isNumber: true,
+    isWide: true,
+    cell: ({ member: { sizeBytes } }) => (
+      <span class="bar" style={{ '--part': `${(100 * sizeBytes) / largest}%` }}>
+        {formatBytes(sizeBytes)}
+      </span>
+    )
+  },
   { id: 'state', title: T.columns.state, cell: ({ member }) => <State member={member} /> },
   {
     id: 'sharing',
     title: T.columns.sharing,
     isWide: true,
     cell: ({ sharing, reason }) => (
-      <span class={`tag ${sharing}`} title={reason}>
+      <span class={`mark ${sharing}`} title={reason}>
         {T.sharing[sharing]}
         {reason !== '' && <span class="unseen">: {reason}</span>}
       </span>
@@ -170,19 +197,29 @@ const columnsOf = (now: number): readonly ColumnOf<ModelRow>[] => [
   }
 ]
 
-function Name({ repo, quant, member }: Pick<ModelRow, 'repo' | 'quant' | 'member'>) {
+/** On narrow screens with what the columns say that are not there. */
+function Name({ row: { repo, quant, member } }: { readonly row: ModelRow }) {
+  const at = repo.indexOf('/') + 1
   return (
-    <span title={`${repo}:${quant}`}>
-      {repo}
-      <span class="narrow">:{quant}</span>
-      {member.pinned === true && <span class="tag newer">{T.pinned}</span>}
-      {member.newer !== undefined && <span class="tag newer">{T.newer}</span>}
+    <span class="name" title={`${repo}:${quant}`}>
+      <span class="owner">{repo.slice(0, at)}</span>
+      <span class="repo">{repo.slice(at)}</span>
+      <span class="quant">
+        <span class="unseen">:</span>
+        <code>{quant}</code>
+      </span>{' '}
+      {member.pinned === true && <span class="tag">{T.pinned}</span>}
+      {member.newer !== undefined && <span class="tag warn">{T.newer}</span>}
     </span>
   )
 }
 
 function State({ member }: Pick<ModelRow, 'member'>) {
+  const level = member.damaged === true ? 'bad' : member.complete ? 'good' : member.away === true ? 'none' : 'warn'
   return (
-    <span class={`tag ${member.damaged === true ? 'bad' : member.complete ? 'good' : 'warn'}`}>{stateOf(member)}</span>
+    <>
+      <span class={`mark ${level}`}>{stateOf(member)}</span>
+      <span class="narrow hint">{formatBytes(member.sizeBytes)}</span>
+    </>
   )
 }

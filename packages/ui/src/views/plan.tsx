@@ -43,7 +43,7 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
       started
     )
   return (
-    <section class="card" aria-label={T.plan(plan.repo)}>
+    <section class="card slim" aria-label={T.plan(plan.repo)}>
       <h2>{T.plan(plan.repo)}</h2>
       <p class="hint">
         {plan.license !== undefined && T.license(plan.license)} {plan.gated === true && T.needsAccess}
@@ -104,7 +104,7 @@ function QuantTable({ artifacts, fits, chosen, onToggle }: QuantTableProps) {
               </th>
               <td class="number">{formatBytes(bytes)}</td>
               <td class="number wide">{judged === undefined ? '' : formatBytes(judged.needBytes)}</td>
-              <td>{judged !== undefined && <span class={`tag ${judged.fit}`}>{T.fit[judged.fit]}</span>}</td>
+              <td>{judged !== undefined && <span class={`mark ${judged.fit}`}>{T.fit[judged.fit]}</span>}</td>
               <td class="number">
                 {bytesPresent === 0 ? '' : bytesPresent >= bytes ? T.allHere : formatBytes(bytesPresent)}
               </td>

@@ -17,9 +17,8 @@ export function ShareDialog({ reference, onClose }: { readonly reference: string
   }, [])
   return (
     <Dialog title={T.title(reference)} onClose={onClose}>
-      <p role="status">
-        {share === undefined ? TEXTS.loading : share.announced ? T.announced : T.notAnnounced} {share?.note}
-      </p>
+      <p role="status">{share === undefined ? TEXTS.loading : share.announced ? T.announced : T.notAnnounced}</p>
+      {share?.note !== undefined && <p class="hint">{share.note}</p>}
       {share !== undefined && (
         <>
           <Copyable label={T.command} text={share.command} />

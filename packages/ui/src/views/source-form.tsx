@@ -12,11 +12,11 @@ type Source = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' }>
 /** Asks what a folder, an image or a magnet link does not say, and imports it. */
 export function SourceForm({ meaning }: { readonly meaning: Source }) {
   const { attempt, bridge } = useStore()
-  const [name, setName] = useState('')
+  const [name, setName] = useState(suggestionOf(meaning))
   const [pin, setPin] = useState(meaning.kind === 'bt' ? (meaning.manifestDigest ?? '') : '')
   return (
     <form
-      class="card"
+      class="card slim"
       onSubmit={(event) => {
         event.preventDefault()
         void attempt(() => importOf(bridge, meaning, name.trim(), pin.trim()), started)
@@ -40,6 +40,20 @@ export function SourceForm({ meaning }: { readonly meaning: Source }) {
       </footer>
     </form>
   )
+}
+
+/** The last two parts of a path or image, as far as they can be in a name. */
+function suggestionOf(meaning: Source): string {
+  if (meaning.kind === 'bt') return ''
+  const path = meaning.kind === 'local' ? meaning.path : meaning.image.replace(/[:@][^/]*$/, '')
+  const parts = path
+    .toLowerCase()
+    .split('/')
+    .map((part) => part.replace(/[^a-z0-9._-]+/g, '-').replace(/^[^a-z0-9]+/, ''))
+  return parts
+    .filter((part) => part !== '')
+    .slice(-2)
+    .join('/')
 }
 
 function sentenceOf(meaning: Source): string {
