@@ -87,6 +87,7 @@ test.each([0, 1_000_000_000])(
   async (limit) => {
     vi.spyOn(Spares.prototype, 'taken', 'get').mockReturnValue(1_000)
     await stalled(2, limit)
-    expect(outstanding().runs).toBe(0)
+    // on a busy machine a thread may be reading still while nothing is sent
+    await vi.waitFor(() => expect(outstanding().runs).toBe(0), { interval: 100, timeout: 60_000 })
   }
 )
