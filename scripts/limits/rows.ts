@@ -36,10 +36,10 @@ message | {messages#MAX_UNKNOWN_BYTES}, less by kind | message | closed before i
 blocks nobody asked for | {peer#UNSOLICITED_BYTES} | connection | closed | hostile-peers
 refused requests in a row | {refusals#MAX_IN_A_ROW} | connection | not asked for {refusals#FIRST_PAUSE_MS}, doubling to {refusals#MAX_PAUSE_MS} | hostile-peers
 receive memory | {swarm#receiveBytes|bytes} | engine | nothing is requested | piece-buffer
-metadata | {messages#MAX_METADATA_BYTES} from {metadata-fetch#MAX_ATTEMPTS} peers, {metadata-fetch#TIMEOUT_MS} of silence | torrent | the next peer is asked | hostile-peers
+metadata | {messages#MAX_METADATA_BYTES} from {metadata-phase#MAX_ATTEMPTS} peers, {metadata-phase#TIMEOUT_MS} of silence | torrent | the next peer is asked | hostile-peers
 upload slots | {swarm#uploadSlots}; a turn is {choking#QUOTA_BYTES}, {choker#TURN_MS} or {choker#IDLE_MS} idle | torrent | the longest waiting is next | budgets.faults places upload
 queued requests | {extensions#OUR_REQUEST_QUEUE}; {peer#MAX_REQUESTS_WHILE_CHOKED} while choked | connection | rejected, then closed | hostile-peers
-blocks read for a peer | {frame#FRAME_BLOCK_BYTES} on their way, as many read ahead; none ahead while {upload-queue#MANY_RUNS} of those are in use | connection; engine | wait | stalled-readers
+blocks read for a peer | {frame#FRAME_BLOCK_BYTES} on their way | connection | wait | stalled-readers
 unsent bytes | {torrent#MAX_UNREAD_BYTES}; {torrent#STALL_MS} without progress | connection | not read; closed | budgets.faults hostile-peers
 waiting hash and metadata requests | {reply-queue#MAX_WAITING}; {reply-queue#MAX_UNREAD_BYTES} unread | connection | rejected | hash-requests budgets.faults
 rejections of them | {swarm#REJECTS_PER_SECOND.each}/s of a host; {swarm#REJECTS_PER_SECOND.total}/s | engine | closed | hash-floods.faults hash-requests
@@ -50,7 +50,7 @@ connections from a host with {banned-peers#MAX_BANNED_OF_NETWORK} banned peers |
 upload limit | as configured, with hashes, metadata and webseed | engine, torrent | waits | hash-requests upload
 peer exchange | {extensions#MAX_PEX_PEERS} addresses, one message in {pex#MIN_INTERVAL_MS} | connection | not read; closed after {pex#MAX_IGNORED} | budgets.faults
 uTP answers | {utp-responder#MAX_RESETS_PER_SECOND}/s | engine | not answered | budgets.faults
-webseed range | {webseeds#MAX_RANGE_BYTES}, {webseed#IDLE_MS} of silence | webseed | given up, a pause | webseed
+webseed range | {webseed#MAX_RANGE_BYTES}, {webseed#IDLE_MS} of silence | webseed | given up, a pause | webseed
 `),
   'DHT, trackers, BitTorrent v1, threads': rows(`
 datagram | {krpc#MAX_BYTES}, {krpc#MAX_DEPTH} levels, {krpc#MAX_TOKENS} values | datagram | dropped | hostile-dht

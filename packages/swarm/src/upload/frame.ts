@@ -13,8 +13,6 @@ const MAX_SPARE = 4
  */
 export class Frame {
   readonly #bytes = Buffer.allocUnsafeSlow(FRAME_BYTES)
-  /** By their position: mostly the same blocks are sent again and again. */
-  readonly #views = new Map<number, Uint8Array>()
   #filled = 0
   /** Bytes of blocks. */
   blockBytes = 0
@@ -30,12 +28,7 @@ export class Frame {
     const at = this.#filled + PIECE_HEADER_BYTES
     this.#filled = at + length
     this.blockBytes += length
-    const kept = this.#views.get(at)
-    if (kept !== undefined && kept.length === length) return kept
-    const view = this.#bytes.subarray(at, at + length)
-    // Bounded, since the peer chooses where its blocks begin and end.
-    if (this.#views.size < 64) this.#views.set(at, view)
-    return view
+    return this.#bytes.subarray(at, at + length)
   }
 
   /** What is to be sent. */
@@ -53,25 +46,17 @@ export class Frame {
 export class Spares<T> {
   readonly #spare: T[] = []
   readonly #make: () => T
-  #taken = 0
 
   constructor(make: () => T) {
     this.#make = make
   }
 
-  /** How many somebody uses now. */
-  get taken(): number {
-    return this.#taken
-  }
-
   /** The one used last: the CPU's cache may still have it. */
   take(): T {
-    this.#taken += 1
     return this.#spare.pop() ?? this.#make()
   }
 
   give(used: T): void {
-    this.#taken -= 1
     if (this.#spare.length < MAX_SPARE) this.#spare.push(used)
   }
 

@@ -18,7 +18,7 @@ interface QueuedBlock {
   readonly offset: number
 }
 
-/** Bytes that requests at the head of the queue ask for, one after the other in one file. */
+/** Bytes that a thread reads for requests at the head of the queue, one after the other in one file. */
 interface Run {
   readonly fileIndex: number
   readonly start: number
@@ -40,9 +40,6 @@ export interface UploadContext {
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
-/** Runs in use from which on none is kept for a peer whose socket takes nothing: 16 MiB, whoever stalls. */
-const MANY_RUNS = 64
-
 /** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
@@ -50,11 +47,11 @@ const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
 
 /**
  * The requests of one peer, in order. One write at a time waits for the socket: behind it are the kernel's own buffers.
- * What memory has is read straight into the frame that is sent. A thread reads what a disk has, one run of blocks ahead
- * of the socket; the system's own cache and read-ahead are behind that.
+ * What memory has is read straight into the frame that is sent; a thread reads what a disk has, and the system's own cache and
+ * read-ahead are behind that.
  *
- * Invariants: at most one run is held or being read, and one frame is in flight, so that a peer that reads nothing costs at most two of
- * {@link FRAME_BLOCK_BYTES}; nothing is sent while the peer is choked.
+ * Invariants: nothing is read while a frame is in flight, so that a peer that reads nothing costs one frame; nothing is sent while
+ * the peer is choked.
  */
 export class UploadQueue implements LimitedSender {
   readonly buckets: readonly UploadLimit[]
@@ -66,15 +63,9 @@ export class UploadQueue implements LimitedSender {
    * for one place, the later. Kept from the first cancel until the queue is empty: most peers cancel nothing.
    */
   #byBlock: Map<number, QueuedBlock> | undefined
-  #head = 0
-  /** Where the piece requested last lies: requests for one piece mostly come one after the other. */
-  #span: { readonly piece: number; readonly fileIndex: number; readonly offset: number } | undefined
   /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0
-  #run: Run | undefined
   #reading: Run | undefined
-  /** The bytes sent last came from a thread. */
-  #isSlow = false
   #inFlight = 0
   #closed = false
   #pumping = false
@@ -90,7 +81,7 @@ export class UploadQueue implements LimitedSender {
   }
 
   get queued(): number {
-    return this.#queue.length - this.#head
+    return this.#queue.length
   }
 
   /** When the kernel last took a whole write, while bytes are waiting in the socket's queue. */
@@ -106,12 +97,8 @@ export class UploadQueue implements LimitedSender {
       this.#reject(block)
       return
     }
-    if (this.#span?.piece !== block.piece) {
-      const { file, offset } = this.#context.layout.span(block.piece)
-      this.#span = { piece: block.piece, fileIndex: file.index, offset }
-    }
-    const { fileIndex, offset } = this.#span
-    const entry: QueuedBlock = { block, fileIndex, offset: offset + block.begin }
+    const { file, offset } = this.#context.layout.span(block.piece)
+    const entry: QueuedBlock = { block, fileIndex: file.index, offset: offset + block.begin }
     this.#queue.push(entry)
     this.#byBlock?.set(keyOf(block), entry)
     if (!this.#pumping) this.#later()
@@ -124,22 +111,21 @@ export class UploadQueue implements LimitedSender {
 
   cancel(block: BlockRef): void {
     if (this.queued === 0) return
-    this.#byBlock ??= new Map(this.#queue.slice(this.#head).map((entry) => [keyOf(entry.block), entry]))
+    this.#byBlock ??= new Map(this.#queue.map((entry) => [keyOf(entry.block), entry]))
     const entry = this.#byBlock.get(keyOf(block))
     if (entry === undefined || !sameBlock(entry.block, block)) return
-    this.#remove(this.#queue.indexOf(entry, this.#head))
+    this.#remove(this.#queue.indexOf(entry), 1)
     this.#reject(block)
   }
 
-  #remove(at: number): void {
-    const entry = this.#queue.splice(at, 1)[0]!
-    this.#forget(entry)
-  }
-
-  #forget(entry: QueuedBlock): void {
+  #remove(at: number, count: number): void {
+    const removed = this.#queue.splice(at, count)
+    if (this.#queue.length === 0) this.#byBlock = undefined
     if (this.#byBlock === undefined) return
-    const key = keyOf(entry.block)
-    if (this.#byBlock.get(key) === entry) this.#byBlock.delete(key)
+    for (const entry of removed) {
+      const key = keyOf(entry.block)
+      if (this.#byBlock.get(key) === entry) this.#byBlock.delete(key)
+    }
   }
 
   #reject(block: BlockRef): void {
@@ -150,10 +136,8 @@ export class UploadQueue implements LimitedSender {
 
   /** After a choke: drops everything unsent, and rejects each request if the peer supports rejects. */
   clear(): void {
-    const dropped = this.#queue.splice(0).slice(this.#head)
+    const dropped = this.#queue.splice(0)
     this.#byBlock = undefined
-    this.#head = 0
-    this.#dropRun()
     this.#reading = undefined
     if (!this.#closed) for (const { block } of dropped) this.#reject(block)
     this.#context.limiter.leave(this)
@@ -167,47 +151,35 @@ export class UploadQueue implements LimitedSender {
 
   /** Drops the requests for one file, whose bytes are lost or wrong. */
   dropFile(fileIndex: number): void {
-    if (this.#run?.fileIndex === fileIndex) this.#dropRun()
     if (this.#reading?.fileIndex === fileIndex) this.#reading = undefined
-    for (let at = this.#queue.length - 1; at >= this.#head; at -= 1) {
+    for (let at = this.#queue.length - 1; at >= 0; at -= 1) {
       const entry = this.#queue[at]!
       if (entry.fileIndex !== fileIndex) continue
-      this.#remove(at)
+      this.#remove(at, 1)
       this.#reject(entry.block)
     }
   }
 
   /** Sends what can be sent now. */
   pump(): void {
-    if (this.#closed || this.#pumping || this.#peer.closed) return
+    if (!this.#maySend || this.#pumping) return
+    if (UploadLimiter.limited(this)) return this.#context.limiter.wait(this)
     this.#pumping = true
     try {
-      if (!UploadLimiter.limited(this)) while (this.#mayGoOn() && this.#sendSome());
-      else if (this.#run !== undefined) this.#context.limiter.wait(this)
-      else this.#readAhead()
+      while (this.#mayGoOn() && this.#sendSome(FRAME_BLOCK_BYTES));
     } finally {
       this.#pumping = false
     }
   }
 
-  /** Called by the limiter: sends one block. */
-  sendOne(): boolean {
-    if (this.#closed || this.#peer.closed || this.#inFlight > 0) return false
-    this.#sendRun(1)
-    if (this.#run === undefined) this.#readAhead()
-    return this.#run !== undefined && this.#inFlight === 0
+  get #maySend(): boolean {
+    if (this.#closed || this.#peer.closed || this.queued === 0) return false
+    return this.#inFlight === 0 && this.#reading === undefined
   }
 
-  /** True when more could be sent at once. */
-  #sendSome(): boolean {
-    if (this.#inFlight > 0) {
-      if (this.#isSlow && this.#run === undefined) this.#readAhead()
-      return false
-    }
-    if (this.#run !== undefined) return this.#sendRun(FRAME_BLOCK_BYTES)
-    const read = this.#reading === undefined ? this.#sendRead() : 'later'
-    if (read === 'not') this.#readRun()
-    return read === 'sent'
+  /** Called by the limiter: sends one block. */
+  sendOne(): boolean {
+    return this.#maySend && this.#sendSome(1)
   }
 
   /** False when others come first: the rest is sent in the next turn. */
@@ -217,73 +189,27 @@ export class UploadQueue implements LimitedSender {
     return false
   }
 
-  /** While the socket takes nothing, only where memory is plenty. */
-  #readAhead(): void {
-    if (this.#inFlight === 0 || this.#context.runs.taken < MANY_RUNS) this.#readRun()
-  }
-
-  /** Lets a thread read what the next requests ask for. */
-  #readRun(): void {
-    if (this.queued === 0 || this.#reading !== undefined) return
-    const { fileIndex, offset: start } = this.#queue[this.#head]!
-    let end = start
-    for (let at = this.#head; at < this.#queue.length; at += 1) {
-      const { block, offset, ...entry } = this.#queue[at]!
-      if (entry.fileIndex !== fileIndex || offset !== end) break
-      if (end > start && end + block.length - start > FRAME_BLOCK_BYTES) break
-      end += block.length
-    }
-    end = Math.min(end, this.#context.layout.files[fileIndex]!.lengthBytes)
-    const memory = this.#context.runs.take()
-    const run = { fileIndex, start, bytes: memory.subarray(0, Math.max(0, end - start)), memory }
-    this.#reading = run
-    this.#fill(run).catch(reportDefect)
-  }
-
-  #dropRun(): void {
-    if (this.#run !== undefined) this.#context.runs.give(this.#run.memory)
-    this.#run = undefined
-  }
-
-  async #fill(run: Run): Promise<void> {
-    const { fileIndex, start, bytes } = run
-    let failure: Error | undefined
-    try {
-      for (let done = 0; done < bytes.length; ) {
-        const count = await this.#context.storage.read(fileIndex, start + done, bytes.subarray(done))
-        if (count === 0) throw new Error(`the file ends at ${start + done}, ${bytes.length - done} bytes early`)
-        done += count
-      }
-    } catch (error) {
-      failure = error as Error
-    }
-    // Nobody asks for these bytes any longer.
-    if (this.#reading !== run) return this.#context.runs.give(run.memory)
-    this.#reading = undefined
-    this.#run = run
-    this.#isSlow = true
-    if (failure !== undefined) {
-      this.#dropRun()
-      this.#lost(fileIndex, failure)
-    }
-    this.pump()
+  /** Sends up to `maxBytes`, at least one block, or begins to read them. True when more could be sent at once. */
+  #sendSome(maxBytes: number): boolean {
+    const read = this.#sendRead(maxBytes)
+    if (read === 'not') this.#readRun(maxBytes)
+    return read === 'sent' && this.#maySend
   }
 
   /** Sends what can be read at once. `later`: in the next turn. */
-  #sendRead(): 'sent' | 'later' | 'not' {
+  #sendRead(maxBytes: number): 'sent' | 'later' | 'not' {
     const { storage, layout, frames } = this.#context
-    const first = this.#queue[this.#head]
-    if (first === undefined || storage.readNow === undefined) return 'not'
-    const { fileIndex, offset } = first
+    if (storage.readNow === undefined) return 'not'
+    const { fileIndex, offset } = this.#queue[0]!
     const { lengthBytes } = layout.files[fileIndex]!
     const frame = frames.take()
     frame.clear()
     const targets: Uint8Array[] = []
-    for (let at = this.#head; at < this.#queue.length && frame.blockBytes < FRAME_BLOCK_BYTES; at += 1) {
-      const entry = this.#queue[at]!
+    for (const entry of this.#queue) {
       const { piece, begin, length } = entry.block
+      if (frame.blockBytes >= maxBytes || !frame.holds(length)) break
       if (entry.fileIndex !== fileIndex || entry.offset !== offset + frame.blockBytes) break
-      if (entry.offset + length > lengthBytes || !frame.holds(length)) break
+      if (entry.offset + length > lengthBytes) break
       targets.push(frame.add(piece, begin, length))
     }
     let count: number | undefined
@@ -301,66 +227,99 @@ export class UploadQueue implements LimitedSender {
       this.#later()
       return 'later'
     }
-    for (const _ of targets) this.#shift(this.#queue[this.#head]!)
-    this.#isSlow = false
-    this.#send(frame)
+    UploadLimiter.spend(this, count)
+    this.#send(frame, targets.length)
     return 'sent'
+  }
+
+  /** Lets a thread read what the next requests ask for. Charged at once: others must not spend the same. */
+  #readRun(maxBytes: number): void {
+    const { fileIndex, offset: start } = this.#queue[0]!
+    let end = start
+    for (const { block, offset, ...entry } of this.#queue) {
+      if (entry.fileIndex !== fileIndex || offset !== end) break
+      if (end > start && end + block.length - start > maxBytes) break
+      end += block.length
+    }
+    end = Math.min(end, this.#context.layout.files[fileIndex]!.lengthBytes)
+    const memory = this.#context.runs.take()
+    const run = { fileIndex, start, bytes: memory.subarray(0, Math.max(0, end - start)), memory }
+    UploadLimiter.spend(this, run.bytes.length)
+    this.#reading = run
+    this.#fill(run).catch(reportDefect)
+  }
+
+  async #fill(run: Run): Promise<void> {
+    const { fileIndex, start, bytes } = run
+    let failure: Error | undefined
+    try {
+      for (let done = 0; done < bytes.length; ) {
+        const count = await this.#context.storage.read(fileIndex, start + done, bytes.subarray(done))
+        if (count === 0) throw new Error(`the file ends at ${start + done}, ${bytes.length - done} bytes early`)
+        done += count
+      }
+    } catch (error) {
+      failure = error as Error
+    }
+    // Otherwise nobody asks for these bytes any longer.
+    if (this.#reading === run) {
+      this.#reading = undefined
+      if (failure === undefined) this.#sendRun(run)
+      else this.#lost(fileIndex, failure)
+    }
+    this.#context.runs.give(run.memory)
+    this.pump()
   }
 
   #lost(fileIndex: number, error: Error): void {
     // The handler removes the file from all queues of the torrent, including this one.
     this.#context.emit({ kind: 'file-lost', fileIndex, error })
-    if (this.#queue[this.#head]?.fileIndex === fileIndex) this.dropFile(fileIndex)
+    if (this.#queue[0]?.fileIndex === fileIndex) this.dropFile(fileIndex)
   }
 
-  /** One write of up to `maxBytes` (at least one block) of what a thread has read. True when more could be sent at once. */
-  #sendRun(maxBytes: number): boolean {
+  /** Sends the blocks at the head of the queue that a thread has read: some may have been cancelled meanwhile. */
+  #sendRun(run: Run): void {
     const { frames } = this.#context
     const frame = frames.take()
     frame.clear()
-    let entry = this.#nextOfRun()
-    while (entry !== undefined && frame.blockBytes < maxBytes && frame.holds(entry.block.length)) {
+    let count = 0
+    for (const entry of this.#queue) {
       const { piece, begin, length } = entry.block
-      const at = entry.offset - this.#run!.start
+      if (!this.#isIn(run, entry) || !frame.holds(length)) break
       const target = frame.add(piece, begin, length)
-      const bytes = this.#run!.bytes.subarray(at, at + length)
+      const at = entry.offset - run.start
+      const bytes = run.bytes.subarray(at, at + length)
       target.set(bytes)
       // Beyond the end of the file: zeros, for clients that request whole blocks (libtorrent before 2.0.13 does with v2
       // torrents).
       target.fill(0, bytes.length)
-      this.#shift(entry)
-      entry = this.#nextOfRun()
+      count += 1
     }
-    if (entry === undefined) this.#dropRun()
-    if (frame.blockBytes > 0) this.#send(frame)
+    if (count > 0) this.#send(frame, count)
     else frames.give(frame)
-    return this.queued > 0
   }
 
-  /** The request at the head, if its bytes are in the run. */
-  #nextOfRun(): QueuedBlock | undefined {
-    const entry = this.#queue[this.#head]
-    const run = this.#run
-    if (entry === undefined || run === undefined) return undefined
-    const { fileIndex, offset, block } = entry
+  #isIn(run: Run, { fileIndex, offset, block }: QueuedBlock): boolean {
     const end = Math.min(offset + block.length, this.#context.layout.files[fileIndex]!.lengthBytes)
-    return fileIndex === run.fileIndex && offset >= run.start && end <= run.start + run.bytes.length ? entry : undefined
+    return fileIndex === run.fileIndex && offset >= run.start && end <= run.start + run.bytes.length
   }
 
-  #send(frame: Frame): void {
-    const { clock, frames, emit } = this.#context
+  /** The frame has the first `count` blocks of the queue. */
+  #send(frame: Frame, count: number): void {
+    const { clock, frames, emit, sent } = this.#context
+    for (const { block } of this.#queue.slice(0, count)) sent(block.piece, block.length)
+    this.#remove(0, count)
     const bytes = frame.blockBytes
-    this.#inFlight += bytes
+    this.#inFlight = bytes
     this.#refused = 0
     const now = clock.monotonic()
-    if (this.#inFlight === bytes) this.drainedAt = now
-    for (const bucket of this.buckets) bucket.spend(bytes)
+    this.drainedAt = now
     this.#peer.up.add(bytes)
     this.#peer.sentThisTurn += bytes
     this.#peer.uploadActiveAt = now
     emit({ kind: 'sent', bytes })
     const taken = (): void => {
-      this.#inFlight -= bytes
+      this.#inFlight = 0
       frames.give(frame)
       this.drainedAt = clock.monotonic()
     }
@@ -369,22 +328,6 @@ export class UploadQueue implements LimitedSender {
       if (!this.#closed) this.pump()
     })
     if (atOnce) taken()
-    else if (this.#context.runs.taken >= MANY_RUNS) this.#dropRun()
-  }
-
-  /** The entry's bytes are in a frame that is sent now. */
-  #shift(entry: QueuedBlock): void {
-    this.#context.sent(entry.block.piece, entry.block.length)
-    this.#forget(entry)
-    this.#head += 1
-    if (this.#head === this.#queue.length) {
-      this.#queue.length = 0
-      this.#head = 0
-      this.#byBlock = undefined
-    } else if (this.#head > 512 && this.#head * 2 > this.#queue.length) {
-      this.#queue.splice(0, this.#head)
-      this.#head = 0
-    }
   }
 
   checkInvariants(): void {

@@ -1,5 +1,5 @@
 import { SwarmError } from '../errors.ts'
-import { bodyBounds, MAX_REQUEST_BYTES, MAX_UNKNOWN_BYTES, MESSAGE, PIECE_HEADER_BYTES, readU32 } from './messages.ts'
+import { bodyBounds, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
 
 /** Receives decoded messages. Views are valid during the call only. */
 export interface WireSink {
@@ -26,25 +26,8 @@ const PIECE_HEAD = 3
 const PIECE_BODY = 4
 const SKIP = 5
 
-const REQUEST_BYTES = 17
 /** Bytes of a `piece` message before its block: id, piece and begin. */
 const PIECE_BODY_OFFSET = 9
-
-/** Whether a whole request begins at `at`: its length, 13, and its id. */
-const isRequest = (bytes: Uint8Array, at: number): boolean =>
-  bytes[at + 3] === REQUEST_BYTES - 4 &&
-  bytes[at + 4] === MESSAGE.request &&
-  bytes[at] === 0 &&
-  bytes[at + 1] === 0 &&
-  bytes[at + 2] === 0 &&
-  at + REQUEST_BYTES <= bytes.length
-
-/** The length of the block whose whole head begins at `at`; 0 where there is none, or one that the slow way has to look at. */
-function blockAt(bytes: Uint8Array, at: number): number {
-  if (bytes[at + 4] !== MESSAGE.piece || at + PIECE_HEADER_BYTES > bytes.length) return 0
-  const length = readU32(bytes, at) - PIECE_BODY_OFFSET
-  return length > MAX_REQUEST_BYTES ? 0 : Math.max(0, length)
-}
 
 /**
  * Streaming decoder of peer messages (after the handshake). Bytes of blocks are passed on as they arrive and are not
@@ -84,21 +67,6 @@ export class WireDecoder {
         this.#left -= take
         if (this.#left === 0) this.#endStream()
         continue
-      }
-      // What there is one of for each block, on either side, is read in one go where all of it is there.
-      if (this.#state === LENGTH && this.#heldBytes === 0) {
-        if (isRequest(chunk, at)) {
-          at += REQUEST_BYTES
-          this.#request(chunk, at - 12)
-          continue
-        }
-        const blockBytes = blockAt(chunk, at)
-        if (blockBytes > 0) {
-          at += PIECE_HEADER_BYTES
-          this.#expect(PIECE_BODY, blockBytes)
-          this.#sink.blockStart(readU32(chunk, at - 8), readU32(chunk, at - 4), blockBytes)
-          continue
-        }
       }
       const take = Math.min(this.#left, end - at)
       if (this.#heldBytes === 0 && take === this.#left) {
@@ -158,7 +126,7 @@ export class WireDecoder {
       default: {
         if (this.#id === MESSAGE.request) {
           this.#expect(LENGTH, 4)
-          this.#request(bytes, at)
+          this.#sink.requested(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8))
           return
         }
         const body = bytes.subarray(at, at + this.#length - 1)
@@ -168,10 +136,6 @@ export class WireDecoder {
         if (this.#held.length > 4096) this.#held = new Uint8Array(64)
       }
     }
-  }
-
-  #request(bytes: Uint8Array, at: number): void {
-    this.#sink.requested(readU32(bytes, at), readU32(bytes, at + 4), readU32(bytes, at + 8))
   }
 
   #admit(): void {

@@ -75,19 +75,12 @@ async function stalled(count: number, uploadLimit: number): Promise<void> {
   )
 }
 
-test.each([0, 1_000_000_000])('a peer that reads nothing holds one frame and one run (limit %i)', async (limit) => {
-  await stalled(2, limit)
-  const { frames, runs } = outstanding()
-  expect(frames).toBeLessThanOrEqual(2)
-  expect(runs).toBeLessThanOrEqual(2)
-})
-
 test.each([0, 1_000_000_000])(
-  'where many read nothing, threads read nothing ahead for them (limit %i)',
+  'a peer that reads nothing holds one frame, and nothing is read for it (limit %i)',
   async (limit) => {
-    vi.spyOn(Spares.prototype, 'taken', 'get').mockReturnValue(1_000)
     await stalled(2, limit)
     // on a busy machine a thread may be reading still while nothing is sent
     await vi.waitFor(() => expect(outstanding().runs).toBe(0), { interval: 100, timeout: 60_000 })
+    expect(outstanding().frames).toBeLessThanOrEqual(2)
   }
 )
