@@ -1,5 +1,3 @@
-import type { ClientErrorCode } from '@svc/client'
-
 /** Exit codes of `svc`, documented in `svc --help` and docs/cli.md. */
 export const EXIT = {
   ok: 0,
@@ -26,6 +24,7 @@ export const EXIT_HELP: readonly (readonly [ExitCode, string])[] = [
   [EXIT.interrupted, 'interrupted by Ctrl-C; a job that was started goes on']
 ]
 
+/** By the codes of the daemon, its client, and the libraries that `svc` calls; all others are a failure. */
 const BY_CODE: Readonly<Record<string, ExitCode>> = {
   E_BAD_REQUEST: EXIT.usage,
   E_PARSE: EXIT.usage,
@@ -35,6 +34,8 @@ const BY_CODE: Readonly<Record<string, ExitCode>> = {
   E_RANGE_INVALID: EXIT.usage,
   E_TOO_LARGE: EXIT.usage,
   E_NOT_ANCHORED: EXIT.usage,
+  E_BAD_REFERENCE: EXIT.usage,
+  E_BAD_TARGET: EXIT.usage,
   E_NOT_FOUND: EXIT.notFound,
   E_UNKNOWN_REF: EXIT.notFound,
   E_NO_INDEX: EXIT.notFound,
@@ -47,9 +48,14 @@ const BY_CODE: Readonly<Record<string, ExitCode>> = {
   E_CORRUPTION: EXIT.verification,
   E_INVALID_INDEX: EXIT.verification,
   E_PIN_MISMATCH: EXIT.verification,
+  E_DIGEST_MISMATCH: EXIT.verification,
+  E_CHECK_FAILED: EXIT.verification,
   E_SOURCE_UNAVAILABLE: EXIT.source,
   E_SOURCE_FORBIDDEN: EXIT.source,
-  E_RATE_LIMITED: EXIT.source
+  E_RATE_LIMITED: EXIT.source,
+  E_UNAVAILABLE: EXIT.source,
+  E_DENIED: EXIT.source,
+  E_CREDENTIALS: EXIT.source
 }
 
-export const exitCodeOf = (code: ClientErrorCode): ExitCode => BY_CODE[code] ?? EXIT.failed
+export const exitCodeOf = (code: string): ExitCode => BY_CODE[code] ?? EXIT.failed

@@ -1,6 +1,6 @@
 import type { Job } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { readManifest } from './manifest-facts.ts'
+import { readManifestBlob } from './manifest-facts.ts'
 import type { Session } from './session.ts'
 
 /** The origin of an artifact at the hub, and how to fetch it again. */
@@ -18,7 +18,7 @@ export interface HubOrigin {
 /** The hub origin of a reference's artifact; undefined if it did not come from there. Does not contact the hub. */
 export async function hubOrigin({ client }: Session, ref: string): Promise<HubOrigin | undefined> {
   const result = await client.open(ref)
-  const { annotations = {}, files = [] } = await readManifest(client, result)
+  const { annotations = {}, files = [] } = await readManifestBlob(client, result.manifestDigest)
   const { 'svc.hf.repo': repo, 'svc.hf.revision': revision } = annotations
   if (repo === undefined || revision === undefined) return undefined
   // the name of a digest, or of a tag's older snapshot, may refer to something else by now

@@ -1,4 +1,4 @@
-import { type Client, ClientError, type OpenResult } from '@svc/client'
+import { type Client, ClientError } from '@svc/client'
 import { documentBytes } from './documents.ts'
 
 /** The fields of a manifest that the command line reads. */
@@ -10,12 +10,6 @@ interface ManifestFacts {
     readonly digest: string
     readonly size: number
   }[]
-}
-
-/** The manifest if it is present; otherwise nothing. */
-export async function readManifest(client: Client, result: OpenResult): Promise<ManifestFacts> {
-  const blob = result.files.find((file) => file.digest === result.manifestDigest)
-  return blob === undefined ? {} : readManifestBlob(client, blob.digest)
 }
 
 /** The fields of a manifest and its own length; nothing if it is not present. */

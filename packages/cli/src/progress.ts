@@ -50,7 +50,7 @@ const VERBS: Readonly<Record<Job['kind'] | 'publish' | 'backup' | 'export' | 'pu
 
 /** Formats a snapshot as one line: verb, name, bytes or files, rate, time left, sources, message. */
 export function describe(job: Shown, perSecond: number | undefined): string {
-  const parts = [`${VERBS[job.kind]} ${nameOf(job)}`]
+  const parts = [`${VERBS[job.kind]} ${subjectOf(job)}`]
   const { bytesDone, bytesTotal, filesDone, filesTotal } = job
   if (job.state === 'waiting') {
     const files = filesTotal === undefined || filesTotal === 0 ? '' : ` in ${count(filesTotal, 'file')}`
@@ -66,8 +66,8 @@ export function describe(job: Shown, perSecond: number | undefined): string {
   return parts.join(' ')
 }
 
-/** The subject of the job: a model, or the whole store. */
-function nameOf({ as, ref }: Shown): string {
+/** The subject of a job: a model, or the whole store. */
+export function subjectOf({ as, ref }: Pick<Job, 'as' | 'ref'>): string {
   const name = as ?? ref
   return name === 'all' ? 'the whole store' : name.replace(/^svc:\/\/\//, '')
 }

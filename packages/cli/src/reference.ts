@@ -131,8 +131,14 @@ export function importName(as: string | undefined, source: string): string {
   return `${ns}/${name}`
 }
 
-/** The artifacts of a reference; `ns/name` stands for all its quants. @throws as {@link canonicalRef} */
-export async function refsOf(session: Session, typed: string): Promise<string[]> {
+/** The artifacts of some references; `ns/name` stands for all its quants. @throws as {@link canonicalRef} */
+export async function refsOf(session: Session, texts: readonly string[]): Promise<string[]> {
+  const refs: string[] = []
+  for (const text of texts) refs.push(...(await quantsOf(session, text)))
+  return refs
+}
+
+async function quantsOf(session: Session, typed: string): Promise<readonly string[]> {
   const text = await fullName(session, typed)
   const repo = asRepo(text)
   if (repo === undefined) return [await canonicalRef(session, text)]

@@ -1,8 +1,10 @@
+import { parseArgs } from 'node:util'
 import { CommanderError } from 'commander'
 import { ChildEnded, usage } from './errors.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { buildProgram } from './program.ts'
 import { formatReport, reportOf } from './report.ts'
+import { openSession } from './session.ts'
 import type { Terminal } from './terminal.ts'
 import { tellVersions, VersionAsked } from './versions.ts'
 
@@ -30,8 +32,10 @@ export async function run(
   } catch (error) {
     if (error instanceof ChildEnded) return error.exitCode
     if (error instanceof VersionAsked) {
-      const socket = words[words.indexOf('--socket') + 1]
-      return tellVersions(version, words.includes('--socket') ? socket : undefined, terminal, signal, json)
+      // the parser stopped at this option, whatever follows it
+      const { socket } = parseArgs({ args: [...words], options: { socket: { type: 'string' } }, strict: false }).values
+      await tellVersions(openSession({ json, socket: socket as string }, terminal, signal), version)
+      return EXIT.ok
     }
     if (!(error instanceof CommanderError)) return tell(error)
     if (error.exitCode === 0) return EXIT.ok

@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createClient } from '@svc/client'
-import { EXIT, type ExitCode } from './exit-codes.ts'
-import { jsonText, printable } from './printable.ts'
-import { installedAgentSocket } from './service/agent.ts'
-import type { Terminal } from './terminal.ts'
+import type { Session } from './session.ts'
 
 /** Thrown by the parser at `--version`: the answer needs the daemon, and the parser is synchronous. */
 export class VersionAsked extends Error {
@@ -40,25 +37,17 @@ export const DIFFER =
   'svc and the running daemon are of different versions: restart the daemon (svc service install does so)'
 
 /** `svc --version`: prints this program's version and the running daemon's, with a warning when they differ. */
-export async function tellVersions(
-  version: string,
-  socket: string | undefined,
-  terminal: Terminal,
-  signal: AbortSignal,
-  json: boolean
-): Promise<ExitCode> {
-  const { stdout, stderr, env } = terminal
-  const { socketPath } = createClient({ socketPath: socket ?? installedAgentSocket(env), env })
-  const daemon = await runningVersion(socketPath, signal)
-  if (json) {
-    stdout.write(
-      `${jsonText({ svc: version, svcd: daemon ?? null, same: daemon === undefined ? null : daemon === version })}\n`
-    )
-    return EXIT.ok
-  }
-  stdout.write(`svc ${version}\n`)
-  if (daemon === undefined) stderr.write(`svcd: none is running at ${printable(socketPath)}\n`)
-  else stdout.write(`svcd ${printable(daemon)}\n`)
-  if (daemon !== undefined && daemon !== version) stderr.write(`svc: ${DIFFER}\n`)
-  return EXIT.ok
+export async function tellVersions(session: Session, version: string): Promise<void> {
+  const { client, signal } = session
+  const daemon = await runningVersion(client.socketPath, signal)
+  if (session.json)
+    return session.document({
+      svc: version,
+      svcd: daemon ?? null,
+      same: daemon === undefined ? null : daemon === version
+    })
+  session.print(`svc ${version}`)
+  if (daemon === undefined) return session.note(`svcd: none is running at ${client.socketPath}`)
+  session.print(`svcd ${daemon}`)
+  if (daemon !== version) session.note(`svc: ${DIFFER}`)
 }

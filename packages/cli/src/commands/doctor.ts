@@ -54,7 +54,7 @@ export async function examine(session: Session, version: string): Promise<readon
   const findings: Finding[] = []
   for (const [name, check] of Object.entries(CHECKS)) {
     try {
-      findings.push(...(await check(subject)))
+      for (const found of await check(subject)) findings.push({ check: name, ...found })
     } catch (error) {
       // A check that fails to run is a finding itself; the others continue.
       findings.push({ check: name, level: 'warn', text: `cannot be checked: ${codeOf(error)}`, advice: 'report this' })

@@ -8,6 +8,7 @@ import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
 import { type EvictField, makingRoom } from '../making-room.ts'
 import { membersOf } from '../models-here.ts'
+import { subjectOf } from '../progress.ts'
 import { canonicalRef, refsOf, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import { importByName, printImport } from './imports.ts'
@@ -38,7 +39,7 @@ export async function cancel(session: Session, id: string): Promise<void> {
   session.print(job.id)
   session.note(
     cancelled
-      ? `cancelled: ${job.kind} ${nameOf(job)}; what was verified is kept for the next try`
+      ? `cancelled: ${job.kind} ${subjectOf(job)}; what was verified is kept for the next try`
       : `it had already ended: ${job.state}`
   )
 }
@@ -54,10 +55,6 @@ async function aboutJob(session: Session, text: string, call: (id: string) => Pr
     return call(found.id)
   }
 }
-
-/** The subject of a job, for people. */
-const nameOf = ({ as, ref }: Job): string =>
-  ref === 'all' ? 'the whole store' : (as ?? ref.replace(/^svc:\/\/\//, ''))
 
 async function newestRunning(session: Session): Promise<Job> {
   const running = (await session.client.jobs()).find((job) => !isTerminal(job))
@@ -76,7 +73,7 @@ async function listJobs(session: Session): Promise<void> {
     stateOf(job),
     formatSince(job.createdAt, session.clock.now()),
     amount(job),
-    nameOf(job)
+    subjectOf(job)
   ])
   session.table([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows])
   if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
@@ -119,7 +116,7 @@ function printJob(session: Session, job: Job): void {
 function finishJob(session: Session, job: Job, warned: ReadonlySet<string>): void {
   if (session.json) return
   if (job.result !== undefined) printImport(session, job, warned)
-  else session.print(`${job.kind} ${job.state}: ${nameOf(job)}`)
+  else session.print(`${job.kind} ${job.state}: ${subjectOf(job)}`)
 }
 
 export interface PullOptions {
@@ -177,7 +174,7 @@ async function followHub(
 
 /** `svc companions REF`: what lies beside a model at the hub; `ns/name` stands for all its quants. */
 export async function companions(session: Session, text: string): Promise<void> {
-  for (const ref of await refsOf(session, text)) {
+  for (const ref of await refsOf(session, [text])) {
     const warned = new Set<string>()
     const { result } = await follow(session, await session.client.companions({ ref }), { warned })
     if (session.json) continue

@@ -2,7 +2,7 @@ import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
 import { count, formatBytes, shortDigest } from '../format.ts'
-import { readManifest } from '../manifest-facts.ts'
+import { readManifestBlob } from '../manifest-facts.ts'
 import { repositoryIn } from '../models-here.ts'
 import { asRepo, canonicalRef, fullName, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
@@ -27,7 +27,7 @@ export async function show(session: Session, typed: string, more?: string): Prom
   const repo = asRepo(text)
   if (repo !== undefined && (session.json || !(await hasOneQuant(session, repo)))) return showRepo(session, repo)
   const result = await session.client.open(await canonicalRef(session, text))
-  const { annotations = {} } = await readManifest(session.client, result)
+  const { annotations = {} } = await readManifestBlob(session.client, result.manifestDigest)
   if (session.json) return session.document({ ...result, annotations })
 
   // the selected quant, in case only a prefix was typed

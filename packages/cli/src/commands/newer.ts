@@ -38,9 +38,7 @@ function printTable(session: Session, models: readonly OutdatedModel[]): void {
 }
 
 async function ask(session: Session, texts: readonly string[]): Promise<readonly OutdatedModel[]> {
-  const refs: string[] = []
-  for (const text of texts) refs.push(...(await refsOf(session, text)))
-  const job = await session.client.outdated(texts.length === 0 ? {} : { refs })
+  const job = await session.client.outdated(texts.length === 0 ? {} : { refs: await refsOf(session, texts) })
   const done = await sayingWhatWaits(session, 'asking the hub for newer commits', session.client.waitJob(job))
   if (done.state === 'failed') throw jobFailure(done)
   return done.result?.models ?? []

@@ -121,11 +121,10 @@ export async function setPrivate(
 ): Promise<void> {
   const kept = options.off !== true
   const done = []
-  for (const text of texts)
-    for (const ref of await refsOf(session, text)) {
-      done.push(await session.client.setPrivate({ ref, private: kept }))
-      if (!session.json) session.print(ref.slice('svc:///'.length))
-    }
+  for (const ref of await refsOf(session, texts)) {
+    done.push(await session.client.setPrivate({ ref, private: kept }))
+    if (!session.json) session.print(shortRef(ref))
+  }
   if (session.json) return session.document({ models: done })
   if (kept) return session.note('kept private: not announced, and given to nobody')
   const withheld = new Map<string, string>()

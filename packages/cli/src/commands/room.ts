@@ -12,29 +12,23 @@ export const unpin = (session: Session, texts: readonly string[]): Promise<void>
 /** `ns/name` stands for all its quants. */
 async function setPinned(session: Session, texts: readonly string[], pinned: boolean): Promise<void> {
   const done = []
-  for (const text of texts)
-    for (const ref of await refsOf(session, text)) {
-      done.push(await session.client.setPinned({ ref, pinned }))
-      if (!session.json) session.print(ref.slice('svc:///'.length))
-    }
+  for (const ref of await refsOf(session, texts)) {
+    done.push(await session.client.setPinned({ ref, pinned }))
+    if (!session.json) session.print(shortRef(ref))
+  }
   if (session.json) session.document({ models: done })
-}
-
-export interface EvictOptions {
-  readonly force?: boolean
 }
 
 /** `svc evict REF… [--force]`: frees the weights of models; `ns/name` stands for all its quants. */
 export async function evict(
   session: Session,
   texts: readonly string[],
-  { force = false }: EvictOptions
+  { force = false }: { readonly force?: boolean }
 ): Promise<void> {
-  for (const text of texts)
-    for (const ref of await refsOf(session, text)) {
-      const { result } = await follow(session, await session.client.evict({ ref, force }))
-      if (session.json) continue
-      session.print(shortRef(ref))
-      session.note(`freed ${formatBytes(result?.bytes ?? 0)}; svc pull ${shortRef(ref)} brings it back`)
-    }
+  for (const ref of await refsOf(session, texts)) {
+    const { result } = await follow(session, await session.client.evict({ ref, force }))
+    if (session.json) continue
+    session.print(shortRef(ref))
+    session.note(`freed ${formatBytes(result?.bytes ?? 0)}; svc pull ${shortRef(ref)} brings it back`)
+  }
 }

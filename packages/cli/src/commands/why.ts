@@ -18,7 +18,7 @@ const TO_WHOM: Readonly<Record<string, string>> = {
 /** `svc why REF`: to whom a model is given, by which door, and why; `ns/name` stands for all its quants. */
 export async function why(session: Session, text: string): Promise<void> {
   const found: WhyResult[] = []
-  for (const ref of await refsOf(session, text)) found.push(await session.client.why(ref))
+  for (const ref of await refsOf(session, [text])) found.push(await session.client.why(ref))
   if (session.json) return session.document({ models: found })
   for (const result of found) {
     session.print(shortRef(result.ref))

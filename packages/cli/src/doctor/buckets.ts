@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { type Check, type Finding, findingsOf } from './finding.ts'
+import { type Check, type Found, say } from './finding.ts'
 
 /** As the daemon has it: what others may read or modify is not a secret. */
 const TOO_OPEN = 0o037
@@ -10,8 +10,7 @@ const ASK_MS = 3_000
 
 /** The keys for `[webseed."https://…"]`: whether they can be used, and whether the store's clock is ours. */
 export const buckets: Check = async ({ status, clock }) => {
-  const say = findingsOf('buckets')
-  const found: Finding[] = []
+  const found: Found[] = []
   for (const { url, credentialsFile, problem } of status?.swarm.signedWebseeds ?? []) {
     if (problem !== undefined) found.push(say.bad(problem, await adviceOn(credentialsFile)))
     else found.push(say.ok(`${url}: the key of ${credentialsFile ?? "the daemon's environment"}`))
@@ -34,8 +33,7 @@ async function adviceOn(credentialsFile: string | undefined): Promise<string> {
 }
 
 /** Compares the clocks, by the `Date` of an answer. */
-export function judgeSkew(url: string, date: string | null, nowMs: number): Finding[] {
-  const say = findingsOf('buckets')
+export function judgeSkew(url: string, date: string | null, nowMs: number): Found[] {
   const thereMs = Date.parse(date ?? '')
   if (Number.isNaN(thereMs)) return []
   const offMs = Math.abs(thereMs - nowMs)

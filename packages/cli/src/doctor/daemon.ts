@@ -2,11 +2,10 @@ import { lstatSync, readFileSync, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { formatTime } from '../format.ts'
 import { DIFFER } from '../versions.ts'
-import { type Check, codeOf, type DoctorInput, type Finding, findingsOf } from './finding.ts'
+import { type Check, codeOf, type DoctorInput, type Found, say } from './finding.ts'
 
 /** Whether the daemon answers, and has the same version. */
 export const daemon: Check = ({ status, silence, socketPath, version }) => {
-  const say = findingsOf('daemon')
   if (status === undefined)
     return [say.bad(silence ?? `no daemon answers at ${socketPath}`, 'svc service install has it start by itself')]
   if (status.version !== version) return [say.warn(`svcd ${status.version} runs, and this is svc ${version}`, DIFFER)]
@@ -16,8 +15,7 @@ export const daemon: Check = ({ status, silence, socketPath, version }) => {
 /** The socket and its folder: whether they exist, belong to the user, and are closed to others. */
 export const socket: Check = (subject) => {
   const { socketPath, status } = subject
-  const say = findingsOf('socket')
-  const found: Finding[] = []
+  const found: Found[] = []
   const folder = dirname(socketPath)
   const look = (path: string): Stats | undefined => {
     try {
@@ -47,8 +45,7 @@ export const socket: Check = (subject) => {
 }
 
 /** `forbidden` are the mode bits that grant too much to others. */
-function ownership({ uid }: DoctorInput, path: string, stat: Stats, forbidden: number): Finding[] {
-  const say = findingsOf('socket')
+function ownership({ uid }: DoctorInput, path: string, stat: Stats, forbidden: number): Found[] {
   const mode = stat.mode & 0o7777
   if (stat.uid !== uid && uid !== 0)
     return [say.bad(`${path} belongs to user ${stat.uid}, not to you`, 'remove it as that user, or set SVC_SOCKET')]
@@ -68,7 +65,6 @@ const ENOUGH_FILES = 4096
 
 /** The daemon's limit of open files. */
 export const fileLimit: Check = ({ status, platform }) => {
-  const say = findingsOf('files')
   if (status === undefined || platform !== 'linux') return []
   let soft: string | undefined
   try {
@@ -80,8 +76,7 @@ export const fileLimit: Check = ({ status, platform }) => {
 }
 
 /** `soft` as printed in /proc. */
-export function judgeFileLimit(soft: string | undefined): Finding {
-  const say = findingsOf('files')
+export function judgeFileLimit(soft: string | undefined): Found {
   if (soft === 'unlimited' || Number(soft) >= ENOUGH_FILES) return say.ok(`the daemon may open ${soft} files`)
   return say.warn(
     `the daemon may open only ${soft} files: many models and peers need more`,
@@ -95,8 +90,7 @@ export const node: Check = () => [judgeNode(process.versions.node)]
 /** The oldest version of Node that the packages support. */
 export const OLDEST_NODE = [22, 19] as const
 
-export function judgeNode(version: string): Finding {
-  const say = findingsOf('node')
+export function judgeNode(version: string): Found {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [oldest, oldestMinor] = OLDEST_NODE
   if (major > oldest || (major === oldest && minor >= oldestMinor))

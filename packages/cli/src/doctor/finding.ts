@@ -32,16 +32,17 @@ export interface DoctorInput {
   readonly silence: string | undefined
 }
 
-export type Check = (subject: DoctorInput) => Promise<readonly Finding[]> | readonly Finding[]
+/** What a check finds; the report adds the check's name. */
+export type Found = Omit<Finding, 'check'>
 
-/** Shorthands for the findings of one check. */
-export function findingsOf(check: string) {
-  return {
-    ok: (text: string): Finding => ({ check, level: 'ok', text }),
-    note: (text: string, advice?: string): Finding => ({ check, level: 'note', text, ...(advice && { advice }) }),
-    warn: (text: string, advice: string): Finding => ({ check, level: 'warn', text, advice }),
-    bad: (text: string, advice: string): Finding => ({ check, level: 'bad', text, advice })
-  }
+export type Check = (subject: DoctorInput) => Promise<readonly Found[]> | readonly Found[]
+
+/** Shorthands for what a check finds. */
+export const say = {
+  ok: (text: string): Found => ({ level: 'ok', text }),
+  note: (text: string, advice?: string): Found => ({ level: 'note', text, ...(advice && { advice }) }),
+  warn: (text: string, advice: string): Found => ({ level: 'warn', text, advice }),
+  bad: (text: string, advice: string): Found => ({ level: 'bad', text, advice })
 }
 
 export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)

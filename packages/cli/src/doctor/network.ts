@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process'
 import { createConnection, isIP } from 'node:net'
 import { isLoopbackAddress, spokenAddress } from '../format.ts'
-import { type Check, codeOf, type Finding, findingsOf } from './finding.ts'
+import { type Check, codeOf, type Found, say } from './finding.ts'
 
 /** The proxies of this shell. A service has its own environment. */
 export const proxies: Check = ({ env }) => {
-  const say = findingsOf('proxies')
-  const found: Finding[] = []
+  const found: Found[] = []
   for (const name of ['HTTPS_PROXY', 'HTTP_PROXY'] as const) {
     const value = env[name.toLowerCase()] || env[name]
     if (value === undefined || value === '') continue
@@ -24,12 +23,11 @@ const CONNECT_MS = 1500
 
 /** The swarm's listeners: whether they accept connections, and from whom. */
 export const listeners: Check = async ({ status }) => {
-  const say = findingsOf('listeners')
   if (status === undefined) return []
   const { swarm } = status
   if (!swarm.enabled)
     return [say.note('the swarm is off ([swarm] enabled = false): nothing is fetched from peers or shared')]
-  const found: Finding[] = []
+  const found: Found[] = []
   const probe = async (what: string, address: string): Promise<void> => {
     const failure = await connectionFailure(address)
     found.push(
@@ -56,7 +54,6 @@ export const listeners: Check = async ({ status }) => {
 
 /** What is given to others. */
 export const sharing: Check = ({ status }) => {
-  const say = findingsOf('sharing')
   if (status === undefined || !status.swarm.enabled) return []
   if (!status.swarm.seed) return [say.ok('off: nothing is announced or given; svc seed on turns it on')]
   return [say.note('public models are shared with others over BitTorrent', 'svc seed off turns that off')]
@@ -86,7 +83,6 @@ function connectionFailure(address: string): Promise<string | undefined> {
 
 /** Whether peers can be found. */
 export const dht: Check = ({ status }) => {
-  const say = findingsOf('DHT')
   if (status === undefined || !status.swarm.enabled) return []
   const { dhtPort, peers, torrents } = status.swarm
   if (dhtPort === undefined)
@@ -106,8 +102,7 @@ export const clock: Check = ({ platform, status, clock: ours }) => {
   return judgeClock(ours.now(), status === undefined ? undefined : Date.parse(status.startedAt), synchronized)
 }
 
-export function judgeClock(nowMs: number, startedMs: number | undefined, synchronized: boolean | undefined): Finding[] {
-  const say = findingsOf('clock')
+export function judgeClock(nowMs: number, startedMs: number | undefined, synchronized: boolean | undefined): Found[] {
   const advice = 'set the clock (timedatectl set-ntp true), then restart the daemon'
   if (nowMs < EARLIEST_MS)
     return [say.bad(`it is ${new Date(nowMs).toISOString()} here: certificates of the hub are refused`, advice)]

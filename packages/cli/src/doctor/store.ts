@@ -1,8 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, statfsSync, statSync } from 'node:fs'
-import { NETWORK_FILE_SYSTEMS } from '@svc/internal-files'
+import { accessSync, constants, readFileSync, realpathSync, statfsSync, statSync } from 'node:fs'
 import { formatBytes } from '../format.ts'
-import { type Check, codeOf, type DoctorInput, type Finding, findingsOf } from './finding.ts'
+import { type Check, codeOf, type DoctorInput, type Found, say } from './finding.ts'
 
 /** The store's folder, from the daemon or else the environment. */
 function storeRoot({ status, env }: DoctorInput): string | undefined {
@@ -12,7 +11,6 @@ function storeRoot({ status, env }: DoctorInput): string | undefined {
 
 /** The store's folder: whether it exists, belongs to the user, is closed to others, and is writable. */
 export const store: Check = (subject) => {
-  const say = findingsOf('store')
   const root = storeRoot(subject)
   if (root === undefined) return [say.note('only the daemon knows where the store is', 'start it, or run svcd --check')]
   try {
@@ -34,7 +32,6 @@ export const store: Check = (subject) => {
 
 /** Whether every record of the state can be read. */
 export const records: Check = ({ status, damaged }) => {
-  const say = findingsOf('records')
   if (damaged.length === 0) return status === undefined ? [] : [say.ok('every record that was looked at can be read')]
   const advice = 'the rest works on; svc fsck looks at everything, docs/disk.md says how to go on'
   return damaged.map(({ file, what }) => ({ ...say.bad(`${file}: ${what}`, advice), isDamage: true }))
@@ -50,13 +47,12 @@ export const space: Check = (subject) => {
     const { bavail, blocks, bsize, ffree, files } = statfsSync(root)
     return judgeSpace(bavail * bsize, blocks * bsize, ffree, files)
   } catch (error) {
-    return [findingsOf('space').note(`free space cannot be read (${codeOf(error)})`)]
+    return [say.note(`free space cannot be read (${codeOf(error)})`)]
   }
 }
 
 /** Figures from statfs(2); file systems without inode tables report 0 for both counts of inodes. */
-export function judgeSpace(freeBytes: number, totalBytes: number, freeInodes: number, inodes: number): Finding[] {
-  const say = findingsOf('space')
+export function judgeSpace(freeBytes: number, totalBytes: number, freeInodes: number, inodes: number): Found[] {
   const text = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free`
   const advice = 'remove models (svc rm, then svc gc), or move the store to a larger disk'
   if (inodes > 0 && freeInodes < 1000)
@@ -66,96 +62,65 @@ export function judgeSpace(freeBytes: number, totalBytes: number, freeInodes: nu
   return [say.ok(text)]
 }
 
-/** Of the machine's own disks and memory. */
-const LINUX_TYPES: Readonly<Record<number, string>> = {
-  16914836: 'tmpfs',
-  2240043254: 'ramfs',
-  19780: 'vfat',
-  538032816: 'exfat',
-  1397118030: 'ntfs',
-  1936094318: 'ntfs3',
-  61267: 'ext4',
-  2435016766: 'btrfs',
-  1481003842: 'xfs',
-  801189825: 'zfs',
-  3393526350: 'bcachefs',
-  4076150800: 'f2fs',
-  2035054128: 'overlay'
-}
-
-/** The name of a file system by `f_type` of statfs(2), Linux; undefined for an unknown one. */
-export const linuxType = (type: number): string | undefined =>
-  NETWORK_FILE_SYSTEMS.get(type >>> 0) ?? LINUX_TYPES[type >>> 0]
-
 /** The type of the store's file system, and its consequences. */
 export const fileSystem: Check = (subject) => {
-  const say = findingsOf('file system')
   const root = storeRoot(subject)
   if (root === undefined) return []
   try {
-    const type = subject.platform === 'darwin' ? macType(root) : linuxType(statfsSync(root).type)
-    return [judgeFileSystem(type)]
+    const path = realpathSync(root)
+    return [judgeFileSystem(mountedType(subject.platform === 'darwin' ? macMounts() : linuxMounts(), path))]
   } catch (error) {
-    return [say.note(`the file system cannot be told (${codeOf(error)})`)]
+    return [say.note(`the type of the file system cannot be determined (${codeOf(error)})`)]
   }
 }
 
 /** `type` as in mount(8); undefined for an unknown one. */
-export function judgeFileSystem(type: string | undefined): Finding {
-  const say = findingsOf('file system')
-  switch (type) {
-    case 'btrfs':
-    case 'xfs':
-    case 'apfs':
-    case 'bcachefs':
-      return say.ok(`${type}: files are adopted and copied without taking room twice, where both are on it`)
-    case 'ext4':
-    case 'zfs':
-    case 'f2fs':
-    case 'hfs':
-      return say.ok(type)
-    case 'nfs':
-    case 'cifs':
-    case 'smb':
-    case 'smb2':
-    case 'smbfs':
-    case '9p':
-    case 'afs':
-    case 'ceph':
-    case 'lustre':
-      return say.warn(
-        `${type} is reached over a network: runtimes map weights into memory, which is very slow there, and locks may not hold`,
-        'keep the store on a local disk; or load with --no-mmap where the runtime has it'
-      )
-    case 'fuse':
-      return say.note('fuse: how well mapping, locks and durable writes work depends on what is behind it')
-    case 'tmpfs':
-    case 'ramfs':
-      return say.warn(`${type} is memory: the store is gone after a restart`, 'set [store] root to a folder on a disk')
-    case 'overlay':
-      return say.warn('overlay: the store is part of a container, and goes with it', 'mount a volume for the store')
-    case 'vfat':
-    case 'exfat':
-    case 'ntfs':
-    case 'ntfs3':
-    case 'msdos':
-      return say.bad(`${type} keeps no permissions, and has no hard links`, 'use a Linux or macOS file system')
-    default:
-      return say.note(type === undefined ? 'a file system that is not known here' : `${type}, not known here`)
-  }
+export function judgeFileSystem(type: string | undefined): Found {
+  if (type === undefined) return say.note('the type of the file system is unknown')
+  if (/^(btrfs|xfs|apfs|bcachefs)$/.test(type))
+    return say.ok(`${type}: files on the same file system are adopted and copied without taking space twice`)
+  if (/^(ext[234]|zfs|f2fs|hfs)$/.test(type)) return say.ok(type)
+  if (/^(nfs4?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre)$/.test(type))
+    return say.warn(
+      `${type} is a network file system: runtimes map weights into memory, which is very slow there, and locks may not hold`,
+      'keep the store on a local disk, or load with --no-mmap where the runtime has that option'
+    )
+  if (/^fuse/.test(type))
+    return say.note(`${type}: how well mapping, locks and durable writes work depends on the program behind it`)
+  if (/^(tmpfs|ramfs)$/.test(type))
+    return say.warn(`${type} is memory: the store is lost at a restart`, 'set [store] root to a folder on a disk')
+  if (type === 'overlay')
+    return say.warn('overlay: the store is deleted together with the container', 'mount a volume for the store')
+  if (/^(vfat|exfat|ntfs3?|msdos)$/.test(type))
+    return say.bad(`${type} has no permissions and no hard links`, 'use a Linux or macOS file system')
+  return say.note(`${type}: svc does not know this type of file system`)
 }
 
-/** From the list of mounts, e.g. `/dev/disk3s1 on /System/Volumes/Data (apfs, local, journaled)`. */
-function macType(root: string): string | undefined {
-  return mountedType(spawnSync('/sbin/mount', { encoding: 'utf8' }).stdout ?? '', root)
+interface Mount {
+  readonly point: string
+  readonly type: string
 }
 
-/** The type of the mount that `path` lies in, from the output of macOS's mount(8). */
-export function mountedType(mounts: string, path: string): string | undefined {
-  let best: { readonly point: string; readonly type: string } | undefined
-  for (const [, point = '', type = ''] of mounts.matchAll(/^.+? on (.+) \(([^,)]+)[^)]*\)$/gm)) {
-    const inside = point === '/' || path === point || path.startsWith(`${point}/`)
-    if (inside && (best === undefined || point.length > best.point.length)) best = { point, type }
-  }
-  return best?.type
+/** Lines such as `/dev/sda1 /home/me/big\040disk ext4 rw 0 0` (proc_mounts(5)). */
+const linuxMounts = (): Mount[] =>
+  readFileSync('/proc/self/mounts', 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.split(' '))
+    .map(([, point = '', type = '']) => ({
+      point: point.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8))),
+      type
+    }))
+
+const macMounts = (): Mount[] => parseMacMounts(spawnSync('/sbin/mount', { encoding: 'utf8' }).stdout ?? '')
+
+/** The output of macOS's mount(8): `/dev/disk3s1 on /System/Volumes/Data (apfs, local, journaled)`. */
+export const parseMacMounts = (text: string): Mount[] =>
+  [...text.matchAll(/^.+? on (.+) \(([^,)]+)[^)]*\)$/gm)].map(([, point = '', type = '']) => ({ point, type }))
+
+/** The type of the mount that `path` lies in; of several at one place the last. */
+export function mountedType(mounts: readonly Mount[], path: string): string | undefined {
+  const around = mounts.filter(({ point }) => `${path}/`.startsWith(point === '/' ? point : `${point}/`))
+  const deepest = Math.max(...around.map(({ point }) => point.length))
+  return around.findLast(({ point }) => point.length === deepest)?.type
 }
