@@ -48,5 +48,5 @@ export function spokenBytes(sizeBytes: number): string {
 export const noSpace = (neededBytes: number, freeBytes: number): DaemonError =>
   new DaemonError(
     'E_NO_SPACE',
-    `${spokenBytes(neededBytes)} are needed and ${spokenBytes(freeBytes)} are free on the disk of the store: make room (svc rm and svc gc), or take the store to another disk (svc move)`
+    `${spokenBytes(neededBytes)} are needed and ${spokenBytes(freeBytes)} are free on the disk of the store: free some space (svc rm and svc gc), or move the store to another disk (svc move)`
   )

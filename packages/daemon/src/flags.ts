@@ -34,7 +34,7 @@ export const USAGE = [
   ['svcd tag ls [NS/NAME]', 'list the tags'],
   ['svcd metrics', "print the running daemon's metrics, in Prometheus' text format"],
   ['svcd health | svcd ready', 'probes: is the daemon alive, is it ready; exit code 0 or 1'],
-  ['svcd seed [on|off]', 'tell whether models are shared, or write it into the configuration, for the next start'],
+  ['svcd seed [on|off]', 'show whether models are shared, or set it in the configuration for the next start'],
   ['svcd expect', "write the store's id into the configuration, so that no other store is opened or made"],
   ['svcd restore SRC [--incomplete] [--json]', 'fill an absent or empty root from a backup of svc backup'],
   ['svcd move DIR [--json] [--quiet]', 'move the store to another folder, while no daemon runs; the old one stays']
@@ -59,7 +59,7 @@ export const EXIT_HELP = [
   [1, 'failed'],
   [2, 'wrong usage or configuration'],
   [5, 'a backup to restore is damaged'],
-  [130, 'a move or a restore was stopped; it goes on when it is asked for again']
+  [130, 'a move or a restore was stopped; run it again to continue']
 ] as const
 
 function columns(rows: readonly (readonly [string, string])[]): string {

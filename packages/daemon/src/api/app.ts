@@ -73,8 +73,7 @@ function tryDecode(text: string): string {
 function decoded(params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const result: Record<string, string> = {}
   for (const [name, value] of Object.entries(params)) {
-    if (value.length > MAX_PARAM_LENGTH)
-      throw new DaemonError('E_NOT_FOUND', 'there is nothing at a path of that length')
+    if (value.length > MAX_PARAM_LENGTH) throw new DaemonError('E_NOT_FOUND', 'no route has a path of that length')
     result[name] = value.includes('%') ? tryDecode(value) : value
   }
   return result
@@ -93,10 +92,10 @@ function notFound(request: IncomingMessage, response: ServerResponse, path: stri
   const allowed = allowedMethods(path)
   if (allowed.length > 0) {
     response.setHeader('Allow', allowed.join(', '))
-    const message = `${request.method} is not possible on ${shown}; use ${allowed.join(' or ')}`
+    const message = `${request.method} is not allowed on ${shown}; use ${allowed.join(' or ')}`
     return new DaemonError('E_METHOD_NOT_ALLOWED', message)
   }
-  return new DaemonError('E_NOT_FOUND', `there is nothing at ${shown}`)
+  return new DaemonError('E_NOT_FOUND', `there is no path ${shown}`)
 }
 
 const PATTERNS = (Object.values(ROUTES) as Route[]).map(({ method, path }) => ({
@@ -121,7 +120,7 @@ function sendError(request: IncomingMessage, response: ServerResponse, error: un
   const { method } = request
   if (request.destroyed && !request.complete) {
     // nobody reads a response, and nothing failed here
-    log.debug({ method, path: pathOf(request) }, 'the client left in the middle of its request')
+    log.debug({ method, path: pathOf(request) }, 'the client disconnected in the middle of its request')
     response.destroy()
     return
   }

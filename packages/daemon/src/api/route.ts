@@ -79,7 +79,7 @@ export function defineByteRoute<const R extends Route>(
       try {
         await send({ request: request.message, response })
       } catch (error) {
-        log.error({ err: error, path: request.message.url }, 'an answer broke off')
+        log.error({ err: error, path: request.message.url }, 'a response was cut off')
         response.destroy()
       }
     }

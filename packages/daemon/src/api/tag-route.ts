@@ -33,7 +33,7 @@ export function tagRoute(root: string, { repos, documents, needed, store }: TagD
     const body = parseJsonBody(bytes)
     const { ns, name, tag, index } = body as Readonly<Record<string, unknown>>
     if (body.root !== root)
-      throw new DaemonError('E_BAD_REQUEST', `this daemon serves the root ${root}, not the one that was named`)
+      throw new DaemonError('E_BAD_REQUEST', `this daemon serves the root ${root}, not the one that you named`)
     if (typeof ns !== 'string' || !isNamespace(ns) || typeof name !== 'string' || !isName(name)) {
       throw new DaemonError('E_BAD_REQUEST', 'the fields "ns" and "name" must name a repository')
     }

@@ -46,7 +46,7 @@ const CAS = {
   E_INCOMPLETE: DEFECT,
   E_NO_SPACE: 'E_NO_SPACE',
   E_IO: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, error.details.operation) },
-  E_ABORTED: { code: 'E_ABORTED', message: () => 'the operation was broken off' },
+  E_ABORTED: { code: 'E_ABORTED', message: () => 'the operation was aborted' },
   E_LOCKED: DEFECT,
   E_RANGE: DEFECT,
   E_CLOSED: { code: 'E_SHUTTING_DOWN', message: () => 'the store is closed: the daemon is stopping' },
@@ -85,7 +85,7 @@ const METAINFO = {
 const SWARM = {
   E_PROTOCOL: 'E_SOURCE_UNAVAILABLE',
   E_WEBSEED: 'E_SOURCE_UNAVAILABLE',
-  E_STORAGE: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'keep what the swarm sent') },
+  E_STORAGE: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'store what the swarm sent') },
   E_ADDRESS: 'E_BAD_REQUEST',
   E_OPTION: DEFECT,
   E_CLOSED: { code: 'E_ABORTED', message: () => 'the swarm client left the torrent before it was complete' }
@@ -109,7 +109,7 @@ const VIEW = {
   // these two have no status of their own: otherwise they occur only in jobs
   E_NO_SPACE: { code: 'E_NO_SPACE', status: 507, message: ({ message }) => message },
   E_IO: { code: 'E_INTERNAL', message: (error) => ioMessage(error.cause, 'make or remove a view') },
-  E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'the view was given up: somebody asked to remove it' }
+  E_ABORTED: { code: 'E_ABORTED', status: 409, message: () => 'the view was cancelled: somebody asked to remove it' }
 } as const satisfies Record<ViewErrorCode, Rule<ViewError>>
 
 /**
@@ -197,8 +197,8 @@ function unforeseen(error: unknown): WireError {
 /** What the usual ones mean to somebody who has to do something about it. */
 const WORDS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is mounted read-only',
-  EACCES: 'the user of the daemon may not do that there',
-  EPERM: 'the system does not allow that there',
+  EACCES: 'the user of the daemon has no permission',
+  EPERM: 'the system does not allow it',
   EMFILE: 'the daemon has too many files open; raise its limit (LimitNOFILE, ulimit -n)',
   ENFILE: 'the system has too many files open',
   ENAMETOOLONG: 'a name is longer than the file system allows'

@@ -89,7 +89,7 @@ export async function composeContext(
   await requireComplete(root)
   const trust = await Trust.open(config.trust)
   const store = await openStore(config.store, clock, replaced)
-  if (store.isNew) log.info({ root: store.root, id: store.id }, 'there was no store: made a new one')
+  if (store.isNew) log.info({ root: store.root, id: store.id }, 'found no store: created a new one')
   const offload = new Offload()
   const strangersOffload = new Offload({ oldMib: STRANGERS_HEAP_MIB })
   try {

@@ -26,7 +26,7 @@ async function main(): Promise<void> {
     return void process.stdout.write(`${await expectCommand(words, flags, process.env)}\n`)
   }
   if (command === 'metrics' || command === 'health' || command === 'ready') {
-    if (words.length > 0) throw new StartError(`svcd ${command} takes nothing more\ntry: svcd --help`)
+    if (words.length > 0) throw new StartError(`svcd ${command} takes no further arguments\ntry: svcd --help`)
     const { defaultSocketPath } = await import('@svc/client/protocol')
     const { askCommand } = await import('../commands/probe.ts')
     const path = flags.socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)

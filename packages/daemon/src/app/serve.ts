@@ -25,7 +25,7 @@ export async function serve(flags: Flags): Promise<void> {
       .then(
         () => process.exit(process.exitCode ?? 0),
         (error: unknown) => {
-          log.fatal({ err: error }, 'the stop failed')
+          log.fatal({ err: error }, 'stopping failed')
           process.exit(1)
         }
       )

@@ -23,7 +23,7 @@ export function storeProblem(store: Looked): string | undefined {
     store.check()
     return undefined
   } catch (error) {
-    return error instanceof CasError && error.code === 'E_STORE_GONE' ? error.message : 'the store cannot be looked at'
+    return error instanceof CasError && error.code === 'E_STORE_GONE' ? error.message : 'the store cannot be checked'
   }
 }
 

@@ -17,10 +17,10 @@ export async function expectCommand(words: readonly string[], flags: Flags, env:
   const { id, isNew } = await identified(store.root, store.expect === undefined)
   if (store.expect !== undefined && store.expect !== id)
     throw new StartError(
-      `[store] expect = "${store.expect}" in ${file}, and ${store.root} holds ${id ?? 'none'}; is its disk mounted? If this is the store to use, take the line out of the file`
+      `[store] expect = "${store.expect}" in ${file}, and ${store.root} holds ${id ?? 'none'}; is its disk mounted? If this is the right store, remove the line from the file`
     )
   if (store.expect === undefined && id !== undefined) await writeKey(file, { store: { expect: id } })
-  return `${file} expects the store ${id} at ${store.root}${isNew ? ', which was made now' : ''}`
+  return `${file} expects the store ${id} at ${store.root}${isNew ? ', which was created just now' : ''}`
 }
 
 async function identified(

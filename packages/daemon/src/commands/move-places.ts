@@ -28,12 +28,12 @@ export async function checkPlaces(fromPath: string, toPath: string): Promise<Mov
   if (found !== 'folder') throw new StartError(`${to} is not a folder`)
   const marker = await readMoveMarker(to)
   if (marker?.from === from) return { from, to }
-  if (marker !== undefined) throw new StartError(`a move of ${marker.from} to ${to} was begun; choose another folder`)
+  if (marker !== undefined) throw new StartError(`a move of ${marker.from} to ${to} has begun; choose another folder`)
   const [first] = await readdir(to)
   if (first === undefined) return { from, to }
   throw new StartError(
     (await kind(join(to, 'format'))) === 'file'
-      ? `${to} is a store of its own; choose an empty folder`
+      ? `${to} is another store; choose an empty folder`
       : `${to} is not empty: it holds "${first}"; choose an empty folder, or a new one in it: ${join(to, 'models')}`
   )
 }

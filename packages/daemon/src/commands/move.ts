@@ -21,7 +21,7 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
   const { file } = configPath(flags, env)
   const named = flags.root !== undefined ? '--root' : env.SVC_ROOT ? 'SVC_ROOT' : undefined
   if (named === undefined) await checkKeyWritable(file, { store: { root: places.to } })
-  const goOn = `the old store is in charge. To go on: svc move ${places.to}`
+  const goOn = `the old store stays in use. To continue: svc move ${places.to}`
   await stoppably(flags, goOn, async (signal, onProgress) => {
     try {
       const result = await moveStore({
@@ -44,20 +44,22 @@ export async function moveCommand(words: readonly string[], flags: Flags, env: E
 
 function report(result: MoveResult, named: string | undefined, file: string): string[] {
   const { from, to, blobs, bytes, resumedBlobs, shared, occupiedBytes, views, unfinished } = result
-  const before = resumedBlobs === 0 ? '' : `, ${resumedBlobs} of them by an earlier try`
+  const before = resumedBlobs === 0 ? '' : `, ${resumedBlobs} of them in an earlier attempt`
   return [
-    `the store is at ${to}: ${blobs} blobs, ${sizeText(bytes)}, each hashed there${before}`,
+    `the store is at ${to}: ${blobs} blobs, ${sizeText(bytes)}, each verified there${before}`,
     named === undefined
-      ? `${file} names it; start the daemon again`
-      : `${named} named the old one and wins over the configuration: start the daemon with ${named === '--root' ? `--root ${to}` : `SVC_ROOT=${to}`}`,
+      ? `${file} names the new store; start the daemon again`
+      : `${named} names the old store and overrides the configuration: start the daemon with ${named === '--root' ? `--root ${to}` : `SVC_ROOT=${to}`}`,
     shared
-      ? `the old one at ${from} is as it was; both share their blocks on the disk, so deleting it frees next to nothing`
-      : `the old one at ${from} is as it was; deleting it frees ${sizeText(occupiedBytes)}`,
-    ...(unfinished === 0 ? [] : [`${unfinished} unfinished downloads were not taken along; they start anew`]),
+      ? `the old store at ${from} is unchanged; both share blocks on the disk, so deleting it frees almost nothing`
+      : `the old store at ${from} is unchanged; deleting it frees ${sizeText(occupiedBytes)}`,
+    ...(unfinished === 0
+      ? []
+      : [`${unfinished} unfinished downloads were not moved; they start again from the beginning`]),
     ...(views.length === 0
       ? []
       : [
-          'these views lead to the old place; make them again with "svc view" before you delete it:',
+          'these views point to the old place; make them again with "svc view" before you delete it:',
           ...views.map((path) => `  ${path}`)
         ])
   ]

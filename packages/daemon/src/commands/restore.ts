@@ -15,14 +15,14 @@ export async function restoreCommand(words: readonly string[], flags: Flags, env
   if (src === undefined || src === '' || rest.length > 0) throw new StartError('usage: svcd restore SRC [--root DIR]')
   const { store } = await loadConfig(flags, env)
   const lib = await import('@svc/publish')
-  await stoppably(flags, 'run the same command again to go on', async (signal, tell) => {
+  await stoppably(flags, 'run the same command again to continue', async (signal, tell) => {
     const source = await lib.openTarget(lib.parsePlace(src, process.cwd()), { readOnly: true, env })
     try {
       const backup = await lib.openBackup(source, signal)
       const { storeId } = backup.snapshot
       if (store.expect !== undefined && store.expect !== storeId)
         throw new StartError(
-          `[store] expect = "${store.expect}", and the backup is of ${storeId}; take the line out of the configuration first`
+          `[store] expect = "${store.expect}", but the backup is of ${storeId}; remove the line from the configuration first`
         )
       const { incomplete } = flags
       const onProgress: RestoreOptions['onProgress'] = (counts) => tell({ phase: 'restoring', ...counts })

@@ -102,7 +102,7 @@ export async function requireCopySpace(root: string, missing: readonly BlobInfo[
   const { bavail, bsize } = await statfs(root)
   const free = bavail * bsize
   if (free < needed)
-    throw new CopyError(`${needed} bytes are needed at ${root}, and ${free} are free; nothing was copied`)
+    throw new CopyError(`${root} needs ${needed} bytes of free space and has ${free}; nothing was copied`)
 }
 
 /**

@@ -113,9 +113,9 @@ async function copyMissing(
   })
   if (corrupt.length === 0) return
   throw new CopyError(
-    `${corrupt.length === 1 ? 'a blob' : `${corrupt.length} blobs`} of the old store cannot be read as what they are, so it stays in charge:\n` +
+    `the old store has ${corrupt.length === 1 ? 'a corrupt blob' : `${corrupt.length} corrupt blobs`}, so it stays in use:\n` +
       `${corrupt.map((digest) => `  ${digest}\n`).join('')}` +
-      'start the daemon, find the models that are hurt with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
+      'start the daemon, find the affected models with "svc fsck", fetch them again with "svc pull" or remove them ("svc rm", "svc gc"), then move again'
   )
 }
 
@@ -136,10 +136,10 @@ async function checkBlobs(
   })
   if (mismatched.length > 0)
     throw new CopyError(
-      `${mismatched.length} blobs read back from ${target.root} as other bytes: that disk cannot be trusted; the old store stays in charge`
+      `${mismatched.length} blobs read back from ${target.root} with different bytes: do not trust that disk; the old store stays in use`
     )
   if (checked !== count)
-    throw new CopyError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in charge`)
+    throw new CopyError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in use`)
 }
 
 /** Copies the current state, and when each model was last used; removes what an earlier attempt left of it. */

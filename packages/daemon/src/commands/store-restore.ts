@@ -56,7 +56,7 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
   const store = await openRoot({ root, newId: snapshot.storeId })
   try {
     if (store.id !== snapshot.storeId)
-      throw new StartError(`${root} was begun with another store (${store.id}); choose another folder`)
+      throw new StartError(`${root} holds part of another store (${store.id}); choose another folder`)
     const corrupt = await copyMissing(store, options)
     const damaged = corrupt.map((digest) => backup.keyOf(digest)).sort()
     if (damaged.length > 0 && !incomplete) throw damageError(damaged, snapshot, options)
@@ -75,7 +75,8 @@ export async function restoreStore(options: RestoreOptions): Promise<Restored> {
 async function requireEmpty(root: string, from: string): Promise<void> {
   const marker = await readMoveMarker(root)
   if (marker?.isRestore === true && marker.from === from) return
-  if (marker !== undefined) throw new StartError(`${root} is being filled from ${marker.from}; choose another folder`)
+  if (marker !== undefined)
+    throw new StartError(`${root} belongs to an unfinished restore of ${marker.from}; choose another folder`)
   let names: string[]
   try {
     names = await readdir(root)
@@ -126,7 +127,7 @@ function damageError(
   return new CopyError(
     `${damaged.length} of ${blobs.size} files of the backup are missing or damaged:\n` +
       `${damaged.map((key) => `  ${key}\n`).join('')}` +
-      `the other ${whole} are whole, and at ${root}, which is no store yet. Repair the backup, and run the same again; or do without these files: svc restore ${from} --root ${root} --incomplete, then svc fsck`,
+      `the other ${whole} are intact and at ${root}, which is not a store yet. Repair the backup and run the same command again, or continue without these files: svc restore ${from} --root ${root} --incomplete, then svc fsck`,
     { isDamage: true }
   )
 }

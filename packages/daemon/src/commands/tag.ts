@@ -29,7 +29,7 @@ export async function tagCommand(words: readonly string[], context: TagCommandCo
   if (verb === 'ls' && index === undefined) return list(target === undefined ? undefined : repoOf(target), context)
   if (verb === 'rm' && target !== undefined && index === undefined) return change(target, null, context)
   if (verb === 'set' && target !== undefined) {
-    if (index !== undefined && !isDigest(index)) throw new StartError('the index is given as sha256:<64 hex>')
+    if (index !== undefined && !isDigest(index)) throw new StartError('write the index as sha256:<64 hex>')
     return change(target, index ?? 'current', context)
   }
   throw usage()
@@ -61,7 +61,7 @@ async function list(only: RepoId | undefined, { root, print }: TagCommandContext
 
 async function change(target: string, index: string | null, context: TagCommandContext): Promise<void> {
   const colon = target.indexOf(':')
-  if (colon < 0) throw new StartError('a tag is given as NS/NAME:TAG')
+  if (colon < 0) throw new StartError('write a tag as NS/NAME:TAG')
   const { ns, name } = repoOf(target.slice(0, colon))
   let tag: string
   try {
@@ -99,7 +99,7 @@ async function changed(wanted: TagRequest, { root, socketPath }: TagCommandConte
 async function askDaemon(wanted: TagRequest, socketPath: string): Promise<string> {
   const { text } = await askSocket(socketPath, TAG_PATH, { body: JSON.stringify(wanted) }).catch((cause: Error) => {
     throw new StartError(
-      `a daemon holds the root, but it cannot be reached at ${socketPath} (${cause.message}); give its --socket`,
+      `a daemon uses the root, but cannot be reached at ${socketPath} (${cause.message}); name its socket with --socket`,
       { cause }
     )
   })
@@ -108,5 +108,5 @@ async function askDaemon(wanted: TagRequest, socketPath: string): Promise<string
     readonly error?: { readonly code: DaemonError['code']; readonly message: string }
   }
   if (digest !== undefined) return digest
-  throw new DaemonError(error?.code ?? 'E_INTERNAL', error?.message ?? 'the daemon gave no answer')
+  throw new DaemonError(error?.code ?? 'E_INTERNAL', error?.message ?? 'the daemon did not answer')
 }

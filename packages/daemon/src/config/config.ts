@@ -200,7 +200,7 @@ function requireDecision({ hubAddr, ociAddr, onDemand, token }: MirrorConfig, is
     if (text === undefined || isLoopback(configuredAddress(text, `[mirror] ${key}`))) continue
     const choice = 'set SVC_MIRROR_TOKEN, or [mirror] on_demand_anonymous = true to serve anybody'
     throw new ConfigError(
-      `[mirror] on_demand = true with ${key} = "${text}" lets any machine have models fetched; ${choice}`
+      `[mirror] on_demand = true with ${key} = "${text}" lets any machine start downloads; ${choice}`
     )
   }
 }

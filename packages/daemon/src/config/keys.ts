@@ -14,9 +14,12 @@ export const CONFIG_KEYS = {
   store: {
     root: { type: 'string', summary: 'folder of the store' },
     expect: { type: 'string', summary: 'id of the store that must be there; no other is opened, and none made' },
-    max_bytes: { type: 'count', summary: 'what blobs may take; beyond it models go that can be had again' },
-    min_free: { type: 'count', summary: 'bytes that stay free on the disk, in the same way' },
-    proof_days: { type: 'count', summary: 'how long ago another copy may have been seen, for an eviction' }
+    max_bytes: {
+      type: 'count',
+      summary: 'most bytes that blobs may take; beyond it, models that can be fetched again are evicted'
+    },
+    min_free: { type: 'count', summary: 'bytes to keep free on the disk, in the same way' },
+    proof_days: { type: 'count', summary: 'days for which a sighting of another copy allows an eviction' }
   },
   hub: {
     endpoint: { type: 'string', summary: 'base address of the model hub' },
@@ -36,13 +39,16 @@ export const CONFIG_KEYS = {
     dht_bootstrap: { type: 'strings', summary: 'host:port of DHT nodes to start from' },
     webseed_addr: { type: 'string', summary: 'address of the webseed listener, "" turns it off' },
     peer_addr: { type: 'string', summary: 'address of the peer listener' },
-    trackers: { type: 'strings', summary: 'announced to besides the recorded ones' },
+    trackers: { type: 'strings', summary: 'trackers to announce to, besides the recorded ones' },
     fill_timeout: { type: 'seconds', summary: 'seconds without a byte before a fill fails' },
-    seed_restricted: { type: 'boolean', summary: 'also serve what needed a token to fetch' },
+    seed_restricted: { type: 'boolean', summary: 'also serve models that needed a token to fetch' },
     seed_local: { type: 'boolean', summary: 'false makes imports from disk private unless they say otherwise' },
     seed_on_import: { type: 'boolean', summary: 'join at once after an import' },
-    trusted: { type: 'strings', summary: 'address ranges of the own fleet, e.g. "10.0.0.0/8"' },
-    zone: { type: 'string', summary: 'label of where this node stands; what its zone has is not taken from elsewhere' },
+    trusted: { type: 'strings', summary: 'address ranges of your own fleet, e.g. "10.0.0.0/8"' },
+    zone: {
+      type: 'string',
+      summary: 'zone of this node; what peers in the same zone have is not fetched from elsewhere'
+    },
     lsd: { type: 'boolean', summary: 'look for peers in the local network by multicast' }
   },
   catalog: {
@@ -53,14 +59,23 @@ export const CONFIG_KEYS = {
     hub_addr: { type: 'string', summary: 'address that answers as a model hub does; unset: none' },
     oci_addr: { type: 'string', summary: 'address that answers as an OCI registry does; unset: none' },
     s3_addr: { type: 'string', summary: 'address that answers as an object store does, read-only; unset: none' },
-    s3_keys: { type: 'string', summary: 'file of its keys, lines ID:SECRET; none: any program of this machine reads' },
+    s3_keys: {
+      type: 'string',
+      summary: 'file of its keys, lines ID:SECRET; unset: any program of this machine may read'
+    },
     names: { type: 'strings', summary: 'further host names that the mirrors answer to' },
-    on_demand: { type: 'boolean', summary: 'let clients of the mirrors have fetched what is not here' },
-    on_demand_allow: { type: 'strings', summary: 'repositories that may be: "owner/name", "owner/*" or "*"' },
+    on_demand: { type: 'boolean', summary: 'let clients of the mirrors start downloads of missing models' },
+    on_demand_allow: {
+      type: 'strings',
+      summary: 'repositories that clients may fetch: "owner/name", "owner/*" or "*"'
+    },
     on_demand_bytes: { type: 'count', summary: 'bytes fetched on demand within 24 hours, at most' },
-    on_demand_revisions: { type: 'string', summary: 'commits that may be: "named" by a branch or tag, or "any"' },
-    on_demand_anonymous: { type: 'boolean', summary: 'let clients beyond loopback have fetched without a token' },
-    on_demand_timeout: { type: 'seconds', summary: 'an import on demand is given up after so many seconds' }
+    on_demand_revisions: {
+      type: 'string',
+      summary: 'commits that clients may fetch: "named" by a branch or tag, or "any"'
+    },
+    on_demand_anonymous: { type: 'boolean', summary: 'let clients beyond loopback start downloads without a token' },
+    on_demand_timeout: { type: 'seconds', summary: 'seconds after which an import on demand is given up' }
   },
   metrics: {
     addr: { type: 'string', summary: 'address of metrics for Prometheus and of health checks; unset: none' }

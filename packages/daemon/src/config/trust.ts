@@ -6,12 +6,15 @@ import { absolutePath } from './webseed.ts'
 export const TRUST_KEYS = {
   names: {
     type: 'strings',
-    summary: 'models that the rule is for: "ns/name", with "*" in both; the first rule that fits counts'
+    summary: 'models that the rule is for: "ns/name", with "*" in both; the first rule that matches applies'
   },
   mode: { type: 'string', summary: '"off", "warn" or "require"' },
   keys: { type: 'strings', summary: 'files with public keys (PEM) of signers' },
-  certificates: { type: 'strings', summary: "files with certificates (PEM) that signers' lead to" },
-  identities: { type: 'identities', summary: 'who logged in to sign: { issuer, subject }' },
+  certificates: {
+    type: 'strings',
+    summary: "files with certificates (PEM) that the signers' certificates must lead to"
+  },
+  identities: { type: 'identities', summary: 'identities of signers: { issuer, subject }' },
   root: { type: 'string', summary: 'file with the trust root (trusted_root.json) for identities' }
 } as const
 
@@ -46,7 +49,7 @@ export const trustRules = (tables: readonly TrustTable[] = []): readonly TrustRu
 function ruleOf({ names = [], mode, identities = [], ...files }: TrustTable, position: number): TrustRuleConfig {
   const label = `[[trust]] ${position} (${names.join(', ')})`
   const wrong = (what: string): ConfigError => new ConfigError(`${label}: ${what}`)
-  if (names.length === 0) throw wrong('names is absent; write the models that the rule is for, e.g. ["nvidia/*"]')
+  if (names.length === 0) throw wrong('names is missing; write the models that the rule is for, e.g. ["nvidia/*"]')
   for (const name of names)
     if (name !== '*' && !/^[\w.*-]+\/[\w.*-]+$/.test(name))
       throw wrong(`names has ${JSON.stringify(name)}; write "ns/name", where "*" stands for any text, or "*"`)
@@ -55,9 +58,9 @@ function ruleOf({ names = [], mode, identities = [], ...files }: TrustTable, pos
   const keys = (files.keys ?? []).map((path) => absolute('keys', path))
   const certificates = (files.certificates ?? []).map((path) => absolute('certificates', path))
   const root = files.root === undefined ? undefined : absolute('root', files.root)
-  if ((root === undefined) !== (identities.length === 0)) throw wrong('identities and root need one another')
+  if ((root === undefined) !== (identities.length === 0)) throw wrong('identities and root require each other')
   if (mode !== 'off' && keys.length + certificates.length + identities.length === 0)
-    throw wrong('it says nobody whose signature counts: set keys, certificates or identities')
+    throw wrong('it names no signer: set keys, certificates or identities')
   const test = testOf(names, wrong)
   const isFor = (asked: readonly string[]): boolean => names.includes('*') || asked.some(test)
   return { label, isFor, mode, keys, certificates, identities, root }

@@ -4,9 +4,12 @@ import { ConfigError } from '../errors.ts'
 
 /** The keys of a table `[webseed."https://…"]`. */
 export const WEBSEED_KEYS = {
-  region: { type: 'string', summary: 'region of the bucket, us-east-1 where the server has none' },
-  credentials_file: { type: 'string', summary: 'file with the access key; without it AWS_ACCESS_KEY_ID and its like' },
-  profile: { type: 'string', summary: 'which part of that file, "default" otherwise' }
+  region: { type: 'string', summary: 'region of the bucket, us-east-1 for servers without regions' },
+  credentials_file: {
+    type: 'string',
+    summary: 'file with the access key; if unset, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY'
+  },
+  profile: { type: 'string', summary: 'profile in that file, "default" if unset' }
 } as const satisfies Record<string, { readonly type: 'string'; readonly summary: string }>
 
 /** A webseed's table in the file. */

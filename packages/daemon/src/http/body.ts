@@ -51,17 +51,17 @@ function collect(
         reject(tooLarge())
       } else if (isWanted?.(chunk) === false) {
         over()
-        reject(new BodyError('not-wanted', 'the body is not what this path takes'))
+        reject(new BodyError('not-wanted', 'this path does not accept such a body'))
       } else chunks.push(chunk)
     }
     const onEnd = (): void => {
       over()
       if (announced === undefined || announced === received) return resolve(Buffer.concat(chunks, received))
-      reject(new BodyError('other-length', 'the body has another length than Content-Length says'))
+      reject(new BodyError('other-length', 'the body does not have the length in Content-Length'))
     }
     const onError = (cause: Error): void => {
       over()
-      reject(new BodyError('broken', 'the body broke off', cause))
+      reject(new BodyError('broken', 'the body ended early', cause))
     }
     request.on('data', onData).on('end', onEnd).on('error', onError)
   })

@@ -124,18 +124,18 @@ export class GuardedListener {
       return true
     }
     if (this.#options.traffic?.isOfItself(request) === true)
-      return no(404, 'E_NOT_FOUND', 'this is the daemon that asks: it is no other place')
-    if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'this port answers to its own address only')
+      return no(404, 'E_NOT_FOUND', 'the request comes from this daemon itself')
+    if (!this.#isOwnHost(request)) return no(421, 'E_BAD_REQUEST', 'the Host header must be the address of this port')
     if (isFromPage(request, this.#options.hasPages === true))
-      return no(403, 'E_BAD_REQUEST', 'requests that web pages cause are refused')
+      return no(403, 'E_BAD_REQUEST', 'requests from web pages are refused')
     if (!this.#methods.includes(request.method ?? ''))
-      return no(405, 'E_METHOD_NOT_ALLOWED', `this port answers ${this.#methods.join(', ')}`, {
+      return no(405, 'E_METHOD_NOT_ALLOWED', `this port accepts ${this.#methods.join(', ')} only`, {
         Allow: this.#methods.join(', ')
       })
-    if ((request.url ?? '').length > MAX_PATH_CHARACTERS) return no(404, 'E_NOT_FOUND', 'there is nothing of that name')
+    if ((request.url ?? '').length > MAX_PATH_CHARACTERS) return no(404, 'E_NOT_FOUND', 'there is no such path')
     const { token, challenge } = this.#options
     if (token !== undefined && !hasToken(request.headers.authorization, token))
-      return no(401, 'E_SOURCE_FORBIDDEN', 'this port asks for a token', { 'WWW-Authenticate': challenge ?? 'Bearer' })
+      return no(401, 'E_SOURCE_FORBIDDEN', 'this port requires a token', { 'WWW-Authenticate': challenge ?? 'Bearer' })
     return false
   }
 

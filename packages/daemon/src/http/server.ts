@@ -71,7 +71,7 @@ export function createHttpServer(handler: RequestListener, options: ServerOption
     inTurn(request, response, {
       status: 417,
       code: 'E_BAD_REQUEST',
-      message: 'the only expectation that is met is 100-continue'
+      message: '100-continue is the only expectation that is supported'
     })
   )
   server.on('connect', (_request, socket: Duplex & Partial<IncomingMessage['socket']>) => {
@@ -106,7 +106,7 @@ function refuse(response: ServerResponse, { status, code, message }: Refusal): v
 function refusalOf(request: IncomingMessage): Refusal | undefined {
   const bad = (message: string): Refusal => ({ status: 400, code: 'E_BAD_REQUEST', message })
   if (request.httpVersion !== '1.1' && request.httpVersion !== '1.0') {
-    return bad(`HTTP/${request.httpVersion} is not spoken here; use HTTP/1.1`)
+    return bad(`HTTP/${request.httpVersion} is not supported; use HTTP/1.1`)
   }
   const { rawHeaders, url = '' } = request
   let hosts = 0

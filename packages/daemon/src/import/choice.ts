@@ -106,7 +106,7 @@ async function withBytesOf<T>(file: SourceFile, signal: AbortSignal, use: (readA
   if (file.peek !== undefined) return use(file.peek(signal))
   const opened = await file.open(signal)
   try {
-    if (opened.kind !== 'file') throw new Error(`${file.name} cannot be looked into before it is fetched`)
+    if (opened.kind !== 'file') throw new Error(`${file.name} cannot be read before it is fetched`)
     return await use(readAtOf(opened.fd, file.sizeBytes))
   } finally {
     await opened.close()

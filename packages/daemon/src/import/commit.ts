@@ -141,7 +141,7 @@ async function requireVacancy(
   const name = formatRepoId(repo)
   throw new DaemonError(
     'E_NOT_IMPORTABLE',
-    `${name} has ${taken.join(', ')} already, and it is another artifact; import this one under another name with --as`,
+    `${name} already has ${taken.join(', ')}, which is another artifact; import this one under another name with --as`,
     { candidates: taken.map((quant) => `${name}:${quant}`) }
   )
 }
@@ -165,7 +165,7 @@ async function presentIndex(digest: Sha256Digest, { ns, name }: RepoId, document
     if (!(cause instanceof DaemonError)) throw cause
     throw new DaemonError(
       'E_INVALID_INDEX',
-      `nothing was merged into ${ns}/${name}, its present index cannot be used: ${cause.message}`,
+      `nothing was merged into ${ns}/${name}: its current index cannot be used: ${cause.message}`,
       { cause }
     )
   }

@@ -142,7 +142,7 @@ export const leftOut = ({ document }: Pick<Sealed<Companions>, 'document'>): rea
 const TOLD = {
   large: 'more than 1 MiB, and in no artifact',
   many: 'one of too many small files',
-  name: 'of a name that no folder may have',
+  name: 'with a name that no folder may have',
   secret: 'the name is that of a secret',
   unreadable: 'unreadable'
 } as const
@@ -161,7 +161,7 @@ export async function companionWarnings(
   const own = companions.document.files.filter(({ own }) => own === true).map(({ path }) => path)
   if (own.length > 0)
     lists.push(
-      `not given to others with the model, since no loader reads such names: ${someOf(own)}; an import with --companions all gives them`
+      `not shared with the model, since no loader reads such names: ${someOf(own)}; an import with --companions all shares them`
     )
   return [...lists, ...(await partsLacking(companions.document, names, store))]
 }

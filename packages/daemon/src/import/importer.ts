@@ -321,7 +321,7 @@ export class Importer {
       try {
         listener(digest)
       } catch (error) {
-        this.#deps.log.error({ err: error, manifest: digest }, 'an import is done, but what follows it failed')
+        this.#deps.log.error({ err: error, manifest: digest }, 'an import is done, but the work after it failed')
       }
     }
   }

@@ -44,7 +44,7 @@ export function importSelectionOf(
   privateByDefault = false
 ): ImportSelection {
   const normalizedNames = names === 'normalized'
-  if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" names no quant')
+  if (quants?.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "quants" is empty')
   if (aux?.length === 0)
     throw new DaemonError('E_BAD_REQUEST', 'the field "aux" is empty; "none" leaves all of them out')
   return {
@@ -64,7 +64,7 @@ export const mayReplaceOf = ({ replace }: Pick<ImportLocalBody, 'replace'>): May
   replace === false ? 'same-repository' : true
 
 function testOf(files: readonly string[], anyCase: boolean): (name: string) => boolean {
-  if (files.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "files" names no pattern')
+  if (files.length === 0) throw new DaemonError('E_BAD_REQUEST', 'the field "files" is empty')
   try {
     return globTest(files, anyCase)
   } catch (cause) {

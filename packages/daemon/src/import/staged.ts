@@ -96,7 +96,7 @@ export async function fetchRemote<T>(
         const cause = error instanceof WrongBytesError ? error.cause : error
         throw new DaemonError(
           'E_NOT_IMPORTABLE',
-          `${JSON.stringify(file.name)} was fetched twice and its bytes were not those that the listing names`,
+          `${JSON.stringify(file.name)} was fetched twice, and its bytes did not match the listing`,
           { cause }
         )
       }

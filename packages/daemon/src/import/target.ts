@@ -11,10 +11,10 @@ export function targetFor({ repo, as }: { readonly repo: string; readonly as?: s
   const target = tryParseRepoId(repo.toLowerCase())
   if (target === undefined) {
     const rule = 'both parts begin with a letter or digit, and have at most 64 and 128 characters'
-    throw new DaemonError('E_BAD_REQUEST', `${shown} cannot be a name here; ${rule}; give one as "as"`)
+    throw new DaemonError('E_BAD_REQUEST', `${shown} cannot be a name here; ${rule}; set "as" to another one`)
   }
   if (!isReservedNamespace(target.ns)) return target
-  throw new DaemonError('E_BAD_REQUEST', `${shown} is in a reserved namespace; give the name to keep it under as "as"`)
+  throw new DaemonError('E_BAD_REQUEST', `${shown} is in a reserved namespace; set "as" to the name to keep it under`)
 }
 
 /** The repository `ns/name` to import into, from a request. @throws DaemonError `E_BAD_REQUEST` naming the field */

@@ -45,8 +45,7 @@ export class Copies {
   async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<Proof> {
     const { artifacts, documents, clock, witnesses } = this.#deps
     const state = await artifacts.standing(manifestDigest)
-    if (state === undefined || state === 'damaged')
-      return { provenMs: undefined, why: ['nothing is known of where it came from'] }
+    if (state === undefined || state === 'damaged') return { provenMs: undefined, why: ['its origin is unknown'] }
     const manifest = await documents.manifest(manifestDigest)
     const why: string[] = []
     let { copies = [] } = state

@@ -50,7 +50,7 @@ export async function ensure(
     if (manifest === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
-        `the manifest ${manifestDigest} is not in the store; bring it in through /v1/import/local, /v1/import/hf, /v1/import/bt or /v1/import/catalog`
+        `the manifest ${manifestDigest} is not in the store; import it with /v1/import/local, /v1/import/hf, /v1/import/bt or /v1/import/catalog`
       )
     }
     const absent = new Set<Sha256Digest>(missing)

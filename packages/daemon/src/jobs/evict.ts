@@ -121,7 +121,7 @@ export class Evictions {
     if (job !== undefined) return { fact: 'in-use', why: `the job ${job.id.slice(0, 8)} works on it (svc cancel)` }
     const weights = await this.#weights(manifest)
     if (weights.some(({ digest }) => store.isLeased(digest)))
-      return { fact: 'in-use', why: 'it is being read, or a running job counts on it' }
+      return { fact: 'in-use', why: 'it is being read, or a running job needs it' }
     return undefined
   }
 
@@ -145,7 +145,7 @@ export class Evictions {
     }
     if (blobs === 0 && (await endAway(manifest, this.#deps))) {
       await onKept(manifest)
-      throw keptError('other models need the same bytes, or they are being read: nothing would be freed')
+      throw keptError('other models need the same bytes, or the bytes are being read: nothing would be freed')
     }
     return { blobs, bytes }
   }
@@ -166,4 +166,4 @@ const viewsOf = (manifest: Sha256Digest, views: readonly ViewEntry[]) =>
 const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `its bytes stay: ${why}`)
 
 const unproven = ({ why }: Proof): DaemonError =>
-  keptError(`no other place was seen to have them (${why.join('; ')}); svc evict --force frees them all the same`)
+  keptError(`no other copy of them is known (${why.join('; ')}); svc evict --force frees them anyway`)

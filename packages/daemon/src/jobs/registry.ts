@@ -197,7 +197,7 @@ export class JobRegistry {
     if (this.#open.size < this.#limits.jobs && this.#openFiles + files <= this.#limits.files) return
     throw new DaemonError(
       'E_RATE_LIMITED',
-      `${this.#open.size} jobs are waiting or running, as many as the daemon takes; try again when some are done`,
+      `${this.#open.size} jobs are waiting or running, which is the limit; try again when some are done`,
       { status: 503 }
     )
   }

@@ -119,7 +119,7 @@ export class Room {
         result: await this.require(0, { mayEvict: true, signal })
       }))
     } catch (error) {
-      log.warn({ err: error }, 'the quota of the store cannot be looked after now')
+      log.warn({ err: error }, 'the quota of the store cannot be enforced now')
     }
   }
 
@@ -182,7 +182,7 @@ export class Room {
     if (neededBytes + minFreeBytes > freeBytes) return noSpace(neededBytes + minFreeBytes, freeBytes)
     return new DaemonError(
       'E_NO_SPACE',
-      `${spokenBytes(neededBytes)} do not fit below [store] max_bytes = ${maxBytes}, and nothing may go for them: make room (svc rm and svc gc, svc evict)`
+      `${spokenBytes(neededBytes)} do not fit below [store] max_bytes = ${maxBytes}, and nothing can be evicted for them: free some space (svc rm and svc gc, svc evict)`
     )
   }
 

@@ -37,7 +37,7 @@ export class SourcesFiller implements Filler {
     const failure = source?.canFill(artifact) ? await this.#fromSource(source, request, context) : undefined
     const missing = await this.#missing(request)
     if (missing.length > 0 && swarm === undefined)
-      throw failure ?? new DaemonError('E_SOURCE_UNAVAILABLE', `its source gave other files than ${missing.join(', ')}`)
+      throw failure ?? new DaemonError('E_SOURCE_UNAVAILABLE', `its source did not send ${missing.join(', ')}`)
     try {
       await swarm?.fill({ ...request, missing }, context)
     } catch (error) {

@@ -179,7 +179,7 @@ const besideFields = (
 function futureCompanionsField(value: unknown, file: string): FutureCompanions {
   const { digest, infohash, name } = fieldsOf(value, file, '"futureCompanions"')
   if (typeof infohash !== 'string' || tryParseInfohash(infohash) === undefined)
-    throw new CorruptStateError(file, '"futureCompanions.infohash" is no infohash')
+    throw new CorruptStateError(file, '"futureCompanions.infohash" is not an infohash')
   if (typeof name !== 'string') throw new CorruptStateError(file, '"futureCompanions.name" is not a string')
   return { digest: digestField(digest, file, '"futureCompanions.digest"'), infohash, name }
 }
@@ -191,7 +191,7 @@ function copiesField(value: unknown, file: string): readonly ProvenCopy[] {
   return value.map((each) => {
     const { kind, where, at } = fieldsOf(each, file, 'of "copies"')
     if (!COPY_KINDS.includes(kind) || typeof where !== 'string' || typeof at !== 'string')
-      throw new CorruptStateError(file, 'an entry of "copies" is none')
+      throw new CorruptStateError(file, 'an entry of "copies" is malformed')
     return { kind: kind as ProvenCopy['kind'], where, at }
   })
 }

@@ -89,14 +89,14 @@ export async function keptCompanions(
   const names = new Set(files.map(({ name }) => name))
   const lost = missing.map(({ path }) => path)
   const warnings = [
-    ...(lost.length > 0 ? [`${someOf(lost)} came with the model and cannot be found here any more; ${remedy}`] : []),
+    ...(lost.length > 0 ? [`${someOf(lost)} came with the model and are missing now; ${remedy}`] : []),
     ...(await partsLacking({ ...document, files: here }, names, store))
   ]
   const own = new Set(ownCompanions(document, state).map(({ path }) => path))
   return { digest, files: here, missing, own, omitted: markedOmissions(document, state), warnings }
 }
 
-const WITHOUT = 'the files that lie beside the weights at the source (generation_config.json and the like) are not here'
+const WITHOUT = 'the files beside the weights at the source (generation_config.json and the like) are missing here'
 
 /** The first few of a list, for a message. */
 export const someOf = (names: readonly string[]): string =>
@@ -132,7 +132,7 @@ export async function partsLacking(
       const isEmpty = own.length + left.length + more === 0 && !files.some((file) => file.path.startsWith(folder))
       const what = isEmpty ? 'nothing of it is here' : `${someOf(lacking)} is not here`
       if (isEmpty || (lacking.length > 0 && !own.some((name) => IS_WEIGHTS.test(name))))
-        warnings.push(`${path} names the part ${part}, and ${what}: the model does not load as it should`)
+        warnings.push(`${path} names the part ${part}, but ${what}: the model will not load correctly`)
     }
   }
   return warnings

@@ -133,7 +133,7 @@ export class LeafLayers {
     const { sizeBytes: found, attachments } = await this.#rebuilt(digest, signal)
     const leaves = attachments[LEAVES.name]!
     if (found !== sizeBytes || !(await this.#foldsTo(leaves, sizeBytes, merkleRoot))) {
-      throw new DaemonError('E_CORRUPTION', `${digest} has another merkle root than its manifest says`)
+      throw new DaemonError('E_CORRUPTION', `the merkle root of ${digest} is not the one in its manifest`)
     }
     await this.keepLeaves(digest, sizeBytes, leaves)
     return leaves

@@ -32,7 +32,7 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
   } catch {
     // reported below
   }
-  throw new StartError(`${path} does not make sense; it tells that a move to ${root} was begun`)
+  throw new StartError(`${path} is malformed; it should record the move to ${root} that has begun`)
 }
 
 /** Resolves when the marker is durable. */
@@ -45,8 +45,8 @@ export async function requireComplete(root: string): Promise<MoveMarker | undefi
   if (marker?.state !== 'copying') return marker
   throw new StartError(
     marker.isRestore === true
-      ? `the restore of ${marker.from} to ${root} is not complete; to go on: svc restore ${marker.from} --root ${root}`
-      : `the move of ${marker.from} to ${root} is not complete, and the old store is the one to use; to go on: svc move ${root}`
+      ? `the restore of ${marker.from} to ${root} is not complete; to continue: svc restore ${marker.from} --root ${root}`
+      : `the move of ${marker.from} to ${root} is not complete, and the old store stays in use; to continue: svc move ${root}`
   )
 }
 

@@ -248,7 +248,7 @@ export class Needed {
     if (manifest === undefined && strict) {
       throw new DaemonError(
         'E_CORRUPTION',
-        `the manifest ${manifestDigest} is missing, so that nobody can tell which blobs it needs; import the model again, or remove its name`
+        `the manifest ${manifestDigest} is missing, so the blobs that it needs are unknown; import the model again, or remove its name`
       )
     }
     const files = manifest?.files ?? []

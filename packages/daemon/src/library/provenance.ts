@@ -63,28 +63,27 @@ export function verdictOf(
   door: Door,
   { seedRestricted }: Pick<SwarmConfig, 'seedRestricted'> = { seedRestricted: false }
 ): Verdict {
-  if (state === undefined) return withheld('no-record', 'nothing is recorded here about where it came from')
-  if (state === 'damaged') return withheld('damaged-record', 'the record of where it came from is damaged')
+  if (state === undefined) return withheld('no-record', 'its origin is not recorded here')
+  if (state === 'damaged') return withheld('damaged-record', 'the record of its origin is damaged')
   const { access, marked, unproven = [], decision } = state.provenance
   if (decision?.is === 'private') return withheld('private', `it is private; ${RELEASE}`)
   if (access === 'restricted' && !(seedRestricted && (door === 'swarm' || door === 'webseed')))
     return withheld('restricted', restrictedReason(state.provenance))
   if (decision?.is === 'shared') return GIVEN
-  if (marked === true) return withheld('marked', `whoever exported it marked it as not for others; ${RELEASE}`)
+  if (marked === true) return withheld('marked', `its exporter marked it as not to be shared; ${RELEASE}`)
   if (unproven.length > 0) {
     const files = unproven.map((name) => JSON.stringify(name)).join(', ')
     return withheld(
       'unproven',
-      `the bytes of ${files} came from a source that is not public, and the latest source was not seen to give them; ${RELEASE}`
+      `the bytes of ${files} came from a source that is not public, and the latest source has not sent them; ${RELEASE}`
     )
   }
-  if (access === 'unknown')
-    return withheld('unknown-access', `it is not known whether everybody may have it; ${RELEASE}`)
+  if (access === 'unknown') return withheld('unknown-access', `it is not known whether it is public; ${RELEASE}`)
   return GIVEN
 }
 
 const GIVEN: Verdict = { given: true }
-const releaseOf = (ref: string): string => `svc private ${ref} --off gives it to others`
+const releaseOf = (ref: string): string => `svc private ${ref} --off shares it`
 const RELEASE = releaseOf('REF')
 const withheld = (fact: WithheldFact, reason: string): Verdict => ({ given: false, fact, reason })
 
@@ -95,7 +94,7 @@ const CREDENTIALS: Readonly<Record<Credential, string>> = {
 }
 
 const restrictedReason = ({ by }: Provenance): string =>
-  `it was fetched ${by === undefined ? 'from a source that is not public' : `with ${CREDENTIALS[by]}`}; [swarm] seed_restricted = true in the configuration shares it with the swarm all the same`
+  `it was fetched ${by === undefined ? 'from a source that is not public' : `with ${CREDENTIALS[by]}`}; [swarm] seed_restricted = true in the configuration shares it with the swarm anyway`
 
 /** Why an artifact is not shared with the swarm now; undefined when it may be. */
 export function heldBackReason(

@@ -47,7 +47,7 @@ export class Snapshots {
   /** @throws DaemonError `E_RATE_LIMITED` (503) beyond {@link MAX_SNAPSHOTS} */
   async make(): Promise<Snapshot> {
     if (this.#kept.size >= MAX_SNAPSHOTS)
-      throw new DaemonError('E_RATE_LIMITED', `${MAX_SNAPSHOTS} snapshots are held; let one go first`, { status: 503 })
+      throw new DaemonError('E_RATE_LIMITED', `${MAX_SNAPSHOTS} snapshots are held; release one first`, { status: 503 })
     const { store } = this.#deps
     const id = randomBytes(12).toString('hex')
     // swept at the next start, should this process not get to it
@@ -103,10 +103,7 @@ export class Snapshots {
   #require(id: string): HeldSnapshot {
     const kept = this.#kept.get(id)
     if (kept !== undefined) return kept
-    throw new DaemonError(
-      'E_NOT_FOUND',
-      'there is no such snapshot: nobody held it for longer, or the daemon restarted'
-    )
+    throw new DaemonError('E_NOT_FOUND', 'there is no such snapshot: its hold expired, or the daemon restarted')
   }
 
   async #write(
@@ -163,7 +160,7 @@ export class Snapshots {
     try {
       return await needed.blobs()
     } catch (error) {
-      log.warn({ err: error }, 'a snapshot takes in all blobs: what the state needs cannot be told')
+      log.warn({ err: error }, 'a snapshot includes all blobs: those that the state needs cannot be determined')
       const all = new Set<Sha256Digest>()
       for await (const { digest } of store.list()) all.add(digest)
       return all

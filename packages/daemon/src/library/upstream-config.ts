@@ -18,7 +18,10 @@ export async function upstreamConfigOf(
   const bytes = await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
   if (bytes === undefined) throw missingBlobsError([config.digest])
   if (digestFromBytes(createHash('sha256').update(bytes).digest()) !== config.digest)
-    throw new DaemonError('E_CORRUPTION', `the model config ${config.digest} has other bytes; verify the store`)
+    throw new DaemonError(
+      'E_CORRUPTION',
+      `the model config ${config.digest} does not match its digest; verify the store`
+    )
   return parseModelConfig(bytes).upstream
 }
 

@@ -91,7 +91,7 @@ export class Views {
     // most stores have none, and need not load what makes them
     const isEmpty = (await listFolderIfPresent(views.#folder)).length === 0
     const count = isEmpty ? 0 : await (await import('@svc/view')).recoverViews(views.#folder)
-    if (count > 0) deps.log.info({ count }, 'cleared up after views that were being made')
+    if (count > 0) deps.log.info({ count }, 'removed what unfinished views had left')
     return views
   }
 
@@ -304,7 +304,7 @@ export class Views {
     return this.#change(place, async () => {
       const { heldUntil } = this.#holds.of(place)
       if (heldUntil !== undefined)
-        throw bad(`a running command holds the view ${place} (svc exec); it can be removed when that has ended`)
+        throw bad(`a running command uses the view ${place} (svc exec); remove it when the command has ended`)
       const { record, isDamaged } = await this.#records.find(place)
       const removed = await this.#thread.call('remove', { path: place, model })
       const isRecorded = record !== undefined || isDamaged

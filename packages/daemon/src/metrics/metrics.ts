@@ -105,7 +105,7 @@ export class Metrics {
 
   #mirrorMetrics(): Metric[] {
     const { demand, lookupsTotal } = this.#deps.mirrors?.figures() ?? {}
-    const lookups = 'Repositories that the hub was asked for on demand.'
+    const lookups = 'Repositories looked up at the hub on demand.'
     return [
       ...(demand === undefined ? [] : demandMetrics(demand)),
       ...(lookupsTotal === undefined ? [] : [counter('svc_mirror_lookups_total', lookups, lookupsTotal)])
@@ -213,15 +213,15 @@ const counter = (name: string, help: string, value: number | readonly Sample[]):
 })
 
 const demandMetrics = (figures: DemandGauges): Metric[] => [
-  gauge('svc_mirror_imports', 'Jobs that clients of the mirrors caused and that are under way.', figures.jobs),
-  gauge('svc_mirror_imports_limit', 'So many there may be.', figures.jobsLimit),
-  counter('svc_mirror_imports_total', 'Jobs that clients of the mirrors caused.', figures.jobsTotal),
-  gauge('svc_mirror_day_bytes', 'Bytes that were to be fetched on demand in the last 24 hours.', figures.dayBytes),
-  gauge('svc_mirror_day_bytes_limit', 'So many there may be.', figures.dayBytesLimit),
+  gauge('svc_mirror_imports', 'Running jobs that clients of the mirrors started.', figures.jobs),
+  gauge('svc_mirror_imports_limit', 'Limit of these jobs.', figures.jobsLimit),
+  counter('svc_mirror_imports_total', 'Jobs that clients of the mirrors started.', figures.jobsTotal),
+  gauge('svc_mirror_day_bytes', 'Bytes fetched on demand, or due, in the last 24 hours.', figures.dayBytes),
+  gauge('svc_mirror_day_bytes_limit', 'Limit of these bytes.', figures.dayBytesLimit),
   gauge(
     'svc_mirror_waiting',
-    'Clients of the mirrors that wait for, or read, what is still arriving.',
+    'Clients of the mirrors that wait for, or read, a file that is still arriving.',
     figures.waiting
   ),
-  gauge('svc_mirror_waiting_limit', 'So many there may be.', figures.waitingLimit)
+  gauge('svc_mirror_waiting_limit', 'Limit of these clients.', figures.waitingLimit)
 ]

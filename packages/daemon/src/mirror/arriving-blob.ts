@@ -146,6 +146,6 @@ export class ArrivingBlob implements BlobReader {
     if ((await this.#store.stat(this.digest)) !== undefined && (await this.#options.mayRead()))
       return this.#store.open(this.digest)
     if (ended === undefined) return undefined
-    throw ended.error ?? new Error(`what brings ${this.digest} in is over, and it is not here`)
+    throw ended.error ?? new Error(`the job that fetched ${this.digest} has ended, and the blob is not here`)
   }
 }

@@ -119,7 +119,7 @@ export class DemandJobs {
     let going = this.#places.add(host, open)
     if (going === open) {
       going = this.#longest(host)
-      if (going === undefined) throw later('as many models as may be are being fetched', 10)
+      if (going === undefined) throw later('the limit of models that are fetched at once is reached', 10)
       this.#places.delete(going)
       this.#places.add(host, open)
     }
@@ -254,8 +254,8 @@ function leastWanted(held: ReadonlySet<Open>): Open {
 export function toNotNow({ source }: Way, error: unknown): NotNowError {
   if (error instanceof NotNowError) return error
   const { code, message } = error as { code?: unknown; message: string }
-  if (code === 'E_RATE_LIMITED') return later('as much as may be is being fetched', 30)
-  return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `${source} did not give it: ${message}`, 30)
+  if (code === 'E_RATE_LIMITED') return later('the limit of bytes that are fetched at once is reached', 30)
+  return new NotNowError(503, 'E_SOURCE_UNAVAILABLE', `${source} did not send it: ${message}`, 30)
 }
 
 /** Options of a cache whose entries end after some time, by our clock. */

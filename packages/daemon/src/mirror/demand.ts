@@ -163,4 +163,4 @@ export class Demand {
   }
 }
 
-const tooMany = (): NotNowError => later('as many clients as may be are waiting', 10)
+const tooMany = (): NotNowError => later('the limit of waiting clients is reached', 10)

@@ -78,12 +78,12 @@ export function absentFile(path: string, { leftOut }: Pick<HubRevision, 'leftOut
   const reason = leftOut?.reasons.get(path)
   const name = encodeURI(path).slice(0, MAX_SHOWN)
   if (reason === undefined) return `${ABSENT.EntryNotFound}: ${name}`
-  return `the repository has ${name}, and this mirror does not: ${WHY[reason] ?? 'it was not kept'}`
+  return `the repository has ${name}, but this mirror does not: ${WHY[reason] ?? 'it was not kept'}`
 }
 
 const WHY: Readonly<Partial<Record<OmissionReason, string>>> = {
   artifact: 'it was not chosen',
-  large: 'it is no part of a model, and too large to be kept beside one',
+  large: 'it is not part of a model, and too large to be kept beside one',
   many: 'it is one of too many small files',
   name: 'no folder may have that name'
 }

@@ -57,7 +57,7 @@ export class HubDemand {
 
   /** @param demand with a configuration that lets clients have something fetched */
   constructor(demand: Demand, upstream: Upstream) {
-    if (demand.jobs === undefined) throw new Error('clients may have nothing fetched')
+    if (demand.jobs === undefined) throw new Error('clients may not start downloads')
     this.#demand = demand
     this.#jobs = demand.jobs
     this.#upstream = upstream
@@ -157,7 +157,7 @@ export class HubDemand {
       const { commit } = repo
       this.#demand.log.info(
         { job: job.id, repo: repo.repo, commit, quant },
-        'a client of the mirror asked for what is not here'
+        'a client of the mirror asked for a missing model'
       )
       return job
     }

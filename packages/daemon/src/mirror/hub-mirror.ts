@@ -105,7 +105,7 @@ export class HubMirror {
     try {
       await answer()
     } catch (error) {
-      if (lacksSpace(error)) return refuse(response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      if (lacksSpace(error)) return refuse(response, 507, 'E_NO_SPACE', 'no space to lay the model out')
       if (error instanceof NotNowError) {
         const { status, code, message, retryAfterSeconds: wait } = error
         if (status === 404) return absent(response, 'RepoNotFound', message)
@@ -127,7 +127,7 @@ export class HubMirror {
       const found = verb === 'paths-info' ? await this.#repository(request, repo!, rest) : undefined
       if (found === undefined) return this.#unknown(response, repo)
       if (paths === undefined)
-        return refuse(response, 400, 'E_BAD_REQUEST', 'the body has a list "paths" of at most 1,000')
+        return refuse(response, 400, 'E_BAD_REQUEST', 'the body needs a list "paths" of at most 1,000 entries')
       return this.#send(request, response, repo!, found, await this.#pathsInfo(found, paths))
     }
     const [, named] = /^\/api\/models\/([^/]+(?:\/[^/]+)?)\/refs$/.exec(path) ?? []

@@ -96,7 +96,7 @@ export class OciMirror {
     } catch (error) {
       if (error instanceof NotNowError) return notNow(response, error)
       if (!lacksSpace(error)) throw error
-      refuse(response, 507, 'E_NO_SPACE', 'no room to lay the model out')
+      refuse(response, 507, 'E_NO_SPACE', 'no space to lay the model out')
     }
   }
 
@@ -357,7 +357,7 @@ function notNow(response: ServerResponse, error: NotNowError): void {
 }
 
 const absent = (response: ServerResponse, code: string): void =>
-  sendFailure(response, 404, code, 'there is nothing of that name')
+  sendFailure(response, 404, code, 'there is no such path')
 
 function sendFailure(
   response: ServerResponse,

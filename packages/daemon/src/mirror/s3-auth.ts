@@ -32,7 +32,7 @@ export function requireSignature(request: IncomingMessage, url: string, keys: S3
   const { authorization } = request.headers
   const isInQuery = query.some(([name]) => /^x-amz-(?:algorithm|credential|signature)$/i.test(name))
   if (authorization === undefined && !isInQuery) throw notSigned(query)
-  if (authorization !== undefined && isInQuery) throw denied('a request is signed once')
+  if (authorization !== undefined && isInQuery) throw denied('a request must be signed exactly once')
   const signed = isInQuery ? ofQuery(query) : ofHeader(request, authorization!)
   const { credential, names, signature, time, payload } = signed
 
@@ -40,17 +40,17 @@ export function requireSignature(request: IncomingMessage, url: string, keys: S3
   if (rest.join('/') !== 's3/aws4_request' || day !== time.slice(0, 8) || !/^[A-Za-z0-9-]{1,64}$/.test(region))
     throw new S3Error('AuthorizationHeaderMalformed', 'the credential is ID/YYYYMMDD/REGION/s3/aws4_request')
   const secret = keys.get(id)
-  if (secret === undefined) throw new S3Error('InvalidAccessKeyId', 'there is no such key here')
+  if (secret === undefined) throw new S3Error('InvalidAccessKeyId', 'the access key is unknown')
   requireTime(signed, nowMs)
 
   const headers = names.map((name) => [name, headerOf(request, name)] as const)
   const unsigned = Object.keys(request.headersDistinct).filter((name) => name.startsWith('x-amz-'))
   if (!names.includes('host') || unsigned.some((name) => !names.includes(name)))
-    throw denied('host and all headers x-amz-* have to be signed')
+    throw denied('host and all headers x-amz-* must be signed')
   const covered = query.filter(([name]) => !isInQuery || name !== 'X-Amz-Signature')
   const parts = { method: request.method!, path, query: covered, headers, payload, region, time }
   if (!isSame(signature, signatureOf(parts, secret).signature))
-    throw new S3Error('SignatureDoesNotMatch', 'the signature is not that of this request with this key')
+    throw new S3Error('SignatureDoesNotMatch', 'the signature does not match this request and this key')
 }
 
 function ofHeader(request: IncomingMessage, authorization: string): Signed {
@@ -59,7 +59,7 @@ function ofHeader(request: IncomingMessage, authorization: string): Signed {
       authorization
     ) ?? []
   if (credential === undefined)
-    throw new S3Error('AuthorizationHeaderMalformed', `signatures here are ${ALGORITHM}, in their usual form`)
+    throw new S3Error('AuthorizationHeaderMalformed', `a signature must be ${ALGORITHM}, in the usual form`)
   const [time, payload] = [headerOf(request, 'x-amz-date'), headerOf(request, 'x-amz-content-sha256')]
   return { credential, names: namesIn(names!), signature: signature!, time, payload }
 }
@@ -68,7 +68,7 @@ function ofQuery(query: readonly (readonly [string, string])[]): Signed {
   const malformed = (what: string): S3Error => new S3Error('AuthorizationQueryParametersError', what)
   const of = (name: string): string => {
     const values = query.filter(([each]) => each === name)
-    if (values.length !== 1) throw malformed(`a presigned address has ${name} once`)
+    if (values.length !== 1) throw malformed(`a presigned URL must have ${name} exactly once`)
     return values[0]![1]
   }
   if (of('X-Amz-Algorithm') !== ALGORITHM) throw malformed(`X-Amz-Algorithm is ${ALGORITHM}`)
@@ -88,7 +88,7 @@ function ofQuery(query: readonly (readonly [string, string])[]): Signed {
 
 function requireTime({ time, expiresSeconds }: Signed, nowMs: number): void {
   const at = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
-  if (!/^\d{8}T\d{6}Z$/.test(time) || Number.isNaN(at)) throw denied('the time of a signature is YYYYMMDDTHHMMSSZ')
+  if (!/^\d{8}T\d{6}Z$/.test(time) || Number.isNaN(at)) throw denied('the time of a signature must be YYYYMMDDTHHMMSSZ')
   if (expiresSeconds !== undefined && nowMs > at + expiresSeconds * 1000) throw denied('the request has expired')
   if (at > nowMs + SKEW_MS || (expiresSeconds === undefined && at < nowMs - SKEW_MS))
     throw new S3Error('RequestTimeTooSkewed', 'the clocks of client and server differ by more than 15 minutes')
@@ -98,7 +98,7 @@ const namesIn = (list: string): readonly string[] => [...new Set(list.split(';')
 
 function headerOf({ headersDistinct }: IncomingMessage, name: string): string {
   const values = Object.hasOwn(headersDistinct, name) ? headersDistinct[name] : undefined
-  if (values === undefined) throw denied('a header is missing that the signature needs')
+  if (values === undefined) throw denied('a header that the signature covers is missing')
   return values.join(',')
 }
 
@@ -106,7 +106,7 @@ function headerOf({ headersDistinct }: IncomingMessage, name: string): string {
 const notSigned = (query: readonly (readonly [string, string])[]): S3Error =>
   query.some(([name]) => name === 'AWSAccessKeyId')
     ? new S3Error('InvalidRequest', `signatures here are ${ALGORITHM} (boto3: signature_version="s3v4")`)
-    : denied('this bucket asks for a key')
+    : denied('this bucket requires a key')
 
 const denied = (why: string): S3Error => new S3Error('AccessDenied', why)
 

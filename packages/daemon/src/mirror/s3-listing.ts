@@ -55,11 +55,11 @@ export interface ListPage<T> {
 /** Both versions of ListObjects. @throws S3Error */
 export function parseListQuery(query: URLSearchParams): ListQuery {
   const isFirstVersion = !query.has('list-type')
-  if (!isFirstVersion && query.get('list-type') !== '2') throw invalid('list-type is 2')
+  if (!isFirstVersion && query.get('list-type') !== '2') throw invalid('list-type must be 2')
   const maxKeys = query.get('max-keys') ?? `${MAX_KEYS}`
-  if (!/^\d{1,10}$/.test(maxKeys)) throw invalid('max-keys is a number')
+  if (!/^\d{1,10}$/.test(maxKeys)) throw invalid('max-keys must be a number')
   const encoding = query.get('encoding-type') ?? ''
-  if (encoding !== '' && encoding !== 'url') throw invalid('encoding-type is url')
+  if (encoding !== '' && encoding !== 'url') throw invalid('encoding-type must be url')
   const delimiter = query.get('delimiter') ?? ''
   const [token, startAfter] = isFirstVersion
     ? [undefined, query.get('marker') ?? undefined]
@@ -82,7 +82,7 @@ const invalid = (what: string): S3Error => new S3Error('InvalidArgument', what)
 function parseToken(token: string): Marker {
   const text = Buffer.from(token, 'base64url').toString('utf8')
   if (!/^[kf]./su.test(text) || formatToken({ text: text.slice(1), isFolder: text[0] === 'f' }) !== token)
-    throw invalid('the continuation token is not of this bucket')
+    throw invalid('the continuation token is not one of this bucket')
   return { text: text.slice(1), isFolder: text[0] === 'f' }
 }
 

@@ -92,7 +92,7 @@ export class S3Mirror {
     } catch (error) {
       if (error instanceof S3Error) return refuseS3(response, error)
       if (lacksSpace(error))
-        return refuseS3(response, { code: 'ServiceUnavailable', message: 'no room to lay the model out' })
+        return refuseS3(response, { code: 'ServiceUnavailable', message: 'no space to lay the model out' })
       if (!(error instanceof NotNowError)) throw error
       const { status, code, message, retryAfterSeconds: wait } = error
       refuseAsS3(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
@@ -103,10 +103,10 @@ export class S3Mirror {
     const mark = url.indexOf('?')
     const query = new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1))
     for (const name of query.keys())
-      if (SUBRESOURCES.includes(name)) throw new S3Error('NotImplemented', 'models are only listed and read here')
+      if (SUBRESOURCES.includes(name)) throw new S3Error('NotImplemented', 'this bucket is read-only')
     const [, bucket = '', key = ''] = /^\/([^/]*)\/?(.*)$/s.exec(decoded(mark < 0 ? url : url.slice(0, mark))) ?? []
     if (bucket === '') return sendXml(response, BUCKETS)
-    if (bucket !== BUCKET) throw new S3Error('NoSuchBucket', `the one bucket here is "${BUCKET}"`)
+    if (bucket !== BUCKET) throw new S3Error('NoSuchBucket', `the only bucket here is "${BUCKET}"`)
     if (key !== '') return this.#object(request, response, key)
     if (request.method === 'HEAD') return sendXml(response, '', 200, { 'x-amz-bucket-region': REGION })
     // of the first region there is, its name is not told
@@ -132,7 +132,7 @@ export class S3Mirror {
       // asked last: the owner may have changed their mind meanwhile
       if (await this.#served.allShown(page.of, DOOR)) return page
     }
-    throw new S3Error('SlowDown', 'the models here change faster than they are listed')
+    throw new S3Error('SlowDown', 'the models kept changing while they were listed')
   }
 
   /** An artifact that is to get a name; undefined as long as nobody knows under which quant. */

@@ -100,8 +100,8 @@ const refuseBlob =
   (response: ServerResponse, refuseHere: typeof refuse) =>
   (status: 412 | 416, headers: OutgoingHttpHeaders): void =>
     status === 416
-      ? refuseHere(response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
-      : refuseHere(response, 412, 'E_PRECONDITION_FAILED', 'the conditions are for another version', headers)
+      ? refuseHere(response, 416, 'E_RANGE_INVALID', 'the range does not overlap the file', headers)
+      : refuseHere(response, 412, 'E_PRECONDITION_FAILED', 'the conditions do not match this version', headers)
 
 /** Bytes at hand, read as blobs are; sent under a name of its own where there is no digest. */
 export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {

@@ -130,7 +130,7 @@ export class SwarmDemand {
     if (jobs === undefined || !mayStart || !this.#demand.allows(name)) return undefined
     const start = async (): Promise<Job> => {
       const started = await this.#deps.source.fetchRest(manifest)
-      log.info({ job: started.id, name, manifest }, 'a client of the mirror asked for what is not complete here')
+      log.info({ job: started.id, name, manifest }, 'a client of the mirror asked for an incomplete model')
       return started
     }
     return jobs.bring({ key: manifest, way: SWARM, missingBytes: () => this.#missingBytes(manifest), start }, host)
@@ -162,7 +162,8 @@ export class SwarmDemand {
         // read before the store is, since the blobs may arrive there in between
         const end = ended
         if ((await this.#missing(files)).length === 0) return
-        if (end !== undefined) throw toNotNow(SWARM, end.error ?? new Error('it is over, and not everything is here'))
+        if (end !== undefined)
+          throw toNotNow(SWARM, end.error ?? new Error('the fetch has ended, but the model is not complete'))
         over.throwIfAborted()
         const leftMs = until - clock.monotonic()
         if (leftMs <= 0) throw later('the model is being fetched')

@@ -90,7 +90,7 @@ export async function checkSocket({ path: given, explicit }: SocketChoice): Prom
   const length = Buffer.byteLength(path)
   if (length > MAX_SOCKET_PATH_BYTES) {
     throw new StartError(
-      `the socket path has ${length} bytes, at most ${MAX_SOCKET_PATH_BYTES} are possible: ${path}; set SVC_SOCKET to a shorter one`
+      `the socket path has ${length} bytes, and the limit is ${MAX_SOCKET_PATH_BYTES}: ${path}; set SVC_SOCKET to a shorter one`
     )
   }
   if (path.includes('\0')) throw new StartError('the socket path holds a NUL character')
@@ -119,7 +119,7 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
   if (mode !== undefined && (mode & 0o077) !== 0) {
     server.close()
     throw new StartError(
-      `others may open the socket ${path} (mode ${(mode & 0o777).toString(8)}), and whoever can open it may call everything; set SocketMode=0600 in its unit`
+      `others may open the socket ${path} (mode ${(mode & 0o777).toString(8)}), and anyone who can open it may make any call; set SocketMode=0600 in its unit`
     )
   }
   return { path, look: async () => 'ours', release: async () => undefined }
@@ -134,7 +134,7 @@ async function pathOfDescriptor(fd: number): Promise<string> {
     if (inode !== undefined && fields[6] === inode && fields[7]?.startsWith('/') === true)
       return fields.slice(7).join(' ')
   }
-  throw new StartError(`the path of the socket that LISTEN_FDS names cannot be found out; give --socket instead`)
+  throw new StartError(`the path of the socket that LISTEN_FDS names cannot be determined; use --socket instead`)
 }
 
 /** Not longer than the real name, so that paths at the length limit still work. */

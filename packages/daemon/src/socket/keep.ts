@@ -77,7 +77,7 @@ export class KeptSocket {
       this.#complained = true
       log.error(
         { path: this.path },
-        'something else lies where the socket was; it is left alone, and nobody can reach this daemon'
+        'something else is at the path of the socket; it is left alone, and nobody can reach this daemon'
       )
     }
     if (presence !== 'gone' || this.#released) return
@@ -86,7 +86,7 @@ export class KeptSocket {
     this.#claimed = await claimSocket(acceptor, this.#choice)
     this.#acceptors.push(acceptor)
     this.#complained = false
-    log.warn({ path: this.path }, "the socket's file was gone; it is bound again")
+    log.warn({ path: this.path }, "the socket's file was missing; the socket is bound again")
     onRebound?.()
   }
 }

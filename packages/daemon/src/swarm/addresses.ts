@@ -34,7 +34,7 @@ export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined
     webseeds: told(webseeds).map((address) => `http://${address}/`),
     ...(open.length === 0 && {
       note: isWildcard
-        ? 'this machine has no address that others reach: it is in no network'
+        ? 'this machine has no address that others can reach: it is not in a network'
         : 'this daemon listens on this machine only; set [swarm] peer_addr = "0.0.0.0:0" (or webseed_addr) in the configuration, and start it again'
     })
   }

@@ -110,7 +110,7 @@ export async function fetchArtifact(
 const wrongAtTheSource = (path: string): DaemonError =>
   new DaemonError(
     'E_NOT_IMPORTABLE',
-    `"${path}" has the merkle root of the manifest and another SHA-256: no source can give these bytes`
+    `"${path}" has the merkle root of the manifest but another SHA-256: no source can have these bytes`
   )
 
 const progressOf = (now: TorrentProgress, blobsDone: number, before: number | undefined): FetchProgress => ({
@@ -133,12 +133,12 @@ function gaveUp(
 ): DaemonError {
   const what =
     why === 'silent'
-      ? `no source gave a byte for ${Math.round(fillTimeoutMs / 1000)} s`
+      ? `no source sent a byte for ${Math.round(fillTimeoutMs / 1000)} s`
       : 'no source is left, and neither a tracker nor the DHT can name another one'
   const reasons = [...warnings].slice(-5)
   return new DaemonError(
     liesOnly ? 'E_NOT_IMPORTABLE' : 'E_SOURCE_UNAVAILABLE',
-    `${what}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}; what was verified is kept, try again when a source is there`
+    `${what}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}; what was verified is kept; try again when a source is available`
   )
 }
 

@@ -50,7 +50,7 @@ export class ArtifactStorage implements TorrentStorage {
     const byPath = new Map(this.#options.torrent.files.map((file) => [file.path, file]))
     this.#files = layout.files.map(({ path }) => {
       const file = byPath.get(path)
-      if (file === undefined) throw new Error(`the torrent holds ${path}, its manifest does not`)
+      if (file === undefined) throw new Error(`the torrent contains ${path}, which is not in its manifest`)
       return file
     })
     this.#opening = this.#openMissing()
@@ -108,7 +108,7 @@ export class ArtifactStorage implements TorrentStorage {
 
   async writer(fileIndex: number): Promise<FileWriter> {
     const fetched = this.#fetching.get(fileIndex)
-    if (fetched === undefined) throw new Error('a complete file is not written to')
+    if (fetched === undefined) throw new Error('a complete file cannot be written to')
     const { partial } = fetched
     return {
       fd: partial.fd,

@@ -185,7 +185,7 @@ class BtImport {
     const { store } = this.#deps.context
     let bytes = await readSmallBlob(store, pin)
     if (bytes === undefined && hints.webseeds.length > 0) {
-      this.#job.update({ message: 'asking the web seeds for the manifest' })
+      this.#job.update({ message: 'asking the webseeds for the manifest' })
       bytes = await this.#documents.manifest(pin, this.#job.signal)
     }
     if (bytes === undefined && this.#request.manifestFromPeers) {
@@ -199,7 +199,7 @@ class BtImport {
     if (bytes === undefined) {
       throw new DaemonError(
         'E_SOURCE_UNAVAILABLE',
-        `no web seed gave the pinned manifest ${pin}: ${this.#warnings.join('; ')}`
+        `no webseed sent the pinned manifest ${pin}: ${this.#warnings.join('; ')}`
       )
     }
     let manifest: ReturnType<typeof sealedManifest>
@@ -208,7 +208,7 @@ class BtImport {
       manifest = sealedManifest(pin, bytes)
       torrent = torrentOf(manifest)
     } catch (cause) {
-      throw new DaemonError('E_NOT_IMPORTABLE', `the pinned bytes are no manifest: ${(cause as Error).message}`, {
+      throw new DaemonError('E_NOT_IMPORTABLE', `the pinned bytes are not a manifest: ${(cause as Error).message}`, {
         cause
       })
     }

@@ -58,7 +58,7 @@ export function manifestFromPeers(
   context: PeerDocumentContext
 ): Promise<Uint8Array> {
   const { pin } = request
-  const refuse = (): DaemonError => notBound(pin, 'it holds no manifest')
+  const refuse = (): DaemonError => notBound(pin, 'it contains no manifest')
   // a joined torrent has its manifest in the store, and the pin was not found there
   if (engine.get(parseInfohash(request.infohashText)) !== undefined) throw refuse()
   const storage = new MemoryStorage(
@@ -89,7 +89,7 @@ export async function companionsFromPeers(
   context: PeerDocumentContext
 ): Promise<FetchedCompanions> {
   const { pin, infohashText } = request
-  const refuse = (): DaemonError => notBound(pin, 'it does not hold the companions')
+  const refuse = (): DaemonError => notBound(pin, 'it does not contain the companions')
   // a joined torrent is an artifact's, or that of companions with another pin
   if (engine.get(parseInfohash(infohashText)) !== undefined) throw refuse()
   const storage = new MemoryStorage(
@@ -165,7 +165,7 @@ async function fetchInto<T>(
     failed.reject(
       error instanceof DaemonError
         ? error
-        : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not come: ${error.message}`, { cause: error })
+        : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not arrive: ${error.message}`, { cause: error })
     )
   )
   const warnings = new Set<string>()
@@ -176,7 +176,7 @@ async function fetchInto<T>(
   const gaveUp = (why: string): DaemonError =>
     new DaemonError(
       'E_SOURCE_UNAVAILABLE',
-      `${why}${warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''}; try again when one is there`
+      `${why}${warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''}; try again when one is available`
     )
   try {
     const watch = new SourceWatch(timeouts)
@@ -187,7 +187,7 @@ async function fetchInto<T>(
       const asked = `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${part}`
       onProgress({ peers, message: peers === 0 ? 'looking for a peer that has it' : asked })
       const why = watch.look(downloadedBytes, peers + webseeds > 0)
-      if (why === 'silent') throw gaveUp(`no peer gave ${part} for ${Math.round(timeouts.fillTimeoutMs / 1000)} s`)
+      if (why === 'silent') throw gaveUp(`no peer sent ${part} for ${Math.round(timeouts.fillTimeoutMs / 1000)} s`)
       if (why === 'lonely') throw gaveUp('no peer answers, and neither a tracker nor the DHT can name another one')
       const done = await watch.next(storage.done, failed.promise)
       if (done !== undefined) return done
@@ -281,6 +281,6 @@ class MemoryStorage<T> implements TorrentStorage {
   }
 
   async close(): Promise<void> {
-    this.#result.reject(new DaemonError('E_ABORTED', 'the torrent was left'))
+    this.#result.reject(new DaemonError('E_ABORTED', 'the torrent was removed'))
   }
 }

@@ -184,7 +184,7 @@ export async function fetchCompanions(
     return { document: companions.document, facts: { ...access, ...(isMarked && { marked: true }) } }
   }
   const without = (why: string, cause?: unknown): DaemonError =>
-    new DaemonError('E_SOURCE_UNAVAILABLE', `the files that lie beside the model are not here: ${why}`, { cause })
+    new DaemonError('E_SOURCE_UNAVAILABLE', `the files beside the model are not here: ${why}`, { cause })
   try {
     const brought = (hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
     if (brought !== undefined) return brought
@@ -195,5 +195,5 @@ export async function fetchCompanions(
   } finally {
     update({ message: undefined })
   }
-  throw without('their source does not give them to everybody, and the model is shared with everybody')
+  throw without('their source is not public, and the model is')
 }

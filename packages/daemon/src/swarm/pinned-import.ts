@@ -41,7 +41,7 @@ export function parseImportBt(body: ImportBtBody): PinnedImport {
   const pin = tryParseDigest(body.manifestDigest)
   if (pin === undefined) {
     throw bad(
-      'the field "manifestDigest" is the pin: "sha256:" and 64 lower-case hex characters; a magnet or infohash alone is never taken'
+      'the field "manifestDigest" must be the pin: "sha256:" and 64 lower-case hex characters; a magnet or infohash alone is not enough'
     )
   }
   const magnet = parsedMagnet(body)
@@ -71,7 +71,7 @@ const bad = (message: string, cause?: unknown): DaemonError => new DaemonError('
 
 function parsedMagnet({ magnet, infohash }: ImportBtBody): Magnet | undefined {
   if (magnet === undefined) return undefined
-  if (infohash !== undefined) throw bad('"magnet" and "infohash" exclude one another: send one of them')
+  if (infohash !== undefined) throw bad('"magnet" and "infohash" exclude each other: send only one of them')
   try {
     return parseMagnet(magnet)
   } catch (cause) {
@@ -83,7 +83,7 @@ function parsedMagnet({ magnet, infohash }: ImportBtBody): Magnet | undefined {
 function infohashOf({ infohash }: ImportBtBody): string {
   if (infohash === undefined) throw bad('the field "magnet" or "infohash" is missing: send one of them')
   if (tryParseInfohash(infohash) !== undefined) return infohash
-  throw bad('the field "infohash" is "btmh:1220" and 64 lower-case hex characters')
+  throw bad('the field "infohash" must be "btmh:1220" and 64 lower-case hex characters')
 }
 
 /** Those of a magnet that are of another kind are ignored: other programs wrote it. */

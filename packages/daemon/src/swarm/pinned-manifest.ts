@@ -83,7 +83,7 @@ export class WebseedDocuments {
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
       const actual = createHash('sha256').update(bytes).digest('hex')
-      if (actual !== digestHex(pin)) throw new Error(`answered other bytes than the pinned manifest (sha256:${actual})`)
+      if (actual !== digestHex(pin)) throw new Error(`sent other bytes than the pinned manifest (sha256:${actual})`)
       return bytes
     })
   }
@@ -121,7 +121,7 @@ export class WebseedDocuments {
     const bound = torrent.pieceCount * 32 + torrent.files.length * 64 + 1024
     return this.#first(`bt/piece-layers/${toHex(torrent.infohash)}`, bound, signal, (bytes) => {
       const { layers, missing } = parsePieceLayers(bytes, torrent)
-      if (missing.length > 0) throw new Error('answered incomplete piece layers')
+      if (missing.length > 0) throw new Error('sent incomplete piece layers')
       return layers
     })
   }
@@ -134,7 +134,7 @@ export class WebseedDocuments {
     const hex = infohashText.slice('btmh:1220'.length)
     return this.#first(`bt/${hex}.torrent`, MAX_DOCUMENT_BYTES, signal, (bytes, webseed) => {
       const { info } = parseTorrent(bytes)
-      if (formatInfohash(info.infohash) !== infohashText) throw new Error('answered another torrent')
+      if (formatInfohash(info.infohash) !== infohashText) throw new Error('sent another torrent')
       return { info, webseed }
     })
   }
@@ -175,7 +175,7 @@ export class WebseedDocuments {
         const why = signature !== undefined && status === 403 ? clockTrouble(answer.header('date'), clock.now()) : ''
         throw new StatusError(status, why)
       }
-      if (!isIdentity(headers)) throw new Error('answered an encoded body')
+      if (!isIdentity(headers)) throw new Error('sent an encoded body')
       return { bytes: await answer.bytes(maxBytes), isMarked: MARK.test(answer.header('cache-control') ?? '') }
     } finally {
       answer.destroy()
@@ -188,6 +188,6 @@ const urlBelow = (webseed: string, path: string): string => `${webseed.replace(/
 /** Signatures are valid for 15 minutes: with a clock that is off by more, every key seems wrong. */
 function clockTrouble(date: string | undefined, nowMs: number): string {
   const seconds = Math.round((Date.parse(String(date)) - nowMs) / 1000)
-  if (!(Math.abs(seconds) >= 300)) return ' to a signed request: the key is not the right one, or may not read this'
-  return `: the clocks here and there differ by ${Math.abs(seconds)} s, which makes signatures void; set the clock`
+  if (!(Math.abs(seconds) >= 300)) return ' to a signed request: the key is wrong, or has no permission to read this'
+  return `: the clocks here and there differ by ${Math.abs(seconds)} s, which makes signatures invalid; set the clock`
 }

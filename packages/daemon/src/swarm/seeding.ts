@@ -98,7 +98,7 @@ export class ArtifactSeeding {
     if (this.#progress !== undefined) {
       log.info(
         { ...this.#progress, afterMs: Math.round(clock.monotonic() - begun) },
-        'the verification of what is seeded goes on in the background'
+        'the verification of what is seeded continues in the background'
       )
     }
   }
@@ -166,7 +166,7 @@ export class ArtifactSeeding {
       this.#heldBack.set(manifestDigest, { manifestDigest, reason })
       await this.#leave(manifestDigest)
     } catch (error) {
-      log.error({ err: error, manifest: manifestDigest }, 'it cannot be told whether an artifact may be seeded')
+      log.error({ err: error, manifest: manifestDigest }, 'it is unknown whether an artifact may be seeded')
     }
   }
 
@@ -297,7 +297,7 @@ export class ArtifactSeeding {
         if (status === 'ok') continue
         log.error(
           { manifest: state.manifestDigest, blob: digest, status },
-          'a blob is corrupt or gone: moved to quarantine, its artifact is not announced; ensure can heal it'
+          'a blob is corrupt or missing: it was moved to quarantine, and its artifact is not announced; ensure can repair it'
         )
       } catch (error) {
         this.#stop.signal.throwIfAborted()

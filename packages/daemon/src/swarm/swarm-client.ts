@@ -324,7 +324,7 @@ export class SwarmClient {
           ? 'it is being verified after the start, and is announced when that is done'
           : undefined) ??
         ((await isWhole(store, torrent))
-          ? 'it is not announced yet: svc share does that now, else the next start of the daemon, or [swarm] seed_on_import = true for every import'
+          ? 'it is not announced yet: svc share announces it now, the next start of the daemon does too, and [swarm] seed_on_import = true announces every import'
           : 'it is not complete here; svc pull fetches the rest'))
     const hints = { trackers, webseeds, peers }
     const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, ...hints })
@@ -520,7 +520,7 @@ export class SwarmClient {
     } catch (error) {
       // the model is here, whatever becomes of what lies beside it
       context.signal.throwIfAborted()
-      return { warnings: [`the files that lie beside the model are not here: ${(error as Error).message}`] }
+      return { warnings: [`the files beside the model are not here: ${(error as Error).message}`] }
     }
   }
 

@@ -57,7 +57,7 @@ export class WebseedCopies implements CopyWitness {
         answers.push(
           lacking === undefined
             ? { ...place, is: 'there' }
-            : { ...place, is: 'gone', why: `it does not give ${JSON.stringify(lacking)} as it is here` }
+            : { ...place, is: 'gone', why: `its ${JSON.stringify(lacking)} is missing or different` }
         )
       } catch (error) {
         signal.throwIfAborted()

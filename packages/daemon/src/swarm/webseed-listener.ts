@@ -84,7 +84,7 @@ export class WebseedListener {
   }
 
   async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
-    const notFound = (): void => refuse(response, 404, 'E_NOT_FOUND', 'there is nothing of that name')
+    const notFound = (): void => refuse(response, 404, 'E_NOT_FOUND', 'there is no such path')
     const path = url.split('?', 1)[0]!
     const layers = /^\/bt\/piece-layers\/([0-9a-f]{64})$/.exec(path)
     if (layers !== null) {
@@ -123,7 +123,7 @@ export class WebseedListener {
         headers: HARDENING,
         refuse: (status, headers) =>
           status === 416
-            ? refuse(response, 416, 'E_RANGE_INVALID', 'no part of the file is asked for', headers)
+            ? refuse(response, 416, 'E_RANGE_INVALID', 'the range does not overlap the file', headers)
             : refuse(response, 412, 'E_PRECONDITION_FAILED', 'If-Match names another file', headers)
       })
     } finally {

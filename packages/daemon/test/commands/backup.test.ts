@@ -69,7 +69,7 @@ const stateOf = (root: string) => filesIn(join(root, 'state'))
 const blobsOf = (root: string) => filesIn(join(root, 'blobs'))
 
 describe('a backup (spec add.43, add.44)', () => {
-  test('comes back byte for byte: models, tags, what is private, the id', async () => {
+  test('restores models, tags, private flags and the id byte for byte', async () => {
     const daemon = await testDaemon()
     await importModel(daemon, 'one', 1)
     await importModel(daemon, 'secret', 2, { private: true })
@@ -92,7 +92,7 @@ describe('a backup (spec add.43, add.44)', () => {
       expect((await back.open(`svc:///me/${name}:q8_0`)).body.missing ?? []).toEqual([])
   })
 
-  test('is for its owner alone, and says that it holds what is private', async () => {
+  test('is readable by its owner only, and says that it contains private models', async () => {
     const daemon = await testDaemon()
     await importModel(daemon, 'secret', 2, { private: true })
     const to = join(daemon.folder, 'backup')
@@ -127,7 +127,7 @@ describe('a backup (spec add.43, add.44)', () => {
     expect(stateOf(restored.root)).toEqual(stateOf(daemon.root))
   })
 
-  test('goes only to an empty place or to a backup of the same store', async () => {
+  test('accepts only an empty destination or a backup of the same store', async () => {
     const daemon = await testDaemon()
     const full = join(daemon.folder, 'full')
     mkdirSync(full)
@@ -142,7 +142,7 @@ describe('a backup (spec add.43, add.44)', () => {
     expect(filesIn(to)).toEqual(before)
   })
 
-  test('of a store with a damaged blob names the blob, and leaves the earlier backup alone', async () => {
+  test('of a store with a damaged blob names the blob, and keeps the earlier backup', async () => {
     const daemon = await testDaemon()
     await importModel(daemon, 'one', 1)
     const to = join(daemon.folder, 'backup')
@@ -162,7 +162,7 @@ describe('a backup (spec add.43, add.44)', () => {
     expect(restored.damaged).toEqual([])
   })
 
-  test('finds and mends its own damage when it is asked to verify', async () => {
+  test('with --verify finds and repairs its own damage', async () => {
     const daemon = await testDaemon()
     await importModel(daemon, 'one', 1)
     const to = join(daemon.folder, 'backup')
@@ -194,7 +194,7 @@ describe('a restore', () => {
     'cut short': (path: string) => writeFileSync(path, readFileSync(path).subarray(1)),
     missing: (path: string) => rmSync(path)
   })) {
-    test(`names a file that is ${name}, makes no store, and goes on when it is repaired or given up`, async () => {
+    test(`names a file that is ${name}, makes no store, and continues once the file is repaired or skipped`, async () => {
       const { to, daemon } = await setUp()
       const [path, bytes] = [...blobsOf(to)].at(-1)!
       damage(join(to, 'blobs', path))
@@ -204,7 +204,7 @@ describe('a restore', () => {
       expect(failure).toBeInstanceOf(CopyError)
       expect((failure as Error).message).toContain(`blobs/${path}`)
       expect((failure as Error).message).toContain(
-        `the other ${blobsOf(to).size - (name === 'missing' ? 0 : 1)} are whole`
+        `the other ${blobsOf(to).size - (name === 'missing' ? 0 : 1)} are intact`
       )
       const refusal = await testDaemon({ folder }, () => undefined).catch((error: unknown) => error as Error)
       expect(refusal).toBeInstanceOf(StartError)
@@ -227,7 +227,7 @@ describe('a restore', () => {
     expect(existsSync(root)).toBe(false)
   })
 
-  test('needs an absent or empty root, which no daemon has', async () => {
+  test('needs a missing or empty root that no daemon uses', async () => {
     const { to, daemon } = await setUp()
     const before = filesIn(daemon.root)
     await expect(restore(to, daemon.root)).rejects.toThrow(StartError)
@@ -250,7 +250,7 @@ describe('a restore', () => {
 })
 
 describe('a snapshot', () => {
-  test('beside imports, tags, removals and collections names nothing that is not in it', async () => {
+  test('is consistent beside imports, tags, removals and collections', async () => {
     const daemon = await testDaemon()
     let isOver = false
     const work = async (worker: number): Promise<void> => {
@@ -296,7 +296,7 @@ describe('a snapshot', () => {
     expect((await collect()).result).toMatchObject({ blobs: snapshot.blobs })
   })
 
-  test('only a few exist at a time', async () => {
+  test('has a limit on how many exist at once', async () => {
     const daemon = await testDaemon()
     const answers = []
     for (let i = 0; i < 10; i++) answers.push((await daemon.post('/v1/snapshots', {})).status)

@@ -74,7 +74,7 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('are not read beyond what one read brings: however many come, nobody is cut for them', async () => {
+  it('are read one chunk at a time: any number of them is accepted', async () => {
     const { api, digest } = await shared()
     const socket = await connected(api.socketPath)
     socket.pause()
@@ -92,7 +92,7 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('get their header time-out from when they can be read: a header behind a long answer is not late', async () => {
+  it('start their header time-out when they can be read: a header behind a long response is not late', async () => {
     let answer: (() => void) | undefined
     const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 20 }
     const server = createHttpServer((_request, response) => (answer = () => response.end('ok')), { limits })
@@ -119,7 +119,7 @@ describe('pipelined requests', () => {
     await new Promise((done) => server.close(done))
   })
 
-  it('beside CONNECT let go of everything as soon as the connection is gone', async () => {
+  it('beside CONNECT release everything when the connection closes', async () => {
     const { api, digest } = await shared()
     const sockets = await Promise.all(Array.from({ length: 100 }, () => connected(api.socketPath)))
     for (const socket of sockets) {
@@ -131,7 +131,7 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('take a bounded time of each turn of the event loop, however many connections have them waiting: others come first', async () => {
+  it('use a bounded time per turn of the event loop, for any number of connections', async () => {
     const { api } = await shared()
     let inTurn = 0
     let most = 0
@@ -161,7 +161,7 @@ describe('pipelined requests', () => {
     expect(most).toBeLessThanOrEqual(6)
   })
 
-  it('are bounded over all connections together: those that ask for too much are cut, others are answered', async () => {
+  it('have a limit over all connections: those beyond it are closed, others are answered', async () => {
     const { api, digest } = await shared()
     const sockets = await Promise.all(Array.from({ length: 20 }, () => connected(api.socketPath)))
     const received = sockets.map(() => 0)
@@ -218,7 +218,7 @@ describe('responses keep the order of their requests', () => {
     }
   })
 
-  it('also behind a blob of which little is read', async () => {
+  it('also behind a blob that is read slowly', async () => {
     const { api, digest } = await shared()
     const answer = await rawExchange(api.socketPath, `${request(`/v1/blob/${digest}`)}junk\r\n\r\n`)
     expect(responsesOf(answer).map(({ status, body }) => [status, body.length > 1000])).toEqual([
@@ -245,7 +245,7 @@ describe('clients that close their sending half', () => {
     )
   })
 
-  it('get the 400 for half a request, and nothing for none', async () => {
+  it('get 400 for half a request, and nothing without a request', async () => {
     const { api } = await shared()
     const half = await rawExchange(api.socketPath, 'GET /v1/jobs HTTP/1.1\r\nHo', { end: true })
     expect(responsesOf(half).map(({ status }) => status)).toEqual([400])
@@ -253,7 +253,7 @@ describe('clients that close their sending half', () => {
   })
 })
 
-describe('clients that leave or dawdle', () => {
+describe('clients that leave or are slow', () => {
   const logged = (): {
     readonly lines: { level: string; msg: string }[]
     readonly log: ReturnType<typeof createLog>
@@ -272,7 +272,7 @@ describe('clients that leave or dawdle', () => {
       await api.get('/v1/jobs')
       socket.destroy()
     }
-    await until(() => lines.filter(({ msg }) => msg.startsWith('the client left')).length === 5)
+    await until(() => lines.filter(({ msg }) => msg.startsWith('the client disconnected')).length === 5)
     expect(lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([])
   })
 })

@@ -29,7 +29,10 @@ const send = ({ request, response }: Exchange, reader: BlobReader, pool: BufferP
       const asked = String(request.headers.range).slice(0, 200)
       const refusal =
         status === 416
-          ? envelope('E_RANGE_INVALID', `no part of the blob's ${reader.sizeBytes} bytes is asked for by: ${asked}`)
+          ? envelope(
+              'E_RANGE_INVALID',
+              `the range does not overlap the ${reader.sizeBytes} bytes of the blob: ${asked}`
+            )
           : envelope('E_PRECONDITION_FAILED', 'If-Match names another blob')
       sendEnvelope(response, status, refusal, headers)
     }

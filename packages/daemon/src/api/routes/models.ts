@@ -72,7 +72,7 @@ function repoOf({ ns, name }: RepoId): RepoId {
   const repo = tryParseRepoId(`${ns}/${name}`)
   if (repo !== undefined) return repo
   const shown = JSON.stringify(`${ns}/${name}`.slice(0, 200))
-  throw new DaemonError('E_BAD_REQUEST', `${shown} is not a name of a model; write ns/name in lower case`)
+  throw new DaemonError('E_BAD_REQUEST', `${shown} is not the name of a model; write ns/name in lower case`)
 }
 
 async function resolvedHere(text: string, { resolver, documents }: Pick<ModelRoutesDeps, 'resolver' | 'documents'>) {

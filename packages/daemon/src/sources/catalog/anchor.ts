@@ -63,7 +63,7 @@ export async function findAnchor(
   if (!from.trustCatalog) {
     throw new DaemonError(
       'E_NOT_ANCHORED',
-      `${why}: nothing but the catalog itself vouches for these bytes; send "trustCatalog": true to accept its own SHA-256 list`
+      `${why}: only the catalog itself vouches for these bytes; send "trustCatalog": true to accept its own SHA-256 list`
     )
   }
   const record = await from.provider.record(entry.repo, from.signal)

@@ -88,7 +88,7 @@ export class Catalog {
       this.withhold(manifestDigest).catch((error: unknown) =>
         log.error(
           { err: error, manifest: manifestDigest },
-          'it cannot be told whether a BitTorrent v1 torrent may be seeded'
+          'it is unknown whether a BitTorrent v1 torrent may be seeded'
         )
       )
     })

@@ -164,6 +164,6 @@ export class AnchoredContent {
     if (expected === undefined) return
     if (Buffer.from(result.attachments.gitBlobSha1!).toString('hex') === expected) return
     this.#partial!.unmark(0, this.sizeBytes)
-    throw new DaemonError('E_NOT_IMPORTABLE', 'the bytes do not hash to what the anchor says')
+    throw new DaemonError('E_NOT_IMPORTABLE', 'the bytes do not match the anchor')
   }
 }

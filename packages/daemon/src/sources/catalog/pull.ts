@@ -166,7 +166,7 @@ export class CatalogPull {
       } else if (silentMs >= timings.fillTimeoutMs) {
         throw new DaemonError(
           'E_SOURCE_UNAVAILABLE',
-          `neither the swarm nor the web gave a byte for ${Math.round(timings.fillTimeoutMs / 1000)} s; what was fetched is kept for the next try`,
+          `neither the swarm nor the web sent a byte for ${Math.round(timings.fillTimeoutMs / 1000)} s; the next attempt continues from what was fetched`,
           { cause: webFailure }
         )
       }
@@ -334,11 +334,9 @@ export class CatalogPull {
 
   #refusal(content: AnchoredContent, cause: unknown): DaemonError {
     const path = this.#wantedOf(content)?.path
-    return new DaemonError(
-      'E_NOT_IMPORTABLE',
-      `"${path}" is not what the anchor says: its bytes hash to something else`,
-      { cause }
-    )
+    return new DaemonError('E_NOT_IMPORTABLE', `"${path}" does not match the anchor: its bytes have another digest`, {
+      cause
+    })
   }
 
   #wantedOf(content: AnchoredContent): WantedFile | undefined {

@@ -119,7 +119,7 @@ export class V1Seeds {
       if (info === undefined || info.sizeBytes > MAX_INFO_BYTES) throw new Error('the info dictionary is gone')
       const bytes = await readSmallBlob(this.#store, seed.info, MAX_INFO_BYTES)
       const layout = parseV1Torrent(bytes!, seed.infohash)
-      if (layout.files.length !== seed.files.length) throw new Error('the list of files is another one')
+      if (layout.files.length !== seed.files.length) throw new Error('the list of files has changed')
       for (const [index, file] of layout.files.entries()) {
         const digest = seed.files[index]!
         if (file.pad) continue
@@ -131,7 +131,7 @@ export class V1Seeds {
     } catch (error) {
       this.#log.warn(
         { err: error, infohash: seed.infohash },
-        'a BitTorrent v1 torrent is not whole any more and not seeded'
+        'a BitTorrent v1 torrent is not complete any more and is not seeded'
       )
       return undefined
     }
@@ -145,7 +145,7 @@ export class V1Seeds {
         if (count !== target.length) throw new RangeError('a blob is shorter than it was')
       },
       // Every piece is there: a client that tries to write has found a damaged blob, which verify repairs.
-      write: () => Promise.reject(new Error('blobs are not written to'))
+      write: () => Promise.reject(new Error('blobs are read-only'))
     }
   }
 }

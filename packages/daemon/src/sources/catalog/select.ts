@@ -27,7 +27,7 @@ export function selectEntry(
   }
   if (quant === undefined) {
     if (own.length === 1) return own[0]!
-    throw ambiguous(`the catalog lists ${own.length} torrents for ${repo}: say which with "quant"`, own)
+    throw ambiguous(`the catalog lists ${own.length} torrents for ${repo}: choose one with "quant"`, own)
   }
   const wanted = selection.normalizedNames ? quant.toLowerCase() : quant
   for (const matches of [
@@ -36,7 +36,7 @@ export function selectEntry(
     own.filter((entry) => entry.quant.startsWith(wanted))
   ]) {
     if (matches.length === 1) return matches[0]!
-    if (matches.length > 1) throw ambiguous(`"${quant}" means ${matches.length} torrents of ${repo}`, matches)
+    if (matches.length > 1) throw ambiguous(`"${quant}" matches ${matches.length} torrents of ${repo}`, matches)
   }
   throw ambiguous(`the catalog has no torrent of ${repo} for "${quant}"`, own)
 }
@@ -65,7 +65,7 @@ function selectedEntries(
   const nameOf = (entry: ListedTorrent): string => (normalizedNames ? normalisedName(fileOf(entry)) : fileOf(entry))
   const left = own.filter((entry) => (wanted?.includes(entry.quant) ?? true) && (files?.(nameOf(entry)) ?? true))
   if (absent === undefined && left.length > 0) return left
-  const what = absent === undefined ? 'a file that fits' : `the quant ${JSON.stringify(absent.slice(0, 80))}`
+  const what = absent === undefined ? 'a matching file' : `the quant ${JSON.stringify(absent.slice(0, 80))}`
   throw new DaemonError('E_NO_MEMBER', `the catalog has no torrent of ${repo} with ${what}`, {
     candidates: unique(own.map(absent === undefined ? nameOf : (entry) => entry.quant))
   })

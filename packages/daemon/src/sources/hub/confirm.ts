@@ -105,7 +105,7 @@ export async function confirmUnknown(
   if (open.length > 0)
     log.info(
       { confirmed, unknown: open.length - confirmed },
-      'asked the hub, without a token, which of its models everybody may have; the others are withheld'
+      'asked the hub, without a token, which of its models are public; the others are withheld'
     )
 }
 

@@ -227,9 +227,7 @@ function renameWarning(asked: string, { repoId }: HubListing): string[] {
 }
 
 const shortWarning = ({ leftOut }: HubListing): string[] =>
-  leftOut === undefined
-    ? []
-    : [`the mirror says that it lacks ${leftOut} of the files of this commit, and does not list them`]
+  leftOut === undefined ? [] : [`the mirror reports that ${leftOut} files of this commit are missing from its listing`]
 
 const MAX_ANSWERS = 1_000
 

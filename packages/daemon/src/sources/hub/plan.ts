@@ -134,7 +134,7 @@ async function memoryOf(
     return typeof shape === 'string' ? { unknown: shape } : cacheNeed(shape, contextTokens)
   } catch (error) {
     if (!(error instanceof HubError)) throw error
-    return { unknown: `the hub does not give its header: ${error.message}` }
+    return { unknown: `the hub did not send its header: ${error.message}` }
   }
 }
 

@@ -12,8 +12,10 @@ const MAX_CURSOR_CHARS = 4_096
 export async function search(query: SearchQuery, { hub }: SignedHub): Promise<SearchResult> {
   const { q, format, license, cursor } = query
   if (q.length > MAX_WORDS_CHARS) throw refused('q', `it has more than ${MAX_WORDS_CHARS} characters`)
-  if (license !== undefined && !/^[\w.+-]{1,64}$/.test(license)) throw refused('license', 'it names no licence')
-  if (cursor !== undefined && cursor.length > MAX_CURSOR_CHARS) throw refused('cursor', 'it is none of ours')
+  if (license !== undefined && !/^[\w.+-]{1,64}$/.test(license))
+    throw refused('license', 'it is not the name of a licence')
+  if (cursor !== undefined && cursor.length > MAX_CURSOR_CHARS)
+    throw refused('cursor', 'it is not a cursor of this API')
   try {
     const { hits, cursor: next } = await hub.search(
       {

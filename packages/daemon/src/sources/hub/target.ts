@@ -18,7 +18,7 @@ export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId
     throw refused('repo', `${shown(repo)} is not a repository as the hub spells it, e.g. some-org/some-model`)
   }
   if (revision !== undefined && !isRevision(revision)) {
-    throw refused('revision', `${shown(revision)} is no branch, tag or commit`)
+    throw refused('revision', `${shown(revision)} is not a branch, tag or commit`)
   }
   if (follows !== undefined && !(isRevision(follows) && revision !== undefined && isCommit(revision))) {
     throw refused('follows', 'it is the branch or tag that "revision", a commit, was found at')

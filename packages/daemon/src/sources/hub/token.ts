@@ -16,7 +16,7 @@ export async function tokenNow({ token, tokenFile }: HubConfig): Promise<string 
   const text = await contentOf(tokenFile)
   if (text === undefined || text === '') return undefined
   if (/^[\x21-\x7e]+$/.test(text)) return text
-  throw unusable(tokenFile, 'it holds no token')
+  throw unusable(tokenFile, 'it contains no token')
 }
 
 async function contentOf(path: string): Promise<string | undefined> {

@@ -125,7 +125,7 @@ export function createUpstream({
   const checked = new LRUCache<string, true>({ max: MAX_BROUGHT })
   const require = (repo: HubUpstreamRepo): CachedRepo => {
     const found = known.get(repo)
-    if (found === undefined) throw new Error(`${repo.repo} was not looked at here`)
+    if (found === undefined) throw new Error(`${repo.repo} has not been listed here`)
     return found
   }
   const planOf = (repo: HubUpstreamRepo): Promise<ImportPlan> => {
@@ -188,15 +188,12 @@ export function createUpstream({
           const { signed } = require(repo)
           if (signed === undefined || signed.covers(name, digestFromBytes(createHash('sha256').update(bytes).digest())))
             return bytes
-          throw new DaemonError(
-            'E_NOT_IMPORTABLE',
-            `the bytes of ${JSON.stringify(name)} are not those that are signed`
-          )
+          throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the signature`)
         }
       } catch (error) {
         throw hubFailure(error)
       }
-      throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} are not those that are listed`)
+      throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the listing`)
     },
     async artifactOf(repo, name) {
       const found = require(repo)

@@ -16,7 +16,7 @@ export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref:
   if (repo !== undefined && isRepoId(repo) && revision !== undefined && isRevision(revision)) return { repo, revision }
   throw new DaemonError(
     'E_SOURCE_UNAVAILABLE',
-    `${ref} does not come from the hub: import it again from where it came, and what lies beside it comes along`
+    `${ref} did not come from the hub: import it again from its source, together with the files beside it`
   )
 }
 
@@ -36,5 +36,5 @@ export async function requireWeightsOf(
   for (const { digest, size } of weights)
     isListed &&= listed.has(digest) || listed.has((await gitSha1Of(store, digest, size)) ?? '')
   if (isListed) return
-  throw new DaemonError('E_NOT_IMPORTABLE', `${repo} at ${revision} lists other weights than those that are here`)
+  throw new DaemonError('E_NOT_IMPORTABLE', `${repo} at ${revision} lists other weights than the model here has`)
 }

@@ -50,7 +50,7 @@ export async function adoptedSource(
     names.add(file.name)
   }
   if (hub !== undefined && !(REPO.test(hub.repo) && hub.repo.length <= 200 && GIT_SHA1.test(hub.revision)))
-    throw bad('the field "hub" is not a repository of the hub at a commit')
+    throw bad('the field "hub" must name a repository of the hub and a commit')
   // an origin is recorded only if all bytes are compared with its hashes
   const known = hub !== undefined && files.every(({ sha256, gitSha1 }) => (sha256 ?? gitSha1) !== undefined)
   const parents = new HeldParents()
@@ -118,8 +118,9 @@ async function wordOf(
 
 function checkFile({ name, path, sha256, gitSha1 }: AdoptedFile): void {
   checkPath(path)
-  if (sha256 !== undefined && !isDigest(sha256)) throw bad(`the digest of ${JSON.stringify(name)} is none`)
-  if (gitSha1 !== undefined && !GIT_SHA1.test(gitSha1)) throw bad(`the git name of ${JSON.stringify(name)} is none`)
+  if (sha256 !== undefined && !isDigest(sha256)) throw bad(`the digest of ${JSON.stringify(name)} is malformed`)
+  if (gitSha1 !== undefined && !GIT_SHA1.test(gitSha1))
+    throw bad(`the git name of ${JSON.stringify(name)} is malformed`)
 }
 
 async function adoptedFile(
@@ -185,6 +186,6 @@ const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', m
 const damaged = (name: string, path: string): DaemonError =>
   new DaemonError(
     'E_NOT_IMPORTABLE',
-    `${JSON.stringify(name)} is damaged: the bytes at ${JSON.stringify(path)} are not those that its cache names`,
+    `${JSON.stringify(name)} is damaged: the bytes at ${JSON.stringify(path)} are not those that its cache lists`,
     { candidates: [name] }
   )

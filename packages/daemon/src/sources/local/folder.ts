@@ -112,7 +112,7 @@ export function sourceNotRegular(path: string, stat: BigIntStats | undefined): D
         : stat.isSocket()
           ? 'a socket'
           : stat.isDirectory()
-            ? 'a folder by now'
+            ? 'a folder now'
             : 'a device'
   return new DaemonError(
     'E_SOURCE_NOT_REGULAR',

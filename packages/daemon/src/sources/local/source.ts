@@ -68,7 +68,7 @@ export async function openLocal({ path, name, identity }: WalkedFile, parents: H
   const { handle, stat } = opened
   if (!sameIdentity(fileIdentityOf(stat), identity)) {
     await handle.close()
-    throw changed(name, 'it is not the file that was listed any more')
+    throw changed(name, 'it is no longer the file that was listed')
   }
   let closed = false
   return {

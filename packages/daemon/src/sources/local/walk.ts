@@ -36,14 +36,14 @@ export interface WalkedFile {
  *   normalised, for names that are not UTF-8 or occur twice, and beyond the limits
  */
 export async function walk(paths: readonly string[]): Promise<WalkedFile[]> {
-  if (paths.length > MAX_PATHS) throw bad(`"paths" has ${paths.length} entries, at most ${MAX_PATHS} are possible`)
+  if (paths.length > MAX_PATHS) throw bad(`"paths" has ${paths.length} entries, and the limit is ${MAX_PATHS}`)
   for (const path of paths) checkPath(path)
   const found = new Map<string, WalkedFile>()
   const add = (file: WalkedFile): void => {
     const other = found.get(file.name)
     if (other !== undefined) {
       throw bad(
-        `${JSON.stringify(file.path)} and ${JSON.stringify(other.path)} would both be named ${JSON.stringify(file.name)}; give a common folder instead`
+        `${JSON.stringify(file.path)} and ${JSON.stringify(other.path)} would both be named ${JSON.stringify(file.name)}; name a common folder instead`
       )
     }
     if (found.size >= MAX_FILES) throw bad(`more than ${MAX_FILES} files; import a folder that holds the model alone`)
@@ -135,7 +135,7 @@ export function explained(error: unknown, path: string): unknown {
   if (error instanceof DaemonError) return error
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOENT':
-      return bad(`there is nothing at ${JSON.stringify(path)}, or it changed while it was listed`, error)
+      return bad(`${JSON.stringify(path)} does not exist, or changed while it was listed`, error)
     case 'ENOTDIR':
       return bad(`a part of ${JSON.stringify(path)} is not a folder`, error)
     case 'EACCES':

@@ -37,7 +37,7 @@ export class OciImports {
     const { path, image, as } = body
     const repo = importTarget(as, 'as')
     if ((path === undefined) === (image === undefined)) {
-      throw new DaemonError('E_BAD_REQUEST', 'give one of the fields "path" (a layout) and "image" (registry/name:tag)')
+      throw new DaemonError('E_BAD_REQUEST', 'send either "path" (a layout) or "image" (registry/name:tag)')
     }
     if (path !== undefined) checkPath(path)
     const privateByDefault = path !== undefined && this.#seedLocal() === false
@@ -81,7 +81,7 @@ export class OciImports {
     const { result } = outcome
     if (pin === undefined || result === undefined || !('manifests' in result) || result.manifests.includes(pin))
       return outcome
-    const warning = `the artifact was packed from ${pin}, and what was imported has another manifest`
+    const warning = `the artifact says that it was packed from ${pin}, but its files make another manifest`
     return { ...outcome, result: { ...result, warnings: [...(result.warnings ?? []), warning] } }
   }
 }
