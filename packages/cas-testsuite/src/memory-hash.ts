@@ -27,5 +27,5 @@ export function requireExpected(
   if (expected.sizeBytes !== undefined && sizeBytes !== expected.sizeBytes)
     throw new CasError('E_SIZE_MISMATCH', `${sizeBytes} bytes came, ${expected.sizeBytes} were announced`)
   if (expected.digest !== undefined && digest !== expected.digest)
-    throw new CasError('E_DIGEST_MISMATCH', `the bytes hash to ${digest}, expected was ${expected.digest}`)
+    throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}, expected was ${expected.digest}`)
 }

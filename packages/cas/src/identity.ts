@@ -20,7 +20,7 @@ function storeIdIn(port: FilePort, root: string): string | undefined {
     if (text === undefined) return undefined
     const id = text.slice(0, -1)
     if (text === `${id}\n` && UUID.test(id)) return id
-    throw new CasError('E_FORMAT', `${path} holds no store id: restore it from a backup`, { path })
+    throw new CasError('E_FORMAT', `${path} contains no store id: restore it from a backup`, { path })
   } catch (error) {
     throw ioError(error, 'read the id of the store', path)
   }
@@ -114,7 +114,7 @@ export class RootGuard {
     }
     if (isFolder === true) return
     const name = folder.slice(this.#layout.root.length + 1)
-    throw gone(`the store's folder ${name} is gone: bring it back, then look for damage with "svc fsck"`, folder)
+    throw gone(`the store's folder ${name} is missing: bring it back, then look for damage with "svc fsck"`, folder)
   }
 
   #whatIsThere(): string {

@@ -95,7 +95,7 @@ export function requireFolder(port: FilePort, path: string): void {
   const what = stat === undefined ? 'is gone' : 'is not a folder'
   throw new CasError(
     'E_FORMAT',
-    `${path} ${what}, and every store has it: bring it back, or restore the store from a backup`,
+    `${path} ${what}, and every store needs it: bring it back, or restore the store from a backup`,
     { path }
   )
 }
@@ -123,7 +123,7 @@ export function prepareRoot(port: FilePort, root: string): void {
       const mode = (stat.mode & 0o777).toString(8)
       throw new CasError(
         'E_UNSAFE_ROOT',
-        `${root} may be written by others (mode ${mode}): chmod 700 it after a look inside`,
+        `${root} is writable by others (mode ${mode}): check its content, then chmod 700 it`,
         {
           path: root
         }
@@ -145,7 +145,7 @@ const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 
 function requireBlobs(port: FilePort, layout: Layout): void {
   requireFolder(port, layout.blobs)
   if (port.readdirSync(layout.blobs).some(isShard)) return
-  throw new CasError('E_FORMAT', `${layout.blobs} is empty, which no store is: is its disk mounted?`, {
+  throw new CasError('E_FORMAT', `${layout.blobs} is empty, which is never so in a store: is its disk mounted?`, {
     path: layout.blobs
   })
 }
@@ -224,7 +224,7 @@ function readFormat(port: FilePort, layout: Layout): number | undefined {
   if (text !== undefined)
     throw new CasError(
       'E_FORMAT',
-      `${layout.format} does not say "${FORMAT_TEXT.trim()}": made by another version, or damaged`,
+      `${layout.format} does not say "${FORMAT_TEXT.trim()}": another version made it, or it is damaged`,
       { path: layout.format }
     )
   const other = port

@@ -26,7 +26,9 @@ const attachmentError = (name: string, what: string, cause: unknown): CasError =
 
 /** The error for more bytes than announced. */
 export const oversize = (expectedSizeBytes: number): CasError =>
-  new CasError('E_SIZE_MISMATCH', `more bytes than the ${expectedSizeBytes} that were announced`, { expectedSizeBytes })
+  new CasError('E_SIZE_MISMATCH', `the source has more than the ${expectedSizeBytes} bytes that were announced`, {
+    expectedSizeBytes
+  })
 
 /** By module: even a repeated `import()` costs a tenth of hashing a small file. */
 const factories = new Map<string, StreamHasherFactory>()

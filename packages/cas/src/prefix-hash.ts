@@ -77,7 +77,7 @@ export class PrefixHash {
       this.#prefixEnd = sizeBytes
       while (this.#error === undefined && this.#position < sizeBytes) {
         if (this.#prefixEnd < sizeBytes)
-          throw new CasError('E_INCOMPLETE', 'bytes were taken back while they were hashed', { sizeBytes })
+          throw new CasError('E_INCOMPLETE', 'bytes were invalidated while they were hashed', { sizeBytes })
         this.#start(1)
         await this.#running
       }

@@ -50,7 +50,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     }
     if (kind === 'pid-file') {
       process.emitWarning(
-        `no "flock" program: ${path} is guarded by a pid file only, which two starts at the same moment can pass`,
+        `no "flock" program: ${path} is guarded by a pid file only, which cannot stop two starts at the same moment`,
         {
           code: 'SVC_WEAK_LOCK'
         }

@@ -123,7 +123,7 @@ export function checkExpected(
     )
   }
   if (expected.digest !== undefined && digest !== expected.digest) {
-    throw new CasError('E_DIGEST_MISMATCH', `the bytes hash to ${digest}, expected was ${expected.digest}`, {
+    throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}, expected was ${expected.digest}`, {
       digest,
       expectedDigest: expected.digest
     })

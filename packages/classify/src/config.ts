@@ -34,7 +34,7 @@ export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {
       warnings: [
         warning(
           'config-unreadable',
-          `config.json has more than ${MAX_CONFIG_BYTES} bytes: it was neither looked into nor kept`
+          `config.json has more than ${MAX_CONFIG_BYTES} bytes: it was neither read nor kept`
         )
       ]
     }
@@ -43,13 +43,13 @@ export function readConfig(bytes: Uint8Array | undefined): ConfigFacts {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     return {
-      warnings: [warning('config-unreadable', 'config.json is not UTF-8 text: it was neither looked into nor kept')]
+      warnings: [warning('config-unreadable', 'config.json is not UTF-8 text: it was neither read nor kept')]
     }
   }
   const fits = encoder.encode(JSON.stringify(text)).length <= MAX_CONFIG_BYTES - OWN_FIELDS_BYTES
   const warnings = fits
     ? []
-    : [warning('config-not-kept', 'config.json is too long for its text to travel with the artifact')]
+    : [warning('config-not-kept', 'config.json is too long for its text to be part of the artifact')]
   const root = tryParseObject(text)
   if (typeof root === 'string')
     warnings.push(

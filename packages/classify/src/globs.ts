@@ -19,7 +19,7 @@ const WILD = /[*?[\]{}\\]/
  *   for more than 4,096 characters of patterns that are not plain names
  */
 export function globTest(patterns: readonly string[], anyCase = false): (name: string) => boolean {
-  if (patterns.length > MAX_GLOBS) throw badGlob(`${patterns.length} patterns are too many; at most ${MAX_GLOBS}`)
+  if (patterns.length > MAX_GLOBS) throw badGlob(`${patterns.length} patterns are too many; the limit is ${MAX_GLOBS}`)
   const plain = new Set<string>()
   const wild: GlobPattern[] = []
   let wildChars = 0

@@ -104,7 +104,7 @@ export function licenceAnnotations(recognition: Recognition, facts: readonly Lic
       warnings.push({
         code: 'licence-unreadable',
         names: [name],
-        message: `${name} ${why}: its text does not travel with the artifact, only its checksum does`
+        message: `${name} ${why}: its checksum is part of the artifact, its text is not`
       })
       continue
     }
@@ -114,7 +114,7 @@ export function licenceAnnotations(recognition: Recognition, facts: readonly Lic
       warnings.push({
         code: 'licence-not-kept',
         names: [name],
-        message: `the licence texts have more than ${MAX_TEXTS_BYTES} bytes in all: ${name} does not travel with the artifact`
+        message: `the licence texts have more than ${MAX_TEXTS_BYTES} bytes in total: the text of ${name} is not part of the artifact`
       })
   }
   const expression = [...ids].sort(compareText).join(' AND ')

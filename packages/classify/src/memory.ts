@@ -89,9 +89,9 @@ export function ggufCache(facts: GgufFacts): CacheShape | string {
   const embedding = at('embedding_length')
   if (!(layers > 0 && layers <= MAX_LAYERS) || embedding === undefined) return 'the header does not give its layers'
   const isStrange = [...facts.keys()].some((key) => STRANGE.test(key))
-  if (isStrange && !STATEFUL.includes(architecture)) return `the state of ${architecture} is not known`
+  if (isStrange && !STATEFUL.includes(architecture)) return `the state of ${architecture} is unknown`
   const isLocal = windowOf(architecture, facts, at)
-  if (isLocal === undefined) return `which layers of ${architecture} have a window is not known`
+  if (isLocal === undefined) return `it is unknown which layers of ${architecture} have a window`
 
   const bytes = { token: 0, window: 0, state: 0 }
   for (let layer = 0; layer < layers - (at('attention.shared_kv_layers') ?? 0); layer++) {
@@ -166,10 +166,10 @@ export function configCache(text: string | undefined): CacheShape | string {
   )
   if (!(layers > 0 && layers <= MAX_LAYERS && embedding > 0 && heads > 0))
     return 'its config.json does not give its layers'
-  if (Object.keys(config).some((key) => STATE_KEYS.test(key))) return 'its recurrent state is not known'
+  if (Object.keys(config).some((key) => STATE_KEYS.test(key))) return 'its recurrent state is unknown'
   const window = config.use_sliding_window === false ? 0 : (at('sliding_window') ?? 0)
   const local = window === 0 ? 0 : localLayers(config, layers)
-  if (local === undefined) return 'which of its layers have a window is not known'
+  if (local === undefined) return 'it is unknown which of its layers have a window'
   const latent = at('kv_lora_rank')
   const elements =
     latent === undefined

@@ -136,7 +136,7 @@ function formatsMeet({ quant, entries }: ArtifactPlan): Warning[] {
     {
       code: 'formats-meet',
       names: weights.map(({ name }) => name),
-      message: `the artifact ${quant} holds weights in both formats, GGUF and safetensors: probably the same model twice`
+      message: `the artifact ${quant} contains weights in both formats, GGUF and safetensors: probably the same model twice`
     }
   ]
 }
@@ -159,8 +159,8 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
           code: 'quants-meet',
           names,
           message:
-            `the artifact ${quant} holds ${names.length} files that look like the quants ${some([...quants].sort(compareText), 6)}; ` +
-            'an import with normalized names takes them apart'
+            `the artifact ${quant} contains ${names.length} files that look like the quants ${some([...quants].sort(compareText), 6)}; ` +
+            'an import with normalized names separates them'
         }
       ]
     if (models.size < 2) return []
@@ -170,8 +170,8 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
         code: 'models-meet',
         names,
         message:
-          `the artifact ${quant} holds ${models.size} models: ${some(firsts, 6)}; ` +
-          'take one of them by its file name (--file), each under a name of its own (--as)'
+          `the artifact ${quant} contains ${models.size} models: ${some(firsts, 6)}; ` +
+          'choose one of them by its file name (--file), and import each under a name of its own (--as)'
       }
     ]
   })
@@ -180,8 +180,7 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
 function headerWarnings(entry: ManifestEntry, header: HeaderSummary): Warning[] {
   const { name } = entry
   if (header.format === 'unreadable') {
-    const looks =
-      header.looksLike === undefined ? 'it looks like no file format known here' : `it looks like ${header.looksLike}`
+    const looks = header.looksLike === undefined ? 'its format is unknown' : `it looks like ${header.looksLike}`
     return [
       {
         code: 'unreadable-header',
@@ -201,7 +200,7 @@ function headerWarnings(entry: ManifestEntry, header: HeaderSummary): Warning[] 
   if (header.splitCount !== undefined && header.splitCount > 1) {
     const part = (header.splitNo ?? 0) + 1
     const total = entry.group === undefined ? undefined : Number(/\*(\d+)\.[^*]*$/.exec(entry.group)![1])
-    const named = entry.part === undefined ? 'nothing of parts' : `part ${entry.part} of ${total}`
+    const named = entry.part === undefined ? 'nothing about parts' : `part ${entry.part} of ${total}`
     if (entry.part !== part || total !== header.splitCount)
       warnings.push({
         code: 'split-mismatch',

@@ -52,7 +52,7 @@ class Recogniser {
       this.#warn(
         'reserved-name',
         [file.name],
-        `${file.name} was skipped: an artifact keeps its own documents under that name; rename the folder at its source`
+        `${file.name} was skipped: that name is reserved for the artifact's own documents; rename the folder at its source`
       )
       return
     }
@@ -63,7 +63,7 @@ class Recogniser {
           this.#warn(
             'non-lora-trainables',
             [file.name],
-            `${file.name} was skipped: it holds trained weights that are no adapter tensors, and no artifact can carry ` +
+            `${file.name} was skipped: it contains trained weights that are not adapter tensors, and an artifact cannot contain ` +
               `it; the adapter beside it may be incomplete`
           )
         return
@@ -139,7 +139,7 @@ class Recogniser {
       this.#warn(
         'shard-numbering',
         [file.name],
-        `${file.name} is numbered like a part of a set, but not from 1 to the total; it is kept as a file of its own`
+        `${file.name} is numbered like a part of a set, but its number is not between 1 and the total; it is kept as a separate file`
       )
     this.#add({
       ...fileEntry(`weights.${format}`, file),
@@ -152,12 +152,12 @@ class Recogniser {
     for (const { group, names, missing, repeated } of brokenSets(this.#shards)) {
       const what = [
         missing && `parts ${missing} are missing`,
-        repeated.length > 0 && `parts ${repeated.slice(0, 20).join(', ')} are there twice`
+        repeated.length > 0 && `parts ${repeated.slice(0, 20).join(', ')} exist twice`
       ]
       this.#warn(
         'incomplete-shards',
         names,
-        `the weights ${group.replace(/\*(\d+)(\.\w+)$/, ' (of $1)$2')} are not whole: ${what.filter(Boolean).join('; ')}`
+        `the weights ${group.replace(/\*(\d+)(\.\w+)$/, ' (of $1)$2')} are incomplete: ${what.filter(Boolean).join('; ')}`
       )
     }
   }
@@ -176,7 +176,7 @@ class Recogniser {
       this.#warn(
         'same-model-twice',
         names,
-        `${names[0]} lies beside model*.safetensors: the artifact probably holds the same model twice`
+        `${names[0]} is beside model*.safetensors: the artifact probably contains the same model twice`
       )
   }
 

@@ -113,14 +113,14 @@ class TensorEvents implements JsonEvents {
     if (this.#depth > 2) return this.#insideField()
     if (this.#isMetadata) return
     if (this.#field !== 'dtype') return this.#otherValue()
-    if (text === undefined || text.length > MAX_DTYPE_CHARS) throw new Malformed('a dtype has an absurd name')
+    if (text === undefined || text.length > MAX_DTYPE_CHARS) throw new Malformed('a dtype has an impossible name')
     this.#dtype = text
   }
 
   number(text: string | undefined): void {
     if (this.#depth === 3 && !this.#isMetadata && (this.#field === 'shape' || this.#field === 'data_offsets')) {
       const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : Number.NaN
-      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.#field} holds a number that is not a size`)
+      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.#field} contains a number that is not a size`)
       if (this.#field === 'shape') this.#elements = this.#elements! * value
       else if (this.#offsets!.push(value) > 2) throw new Malformed('data_offsets are not a pair')
       return
@@ -136,7 +136,7 @@ class TensorEvents implements JsonEvents {
 
   /** A value at depth 2 of another type than its key requires. Unknown keys of a tensor may have any value. */
   #otherValue(): void {
-    if (this.#isMetadata) throw new Malformed('__metadata__ holds something else than strings')
+    if (this.#isMetadata) throw new Malformed('__metadata__ contains something other than strings')
     if (this.#field === 'dtype' || this.#field === 'shape' || this.#field === 'data_offsets')
       throw new Malformed(`a ${this.#field} is of the wrong type`)
   }
@@ -144,7 +144,7 @@ class TensorEvents implements JsonEvents {
   /** A value below depth 2 that is not a number. */
   #insideField(): void {
     if (this.#field === 'shape' || this.#field === 'data_offsets')
-      throw new Malformed(`a ${this.#field} holds something else than numbers`)
+      throw new Malformed(`a ${this.#field} contains something other than numbers`)
   }
 
   #endTensor(): void {
@@ -222,7 +222,7 @@ export async function readSafetensorsHeader(
   const header = new SafetensorsHeader(headerBytes, sizeBytes - 8 - headerBytes)
   for (let offset = 8; offset < 8 + headerBytes; ) {
     const chunk = await readAt(offset, Math.min(CHUNK_BYTES, 8 + headerBytes - offset))
-    if (chunk.length === 0) return problem('the file became shorter while it was read')
+    if (chunk.length === 0) return problem('the file was truncated while it was read')
     try {
       header.push(chunk)
     } catch (error) {

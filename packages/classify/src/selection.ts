@@ -70,7 +70,7 @@ export function notChosen(
   if (weights.length > 0 && kept === 0)
     throw new ClassifyError(
       'E_NOT_IMPORTABLE',
-      `no weights are left of ${weights.length}: the patterns fit none of them, such as ${JSON.stringify(weights[0]!.name)}`
+      `none of the ${weights.length} weights is left: the patterns match none of them, such as ${JSON.stringify(weights[0]!.name)}`
     )
   return out.sort(compareText)
 }

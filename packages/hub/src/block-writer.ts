@@ -18,7 +18,7 @@ export class WriteFailure extends Error {
   override readonly name = 'WriteFailure'
 
   constructor(cause: unknown) {
-    super('the file could not be written to', { cause })
+    super('the file could not be written', { cause })
   }
 }
 

@@ -41,6 +41,6 @@ export async function downloadRange(
     await download(new HubFileSource(net, file, sink.direct), sink, settings, span)
   } catch (error) {
     if (!(error instanceof ForgetfulSinkError)) throw error
-    throw new HubError('E_INTERNAL', 'sink', `the sink does not hold all that was written of "${path}"`, { path })
+    throw new HubError('E_INTERNAL', 'sink', `the sink lost bytes that were written to it of "${path}"`, { path })
   }
 }

@@ -231,7 +231,7 @@ const wrongBytes = (file: HubFile, what: string): DownloadError<HubError> =>
     new HubError(
       'E_NOT_IMPORTABLE',
       'wrong-bytes',
-      `"${file.path}" of "${file.repoId}" is not what the hub lists (${what}); it was tried twice`,
+      `"${file.path}" of "${file.repoId}" is not what the hub lists (${what}), in two attempts`,
       { path: file.path }
     )
   )

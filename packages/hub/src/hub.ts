@@ -109,7 +109,7 @@ export function createHub(options: HubOptions = {}): Hub {
   const endpoint: Endpoint = parseEndpoint(options.endpoint ?? PUBLIC_ENDPOINT)
   const token = options.token === undefined || options.token === '' ? undefined : options.token
   if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
-    throw new HubError('E_INTERNAL', 'bad-request', 'the hub token holds white space or characters beyond ASCII')
+    throw new HubError('E_INTERNAL', 'bad-request', 'the hub token contains white space or characters beyond ASCII')
   }
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }

@@ -61,7 +61,7 @@ export async function fetchListing(
   let bytes = 0
   let url: URL | undefined = new URL(treeUrl(net.endpoint, info.repoId, info.commit))
   while (url) {
-    if (seen.has(url.href)) throw badPaging(info.repoId, 'its pages lead back to one another')
+    if (seen.has(url.href)) throw badPaging(info.repoId, 'its pages form a loop')
     if (seen.size >= net.limits.pages) throw badPaging(info.repoId, `it has more than ${net.limits.pages} pages`)
     seen.add(url.href)
     const answer = await fetchJson(net, url, { repoId: info.repoId, revision: info.commit }, options)
@@ -89,7 +89,7 @@ export async function fetchNamedCommits(net: Net, repo: string, options: Listing
   for (const kind of ['branches', 'tags']) {
     const refs = isObject(value) ? own(value, kind) : undefined
     if (refs === undefined && kind === 'tags') continue
-    if (!Array.isArray(refs)) throw badPaging(repo, `the hub gives no list of its ${kind}`)
+    if (!Array.isArray(refs)) throw badPaging(repo, `the hub sent no list of its ${kind}`)
     for (const ref of refs as unknown[]) {
       const commit = isObject(ref) ? own(ref, 'targetCommit') : undefined
       if (typeof commit === 'string' && SHA1.test(commit)) commits.add(commit)
@@ -103,14 +103,14 @@ function requireNames(repo: string, revision: string | undefined): void {
     throw new HubError(
       'E_UNKNOWN_REF',
       'bad-request',
-      'a repository of the hub is named org/name, the oldest just name'
+      'write a repository of the hub as org/name; only the oldest are just name'
     )
   }
   if (revision !== undefined && !isRevision(revision)) {
     throw new HubError(
       'E_UNKNOWN_REF',
       'bad-request',
-      'a revision is a branch, tag or commit of at most 255 characters'
+      'a revision must be a branch, tag or commit of at most 255 characters'
     )
   }
 }
@@ -136,10 +136,10 @@ export async function fetchInfo(
   const info = isObject(answer.value) ? answer.value : {}
   const commit = own(info, 'sha')
   if (typeof commit !== 'string' || !SHA1.test(commit)) {
-    throw badPaging(repo, 'the hub does not say which commit it stands for')
+    throw badPaging(repo, 'the hub does not say which commit the revision points to')
   }
   const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
-  if (!isRepoId(repoId)) throw badPaging(repo, 'the hub gives it a name that none can have')
+  if (!isRepoId(repoId)) throw badPaging(repo, 'the hub gives it an impossible name')
   const isPrivate = own(info, 'private')
   const gated = own(info, 'gated')
   const unsaid = isPrivate === undefined || gated === undefined
@@ -170,7 +170,7 @@ const badPaging = (repoId: string, what: string) =>
   new HubError(
     'E_NOT_IMPORTABLE',
     'bad-listing',
-    `the listing of "${repoId}" is refused as a whole, nothing was fetched: ${what}`
+    `the listing of "${repoId}" is refused, and nothing was fetched: ${what}`
   )
 
 /** The target of `Link: <url>; rel="next"` (RFC 8288), which must be at the hub's own origin. */
@@ -180,7 +180,7 @@ export function nextPage(response: Response, base: URL, net: Net, repoId: string
     if (!/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next)\s*(?:;|$)/i.test(parameters ?? '')) continue
     const url = URL.parse(target ?? '', base.href)
     if (url === null || url.origin !== net.endpoint.origin || url.username + url.password !== '') {
-      throw badPaging(repoId, 'its next page is at another address than the hub; set the endpoint that it names')
+      throw badPaging(repoId, 'its next page is on another host than the hub; set the endpoint to that host')
     }
     url.hash = ''
     return url
@@ -224,7 +224,8 @@ async function tryJson(
   try {
     response = await net.walk({ url, headers: { accept: 'application/json' }, signal, sameOriginOnly: true })
     if (response.status !== 200) throw statusFailure(response, response.url, context)
-    if (!isIdentity(response.headers)) throw badAnswer(response.url, 'encodes its answer, which was asked to be plain')
+    if (!isIdentity(response.headers))
+      throw badAnswer(response.url, 'encodes its response, although a plain one was requested')
     const bytes = await response.bytes(net.limits.jsonBytes)
     onBytes?.(bytes.length)
     return { value: parseJson(bytes), bytes: bytes.length, response }
@@ -233,10 +234,10 @@ async function tryJson(
     signal?.throwIfAborted()
     if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') {
       onBytes?.(net.limits.jsonBytes)
-      throw badPaging(context.repoId, `an answer has more than ${net.limits.jsonBytes} bytes`)
+      throw badPaging(context.repoId, `sent a response of more than ${net.limits.jsonBytes} bytes`)
     }
     if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {
-      throw badAnswer(url, 'does not answer in JSON; is the endpoint a model hub?', error)
+      throw badAnswer(url, 'does not respond with JSON; is the endpoint a model hub?', error)
     }
     throw networkFailure(error, url, context)
   }

@@ -20,9 +20,9 @@ const SPOKEN: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refuses the connection',
   ECONNRESET: 'it cut the connection',
   ENOTFOUND: 'no such host',
-  EAI_AGAIN: 'its name cannot be looked up now',
-  ENETUNREACH: 'no way to its network',
-  EHOSTUNREACH: 'no way to it',
+  EAI_AGAIN: 'its name cannot be resolved now',
+  ENETUNREACH: 'its network is unreachable',
+  EHOSTUNREACH: 'it is unreachable',
   ETIMEDOUT: 'no answer in time',
   UND_ERR_SOCKET: 'it cut the connection',
   UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
@@ -103,7 +103,7 @@ export function statusFailure(head: ResponseHead, url: URL, context: OutcomeCont
   if (status === 401 || status === 403 || status === 451) return forbidden(head, context, details)
   if (status === 404 || status === 410) return absent(head, context, details)
   if (status === 416) {
-    return make('wrong', 'E_NOT_IMPORTABLE', 'wrong-bytes', `"${context.path}" is shorter at the hub than it is listed`)
+    return make('wrong', 'E_NOT_IMPORTABLE', 'wrong-bytes', `"${context.path}" is shorter than the hub lists it`)
   }
   return make(
     'final',
@@ -140,7 +140,7 @@ function forbidden(
   if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage))) {
     return refused(
       'token-rejected',
-      `the hub rejects the token (for "${repoId}"): renew ${tokenName}, or leave it away if the repository is public; ` +
+      `the hub rejects the token (for "${repoId}"): renew ${tokenName}, or remove it if the repository is public; ` +
         'a stale token is refused for public repositories too'
     )
   }
@@ -152,7 +152,7 @@ function forbidden(
   }
   return refused(
     'hidden-or-absent',
-    `"${repoId}" does not exist or is private, the hub does not tell which; check the name, or set ${tokenName} of an ` +
+    `"${repoId}" does not exist or is private (the hub does not tell which); check the name, or set ${tokenName} of an ` +
       'account that may read it'
   )
 }
@@ -171,7 +171,7 @@ function absent(
       'retry',
       'E_SOURCE_UNAVAILABLE',
       'bad-answer',
-      `the hub lists "${context.path}" of "${repoId}" and does not have it (${status}); try again later`
+      `the hub lists "${context.path}" of "${repoId}" but does not have it (${status}); try again later`
     )
   }
   if (errorCode === 'RevisionNotFound') {
@@ -198,7 +198,7 @@ export function gatedFailure(
   details: { url?: string; status?: number; path?: string }
 ): DownloadError<HubError> {
   const todo = hasToken
-    ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval where that is asked`
+    ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval if the repository requires it`
     : `accept its conditions at ${page}, then set ${tokenName}`
   return new DownloadError(
     'final',

@@ -170,7 +170,7 @@ export class RangeConnection {
     this.#watchPace(current.slowMs)
     const rest = bytes.subarray(head.headBytes)
     if (rest.length > current.writer.leftBytes)
-      throw new ConnectionError('HPE_UNEXPECTED', 'the body is longer than its head said')
+      throw new ConnectionError('HPE_UNEXPECTED', 'the body is longer than its header says')
     current.writer.take(rest)
   }
 

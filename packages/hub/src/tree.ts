@@ -52,7 +52,7 @@ export class ListingCheck {
 
   /** @throws HubError `E_NOT_IMPORTABLE`, reason `bad-listing`. @throws MaskedHashes */
   add(page: unknown): void {
-    if (!Array.isArray(page)) throw this.#refuse('a page of it is not a list')
+    if (!Array.isArray(page)) throw this.#refuse('one of its pages is not a list')
     this.#entries += page.length
     if (this.#entries > this.#maxEntries) throw this.#refuse(`it has more than ${this.#maxEntries} entries`)
     for (const entry of page as unknown[]) this.#entry(entry)
@@ -103,7 +103,7 @@ export class ListingCheck {
     if (typeof lfsOid === 'string' && MASKED.test(lfsOid)) throw new MaskedHashes(path)
     const oid = this.#oid(path, entry)
     if (typeof lfsOid !== 'string' || !SHA256.test(lfsOid)) {
-      throw this.#refuse(`the lfs oid of ${shown(path)} is no SHA-256 in hex`)
+      throw this.#refuse(`the lfs oid of ${shown(path)} is not a SHA-256 in hex`)
     }
     if (own(lfs, 'size') !== sizeBytes) throw this.#refuse(`${shown(path)} has two different sizes`)
     const pointerSize = own(lfs, 'pointerSize')
@@ -121,14 +121,14 @@ export class ListingCheck {
   #oid(path: string, entry: Readonly<Record<string, unknown>>): string {
     const oid = own(entry, 'oid')
     if (typeof oid === 'string' && SHA1.test(oid)) return oid
-    throw this.#refuse(`the oid of ${shown(path)} is no SHA-1 in hex`)
+    throw this.#refuse(`the oid of ${shown(path)} is not a SHA-1 in hex`)
   }
 
   #refuse(what: string): HubError {
     return new HubError(
       'E_NOT_IMPORTABLE',
       'bad-listing',
-      `the listing of "${this.#repoId}" is refused as a whole, nothing was fetched: ${what}`
+      `the listing of "${this.#repoId}" is refused, and nothing was fetched: ${what}`
     )
   }
 }
@@ -147,9 +147,9 @@ const shown = (value: unknown): string =>
 /** What is wrong with a path of a listing (spec rec.22), or undefined. */
 function pathFlaw(path: unknown): string | undefined {
   if (typeof path !== 'string') return 'is not text'
-  if (!path.isWellFormed()) return 'is no well-formed text'
+  if (!path.isWellFormed()) return 'is not well-formed text'
   if (path.length > 1024 || Buffer.byteLength(path) > 1024) return 'is longer than 1,024 bytes'
-  if (/[\0-\x1f\x7f\\]/.test(path)) return 'holds a control character or a backslash'
+  if (/[\0-\x1f\x7f\\]/.test(path)) return 'contains a control character or a backslash'
   for (const segment of path.split('/')) {
     if (segment === '') return 'is absolute or has an empty segment'
     if (segment === '.' || segment === '..') return 'has a "." or ".." segment'

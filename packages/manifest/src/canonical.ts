@@ -40,8 +40,8 @@ function requireScalar(value: unknown, code: ManifestErrorCode): true {
   if (typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)) return true
   const what =
     typeof value === 'number'
-      ? `${value} is not a safe integer: documents hold no other numbers`
-      : `a document holds no ${value === null ? 'null' : typeof value}`
+      ? `${value} is not a safe integer, and documents can contain no other number`
+      : `a document cannot contain ${value === null ? 'null' : typeof value}`
   throw new ManifestError(code, 'value', what)
 }
 
@@ -60,7 +60,7 @@ function requirePlain(value: unknown, code: ManifestErrorCode, depth = 1): boole
   }
   const prototype: unknown = Object.getPrototypeOf(value)
   if (prototype !== Object.prototype && prototype !== null) {
-    throw new ManifestError(code, 'value', 'a document holds plain objects and arrays only')
+    throw new ManifestError(code, 'value', 'a document can contain only plain objects and arrays')
   }
   let previous: string | undefined
   for (const key of Object.keys(value)) {
@@ -117,7 +117,7 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
     throw new ManifestError(
       corrupt,
       'too-large',
-      `the document has ${bytes.length} bytes, at most ${maxBytes} are read`
+      `the document has ${bytes.length} bytes, and the limit is ${maxBytes}`
     )
   }
   let text: string
@@ -151,7 +151,11 @@ function isCanonical(parsed: unknown, text: string): boolean {
 export function sealDocument<T>(document: T, maxBytes: number = MAX_DOCUMENT_BYTES): Sealed<T> {
   const bytes = canonicalBytes(document)
   if (bytes.length > maxBytes) {
-    throw new ManifestError('E_INVALID', 'too-large', `the document has ${bytes.length} bytes, at most ${maxBytes} fit`)
+    throw new ManifestError(
+      'E_INVALID',
+      'too-large',
+      `the document has ${bytes.length} bytes, and the limit is ${maxBytes}`
+    )
   }
   return { document, bytes, digest: digestFromBytes(sha256(bytes)) }
 }

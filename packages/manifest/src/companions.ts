@@ -77,9 +77,9 @@ function checkCompanions(value: unknown, code: ManifestErrorCode): Companions {
         size: read.count(row.size, `${field}[${i}].size`)
       }
     })
-    if (rows.length > most) read.fail('too-large', `${field}: ${rows.length} are listed, at most ${most} may be`)
+    if (rows.length > most) read.fail('too-large', `${field}: ${rows.length} are listed, and the limit is ${most}`)
     const unsorted = rows.find(({ path }, i) => i > 0 && compareText(rows[i - 1]!.path, path) > 0)
-    if (unsorted !== undefined) read.fail('file-order', `${field} are sorted by path`, { name: unsorted.path })
+    if (unsorted !== undefined) read.fail('file-order', `${field} must be sorted by path`, { name: unsorted.path })
     return rows
   }
   const files = rowsOf('files', COMPANION_BOUNDS.files)
@@ -88,14 +88,14 @@ function checkCompanions(value: unknown, code: ManifestErrorCode): Companions {
     const defect = defectOfName(path)
     if (defect !== undefined) read.fail('path', `${JSON.stringify(path.slice(0, 200))}: ${defect}`, { name: path })
     if (size > COMPANION_BOUNDS.fileBytes)
-      read.fail('too-large', `${path}: a companion has at most 1 MiB`, { name: path })
+      read.fail('too-large', `${path}: a companion must have at most 1 MiB`, { name: path })
     totalBytes += size
     read.digest(row.digest, `the digest of ${path}`)
   }
-  if (totalBytes > COMPANION_BOUNDS.totalBytes) read.fail('too-large', 'companions have at most 64 MiB together')
+  if (totalBytes > COMPANION_BOUNDS.totalBytes) read.fail('too-large', 'companions must have at most 64 MiB together')
   const omitted = rowsOf('omitted', COMPANION_BOUNDS.omitted)
   for (const { row, path } of omitted)
-    if (!REASONS.includes(row.reason)) read.fail('field', `${path}: the reason is not known`, { field: 'reason' })
+    if (!REASONS.includes(row.reason)) read.fail('field', `${path}: the reason is unknown`, { field: 'reason' })
   if (document.more !== undefined) read.count(document.more, 'more')
   requireDistinctNames(
     read,

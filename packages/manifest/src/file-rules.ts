@@ -47,7 +47,7 @@ export function compareFiles(
 export function defectOfName(name: string): string | undefined {
   if (!name.isWellFormed()) return 'it is not well-formed Unicode'
   if (utf8.encode(name).length > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`
-  if (UNSAFE.test(name)) return 'it holds a backslash or a control character'
+  if (UNSAFE.test(name)) return 'it contains a backslash or a control character'
   const segments = name.split('/')
   if (segments.length > MAX_SEGMENTS) return `it has more than ${MAX_SEGMENTS} segments`
   for (const segment of segments) {
@@ -64,16 +64,16 @@ export function checkKind(read: FieldReader, kind: FileKind, name: string, file:
   const details = { name, kind }
   const requireRole = (roles: readonly string[]): void => {
     if (typeof role !== 'string' || !roles.includes(role)) {
-      read.fail('role', `${name}: the role of ${kind} is one of ${roles.join(', ')}`, details)
+      read.fail('role', `${name}: the role of ${kind} must be one of ${roles.join(', ')}`, details)
     }
   }
   const requireName = (expected: string): void => {
-    if (name !== expected) read.fail('file-name', `${name}: the ${kind} entry is named ${expected}`, details)
+    if (name !== expected) read.fail('file-name', `${name}: the ${kind} entry must be named ${expected}`, details)
   }
   if (kind === 'config') requireName(CONFIG_NAME)
   if (kind === 'tokenizer') requireName(TOKENIZER_NAME)
   if (kind === 'adapter' && name.split('/').at(-1) !== ADAPTER_NAME) {
-    read.fail('file-name', `${name}: an adapter entry is ${ADAPTER_NAME} in its folder`, details)
+    read.fail('file-name', `${name}: an adapter entry must be ${ADAPTER_NAME} in its folder`, details)
   }
   if (kind === 'weights.aux') requireRole(AUX_ROLES)
   if (kind === 'code') requireRole(CODE_ROLES)
@@ -92,7 +92,7 @@ export function requireDistinctNames(read: FieldReader, names: readonly string[]
     for (let i = 1; i < segments.length; i++) {
       const folder = segments.slice(0, i).join('/')
       if (seen.has(folder))
-        read.fail('name-conflict', `${folder}: the name is a file and a folder at once`, { name: folder })
+        read.fail('name-conflict', `${folder}: the name is both a file and a folder`, { name: folder })
     }
   }
 }

@@ -21,7 +21,7 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
   const size = read.count(file.size, `${field}.size`)
   const digest = read.digest(file.digest, `${field}.digest`)
   if ((size === 0) !== (digest === EMPTY_DIGEST)) {
-    read.fail('digest-conflict', `${name}: the digest of no bytes goes with size 0, and only with it`, { name })
+    read.fail('digest-conflict', `${name}: a file has the digest of no bytes if and only if its size is 0`, { name })
   }
   if (size > 0) {
     const root = file.bt === undefined ? undefined : read.object(file.bt, `${field}.bt`).merkleRoot
@@ -29,7 +29,7 @@ function checkFile(read: FieldReader, value: unknown, field: string): ManifestFi
       read.fail('merkle-root', `${name}: bt.merkleRoot must be a digest, the BEP 52 pieces root`, { name })
     if (/^sha256:0+$/.test(root)) read.fail('merkle-root', `${name}: bt.merkleRoot is all zero`, { name })
   } else if (file.bt !== undefined) {
-    read.fail('merkle-root', `${name}: an empty file has no bt.merkleRoot`, { name })
+    read.fail('merkle-root', `${name}: an empty file must not have bt.merkleRoot`, { name })
   }
   if (file.part !== undefined) read.count(file.part, `${field}.part`)
   for (const key of ['role', 'variant', 'runtime']) {
@@ -51,9 +51,10 @@ function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
       read.fail('field', 'annotations must be strings', { field: `annotations.${key}` })
   }
   const countOf = (kind: FileKind): number => files.filter((file) => file.kind === kind).length
-  if (countOf('config') !== 1) read.fail('config-count', 'a manifest has exactly one config entry')
-  if (countOf('tokenizer') > 1) read.fail('tokenizer-count', 'a manifest has at most one tokenizer entry')
-  if (countOf('chat-template') > 1) read.fail('chat-template-count', 'a manifest has at most one chat-template entry')
+  if (countOf('config') !== 1) read.fail('config-count', 'a manifest must have exactly one config entry')
+  if (countOf('tokenizer') > 1) read.fail('tokenizer-count', 'a manifest must have at most one tokenizer entry')
+  if (countOf('chat-template') > 1)
+    read.fail('chat-template-count', 'a manifest must have at most one chat-template entry')
   requireDistinctNames(
     read,
     files.map((file) => file.name)
@@ -62,13 +63,13 @@ function checkManifest(value: unknown, code: ManifestErrorCode): Manifest {
   let totalBytes = 0
   for (const [i, file] of files.entries()) {
     if (i > 0 && compareFiles(files[i - 1]!, file) >= 0) {
-      read.fail('file-order', `${file.name}: entries are sorted by kind, then by the bytes of their names`, {
+      read.fail('file-order', `${file.name}: entries must be sorted by kind, then by the bytes of their names`, {
         name: file.name
       })
     }
     const twin = byDigest.get(file.digest)
     if (twin !== undefined && (twin.size !== file.size || twin.bt?.merkleRoot !== file.bt?.merkleRoot)) {
-      read.fail('digest-conflict', `${file.name}: same digest as ${twin.name}, other size or merkle root`, {
+      read.fail('digest-conflict', `${file.name}: it has the digest of ${twin.name}, but another size or merkle root`, {
         name: file.name
       })
     }

@@ -10,7 +10,7 @@ function checkIndex(value: unknown, code: ManifestErrorCode): ModelIndex {
   read.constant(document.schemaVersion, 'schemaVersion', 1)
   read.constant(document.artifactType, 'artifactType', 'model-index')
   const members = read.array(document.members, 'members')
-  if (members.length === 0) read.fail('members-empty', 'an index has at least one member')
+  if (members.length === 0) read.fail('members-empty', 'an index must have at least one member')
   let previous: string | undefined
   for (const [i, item] of members.entries()) {
     const member = read.object(item, `members[${i}]`)
@@ -19,7 +19,8 @@ function checkIndex(value: unknown, code: ManifestErrorCode): ModelIndex {
     read.digest(member.manifest, `members[${i}].manifest`)
     read.digest(member.distribution, `members[${i}].distribution`)
     if (previous === quant) read.fail('quant-duplicate', `${quant}: the quant occurs twice`, { quant })
-    if (previous !== undefined && previous > quant) read.fail('member-order', 'members are sorted by quant', { quant })
+    if (previous !== undefined && previous > quant)
+      read.fail('member-order', 'members must be sorted by quant', { quant })
     previous = quant
   }
   return value as ModelIndex

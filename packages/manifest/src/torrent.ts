@@ -129,7 +129,7 @@ function torrentOfDocument(
       manifestLeaves
     }
   } catch (cause) {
-    throw new ManifestError('E_INVALID', 'torrent', 'no torrent can be made of these files', { cause })
+    throw new ManifestError('E_INVALID', 'torrent', 'these files cannot form a torrent', { cause })
   }
 }
 

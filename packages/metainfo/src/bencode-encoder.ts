@@ -28,7 +28,7 @@ const notEncodable = (message: string): MetainfoError => new MetainfoError('E_BE
 type DictionaryEntry = readonly [key: Uint8Array, value: Encodable]
 
 function checkedKey(key: string | Uint8Array): Uint8Array {
-  if (typeof key === 'string' && !key.isWellFormed()) throw notEncodable('a key holds a lone surrogate')
+  if (typeof key === 'string' && !key.isWellFormed()) throw notEncodable('a key contains a lone surrogate')
   return toKey(key)
 }
 
@@ -115,7 +115,7 @@ export function encodeBencode(value: Encodable): Uint8Array {
   const stack: { readonly next: () => boolean }[] = []
   const putValue = (item: Encodable): void => {
     if (typeof item === 'string') {
-      if (!item.isWellFormed()) throw notEncodable('a string holds a lone surrogate')
+      if (!item.isWellFormed()) throw notEncodable('a string contains a lone surrogate')
       putBytes(toKey(item))
     } else if (typeof item === 'number') {
       if (!Number.isSafeInteger(item)) throw notEncodable(`${item} is not a safe integer`)

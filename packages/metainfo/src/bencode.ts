@@ -79,7 +79,7 @@ class Decoder {
   constructor(bytes: Uint8Array, options: DecodeOptions) {
     const maxBytes = options.maxBytes ?? 10_000_000
     if (bytes.length > maxBytes)
-      throw fail('too-large', maxBytes, `${bytes.length} bytes, at most ${maxBytes} are accepted`)
+      throw fail('too-large', maxBytes, `${bytes.length} bytes, and the limit is ${maxBytes}`)
     this.#bytes = bytes
     this.#maxDepth = options.maxDepth ?? 100
     this.#maxTokens = options.maxTokens ?? 2_000_000
@@ -135,12 +135,13 @@ class Decoder {
 
   #readKey(frame: OpenContainer, byte: number): void {
     const start = this.#at
-    if (byte < DIGIT_0 || byte > DIGIT_9) throw fail('key-not-string', start, 'a dictionary key is a byte string')
+    if (byte < DIGIT_0 || byte > DIGIT_9) throw fail('key-not-string', start, 'a dictionary key must be a byte string')
     const key = this.#string()
     if (frame.lastKey !== undefined) {
       const order = compareBytes(frame.lastKey, key)
       if (order === 0) throw twice(start)
-      if (order > 0 && !this.#allowUnsorted) throw fail('key-order', start, 'dictionary keys are sorted by their bytes')
+      if (order > 0 && !this.#allowUnsorted)
+        throw fail('key-order', start, 'dictionary keys must be sorted by their bytes')
       if (order > 0) frame.isUnsorted = true
     }
     frame.key = key
@@ -155,12 +156,12 @@ class Decoder {
     // 20 digits hold every 64-bit integer; anything longer is refused before it is read.
     while (at - first <= 20 && this.#isDigit(at)) at++
     const digits = at - first
-    if (digits > 20) throw fail('integer-range', start, 'an integer has at most 64 bits')
+    if (digits > 20) throw fail('integer-range', start, 'an integer must have at most 64 bits')
     const end = this.#bytes[at]
     if (end === undefined) throw fail('truncated', at, 'the data ends within an integer')
-    if (end !== LETTER_E || digits === 0) throw fail('integer-format', start, 'an integer is i<digits>e')
+    if (end !== LETTER_E || digits === 0) throw fail('integer-format', start, 'an integer must be i<digits>e')
     if (this.#bytes[first] === DIGIT_0 && (digits > 1 || negative)) {
-      throw fail('integer-format', start, 'an integer has no leading zeros and no negative zero')
+      throw fail('integer-format', start, 'an integer must not have leading zeros, or be negative zero')
     }
     this.#at = at + 1
     if (digits > 15) return this.#largeInteger(first, at, negative)
@@ -175,7 +176,7 @@ class Decoder {
     if (negative) big = -big
     if (big < MIN_INT64 || big > MAX_UINT64) {
       const start = first - (negative ? 2 : 1)
-      throw fail('integer-range', start, 'an integer has at most 64 bits')
+      throw fail('integer-range', start, 'an integer must have at most 64 bits')
     }
     const value = Number(big)
     return Number.isSafeInteger(value) ? value : big
@@ -192,9 +193,9 @@ class Decoder {
     }
     const colon = this.#bytes[at]
     if (colon === undefined) throw fail('truncated', at, 'the data ends within a string')
-    if (colon !== COLON) throw fail('string-length', start, 'a string is <length>:<bytes>')
+    if (colon !== COLON) throw fail('string-length', start, 'a string must be <length>:<bytes>')
     if (this.#bytes[start] === DIGIT_0 && at - start > 1) {
-      throw fail('string-length', start, 'the length of a string has no leading zeros')
+      throw fail('string-length', start, 'the length of a string must not have leading zeros')
     }
     at++
     if (length > this.#bytes.length - at) throw fail('truncated', start, 'a string is longer than the data')
@@ -218,7 +219,7 @@ export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): B
   const value = decoder.root()
   let end = decoder.at
   if (options.allowTrailing === true) while (bytes[end] === 0x0a || bytes[end] === 0x0d) end++
-  if (end < bytes.length) throw fail('trailing', end, 'data follows the value')
+  if (end < bytes.length) throw fail('trailing', end, 'there is data after the value')
   return value
 }
 

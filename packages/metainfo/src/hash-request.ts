@@ -69,7 +69,7 @@ export function defectOfHashRequest(request: HashRequest, shape: TreeShape): str
     return 'a field is not an unsigned integer'
   // Whoever asks knows the root already, and a file of one block has only its root.
   if (baseLayer > Math.max(0, height - 1)) return 'no such layer below the root'
-  if (length < 1 || length > MAX_REQUEST_HASHES) return `a request is for 1 to ${MAX_REQUEST_HASHES} hashes`
+  if (length < 1 || length > MAX_REQUEST_HASHES) return `a request must be for 1 to ${MAX_REQUEST_HASHES} hashes`
   const levels = rangeLevels(request)
   const real = Math.ceil(blockCount(shape.sizeBytes) / 2 ** baseLayer)
   if (2 ** levels !== length && index + length !== real) return 'the length is not a power of two'

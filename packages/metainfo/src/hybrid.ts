@@ -59,14 +59,14 @@ function listedBytes(info: BencodeDictionary, pieceLength: number, files: readon
     if (!isV1Length(length)) throw mismatch('an entry of "files" has no length')
     const attributes = entry.get('attr')
     if (attributes instanceof Uint8Array && attributes.includes(LETTER_P)) {
-      if (length >= pieceLength) throw metainfoError('v1-alignment', 'a pad file is as long as a piece')
+      if (length >= pieceLength) throw metainfoError('v1-alignment', 'a pad file must be shorter than a piece')
     } else {
       const file = files[next++]
       if (file === undefined || file.length !== length || file.path !== pathOf(entry.get('path'))) {
         throw mismatch(`file number ${next}`)
       }
       if (length > 0 && totalBytes % pieceLength !== 0) {
-        throw metainfoError('v1-alignment', 'a file does not start on a piece border')
+        throw metainfoError('v1-alignment', 'a file does not start at a piece boundary')
       }
     }
     totalBytes += length

@@ -49,23 +49,28 @@ function parseFile(entry: BencodeValue, path: string): { length: number; piecesR
   const attributes = entry.get('attr')
   if (attributes !== undefined) {
     if (!(attributes instanceof Uint8Array)) throw metainfoError('file-entry', '"attr" is not a string', { path })
-    if (attributes.includes(0x70)) throw metainfoError('pad-file', 'pad files have no place in a file tree', { path })
-    if (attributes.includes(0x6c)) throw metainfoError('symlink', 'symbolic links are not accepted', { path })
+    if (attributes.includes(0x70)) throw metainfoError('pad-file', 'a file tree must not contain pad files', { path })
+    if (attributes.includes(0x6c))
+      throw metainfoError('symlink', 'a file tree must not contain symbolic links', { path })
   }
-  if (entry.has('symlink path')) throw metainfoError('symlink', 'symbolic links are not accepted', { path })
+  if (entry.has('symlink path')) throw metainfoError('symlink', 'a file tree must not contain symbolic links', { path })
   const length = entry.get('length')
   if (!isLength(length)) {
-    throw metainfoError('file-length', `the length of a file is 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
+    throw metainfoError('file-length', `the length of a file must be 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
   }
   const root = entry.get('pieces root')
   if (length === 0) {
-    if (root !== undefined) throw metainfoError('pieces-root', 'an empty file has no pieces root', { path })
+    if (root !== undefined) throw metainfoError('pieces-root', 'an empty file must not have a pieces root', { path })
     return { length, piecesRoot: undefined }
   }
   if (!(root instanceof Uint8Array) || root.length !== 32 || root.every((byte) => byte === 0)) {
-    throw metainfoError('pieces-root', 'a file with content has a pieces root of 32 bytes that are not all zero', {
-      path
-    })
+    throw metainfoError(
+      'pieces-root',
+      'a file with content must have a pieces root of 32 bytes that are not all zero',
+      {
+        path
+      }
+    )
   }
   return { length, piecesRoot: root }
 }
@@ -104,7 +109,7 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
       seen.add(folded)
       const path = prefix === '' ? segment : `${prefix}/${segment}`
       if (node instanceof BencodeDictionary && node.has('')) {
-        if (node.size !== 1) throw metainfoError('file-entry', 'a node is a file and a folder at once', { path })
+        if (node.size !== 1) throw metainfoError('file-entry', 'a node is both a file and a folder', { path })
         addFile(node.get('')!, path)
       } else walk(node, path, depth + 1)
     }
@@ -120,7 +125,7 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
  */
 export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
   if (infoBytes.length > METAINFO_BOUNDS.infoBytes) {
-    throw metainfoError('too-large', `an info dictionary has at most ${METAINFO_BOUNDS.infoBytes} bytes`)
+    throw metainfoError('too-large', `an info dictionary must have at most ${METAINFO_BOUNDS.infoBytes} bytes`)
   }
   const info = decodeBencode(infoBytes)
   if (!(info instanceof BencodeDictionary)) throw metainfoError('not-a-dictionary', 'info is not a dictionary')
@@ -137,7 +142,7 @@ export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
     !isPieceLength(pieceLength) ||
     pieceLength > METAINFO_BOUNDS.pieceLengthBytes
   ) {
-    throw metainfoError('piece-length', 'the piece length is a power of two from 16 KiB to 512 MiB')
+    throw metainfoError('piece-length', 'the piece length must be a power of two from 16 KiB to 512 MiB')
   }
   const files = parseTree(info.get('file tree'), pieceLength)
   const isPrivate = info.get('private')
@@ -198,19 +203,19 @@ export function buildInfo(spec: InfoSpec): TorrentInfo {
       const existing = folder.get(segment) as TreeNode | undefined
       const isFile = i === segments.length - 1
       if (existing !== undefined && (isFile || existing.has(''))) {
-        throw metainfoError('file-tree', 'a path occurs twice, or is a file and a folder at once', { path })
+        throw metainfoError('file-tree', 'a path occurs twice, or is both a file and a folder', { path })
       }
       const node: TreeNode = existing ?? new Map()
       folder.set(segment, node)
       folder = node
     }
     if (!isLength(length) || !Number.isInteger(length)) {
-      throw metainfoError('file-length', `the length of a file is 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
+      throw metainfoError('file-length', `the length of a file must be 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
     }
     folder.set('', piecesRoot === undefined ? { length } : { length, 'pieces root': piecesRoot })
   }
   if (!Number.isSafeInteger(spec.pieceLength)) {
-    throw metainfoError('piece-length', 'the piece length is a power of two from 16 KiB to 512 MiB')
+    throw metainfoError('piece-length', 'the piece length must be a power of two from 16 KiB to 512 MiB')
   }
   if (!spec.name.isWellFormed()) throw metainfoError('name', 'unsafe name: not UTF-8')
   return parseInfo(

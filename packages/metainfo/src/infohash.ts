@@ -32,7 +32,7 @@ export function tryFromHex(hex: string): Uint8Array | undefined {
 
 /** `btmh:1220<64 hex>`: the multihash spelling of a 32-byte v2 infohash (BEP 52, spec job.7, doc.15). */
 export function formatInfohash(infohash: Uint8Array): string {
-  if (infohash.length !== 32) throw new MetainfoError('E_METAINFO', 'infohash', 'a v2 infohash has 32 bytes')
+  if (infohash.length !== 32) throw new MetainfoError('E_METAINFO', 'infohash', 'a v2 infohash must have 32 bytes')
   return `btmh:1220${toHex(infohash)}`
 }
 
@@ -49,7 +49,7 @@ export function parseInfohash(text: string): Uint8Array {
   throw new MetainfoError(
     'E_METAINFO',
     'infohash',
-    'a v2 infohash is "btmh:1220" followed by 64 lower-case hex characters'
+    'a v2 infohash must be "btmh:1220" followed by 64 lower-case hex characters'
   )
 }
 

@@ -43,7 +43,7 @@ export class TorrentLayout {
       throw new MetainfoError(
         'E_METAINFO',
         'piece-length',
-        `pieces of ${info.pieceLength} bytes are not supported, at most ${MAX_PIECE_LENGTH_BYTES}`
+        `pieces of ${info.pieceLength} bytes are not supported; the limit is ${MAX_PIECE_LENGTH_BYTES}`
       )
     }
     this.name = info.name

@@ -61,7 +61,7 @@ function fromBase32(text: string): Uint8Array {
 function parseV2Topic(value: string): Uint8Array {
   const hex = value.toLowerCase()
   if (!hex.startsWith('1220') || hex.length !== 68) {
-    throw fail('topic-format', 'the topic urn:btmh: is a SHA-256 multihash: "1220" and 64 hex characters')
+    throw fail('topic-format', 'the topic urn:btmh: must be a SHA-256 multihash: "1220" and 64 hex characters')
   }
   const hash = tryFromHex(hex.slice(4))
   if (hash === undefined) throw fail('topic-format', 'the topic urn:btmh: is not hex')
@@ -72,7 +72,7 @@ function parseV1Topic(value: string): Uint8Array {
   const text = value.toLowerCase()
   if (/^[a-z2-7]{32}$/.test(text)) return fromBase32(text)
   const hash = text.length === 40 ? tryFromHex(text) : undefined
-  if (hash === undefined) throw fail('topic-format', 'the topic urn:btih: is 40 hex or 32 base32 characters')
+  if (hash === undefined) throw fail('topic-format', 'the topic urn:btih: must be 40 hex or 32 base32 characters')
   return hash
 }
 
@@ -99,9 +99,9 @@ function* parametersOf(text: string): Generator<readonly [Key, string]> {
 }
 
 function requireHint(value: string, count: number): void {
-  if (count > MAX_HINTS) throw fail('too-many-hints', `a magnet link has at most ${MAX_HINTS} hints`)
+  if (count > MAX_HINTS) throw fail('too-many-hints', `a magnet link must have at most ${MAX_HINTS} hints`)
   if (value.length > MAX_HINT_CHARACTERS)
-    throw fail('hint-too-long', `a hint has at most ${MAX_HINT_CHARACTERS} characters`)
+    throw fail('hint-too-long', `a hint must have at most ${MAX_HINT_CHARACTERS} characters`)
 }
 
 /**
@@ -112,8 +112,8 @@ function requireHint(value: string, count: number): void {
  */
 export function parseMagnetTopics(text: string): MagnetTopics {
   if (text.length > MAX_MAGNET_CHARACTERS)
-    throw fail('too-long', `a magnet link has at most ${MAX_MAGNET_CHARACTERS} characters`)
-  if (!/^magnet:\?/i.test(text)) throw fail('scheme', 'a magnet link begins with "magnet:?"')
+    throw fail('too-long', `a magnet link must have at most ${MAX_MAGNET_CHARACTERS} characters`)
+  if (!/^magnet:\?/i.test(text)) throw fail('scheme', 'a magnet link must begin with "magnet:?"')
   let infohash: Uint8Array | undefined
   let infohashV1: Uint8Array | undefined
   let name: string | undefined
@@ -160,10 +160,10 @@ export function formatMagnet(magnet: Partial<MagnetTopics>): string {
   const { infohash, infohashV1 } = magnet
   if (infohash === undefined && infohashV1 === undefined) throw fail('no-topic', 'a magnet link needs an infohash')
   if ((infohash?.length ?? 32) !== 32 || (infohashV1?.length ?? 20) !== 20) {
-    throw fail('topic-format', 'a v2 infohash has 32 bytes, a v1 infohash 20')
+    throw fail('topic-format', 'a v2 infohash must have 32 bytes, a v1 infohash 20')
   }
   const encode = (value: string): string => {
-    if (!value.isWellFormed()) throw fail('encoding', 'a parameter holds a lone surrogate')
+    if (!value.isWellFormed()) throw fail('encoding', 'a parameter contains a lone surrogate')
     return encodeURIComponent(value)
   }
   const parameters: string[] = []

@@ -48,7 +48,10 @@ export const isPieceLength = (pieceLengthBytes: number): boolean =>
 
 function requirePieceLength(pieceLengthBytes: number): void {
   if (!isPieceLength(pieceLengthBytes)) {
-    throw fail('piece-length', `a piece length is a power of two of at least ${BLOCK_BYTES}, not ${pieceLengthBytes}`)
+    throw fail(
+      'piece-length',
+      `a piece length must be a power of two of at least ${BLOCK_BYTES}, not ${pieceLengthBytes}`
+    )
   }
 }
 
@@ -96,7 +99,7 @@ function parentLayer(layer: Uint8Array, level: number): Uint8Array {
 
 /** The ancestor layer `levels` above a layer of `level`. @throws MetainfoError `E_MERKLE` `layer-length`. */
 export function ancestorLayer(layer: Uint8Array, level: number, levels: number): Uint8Array {
-  if (layer.length % HASH_BYTES !== 0) throw fail('layer-length', 'a layer is a whole number of 32-byte hashes')
+  if (layer.length % HASH_BYTES !== 0) throw fail('layer-length', 'a layer must be a whole number of 32-byte hashes')
   let current = layer
   for (let i = 0; i < levels; i++) current = parentLayer(current, level + i)
   return current
@@ -126,7 +129,7 @@ function requireLeaves(leaves: Uint8Array, sizeBytes: number): void {
  */
 export function piecesRoot(leaves: Uint8Array, sizeBytes: number): Uint8Array {
   requireLeaves(leaves, sizeBytes)
-  if (sizeBytes === 0) throw fail('size', 'an empty file has no pieces root')
+  if (sizeBytes === 0) throw fail('size', 'an empty file must not have a pieces root')
   return ancestorLayer(leaves, 0, heightOf(blockCount(sizeBytes)))
 }
 

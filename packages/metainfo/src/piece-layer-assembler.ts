@@ -70,7 +70,7 @@ export class PieceLayerAssembler {
       expected.length !== request.length ||
       defectOfHashRequest(request, this.shape) !== undefined
     ) {
-      throw new MetainfoError('E_MERKLE', 'request', 'this reply answers none of our requests')
+      throw new MetainfoError('E_MERKLE', 'request', 'this reply does not belong to any of our requests')
     }
     const node = nodeOfReply(request, this.shape, hashes)
     if (this.#chunks[chunk] === 'proven') return 'proven'

@@ -22,7 +22,7 @@ export function filesWithLayers(info: Pick<TorrentInfo, 'files' | 'pieceLength'>
     const root = toHex(file.piecesRoot)
     const twin = files.get(root)
     if (twin !== undefined && twin.length !== file.length) {
-      throw metainfoError('pieces-root', 'files of different lengths have one pieces root', { path: file.path })
+      throw metainfoError('pieces-root', 'files of different lengths have the same pieces root', { path: file.path })
     }
     files.set(root, file)
   }
@@ -48,7 +48,8 @@ export function checkPieceLayers(
     const root = toHex(key)
     const file = files.get(root)
     if (!(layer instanceof Uint8Array)) throw metainfoError('piece-layers', 'a piece layer is not a string', { root })
-    if (file === undefined) throw metainfoError('piece-layer-unknown', 'a piece layer belongs to no file', { root })
+    if (file === undefined)
+      throw metainfoError('piece-layer-unknown', 'a piece layer does not belong to any file', { root })
     if (layer.length !== pieceCount(file.length, info.pieceLength) * HASH_BYTES) {
       throw metainfoError('piece-layer-length', 'a piece layer does not have 32 bytes per piece', { root })
     }

@@ -62,10 +62,10 @@ function trackersOf(root: BencodeDictionary): string[][] {
  */
 export function parseTorrent(bytes: Uint8Array): Metainfo {
   if (bytes.length > METAINFO_BOUNDS.torrentBytes) {
-    throw metainfoError('too-large', `a .torrent has at most ${METAINFO_BOUNDS.torrentBytes} bytes`)
+    throw metainfoError('too-large', `a .torrent must have at most ${METAINFO_BOUNDS.torrentBytes} bytes`)
   }
   const root = decodeBencode(bytes, { allowTrailing: true })
-  if (!(root instanceof BencodeDictionary)) throw metainfoError('not-a-dictionary', 'a .torrent is a dictionary')
+  if (!(root instanceof BencodeDictionary)) throw metainfoError('not-a-dictionary', 'a .torrent must be a dictionary')
   const infoBytes = root.span('info')
   if (infoBytes === undefined) throw metainfoError('info-missing', 'the .torrent has no info dictionary')
   const info = parseInfo(infoBytes)

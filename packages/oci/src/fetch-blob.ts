@@ -29,7 +29,7 @@ export async function fetchBlob(
   await download(
     {
       open: (span, signal) => repository.blob(digest, span, { signal }),
-      failure: (error) => failedAttempt(unavailable(error, 'the transfer broke off'))
+      failure: (error) => failedAttempt(unavailable(error, 'the transfer was cut off'))
     },
     sink,
     { signal, onProgress, timings: timingsOf(options), onWaiting: ({ message }) => onWaiting?.(message) }

@@ -227,8 +227,7 @@ async function send(
 }
 
 const isForgotten = (failure: unknown): boolean => failure instanceof OciError && failure.code === 'E_NOT_FOUND'
-const forgotten = (cause?: unknown): OciError =>
-  new OciError('E_UNAVAILABLE', 'the registry forgot an upload', {}, cause)
+const forgotten = (cause?: unknown): OciError => new OciError('E_UNAVAILABLE', 'the registry lost an upload', {}, cause)
 
 /** Asks how far an upload came. An upload that the registry no longer knows has to start over. */
 async function whereIs(

@@ -25,19 +25,19 @@ export function parseRegistryReference(text: string): RegistryReference {
     new OciError('E_BAD_REFERENCE', `${JSON.stringify(text.slice(0, 300))} is not a registry/name:tag: ${why}`)
   const at = text.indexOf('@')
   const digest = at < 0 ? undefined : text.slice(at + 1)
-  if (digest !== undefined && !isDigest(digest)) throw bad('behind the @ stands no SHA-256 digest')
+  if (digest !== undefined && !isDigest(digest)) throw bad('after the @ there must be a SHA-256 digest')
   const named = at < 0 ? text : text.slice(0, at)
   const slash = named.indexOf('/')
   const registry = slash < 0 ? '' : named.slice(0, slash)
   if (!isRegistry(registry))
-    throw bad('it begins with the host of a registry, as in registry.example/team/model:q4_k_m')
+    throw bad('it must begin with the host of a registry, as in registry.example/team/model:q4_k_m')
   const colon = named.indexOf(':', slash)
   const repository = colon < 0 ? named.slice(slash + 1) : named.slice(slash + 1, colon)
   const tag = colon < 0 ? 'latest' : named.slice(colon + 1)
   if (repository.length > MAX_REPOSITORY_CHARACTERS || !REPOSITORY.test(repository)) {
-    throw bad('the name has lower-case letters, digits, and single separators between them')
+    throw bad('the name must have lower-case letters and digits, with single separators between them')
   }
-  if (!TAG.test(tag)) throw bad('a tag has letters, digits, ".", "_" and "-", at most 128')
+  if (!TAG.test(tag)) throw bad('a tag must have at most 128 letters, digits, ".", "_" and "-"')
   return { registry, repository, tag, ...(digest !== undefined && { digest }) }
 }
 

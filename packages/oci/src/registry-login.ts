@@ -78,7 +78,7 @@ export class RegistryLogin {
       this.#base.protocol === 'http:' &&
       (url.host === this.#base.host || (isLoopbackRegistry(this.#base.host) && isLoopbackRegistry(url.host)))
     if (url !== null && (isSecure || isOwn) && url.username + url.password === '') return url
-    throw new OciError('E_DENIED', `${this.#base.host} wants a login at an address that is not trusted with it`)
+    throw new OciError('E_DENIED', `${this.#base.host} wants a login at an address that it is not safe to send one to`)
   }
 
   async #token(
@@ -119,7 +119,7 @@ export class RegistryLogin {
       })
     }
     if (answer.status !== 200) {
-      throw new OciError('E_UNAVAILABLE', `${url.host} gives no token: status ${answer.status}`, {
+      throw new OciError('E_UNAVAILABLE', `${url.host} sent no token: status ${answer.status}`, {
         status: answer.status
       })
     }

@@ -104,7 +104,7 @@ export class Repository {
     if (DOCKER_TYPES.includes(mediaType)) {
       throw new OciError(
         'E_UNSUPPORTED',
-        `${this.#name} has an image in Docker's own format there, and no OCI artifact`
+        `${this.#name} has an image in Docker's own format there, not an OCI artifact`
       )
     }
     return { mediaType, bytes, digest }
@@ -158,7 +158,7 @@ export class Repository {
       await answer.discard()
       const challenge = answer.header('www-authenticate') ?? ''
       if (await this.#login.answer(challenge, scope, signal, authorization)) continue
-      throw new OciError('E_DENIED', `${this.#name} wants a login; log in with docker, podman or oras first`, {
+      throw new OciError('E_DENIED', `${this.#name} requires a login; log in with docker, podman or oras first`, {
         status: 401
       })
     }

@@ -54,7 +54,9 @@ const OWN_ANNOTATIONS: Readonly<Record<string, RegExp>> = {
 export function modelOf(manifest: OciManifest): OciModel {
   const { config, layers, annotations } = manifest
   if (config.mediaType === IMAGE_CONFIG_TYPE && layers.some((layer) => isTarOfImage(layer))) {
-    throw unsupported('this is an ordinary image, whose files are inside of tars; import the artifact it was made from')
+    throw unsupported(
+      'this is an ordinary image, whose files are inside tars; import the artifact that it was made from'
+    )
   }
   const files: OciFile[] = []
   for (const layer of layers) {
@@ -62,12 +64,12 @@ export function modelOf(manifest: OciManifest): OciModel {
     if (name === undefined || layer.mediaType === EMPTY_TYPE) continue
     if (PACKED_TYPE.test(layer.mediaType) || layer.annotations?.[UNPACK_ANNOTATION] === 'true') {
       throw unsupported(
-        `${JSON.stringify(name)} is packed (${layer.mediaType}); only raw layers, one file each, are imported`
+        `${JSON.stringify(name)} is packed (${layer.mediaType}); svc imports only raw layers of one file each`
       )
     }
     files.push({ name, digest: layer.digest, sizeBytes: layer.size })
   }
-  if (files.length === 0) throw unsupported('none of its layers has the name of a file')
+  if (files.length === 0) throw unsupported('none of its layers names a file')
   const pin = isDigest(annotations[PIN_ANNOTATION]) ? annotations[PIN_ANNOTATION] : undefined
   const own = Object.entries(annotations).filter(([key, text]) => OWN_ANNOTATIONS[key]?.test(text))
   return {
@@ -98,11 +100,11 @@ export function chooseManifest(index: OciIndex, wanted: string | undefined): Des
   const [only] = found
   if (only === undefined || found.length > 1) {
     const what = wanted === undefined ? `${tags.length} models` : `${found.length} models ${JSON.stringify(wanted)}`
-    throw new OciError('E_NOT_FOUND', `the layout holds ${what}; name one of them`, { candidates: tags })
+    throw new OciError('E_NOT_FOUND', `the layout contains ${what}; name one of them`, { candidates: tags })
   }
-  if (only.mediaType === INDEX_TYPE) throw unsupported('the tag stands for one image a platform, not for a model')
+  if (only.mediaType === INDEX_TYPE) throw unsupported('the tag names images for several platforms, not a model')
   if (only.mediaType !== MANIFEST_TYPE)
-    throw unsupported(`the tag stands for ${JSON.stringify(only.mediaType.slice(0, 200))}`)
+    throw unsupported(`the tag names ${JSON.stringify(only.mediaType.slice(0, 200))}`)
   return only
 }
 

@@ -98,7 +98,7 @@ export class FolderTarget implements Target {
     }
     const { bavail, bsize } = await statfs(this.#root)
     if (needed <= bavail * bsize) return
-    throw new PublishError('E_NO_SPACE', `${this.name} needs ${needed} bytes of free space, and has ${bavail * bsize}`)
+    throw new PublishError('E_NO_SPACE', `${this.name} needs ${needed} bytes of free space and has ${bavail * bsize}`)
   }
 
   async has(
@@ -109,7 +109,8 @@ export class FolderTarget implements Target {
     try {
       const stats = await lstat(path).catch(absent)
       if (stats === undefined) return false
-      if (stats.isDirectory()) throw new PublishError('E_BAD_TARGET', `${path} is a folder, but a file has to go there`)
+      if (stats.isDirectory())
+        throw new PublishError('E_BAD_TARGET', `${path} is a folder, but svc must write a file there`)
       if (!stats.isFile() || stats.size !== sizeBytes) return false
       if (trustKey === true) return true
       const hash = createHash('sha256')
@@ -158,7 +159,7 @@ export class FolderTarget implements Target {
       const size = await sizeOf(path)
       if (size === undefined) return undefined
       if (size > maxBytes)
-        throw new PublishError('E_BAD_TARGET', `${path} has more than ${maxBytes} bytes: it is none of ours`)
+        throw new PublishError('E_BAD_TARGET', `${path} has more than ${maxBytes} bytes: svc did not write it`)
       const bytes = await readFile(path)
       return { bytes, version: digestOf(bytes) }
     } catch (error) {

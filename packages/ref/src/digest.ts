@@ -21,13 +21,13 @@ export const tryParseTypedDigest = (text: string): Sha256Digest | undefined =>
 /** @throws RefError `E_PARSE`, reason `digest-format`. */
 export function parseDigest(text: string): Sha256Digest {
   if (isDigest(text)) return text
-  throw new RefError('digest-format', 'a digest is "sha256:" followed by 64 lower-case hex characters')
+  throw new RefError('digest-format', 'a digest must be "sha256:" followed by 64 lower-case hex characters')
 }
 
 /** From 64 lower-case hex characters without the prefix. @throws RefError `E_PARSE`, reason `digest-format`. */
 export function digestFromHex(hex: string): Sha256Digest {
   if (HEX.test(hex)) return `sha256:${hex}` as Sha256Digest
-  throw new RefError('digest-format', 'a SHA-256 in hex is 64 lower-case hex characters')
+  throw new RefError('digest-format', 'a SHA-256 in hex must be 64 lower-case hex characters')
 }
 
 /** The 64 hex characters of a digest. */
@@ -44,7 +44,7 @@ function nibbleAt(text: string, index: number): number {
 
 /** From the 32 raw bytes of a SHA-256. @throws RefError `E_PARSE`, reason `digest-format`. */
 export function digestFromBytes(bytes: Uint8Array): Sha256Digest {
-  if (bytes.length !== 32) throw new RefError('digest-format', 'a SHA-256 is 32 bytes')
+  if (bytes.length !== 32) throw new RefError('digest-format', 'a SHA-256 must be 32 bytes')
   let text = 'sha256:'
   for (let i = 0; i < bytes.length; i++) text += HEX_OF[bytes[i]!]
   return text as Sha256Digest

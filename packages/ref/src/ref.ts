@@ -84,7 +84,7 @@ function refuseBareSelector(text: string, repo: RepoId, canonical: string): RefE
     const suggestion = `${canonical}:${text.replace(' ', '+')}`
     return new RefError(
       'bare-tag',
-      `${quote(text)} holds a space: a "+" in a query string decodes to one; for ${suggestion} send the "+" as %2B`,
+      `${quote(text)} contains a space: a "+" in a query string decodes to one; for ${suggestion} send the "+" as %2B`,
       { repo, suggestion }
     )
   }
@@ -123,12 +123,12 @@ function refuseStart(text: string): RefError {
     return text.startsWith('svc:')
       ? new RefError(
           'authority',
-          `"svc:" is followed by exactly three slashes, the authority is empty; write ${fix.text}`,
+          `"svc:" must be followed by exactly three slashes and no authority; write ${fix.text}`,
           fix
         )
       : new RefError(
           'scheme',
-          `the scheme is "svc", in lower case, not ${quote(text.split(':', 1)[0] as string)}; write ${fix.text}`,
+          `the scheme must be "svc", in lower case, not ${quote(text.split(':', 1)[0] as string)}; write ${fix.text}`,
           fix
         )
   }
@@ -183,7 +183,7 @@ export function parseShortRef(text: string): ModelRef {
   assertLength(text)
   if (foldAscii(text.slice(0, 4)) === 'svc:') return parseRef(text)
   if (/^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text)) {
-    throw new RefError('scheme', `${quote(text)} has a foreign scheme; write ns/name:quant or svc:///ns/name:quant`)
+    throw new RefError('scheme', `${quote(text)} has another scheme; write ns/name:quant or svc:///ns/name:quant`)
   }
   return parseBody(text)
 }

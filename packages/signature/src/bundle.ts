@@ -44,7 +44,7 @@ function materialOf({ publicKey, certificate, x509CertificateChain, tlogEntries 
   if (publicKey !== undefined) {
     const { hint } = fields(publicKey)
     if (hint !== undefined && hint !== null && typeof hint !== 'string')
-      throw malformed('the hint of its key is not a text')
+      throw malformed('the hint of its key is not a string')
     return { kind: 'key', hint: hint || undefined }
   }
   const isLogged = Array.isArray(tlogEntries) && tlogEntries.length > 0
@@ -67,7 +67,7 @@ function parsed(bytes: Uint8Array): unknown {
 
 function fields(value: unknown): Fields {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw malformed('a part of the bundle is absent')
+    throw malformed('a part of the bundle is missing')
   return value as Fields
 }
 

@@ -28,7 +28,7 @@ export function certificateOfSigner(
       (each) =>
         !path.includes(each) && mayIssue(each, path.length - 1) && at.checkIssued(each) && at.verify(each.publicKey)
     )
-    if (issuer === undefined || path.length > MAX_DEPTH) throw refused('its certificates lead to none that is trusted')
+    if (issuer === undefined || path.length > MAX_DEPTH) throw refused('its certificates do not lead to a trusted one')
     path.push(issuer)
     at = issuer
   }
@@ -38,7 +38,7 @@ export function certificateOfSigner(
       throw refused(`the certificate of ${name} is valid from ${each.validFrom} to ${each.validTo}`)
     const unknown = Parsed.parse(each.raw).extensions.find((extension) => isUnknown(extension))
     if (unknown !== undefined)
-      throw refused(`the certificate of ${name} has a critical extension that is not understood`)
+      throw refused(`the certificate of ${name} has a critical extension that svc does not understand`)
   }
   return signer!
 }
@@ -77,10 +77,10 @@ function parsed(der: Buffer): X509Certificate {
 /** All certificates of a PEM text. @throws SignatureError `input` */
 export function certificatesOfPem(text: string): X509Certificate[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g)
-  if (found === null) throw new SignatureError('E_INVALID', 'input', 'there is no certificate (PEM) in it')
+  if (found === null) throw new SignatureError('E_INVALID', 'input', 'it contains no certificate (PEM)')
   try {
     return found.map((pem) => new X509Certificate(pem))
   } catch (cause) {
-    throw new SignatureError('E_INVALID', 'input', 'a certificate in it cannot be read', { cause })
+    throw new SignatureError('E_INVALID', 'input', 'it contains a certificate that cannot be read', { cause })
   }
 }

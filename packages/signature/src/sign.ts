@@ -45,7 +45,7 @@ function materialOf(key: KeyObject, pem: string | undefined): object {
   if (pem === undefined) return { publicKey: { hint: fingerprintOf(key) } }
   const certificates = certificatesOfPem(pem)
   if (!certificates[0]!.publicKey.equals(key))
-    throw new SignatureError('E_INVALID', 'input', 'the first certificate is not that of the key')
+    throw new SignatureError('E_INVALID', 'input', 'the first certificate does not belong to the key')
   return {
     x509CertificateChain: { certificates: certificates.map(({ raw }) => ({ rawBytes: raw.toString('base64') })) }
   }

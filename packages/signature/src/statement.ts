@@ -40,7 +40,7 @@ export function parseStatement(payload: Uint8Array): SignedModel {
     return { name: undefined, resources: checked(resources), ignored: DEFAULT_IGNORED }
   }
   if (predicateType !== PREDICATE) throw malformed(`its predicate is of type ${quoted(predicateType)}`)
-  if (subjects.length !== 1) throw malformed(`it names ${subjects.length} models`)
+  if (subjects.length !== 1) throw malformed(`it names ${subjects.length} models instead of one`)
   const { name, digest } = record(subjects[0], 'the subject')
   const { serialization, resources: listed } = record(predicate, '"predicate"')
   const {
@@ -55,7 +55,7 @@ export function parseStatement(payload: Uint8Array): SignedModel {
   const whole = createHash('sha256')
   for (const { sha256 } of resources) whole.update(sha256, 'hex')
   if (whole.digest('hex') !== hex(record(digest, "the subject's digest").sha256))
-    throw malformed('the digest of the model is not that of the files that it lists')
+    throw malformed('the digest of the model does not match the files that it lists')
   const ignoredPaths = list(ignored, '"ignore_paths"').map((path) => ignoredPath(text(path, 'an ignored path')))
   return { name: model, resources: checked(resources), ignored: ignoredPaths }
 }
@@ -74,7 +74,7 @@ function ofResource({ name, algorithm, digest }: Fields, method: 'files' | 'shar
   if (method === 'files') return { path: relative(given === '.' ? model : given), sha256 }
   const [, path, from, to] = /^(.+):(\d{1,15}):(\d{1,15})$/s.exec(given) ?? []
   const [start, end] = [Number(from), Number(to)]
-  if (path === undefined || start > end) throw malformed(`${quoted(given)} names no part of a file`)
+  if (path === undefined || start > end) throw malformed(`${quoted(given)} does not name a part of a file`)
   return { path: relative(path === '.' ? model : path), sha256, start, end }
 }
 
@@ -87,7 +87,8 @@ function checked(resources: readonly SignedResource[]): readonly SignedResource[
       throw malformed(`it lists ${quoted(path)} twice`)
     let end = 0
     for (const part of ordered) {
-      if (part.start !== undefined && part.start !== end) throw malformed(`parts of ${quoted(path)} overlap or lack`)
+      if (part.start !== undefined && part.start !== end)
+        throw malformed(`parts of ${quoted(path)} overlap or are missing`)
       end = part.end ?? end
     }
   }
@@ -106,7 +107,7 @@ function relative(given: string): string {
 /** What leaves out the whole model says nothing. */
 function ignoredPath(path: string): string {
   const plain = path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '')
-  if (plain === '' || plain === '.') throw malformed('it leaves out the whole model')
+  if (plain === '' || plain === '.') throw malformed('it ignores the whole model')
   return plain
 }
 

@@ -58,11 +58,11 @@ export function parseV1Torrent(bytes: Uint8Array, infohash: string): V1Layout {
   const files = dictionary.has('files') ? readFiles(dictionary.get('files')) : [single(dictionary, name)]
   const last = files.at(-1)!
   const sizeBytes = last.offset + last.sizeBytes
-  if (sizeBytes === 0) throw refuse('it holds no byte')
+  if (sizeBytes === 0) throw refuse('it has no bytes')
 
   const pieces = dictionary.get('pieces')
   const pieceCount = Math.ceil(sizeBytes / pieceLength)
-  if (pieceCount > MAX_PIECES) throw refuse(`${pieceCount} pieces, at most ${MAX_PIECES} are accepted`)
+  if (pieceCount > MAX_PIECES) throw refuse(`${pieceCount} pieces are too many; the limit is ${MAX_PIECES}`)
   if (!(pieces instanceof Uint8Array) || pieces.length !== 20 * pieceCount) {
     throw refuse(`it needs ${pieceCount} piece hashes of 20 bytes`)
   }
@@ -101,7 +101,7 @@ function single(dictionary: BencodeDictionary, name: string): V1File {
 
 function readFiles(value: BencodeValue | undefined): V1File[] {
   if (!Array.isArray(value) || value.length === 0) throw refuse('files is not a list')
-  if (value.length > MAX_FILES) throw refuse(`${value.length} files, at most ${MAX_FILES} are accepted`)
+  if (value.length > MAX_FILES) throw refuse(`${value.length} files are too many; the limit is ${MAX_FILES}`)
   const files: V1File[] = []
   const names = new Set<string>()
   const folders = new Set<string>()
@@ -111,7 +111,7 @@ function readFiles(value: BencodeValue | undefined): V1File[] {
     const sizeBytes = integer(entry.get('length'), 'length')
     const attributes = entry.get('attr')
     const pad = attributes instanceof Uint8Array && attributes.includes(0x70)
-    if (attributes instanceof Uint8Array && attributes.includes(0x6c)) throw refuse('it holds a symbolic link')
+    if (attributes instanceof Uint8Array && attributes.includes(0x6c)) throw refuse('it contains a symbolic link')
     const segments = segmentsOf(entry.get('path'))
     const path = segments.join('/')
     if (!pad) {
@@ -124,7 +124,7 @@ function readFiles(value: BencodeValue | undefined): V1File[] {
     offset += sizeBytes
     if (!Number.isSafeInteger(offset)) throw refuse('it is too large')
   }
-  for (const name of names) if (folders.has(name)) throw refuse(`${JSON.stringify(name)} is a file and a folder`)
+  for (const name of names) if (folders.has(name)) throw refuse(`${JSON.stringify(name)} is both a file and a folder`)
   return files
 }
 

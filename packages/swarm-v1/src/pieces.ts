@@ -80,7 +80,7 @@ export class Pieces {
 
   /** Writes a whole piece. @throws RangeError for another length; errors of the storage as they are. */
   async write(piece: number, bytes: Uint8Array): Promise<void> {
-    if (bytes.length !== this.#sizeOf(piece)) throw new RangeError(`piece ${piece} has not ${bytes.length} bytes`)
+    if (bytes.length !== this.#sizeOf(piece)) throw new RangeError(`piece ${piece} does not have ${bytes.length} bytes`)
     for (const { file, offset, start, end } of slicesOf(this.#layout, piece * this.#layout.pieceLength, bytes.length)) {
       await this.#storage.write(file, offset, bytes.subarray(start, end))
     }

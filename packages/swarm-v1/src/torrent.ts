@@ -167,7 +167,7 @@ export class JoinedTorrent implements V1Torrent {
   async #leave(): Promise<void> {
     this.#timer.cancel()
     this.#options.signal?.removeEventListener('abort', this.#abort)
-    const left = new SwarmV1Error('E_SWARM_V1', 'aborted', 'the torrent was left before it was complete')
+    const left = new SwarmV1Error('E_SWARM_V1', 'aborted', 'the torrent was removed before it was complete')
     for (const { reject } of [this.#ready, this.#done]) reject(left)
     this.#uploadedBefore += this.#progress.uploadedBytes
     this.#progress = IDLE

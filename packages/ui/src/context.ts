@@ -8,6 +8,6 @@ export const StoreProvider = StoreContext.Provider
 /** What the page knows. */
 export function useStore(): Store {
   const store = useContext(StoreContext)
-  if (store === undefined) throw new Error('there is no store around this component')
+  if (store === undefined) throw new Error('this component needs a store around it')
   return store
 }

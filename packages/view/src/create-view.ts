@@ -79,7 +79,7 @@ export async function createView(source: ViewSource, options: ViewOptions): Prom
   throwIfAborted(options.signal)
   const target = await checkedTarget(options.path)
   if (target === undefined) {
-    const message = `the folder that ${options.path} is to be made in is absent`
+    const message = `the parent folder of ${options.path} does not exist`
     throw new ViewError('E_BAD_TARGET', message, { path: options.path })
   }
   return inTurn(target, () => createAt(target, source, options))
@@ -164,7 +164,7 @@ async function checkBlobs(source: ViewSource, mayLack: boolean): Promise<void> {
   for (const file of source.companions?.files ?? [])
     if (!(await isPresent(blobOf(file, source)))) missing.add(file.digest)
   if (missing.size === 0) return
-  const message = `${missing.size} of the model's blobs are not there; make it complete first`
+  const message = `${missing.size} of the model's blobs are missing; make it complete first`
   throw new ViewError('E_MISSING_BLOB', message, { missing: [...missing] })
 }
 

@@ -10,7 +10,7 @@ import { syncFolderIfPossible, writeNewFile } from './written-file.ts'
 export async function finishDraft(folder: string, marker: Marker, target: string): Promise<void> {
   const bytes = Buffer.from(formatMarker(marker))
   if (bytes.length > MAX_MARKER_BYTES)
-    throw new ViewError('E_BAD_TARGET', `${target} holds as many models as it can; choose another folder`, {
+    throw new ViewError('E_BAD_TARGET', `${target} has reached its limit of models; choose another folder`, {
       path: target
     })
   const path = join(folder, markerPath(marker.layout))

@@ -52,7 +52,7 @@ export function ioError(error: unknown, doing: string, path: string): ViewError 
   if (error instanceof ViewError) return error
   if (isNoSpace(error)) {
     const hint = 'free some space, or make the view with symbolic links'
-    return new ViewError('E_NO_SPACE', `no room to ${doing} at ${path}: ${hint}`, { path }, error)
+    return new ViewError('E_NO_SPACE', `no space to ${doing} at ${path}: ${hint}`, { path }, error)
   }
   const reason = error instanceof Error ? error.message : String(error)
   return new ViewError('E_IO', `cannot ${doing} at ${path}: ${reason}`, { path }, error)
@@ -60,5 +60,5 @@ export function ioError(error: unknown, doing: string, path: string): ViewError 
 
 /** @throws ViewError `E_ABORTED` when the signal is aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) throw new ViewError('E_ABORTED', 'the view was given up by its caller', {}, signal.reason)
+  if (signal?.aborted) throw new ViewError('E_ABORTED', 'the view was cancelled by its caller', {}, signal.reason)
 }

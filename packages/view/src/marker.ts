@@ -133,7 +133,7 @@ async function readMarkerIn(path: string): Promise<Marker | undefined> {
     const text = await readSmall(join(path, MARKERS[layout]))
     if (text === undefined) continue
     const marker = tryParseMarker(text)
-    if (marker?.layout !== layout) throw notAView(path, `${MARKERS[layout]} in it is none of ours`)
+    if (marker?.layout !== layout) throw notAView(path, `svc did not write the ${MARKERS[layout]} in it`)
     return marker
   }
   return undefined
@@ -154,7 +154,7 @@ async function readSmall(path: string): Promise<string | undefined> {
 }
 
 const notAView = (path: string, why: string): ViewError =>
-  new ViewError('E_NOT_A_VIEW', `${path} is there and is not a view of ours (${why}); nothing in it was touched`, {
+  new ViewError('E_NOT_A_VIEW', `${path} exists and is not a view that svc made (${why}); nothing in it was changed`, {
     path
   })
 

@@ -14,7 +14,7 @@ export function defectOfPath(name: string): string | undefined {
   if (name === '') return 'it is empty'
   if (!name.isWellFormed()) return 'it is not well-formed Unicode'
   if (Buffer.byteLength(name) > MAX_PATH_BYTES) return `it has more than ${MAX_PATH_BYTES} bytes`
-  if (UNSAFE.test(name)) return 'it holds a backslash or a control character'
+  if (UNSAFE.test(name)) return 'it contains a backslash or a control character'
   const segments = name.split('/')
   if (segments.length > MAX_SEGMENTS) return `it has more than ${MAX_SEGMENTS} segments`
   for (const segment of segments) {
@@ -58,12 +58,12 @@ export class ClaimedNames {
     const segments = folded.split('/')
     if (this.#reserved.has(segments[0]!)) return 'the view needs that name for itself'
     if (segments.some((segment) => GIT.test(segment)) || /^head$/i.test(segments.at(-1)!))
-      return 'git would take the folder for a repository, and run what its configuration names'
+      return 'git would take the folder for a repository and run the programs in its configuration'
     const twin = this.#files.get(folded) ?? this.#folders.get(folded)
-    if (twin !== undefined) return `${JSON.stringify(shorten(twin))} lies at the same path`
+    if (twin !== undefined) return `${JSON.stringify(shorten(twin))} has the same path`
     const folders = segments.slice(1).map((_, i) => segments.slice(0, i + 1).join('/'))
     const file = folders.map((folder) => this.#files.get(folder)).find((each) => each !== undefined)
-    if (file !== undefined) return `${JSON.stringify(shorten(file))} is a file and a folder at once`
+    if (file !== undefined) return `${JSON.stringify(shorten(file))} is both a file and a folder`
     for (const folder of folders) this.#folders.set(folder, name)
     this.#files.set(folded, name)
     return undefined

@@ -47,7 +47,7 @@ async function checkOnlyOwnFiles(path: string, marker: Marker): Promise<void> {
   }
   if (unknown.length === 0) return
   const message =
-    `${path} is a view, but files lie in it that it did not make (${unknown.slice(0, 3).join(', ')}); ` +
+    `${path} is a view, but contains files that svc did not make (${unknown.slice(0, 3).join(', ')}); ` +
     'move them elsewhere first'
   throw new ViewError('E_NOT_A_VIEW', message, { path, candidates: unknown })
 }

@@ -41,7 +41,7 @@ export async function isPresent(blob: Blob): Promise<boolean> {
   })
   if (stats === undefined) return false
   if (!stats.isFile() || stats.size !== blob.sizeBytes) {
-    const found = stats.isFile() ? `${stats.size} bytes` : 'no regular file'
+    const found = stats.isFile() ? `${stats.size} bytes` : 'not a regular file'
     throw corrupt(blob, `is ${found} instead of ${blob.sizeBytes} bytes`)
   }
   return true
@@ -68,7 +68,7 @@ export async function placeBlob(blob: Blob, { to, finalPath }: Placement, contex
     const errno = errnoOf(error) ?? ''
     if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errno)) throw error
     const what = context.mode === 'hardlink' ? 'hard link' : 'symbolic link'
-    const message = `no ${what} to ${blob.path} is possible at ${finalPath} (${errno}); copy instead`
+    const message = `${finalPath} cannot be a ${what} to ${blob.path} (${errno}); use copies instead`
     throw new ViewError('E_NOT_LINKABLE', message, { path: finalPath, digest: blob.digest }, error)
   }
 }
@@ -95,7 +95,7 @@ async function copyBlob(blob: Blob, to: string, { signal, onCopied }: PlaceConte
       signal,
       onBytes: onCopied
     })
-    if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `holds the bytes of sha256:${hashes[0]}`)
+    if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `contains the bytes of sha256:${hashes[0]}`)
   } finally {
     await handle.close()
   }

@@ -57,16 +57,16 @@ function only(found: readonly ViewFile[], all: readonly ViewFile[], fragment = '
   const [first, second] = firsts
   const candidates = (firsts.length > 0 ? firsts : all).map(({ name }) => name)
   if (first === undefined) {
-    const message = `no file of the model is called ${JSON.stringify(fragment)}`
+    const message = `the model has no file named ${JSON.stringify(fragment)}`
     throw new ViewError('E_NO_MATCH', message, { name: fragment, candidates })
   }
   if (second !== undefined) {
-    const message = 'several files could be meant; name one of them'
+    const message = 'several files match; name one of them'
     throw new ViewError('E_AMBIGUOUS', message, { name: fragment, candidates })
   }
   // A shard that was requested by its own name is returned as it is.
   if ((first.part ?? 1) > 1 && first.name !== fragment && baseOf(first.name) !== fragment) {
-    const message = `the first shard of ${first.name} is absent; runtimes start from it`
+    const message = `the first shard of ${first.name} is missing; runtimes start from it`
     throw new ViewError('E_INCOMPLETE', message, { name: first.name })
   }
   return first.path

@@ -59,7 +59,7 @@ export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMemberReade
     await fed
     if (failure !== undefined) throw failure
     const actual = `sha256:${hash.digest('hex')}`
-    if (actual !== blob.digest) throw corrupt(blob, `holds the bytes of ${actual}`)
+    if (actual !== blob.digest) throw corrupt(blob, `contains the bytes of ${actual}`)
   } catch (error) {
     throw await explained(error)
   } finally {
@@ -87,7 +87,7 @@ async function* plainFilesOnly(
     for (let at = 0; at < chunk.length; ) {
       if (ended) {
         // The library would continue reading after the end.
-        if (chunk.subarray(at).some((byte) => byte !== 0)) throw badTar(blob, 'goes on behind its end')
+        if (chunk.subarray(at).some((byte) => byte !== 0)) throw badTar(blob, 'continues after its end')
         break
       }
       if (skip > 0) {
@@ -109,7 +109,7 @@ async function* plainFilesOnly(
       const type = header[156]
       const size = /^([0-7]{1,11})[\0 ]/.exec(header.toString('latin1', 124, 136))?.[1]
       if ((type !== 0 && type !== 0x30) || size === undefined)
-        throw badTar(blob, 'holds something else than plain files')
+        throw badTar(blob, 'contains something other than plain files')
       skip = Math.ceil(Number.parseInt(size, 8) / BLOCK) * BLOCK
     }
     // Copied: the chunk's buffer is reused while the library may still hold it.

@@ -14,7 +14,7 @@ export async function checkedTarget(path: string): Promise<string | undefined> {
   if (path.includes('\0')) throw bad('holds a zero character')
   const target = resolve(path)
   if (dirname(target) === target) throw bad('is the root folder')
-  if (isWorkName(basename(target))) throw bad('is a name under which views are made')
+  if (isWorkName(basename(target))) throw bad('is a name that is reserved for making views')
   try {
     return join(await realpath(dirname(target)), basename(target))
   } catch (error) {

@@ -42,7 +42,7 @@ export class Boundaries {
     const [a, b] = [this.#find(`${xorb} ${from}`), this.#find(`${xorb} ${to}`)]
     const bytes = a.bytes + lengthBytes - b.bytes
     if (a.root !== b.root) this.#links.set(b.root, { parent: a.root, bytes })
-    else if (bytes !== 0) throw new XetAnswerError('a reconstruction gives the same chunks two lengths')
+    else if (bytes !== 0) throw new XetAnswerError('a reconstruction gives two lengths for the same chunks')
   }
 
   #find(boundary: string): { readonly root: string; readonly bytes: number } {

@@ -132,8 +132,7 @@ export class Cas {
       const [token, until] = [own(answer, 'accessToken'), own(answer, 'exp')]
       if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))
         throw new XetAnswerError('the hub gives no token for chunks')
-      if (!Number.isSafeInteger(until))
-        throw new XetAnswerError('the hub does not say until when a token for chunks serves')
+      if (!Number.isSafeInteger(until)) throw new XetAnswerError('the hub does not say when a token for chunks expires')
       const cas = parseNamedUrl(own(answer, 'casUrl'), url)
       return { cas, token, untilMs: (until as number) * 1_000 }
     })
@@ -151,7 +150,7 @@ export class Cas {
     } catch (error) {
       const isTooLarge = (error as { code?: unknown }).code === 'ERR_TOO_LARGE'
       if (isTooLarge || error instanceof SyntaxError || error instanceof TypeError)
-        throw new XetAnswerError('an answer is no JSON, or too large')
+        throw new XetAnswerError('a response is not JSON, or is too large')
       throw error
     } finally {
       response.destroy()
@@ -202,7 +201,7 @@ function partsOf(response: Response, reader: BodyReader, isMultipart: boolean): 
   const type = response.header('content-type') ?? ''
   const boundary = /^multipart\/byteranges\s*;\s*boundary="?([!-~]{1,70}?)"?\s*$/i.exec(type)?.[1]
   if (!isMultipart) return async (range) => requireRange(response.header('content-range'), range)
-  if (boundary === undefined) throw new XetAnswerError('several ranges of a xorb come without their heads')
+  if (boundary === undefined) throw new XetAnswerError('several ranges of a xorb came without their headers')
   return async (range) => {
     let line = await reader.line(MAX_LINE_BYTES)
     if (line === '') line = await reader.line(MAX_LINE_BYTES)

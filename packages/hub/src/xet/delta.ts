@@ -160,7 +160,7 @@ class Delta {
     } catch (cause) {
       throw new XetAnswerError('the older version cannot be read', { cause })
     }
-    if (count !== bytes.length) throw new XetAnswerError('the older version is shorter than it was listed')
+    if (count !== bytes.length) throw new XetAnswerError('the older version is shorter than its listing')
   }
 
   async #write(offset: number, bytes: Uint8Array): Promise<void> {

@@ -52,7 +52,7 @@ export async function announceHttp(
     if (status === 200) return { ...parseAnnounced(await body(response)), byPrivate }
     response.destroy()
     const next = redirectTarget(target.url, status, response.headers.location)
-    if (next === undefined) throw new Error(`it answered with status ${status}`)
+    if (next === undefined) throw new Error(`it responded with status ${status}`)
     if (hops === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`)
     target = redirected(next)
     mayDial = policyOfAddresses([address])

@@ -7,7 +7,7 @@ export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, po
   let done = 0
   while (done < bytes.length) {
     const count = port.writeSync(fd, bytes, done, bytes.length - done, position + done)
-    if (count === 0) throw new Error('the file system took no bytes')
+    if (count === 0) throw new Error('the file system accepted no bytes')
     done += count
   }
 }
@@ -17,7 +17,7 @@ export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, 
   let done = 0
   while (done < bytes.length) {
     const count = await port.write(fd, bytes, done, bytes.length - done, position + done)
-    if (count === 0) throw new Error('the file system took no bytes')
+    if (count === 0) throw new Error('the file system accepted no bytes')
     done += count
   }
 }
@@ -44,7 +44,7 @@ const quick = new QuickReads()
 const SMALL_BYTES = 128 << 10
 
 const tooLarge = (path: string, size: number, maxBytes: number): RangeError =>
-  new RangeError(`${path} has ${size} bytes, at most ${maxBytes} are read`)
+  new RangeError(`${path} has ${size} bytes, and the limit is ${maxBytes}`)
 
 /** A small file as it was when it was open. */
 export interface FileNow {

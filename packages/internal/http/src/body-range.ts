@@ -40,7 +40,7 @@ export function bodyRange(
   sizeBytes: number
 ): ByteSpan {
   if (!isIdentity(headers) || /^multipart\//i.test(headerOf(headers, 'content-type') ?? ''))
-    throw new BodyRangeError('encoded', 'sends encoded bytes, which were asked to be plain')
+    throw new BodyRangeError('encoded', 'sends encoded bytes, although plain ones were requested')
   const range = status === 206 ? tryParseContentRange(headerOf(headers, 'content-range')) : undefined
   if (status === 206 && range === undefined) throw new BodyRangeError('range', 'does not say which range it sends')
   const { start, end } = range ?? { start: 0, end: sizeBytes }
@@ -49,8 +49,8 @@ export function bodyRange(
   if (said !== undefined && Number(said) !== sizeBytes)
     throw new BodyRangeError('size', `has ${said} bytes instead of ${sizeBytes}`)
   if (range !== undefined && (start !== span.start || end > span.end || end > sizeBytes))
-    throw new BodyRangeError('range', 'sends another range than was asked')
+    throw new BodyRangeError('range', 'sends another range than the one requested')
   if (length !== undefined && Number(length) !== end - start)
-    throw new BodyRangeError('range', 'sends a body of another length than its range')
+    throw new BodyRangeError('range', 'sends a body whose length differs from its range')
   return { start, end }
 }

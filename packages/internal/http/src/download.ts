@@ -189,7 +189,7 @@ class Download {
       const body = bodyRange(response, span ?? { start: 0, end: sizeBytes }, sizeBytes)
       if (span !== undefined && response.status === 200) this.#takeOneStream()
       if (span === undefined && body.end < sizeBytes)
-        throw new BodyRangeError('range', 'sends a part of the file where all of it was asked')
+        throw new BodyRangeError('range', 'sends a part of the file, although all of it was requested')
       await this.#fill(piece, body, response)
     } catch (error) {
       void response?.discard()
@@ -231,7 +231,7 @@ class Download {
     }
     try {
       for await (const chunk of response) {
-        if (at + chunk.length > body.end) throw new Error('the body is longer than its head said')
+        if (at + chunk.length > body.end) throw new Error('the body is longer than its header says')
         for (let rest = chunk; rest.length > 0; ) {
           const [from, to] = gaps[0] ?? [body.end, body.end]
           if (from === body.end) return

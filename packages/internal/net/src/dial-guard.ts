@@ -26,7 +26,7 @@ class RefusedAddressError extends Error {
   readonly code = REFUSED
 
   constructor(host: string) {
-    super(`${host} is a loopback, private or reserved address, which whoever named it may not name`)
+    super(`${host} is a loopback, private or reserved address, which its source must not name`)
   }
 }
 

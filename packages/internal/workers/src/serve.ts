@@ -34,7 +34,7 @@ export function serveCalls<Of extends Calls<Of>>(
   { errors = plainErrors, oneByOne = false }: { readonly errors?: ErrorCodec; readonly oneByOne?: boolean } = {}
 ): ServedThread {
   const port = parentPort
-  if (port === null) throw new Error('calls are served in a worker thread')
+  if (port === null) throw new Error('calls can be served only in a worker thread')
   const aborts = new Map<number, AbortController>()
   const send = (reply: Reply, transfer: readonly Transferable[] = []): void => port.postMessage(reply, transfer)
 

@@ -63,9 +63,9 @@ export function parseSnapshot(bytes: Uint8Array, name: string): StoreSnapshot {
   const wrong = (what: string): PublishError => new PublishError('E_CHECK_FAILED', `${name}: ${what}`)
   const [first, ...lines] = linesOf(bytes, wrong)
   const { svcSnapshot, storeId, createdAt } = first ?? {}
-  if (svcSnapshot !== 1) throw wrong('is not a snapshot of a version that this svc knows')
+  if (svcSnapshot !== 1) throw wrong('is not a snapshot of a version that this svc can read')
   if (typeof storeId !== 'string' || !UUID.test(storeId) || typeof createdAt !== 'string')
-    throw wrong('does not say which store it is of, and from when')
+    throw wrong('does not name its store and its time')
   const end = lines.pop()?.end
   const state = new Map<string, Uint8Array>()
   const blobs = new Map<Sha256Digest, number>()
@@ -76,9 +76,9 @@ export function parseSnapshot(bytes: Uint8Array, name: string): StoreSnapshot {
       state.set(path, Buffer.from(base64, 'base64'))
     else if (digest !== undefined && Number.isSafeInteger(sizeBytes) && (sizeBytes as number) >= 0)
       blobs.set(digest, sizeBytes as number)
-    else throw wrong(`has a line that makes no sense: ${JSON.stringify(line).slice(0, 120)}`)
+    else throw wrong(`has a malformed line: ${JSON.stringify(line).slice(0, 120)}`)
   }
-  if (end !== lines.length) throw wrong('is not whole')
+  if (end !== lines.length) throw wrong('is not complete')
   return { storeId, createdAt, state, blobs }
 }
 
@@ -92,7 +92,7 @@ function* linesOf(bytes: Uint8Array, wrong: (what: string) => PublishError): Gen
     } catch {
       throw wrong('is not a sequence of JSON lines')
     }
-    if (typeof value !== 'object' || value === null || end < 0) throw wrong('is not whole')
+    if (typeof value !== 'object' || value === null || end < 0) throw wrong('is not complete')
     yield value as Record<string, unknown>
     at = end + 1
   }
@@ -122,7 +122,10 @@ export const backupBytes = ({ storeId, latest, previous }: BackupDocument): Uint
 
 /** @throws PublishError `E_CHECK_FAILED` */
 export function parseBackup(bytes: Uint8Array, target: { readonly name: string }): BackupDocument {
-  const wrong = new PublishError('E_CHECK_FAILED', `${at(target, BACKUP_KEY)} names no backup that this svc knows`)
+  const wrong = new PublishError(
+    'E_CHECK_FAILED',
+    `${at(target, BACKUP_KEY)} does not name a backup that this svc can read`
+  )
   try {
     const { svcBackup, storeId, latest, previous } = JSON.parse(Buffer.from(bytes).toString('utf8')) as {
       readonly [key: string]: unknown

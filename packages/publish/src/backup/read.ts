@@ -34,7 +34,10 @@ export async function openBackup(target: Target, signal?: AbortSignal): Promise<
   const { latest, storeId } = parseBackup(found.bytes, target)
   const snapshot = await snapshotIn(target, latest, signal)
   if (snapshot.storeId !== storeId)
-    throw new PublishError('E_CHECK_FAILED', `${at(target, latest.key)} is of another store than ${BACKUP_KEY} says`)
+    throw new PublishError(
+      'E_CHECK_FAILED',
+      `${at(target, latest.key)} is of another store than the one in ${BACKUP_KEY}`
+    )
   return {
     snapshot,
     keyOf: blobKey,

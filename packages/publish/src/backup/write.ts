@@ -95,7 +95,7 @@ async function currentBackup(
     const readme = await target.readDocument(README_KEY, MAX_BACKUP_BYTES, signal)
     const isOurs = readme !== undefined && isReadme(readme.bytes)
     if (!isOurs && (readme !== undefined || !(await target.isEmpty(signal))))
-      throw new PublishError('E_BAD_TARGET', `${target.name} is not empty, and holds no backup; choose another place`)
+      throw new PublishError('E_BAD_TARGET', `${target.name} is not empty and contains no backup; choose another place`)
   }
   return { document, before }
 }

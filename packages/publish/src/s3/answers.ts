@@ -30,7 +30,7 @@ function bounded(body: Readable): Readable {
     transform: (chunk: Uint8Array, _encoding, done) => {
       length += chunk.length
       if (length <= MAX_ANSWER_BYTES) return done(null, chunk)
-      done(new PublishError('E_UNAVAILABLE', `the store answers with more than ${MAX_ANSWER_BYTES} bytes`))
+      done(new PublishError('E_UNAVAILABLE', `the store sent more than ${MAX_ANSWER_BYTES} bytes`))
     }
   })
   // it fails with its own error; whoever reads it hears of that

@@ -35,8 +35,8 @@ const BY_STATUS: Readonly<Record<number, PublishErrorCode>> = {
 
 const HINTS: Partial<Record<PublishErrorCode, string>> = {
   E_CREDENTIALS: 'set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE',
-  E_DENIED: 'the key needs to get, put and delete objects there, and to list the bucket',
-  E_CLOCK: 'the clock of this machine disagrees with that of the store; set it',
+  E_DENIED: 'the key needs permission to get, put and delete objects there, and to list the bucket',
+  E_CLOCK: 'the clock of this machine differs from that of the store; set it',
   E_BAD_TARGET: 'the bucket is in another region: name it with --region',
   E_RATE_LIMITED: 'the store is throttling requests; run the same command later to resume'
 }

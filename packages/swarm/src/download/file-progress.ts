@@ -108,7 +108,7 @@ export class FileProgress {
       const error = new SwarmError(
         'E_STORAGE',
         'refused',
-        `the storage refused ${file.path}, whose pieces are all right: the torrent does not hold what was expected`,
+        `the storage refused ${file.path}, whose pieces are all right: the torrent does not contain what was expected`,
         { details: { path: file.path } }
       )
       return { kind: 'failed', error }

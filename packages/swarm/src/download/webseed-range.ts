@@ -44,7 +44,7 @@ export function judgeRange(
   try {
     const body = bodyRange(answer, { start, end }, sizeBytes)
     const skipBytes = start - body.start
-    if (body.end < end) return { kind: 'no-file', reason: 'it sends less than was asked' }
+    if (body.end < end) return { kind: 'no-file', reason: 'it sends less than was requested' }
     if (skipBytes > MAX_SKIP_BYTES) return { kind: 'no-file', reason: 'it ignores ranges' }
     return { kind: 'body', skipBytes }
   } catch (error) {
@@ -58,13 +58,15 @@ export function parseWebseedUrl(text: string): URL {
   try {
     url = new URL(text)
   } catch (cause) {
-    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed is an http or https URL', {
+    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed must be an http or https URL', {
       cause,
       details: { url: text }
     })
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed is an http or https URL', { details: { url: text } })
+    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed must be an http or https URL', {
+      details: { url: text }
+    })
   }
   return url
 }

@@ -161,6 +161,6 @@ export class OutgoingHandshake extends Handshaking {
   protected ready(handshake: Handshake): void {
     if (Buffer.compare(handshake.infohash, this.#ours.infohash) !== 0) throw bad('a handshake for another torrent')
     if (Buffer.compare(handshake.peerId, this.#ours.peerId) === 0)
-      throw new SwarmError('E_PROTOCOL', 'self', 'that is this engine itself')
+      throw new SwarmError('E_PROTOCOL', 'self', 'the peer is this engine itself')
   }
 }

@@ -23,7 +23,7 @@ const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)
  */
 export function torrentIdentityOf(options: TorrentOptions): TorrentIdentity {
   const given = [options.info, options.infohash, options.magnet].filter((value) => value !== undefined).length
-  if (given !== 1) throw new SwarmError('E_OPTION', 'identity', 'give exactly one of info, infohash and magnet')
+  if (given !== 1) throw new SwarmError('E_OPTION', 'identity', 'set exactly one of info, infohash and magnet')
   const hints = {
     trackers: options.trackers ?? [],
     webseeds: options.webseeds ?? [],
@@ -41,7 +41,7 @@ export function torrentIdentityOf(options: TorrentOptions): TorrentIdentity {
     }
   }
   if (options.infohash !== undefined) {
-    if (options.infohash.length !== 32) throw new SwarmError('E_OPTION', 'infohash', 'a v2 infohash has 32 bytes')
+    if (options.infohash.length !== 32) throw new SwarmError('E_OPTION', 'infohash', 'a v2 infohash must have 32 bytes')
     return { infohash: new Uint8Array(options.infohash), info: undefined, ...hints }
   }
   const info = options.info instanceof Uint8Array ? parseInfo(options.info) : options.info!
@@ -52,7 +52,7 @@ export function torrentIdentityOf(options: TorrentOptions): TorrentIdentity {
 export function parsePeer(peer: string | PeerAddress): PeerAddress {
   const address = typeof peer === 'string' ? tryParseAddress(peer) : peer
   if (address !== undefined && isHost(address.host) && isPort(address.port)) return address
-  throw new SwarmError('E_ADDRESS', 'peer', `a peer is "host:port", not ${JSON.stringify(peer)}`)
+  throw new SwarmError('E_ADDRESS', 'peer', `a peer must be "host:port", not ${JSON.stringify(peer)}`)
 }
 
 /** Our handshake for this torrent; `peerId` is the engine's. */

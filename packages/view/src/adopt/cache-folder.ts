@@ -53,7 +53,7 @@ export class CacheFolder {
     try {
       // All folders on the way are checked: the last one may be sound but lie behind a link.
       if ((await realpath(this.path(at))) !== this.path(at)) {
-        this.warn('leads-outside', at, 'the folder is behind a link; it was not entered')
+        this.warn('leads-outside', at, 'the folder is behind a link and was not read')
         return []
       }
       const entries = await readdir(this.path(at), { withFileTypes: true })
@@ -73,7 +73,7 @@ export class CacheFolder {
   async folders(at: string): Promise<readonly string[]> {
     const entries = await this.list(at)
     for (const { name } of entries.filter((entry) => entry.isSymbolicLink()))
-      this.warn('leads-outside', join(at, name), 'it is a link; it was not followed')
+      this.warn('leads-outside', join(at, name), 'it is a link and was not followed')
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   }
 
@@ -81,7 +81,7 @@ export class CacheFolder {
   async *walk(at: string, maxDepth = MAX_DEPTH): AsyncGenerator<string, void, void> {
     for (const entry of await this.list(at)) {
       if (!entry.isDirectory()) yield entry.name
-      else if (maxDepth === 0) this.warn('too-many', join(at, entry.name), 'the folders are too deep; it was left out')
+      else if (maxDepth === 0) this.warn('too-many', join(at, entry.name), 'it is too deep, and was left out')
       else for await (const below of this.walk(join(at, entry.name), maxDepth - 1)) yield `${entry.name}/${below}`
     }
   }
@@ -91,17 +91,17 @@ export class CacheFolder {
     try {
       const path = await realpath(this.path(at))
       if (!path.startsWith(this.root + sep)) {
-        this.warn('leads-outside', at, 'the link leads out of the cache; it was not followed')
+        this.warn('leads-outside', at, 'the link leads out of the cache and was not followed')
         return undefined
       }
       const stats = await lstat(path)
       if (stats.isFile()) return { path, stats }
-      this.warn('not-regular', at, 'it is not a regular file; it was left out')
+      this.warn('not-regular', at, 'it is not a regular file and was left out')
     } catch (error) {
       const errno = errnoOf(error)
       if (errno === 'ELOOP') this.warn('leads-outside', at, 'the link leads in circles')
       else if (errno !== 'ENOENT' && errno !== 'ENOTDIR') this.#unreadable(at, error)
-      else if (!isOptional) this.warn('absent', at, 'the cache names it, but it is not there')
+      else if (!isOptional) this.warn('absent', at, 'the cache lists it, but it does not exist')
     }
     return undefined
   }
@@ -136,7 +136,7 @@ export class CacheFolder {
         await handle.close()
       }
     } catch (error) {
-      if (error instanceof TypeError) this.warn('bad-document', at, 'it is no UTF-8 text')
+      if (error instanceof TypeError) this.warn('bad-document', at, 'it is not UTF-8 text')
       else this.#unreadable(at, error)
       return undefined
     }
@@ -152,7 +152,7 @@ export class CacheFolder {
     } catch {
       // Reported below, like JSON that is not an object.
     }
-    this.warn('bad-document', at, 'it is no JSON object')
+    this.warn('bad-document', at, 'it is not a JSON object')
     return undefined
   }
 

@@ -109,7 +109,7 @@ export async function readCache(root: CacheRoot): Promise<FoundCache> {
   const warn = (warning: FoundWarning): void => void warnings.push(warning)
   const path = await folderAt(root.path)
   if (path === undefined) {
-    warn({ code: 'absent', path: root.path, message: 'there is no such folder, or it cannot be looked at' })
+    warn({ code: 'absent', path: root.path, message: 'the folder does not exist, or cannot be read' })
     return { root, models: [], warnings }
   }
   const models = await READERS[root.tool](new CacheFolder(path, warn), warn)

@@ -49,7 +49,7 @@ export class ModelDraft {
     }
     const defect = defectOfPath(name)
     if (defect !== undefined) {
-      this.#folder.warn('bad-name', at, `the file cannot be taken over: ${defect}`)
+      this.#folder.warn('bad-name', at, `the file cannot be imported: ${defect}`)
       return
     }
     try {
@@ -59,7 +59,7 @@ export class ModelDraft {
       return
     }
     if (expected.sizeBytes !== undefined && expected.sizeBytes !== stats.size) {
-      this.#folder.warn('size-differs', at, `it has ${stats.size} bytes, the cache says ${expected.sizeBytes}`)
+      this.#folder.warn('size-differs', at, `it has ${stats.size} bytes, but the cache says ${expected.sizeBytes}`)
     }
     this.#sizes.set(`${stats.dev}:${stats.ino}`, stats.size)
     const expectedSha256 = tryParseSha256(expected.sha256)

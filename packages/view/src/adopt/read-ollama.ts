@@ -92,7 +92,7 @@ async function addLayers(draft: ModelDraft, at: string, manifest: ParsedObject, 
     }
   }
   if (layersOf(manifest, 'tensor').length > 0)
-    draft.folder.warn('unsupported', at, 'the model is kept tensor by tensor, which no other tool reads')
+    draft.folder.warn('unsupported', at, 'the model is stored tensor by tensor, which no other tool can read')
   const family = textOf(config?.model_family)
   if (family !== undefined && OWN_ENGINE.has(family) && layersOf(manifest, 'projector').length === 0)
     draft.folder.warn('tool-only', at, `files of ${family} from this registry may not load in other runtimes`)
