@@ -27,7 +27,7 @@ export async function chooseQuants(
 ): Promise<readonly string[] | undefined> {
   // the usual choice, and the default of runtimes that choose on their own
   const example = `${command} ${what}:${names.includes('q4_k_m') ? 'q4_k_m' : names[0]}`
-  const several = `${what} holds ${names.length} quants`
+  const several = `${what} has ${names.length} quants`
   if (!session.json) for (const line of table) session.terminal.stderr.write(`${printable(line)}\n`)
   if (!canAsk(session))
     throw new CliError(EXIT.usage, `${several}; name those that you want`, {
@@ -44,7 +44,7 @@ export async function chooseQuants(
       const meant = words.map((word) => nameMeant(word, names))
       const unclear = words.filter((_, i) => meant[i] === undefined)
       if (unclear.length === 0) return [...new Set(meant as string[])]
-      question = `It is not clear what ${unclear.join(', ')} is: the table has the names. Which? `
+      question = `${unclear.join(', ')}: no such quant, or several match; the table has the names. Which? `
     }
   })
 }

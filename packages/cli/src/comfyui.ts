@@ -38,7 +38,7 @@ const HEAD =
 export function comfyuiFolder(use: ComfyuiUse | true, names: readonly string[]): string {
   if (names.some((name) => SPLIT_NAME.test(name))) return SPLIT
   if (use !== true) return use
-  throw usage('its files do not tell what the model is used for', `--comfyui ${COMFYUI_USES.join('|')}`)
+  throw usage('the use of the model cannot be derived from its files', `--comfyui ${COMFYUI_USES.join('|')}`)
 }
 
 /** The place of a model's view below `base`. ComfyUI shows the folder's name in its lists. */
@@ -93,5 +93,5 @@ async function checkOwn(path: string): Promise<void> {
   })
   if (found === undefined) return
   if (found.isFile() && (await readFile(path, 'utf8')).startsWith(HEAD)) return
-  throw usage(`${path} is not one that svc wrote`, 'choose a folder of its own for models from here')
+  throw usage(`svc did not write ${path}`, 'choose another folder for the models')
 }

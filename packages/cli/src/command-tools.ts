@@ -39,18 +39,18 @@ export const AUX = new Option(
   'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
 )
 export const DAEMON = new Option('--svcd <program>', 'the daemon; default: the one that came with this svc')
-export const EVICT = new Option('--evict', 'where it does not fit, evict what can be had again, without asking')
+export const EVICT = new Option('--evict', 'if space is short, evict models that can be fetched again, without asking')
 export const IMAGE = new Option(
   '--image',
-  'an ordinary image with the files below models/, for runtimes that mount no artifacts'
+  'an ordinary image with the files below models/, for runtimes that cannot mount artifacts'
 )
 export const PEER = new Option('--peer <host:port>', 'a peer to ask; repeatable').argParser(list)
 export const PLAIN_HTTP = new Option('--plain-http', 'use HTTP without TLS, as local registries do')
-export const PRIVATE = new Option('--private', 'keep it to yourself: neither announce nor share it')
+export const PRIVATE = new Option('--private', 'keep it private: do not announce or share it')
 export const QUANT = new Option('--quant <quants>', 'only these quants, comma-separated')
 export const WITHHELD = new Option(
   '--withheld',
-  'also what is withheld, with a mark for whoever gets it; svc why says what is'
+  'include withheld models, marked as such; svc why says which are withheld'
 )
 
 /** The options of an import that chooses among files. */

@@ -10,7 +10,7 @@ export async function documentBytes(client: Client, digest: string, maxBytes = M
   const { body, sizeBytes } = await client.readBlob(digest)
   if (sizeBytes <= maxBytes) return Buffer.concat(await body.toArray())
   body.destroy()
-  throw new CliError(EXIT.failed, `${digest} is too large for a model's metadata`)
+  throw new CliError(EXIT.failed, `${digest} is too large for the metadata of a model`)
 }
 
 /** A JSON document, which was validated when it was stored. @throws as {@link documentBytes} */

@@ -44,7 +44,7 @@ const REGISTRY_LOGIN =
 
 /** The error of a failed job. */
 export function jobFailure({ kind, error }: Pick<Job, 'kind' | 'error'>): CliError {
-  if (error === undefined) return new CliError(EXIT.failed, 'the job failed without saying why')
+  if (error === undefined) return new CliError(EXIT.failed, 'the job failed without a reason')
   const { code, message, candidates } = error
   const hint = kind === 'import-oci' && code === 'E_SOURCE_FORBIDDEN' ? REGISTRY_LOGIN : undefined
   return new CliError(exitCodeOf(code), message, { code, candidates, hint })

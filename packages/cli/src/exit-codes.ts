@@ -21,7 +21,7 @@ export const EXIT_HELP: readonly (readonly [ExitCode, string])[] = [
   [EXIT.unreachable, 'the daemon does not answer'],
   [EXIT.verification, 'verification failed: corrupt or missing bytes, or other bytes than the pin'],
   [EXIT.source, 'the hub, the catalog or the swarm is unreachable or refuses'],
-  [EXIT.interrupted, 'interrupted by Ctrl-C; a job that was started goes on']
+  [EXIT.interrupted, 'interrupted by Ctrl-C; a running job continues']
 ]
 
 /** By the codes of the daemon, its client, and the libraries that `svc` calls; all others are a failure. */

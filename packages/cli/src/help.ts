@@ -102,7 +102,7 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
   show: {
-    text: 'With hf: what a repository of the hub holds, what of it is here, and whether it fits this machine. Memory is that of weights, cache (f16) and about that of computing, for one sequence.',
+    text: 'With hf: what a repository of the hub contains, what of it is here, and whether it fits this machine. Memory covers the weights, the cache (f16) and roughly the computing, for one sequence.',
     examples: [
       ['svc show acme/model:q8_0', 'a model that is here'],
       ['svc show hf Qwen/Qwen3-0.6B-GGUF --context 8192', 'before it is imported']
@@ -130,10 +130,13 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   evict: {
-    text: 'Asks first whether the hub, or whoever it came from, still has the same bytes. svc ls shows it as away; svc pull, svc path, svc view and svc exec bring it back.',
+    text: 'First asks the hub, or the other sources of the model, whether they still have the same bytes. svc ls then shows the model as away; svc pull, svc path, svc view and svc exec fetch it again.',
     examples: [['svc evict acme/model:q8_0', '']]
   },
-  pin: { text: 'No quota takes them, and svc evict refuses to.', examples: [['svc pin acme/model:q8_0', '']] },
+  pin: {
+    text: 'Neither a quota nor svc evict frees the bytes of a pinned model.',
+    examples: [['svc pin acme/model:q8_0', '']]
+  },
   unpin: { examples: [['svc unpin acme/model:q8_0', '']] },
   verify: {
     text: 'Moves damaged files aside, and lists the affected models and how to repair them. svc fsck is the same as svc verify all.',
@@ -151,14 +154,14 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   search: {
-    text: 'The most downloaded come first. The hub gets the words, and the token if there is one.',
+    text: 'Lists the most downloaded first. Sends the words to the hub, with the token if there is one.',
     examples: [
       ['svc search qwen3 --gguf --size -8B', 'what llama.cpp loads, up to 8 billion parameters'],
       ['svc search qwen3 --here', 'without a network']
     ]
   },
   outdated: {
-    text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. Exit code 0 with newer ones, too. [hub] check = "daily" asks by itself, for svc ls.',
+    text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. The exit code is 0 also if there are newer ones. With [hub] check = "daily" the daemon asks on its own, and svc ls shows the result.',
     examples: [
       ['svc outdated', 'all models'],
       ['svc outdated -q', 'only the names of those that are newer']
@@ -172,7 +175,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   companions: {
-    text: 'Fetches generation_config.json, modules.json, README and the like at the commit of the model, and no weights. An import fetches them by itself.',
+    text: 'Fetches generation_config.json, modules.json, README and the like at the commit of the model, but no weights. An import fetches these files, too.',
     examples: [['svc companions acme/model:bf16', '']]
   },
   jobs: {
@@ -194,11 +197,11 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   why: {
-    text: 'Says where it came from, with which credential, what the owner decided, and when the hub last said that everybody may have it.',
+    text: 'Shows the origin of the model, the credential that fetched it, what its owner decided, and when the hub last confirmed that it is public.',
     examples: [['svc why acme/model:q8_0', '']]
   },
   'verify-signature': {
-    text: 'Names the files that the signature covers, leaves out and lacks; fails for a file that is changed, missing or not signed. Nothing is fetched. A signature says who vouches for the files, not that the model is harmless.',
+    text: 'Lists the files that the signature covers, ignores and lacks. Fails if a file is changed, missing or not signed. Fetches nothing. A signature says who vouches for the files, not that the model is harmless.',
     examples: [
       ['svc verify-signature acme/model:bf16 --key acme.pub', ''],
       [
@@ -208,15 +211,15 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   sign: {
-    text: 'Signs with a key or a certificate. Keyless signing asks an issuer on the internet, and is left to other tools.',
+    text: 'Signs with a key or a certificate. For keyless signing, which needs an issuer on the internet, use another tool.',
     examples: [['svc sign acme/model:bf16 --key acme.key --output model.sig', '']]
   },
   status: { examples: [] },
   swarm: { examples: [] },
   adopt: {
     examples: [
-      ['svc adopt --dry-run', 'what other tools hold'],
-      ['svc adopt hf', 'take over the hub cache'],
+      ['svc adopt --dry-run', 'list the models of other tools'],
+      ['svc adopt hf', 'import the hub cache'],
       ['svc adopt /data/models', 'a folder of model files']
     ]
   },
@@ -241,7 +244,7 @@ const MORE: Readonly<Record<string, More>> = {
   move: { examples: [['svc move /mnt/big/models', '']] },
   doctor: { examples: [] },
   ui: {
-    text: 'Prints a link, and opens it where there is a desktop. It works once; whoever opens it first may do what svc may. Over ssh, the line that forwards the port is printed, too.',
+    text: 'Prints a link, and opens it if there is a desktop. The link works once; anyone who opens it first may do what svc may. Over ssh, also prints the command that forwards the port.',
     examples: [
       ['svc ui', ''],
       ['svc ui --no-open --port 8765', 'on another machine']

@@ -18,7 +18,7 @@ export async function makingRoom<T>(
     return await run(evictField(options))
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'E_NO_SPACE' || error.candidates.length === 0) throw error
-    const question = `it does not fit. Evict ${error.candidates.join(', ')}? `
+    const question = `There is not enough space. Evict ${error.candidates.join(', ')}? `
     if (options.evict === true || !canAsk(session) || !(await saysYes(session, question))) throw error
     return run({ evict: true })
   }

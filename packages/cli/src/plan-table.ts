@@ -29,7 +29,7 @@ function judge(artifact: Artifact, { memory }: ImportPlan, machine: Machine): Ju
 
 function fitOf(needBytes: number, fetchBytes: number, machine: Machine): Pick<Judged, 'fit' | 'why'> {
   const { ramBytes, vramBytes, diskBytes = Number.POSITIVE_INFINITY } = machine
-  if (fetchBytes > diskBytes) return { fit: 'no', why: `${formatBytes(diskBytes)} of disk are free` }
+  if (fetchBytes > diskBytes) return { fit: 'no', why: `only ${formatBytes(diskBytes)} of disk space is free` }
   if (vramBytes > 0 && needBytes <= vramBytes * VRAM_SHARE)
     return { fit: 'fits', why: `${formatBytes(vramBytes)} of VRAM` }
   const ram = `${formatBytes(ramBytes)} of RAM`

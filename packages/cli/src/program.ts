@@ -117,7 +117,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .addOption(
       new Option(
         '--companions <which>',
-        'which small files leave with it: those that loaders read (default), or all'
+        'which companion files to share with it: those that loaders read (default), or all'
       ).choices(['loaders', 'all'])
     )
     .action(run(() => import('./commands/imports.ts').then(({ importLocal }) => importLocal)))
@@ -126,7 +126,7 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   )
   addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
     .option('--pin <digest>', 'the expected digest of the manifest; required')
-    .option('--companions <digest@infohash>', 'the pin and the torrent of the files that lie beside the model')
+    .option('--companions <digest@infohash>', 'the pin and the torrent of the companion files')
     .option('--as <ns/name>', 'a name to keep it under')
     .addOption(PRIVATE)
     .option('--webseed <url>', 'a web server that serves it; repeatable', list)

@@ -75,7 +75,7 @@ function whatIsWrong(repo: string, text: string, tags: Inventory['tags']): strin
   const plus = selector.lastIndexOf('+')
   const wrong = `${repo} has no quant ${JSON.stringify(selector.slice(plus + 1))}`
   const isTag = plus < 0 && tags.some((each) => each.repo === repo && each.tag === selector)
-  return isTag ? `${wrong}; a tag stands before a quant, as in ${repo}:${selector}+QUANT` : wrong
+  return isTag ? `${wrong}; write a tag before a quant, as in ${repo}:${selector}+QUANT` : wrong
 }
 
 const SELECTED = /^((?:svc:\/\/\/)?[^:@+#]+):([^@]*)(@.*)?$/
@@ -124,7 +124,7 @@ export function importName(as: string | undefined, source: string): string {
     // separate the quant from the name
     const [, base = whole, end = ''] = /^(.+)[-._]((?:ud-)?[a-z0-9_]+)$/.exec(whole) ?? []
     const name = isQuant(end) ? base : whole
-    throw usage('an import needs a name to keep the model under', `add --as my/${name.slice(0, 128) || 'model'}`)
+    throw usage('an import needs a name for the model', `add --as my/${name.slice(0, 128) || 'model'}`)
   }
   const { ns, name } = parseRepoId(as, { foldCase: true })
   if (isReservedNamespace(ns)) throw usage(`the namespace "${ns}" is reserved; choose another one`)

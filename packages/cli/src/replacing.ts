@@ -36,7 +36,7 @@ export async function requireConsent(session: Session, refs: readonly string[], 
   throw new CliError(EXIT.usage, `${what}; nothing was replaced`, {
     code: 'E_NAME_TAKEN',
     candidates: refs,
-    hint: `to keep both, import it under ${other} with --as; --replace gives the name to the new one`
+    hint: `to keep both, import it under ${other} with --as; to replace, use --replace`
   })
 }
 
@@ -55,7 +55,7 @@ export function tellReplaced(session: Session, { as, result }: Pick<Job, 'as' | 
   for (const { quant, manifest } of result?.replaced ?? [])
     session.note(
       result?.before !== undefined
-        ? `${as}:${quant} as it was is ${as}:${result.before}+${quant}, until svc gc --older-than 0`
+        ? `${as}:${quant} is now ${as}:${result.before}+${quant}, until svc gc --older-than 0`
         : `${as}:${quant} was ${manifest} before; svc gc removes what nothing else needs of it`
     )
 }

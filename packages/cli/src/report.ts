@@ -15,10 +15,10 @@ export interface Report {
 const HINTS: Readonly<Record<string, string>> = {
   E_UNKNOWN_REF: 'svc ls shows what is here',
   E_SOURCE_FORBIDDEN:
-    'svc login hf stores a token of the hub, which the daemon reads at the next import; a token in the environment of the daemon (SVC_HF_TOKEN, HF_TOKEN) comes first',
+    'svc login hf stores a token of the hub, which the daemon reads at the next import; a token in the environment of the daemon (SVC_HF_TOKEN, HF_TOKEN) takes precedence',
   E_NOT_ANCHORED: "add --trust-catalog to trust the catalog's own record instead",
   E_VERIFY_FAILED: 'svc pull REF fetches what is missing again',
-  E_CORRUPTION: 'svc verify all moves corrupt blobs aside; then import or pull again'
+  E_CORRUPTION: 'run svc verify all, which moves corrupt blobs aside, then import or pull again'
 }
 
 /** Explains an error to the user; never prints a stack. */

@@ -17,7 +17,9 @@ export async function tellSharingOnce(session: Session): Promise<void> {
   if (!canAsk(session) || (mark !== undefined && (await exists(mark)))) return
   const from = sharedFrom((await session.client.status()).swarm)
   if (from === undefined) return
-  session.note(`public models of the hub are shared with others over BitTorrent, ${from}; svc seed off turns that off`)
+  session.note(
+    `public models of the hub are shared with others over BitTorrent, ${from}; svc seed off turns sharing off`
+  )
   if (mark === undefined) return
   // where it cannot be noted, it is told again
   await mkdir(join(mark, '..'), { recursive: true, mode: 0o700 })
@@ -47,16 +49,13 @@ export async function settleOwnModels(session: Session): Promise<string | undefi
   const from = sharedFrom(swarm)
   if (seedLocal !== undefined || from === undefined) return undefined
   if (!canAsk(session)) return from
-  session.note('The daemon shares the models it holds over BitTorrent. Your own models too?')
+  session.note('The daemon shares models over BitTorrent. Share your own models, too?')
   const shared = await asking(session, async (ask) => {
     let question = 'Share own models? (yes, or no to keep them private; asked once) '
     for (;;) {
       const answer = await ask(question)
       if (answer === undefined || answer === '')
-        throw usage(
-          'nothing was imported: the question about sharing was not answered',
-          'with --private it is not asked'
-        )
+        throw usage('nothing was imported: the question about sharing was not answered', '--private skips the question')
       const said = ANSWERS[answer.toLowerCase()]
       if (said !== undefined) return said
       question = 'Please answer yes or no: '

@@ -34,7 +34,7 @@ export async function runningVersion(socketPath: string, signal: AbortSignal): P
 
 /** Advice when the versions differ. */
 export const DIFFER =
-  'svc and the running daemon are of different versions: restart the daemon (svc service install does so)'
+  'svc and the running daemon have different versions: restart the daemon (svc service install does so)'
 
 /** `svc --version`: prints this program's version and the running daemon's, with a warning when they differ. */
 export async function tellVersions(session: Session, version: string): Promise<void> {

@@ -47,7 +47,7 @@ beforeAll(async () => {
   await ok(from, 'import', 'local', source, '--as', 'acme/embed')
 })
 
-it('svc cat prints every file by its own name, whether a manifest has it, a tar, or neither', async () => {
+it('svc cat prints every file by its own name: of the manifest, of a tar, or a companion', async () => {
   for (const [name, content] of Object.entries(FILES))
     expect(await ok(from, 'cat', `${REF}#${name}`)).toBe(Buffer.from(content).toString('latin1'))
   for (const name of ['tokenizer.json', '1_Pooling/config.json'])
@@ -72,7 +72,7 @@ it("svc show lists them and what was left out; svc path finds them after the mod
   expect(models[0].aloneBytes).toBeGreaterThan(500_000)
 })
 
-it("what no loader reads of the owner's folder stays: in no export, named by show and why, given on request; secrets never", async () => {
+it('files that no loader reads are not exported unless requested, are listed by show and why; secrets never leave', async () => {
   const mixed = join(from.folder, 'mixed')
   const texts = { 'README.md': '# mixed\n', 'notes.txt': 'for me\n', id_rsa: 'a key\n' }
   mkdirSync(mixed)
@@ -90,13 +90,13 @@ it("what no loader reads of the owner's folder stays: in no export, named by sho
       .map(([name]) => name)
   }
   expect(await taken()).toEqual(['README.md'])
-  expect(await ok(from, 'show', 'acme/mixed:bf16')).toMatch(/notes\.txt +not given away/)
+  expect(await ok(from, 'show', 'acme/mixed:bf16')).toMatch(/notes\.txt +not shared/)
   expect(await ok(from, 'why', 'acme/mixed:bf16')).toContain('notes.txt')
   expect((await ok(from, 'path', 'acme/mixed:bf16#notes.txt')).trim()).toMatch(/notes\.txt$/)
   expect(await taken('--companions', 'all')).toEqual(['README.md', 'notes.txt'])
 })
 
-it('an OCI layout carries them: the folder on another daemon is the one that came in', async () => {
+it('an OCI layout contains them: another daemon gets the same folder', async () => {
   const layout = join(from.folder, 'layout')
   await ok(from, 'export', 'oci', REF, layout)
   const to = await testDaemon({}, undo.later)
@@ -108,7 +108,7 @@ it('an OCI layout carries them: the folder on another daemon is the one that cam
   expect(folderOf((await ok(to, 'path', REF, '--dir')).trim())).toEqual(folderOf(source))
 })
 
-it('svc companions fetches them alone for a model of an earlier import, which says that they are absent', async () => {
+it('svc companions fetches only them for a model that was imported without', async () => {
   const hub = await startFakeHub()
   undo.later(() => hub.close())
   const ids = { q4_0: makeGguf({ seed: 1 }), q8_0: makeGguf({ seed: 2 }) }

@@ -74,7 +74,7 @@ it.each([
   expect((await daemon.svc('import', 'hf', ...args)).stderr).not.toContain('svc ls')
 })
 
-it('Ctrl-C detaches, and the import comes to its end', async () => {
+it('Ctrl-C detaches, and the import completes', async () => {
   hub.commit({ id: 'some-org/slow', files: [{ path: 'slow-q8_0.gguf', content: { seed: 9, sizeBytes: 400_000 } }] })
   const fault = { kind: 'drip', stepBytes: 20_000, everyMs: 40 } as const
   hub.setFaults(scriptedFaults([{ stage: 'cdn', path: 'slow-q8_0.gguf', fault }]))
@@ -85,7 +85,7 @@ it('Ctrl-C detaches, and the import comes to its end', async () => {
   expect(followed).toMatchObject({ code: 0, stdout: 'some-org/slow:q8_0\n' })
 })
 
-it('draws bars on a terminal, as wide as it is, and takes them away', async () => {
+it("draws progress bars of the terminal's width, and removes them", async () => {
   const content = { seed: 10, sizeBytes: 20 << 20 }
   hub.commit({ id: 'some-org/wide', files: [1, 2].map((n) => ({ path: `wide-0000${n}-of-00002.gguf`, content })) })
   const ran = await daemon.svcWith(['import', 'hf', 'some-org/wide'], { columns: 44 })
@@ -97,7 +97,7 @@ it('draws bars on a terminal, as wide as it is, and takes them away', async () =
   expect(ran.stderr).toContain('\u001b[?25h')
 })
 
-it('says what is newer, upgrades it, and keeps the older state until gc takes it', async () => {
+it('lists newer versions, upgrades, and keeps the older state until gc removes it', async () => {
   const id = 'some-org/moving'
   const commit = (seed: number): string =>
     hub.commit({ id, files: [{ path: 'm-q8_0.gguf', content: makeGguf({ seed }) }] })
@@ -125,7 +125,7 @@ it('says what is newer, upgrades it, and keeps the older state until gc takes it
   expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })
 })
 
-it('an upgrade says what came and what was taken from here', async () => {
+it('an upgrade reports fetched and reused bytes', async () => {
   const id = 'some-org/large'
   const weights = seededBytes(9 << 20, 3)
   const commit = (seed: number): string =>
@@ -134,7 +134,7 @@ it('an upgrade says what came and what was taken from here', async () => {
   await daemon.svc('import', 'hf', id)
   commit(31)
   const { stderr } = await daemon.svc('upgrade', 'large')
-  expect(stderr).toMatch(/1\.\d MiB fetched, 8\.\d MiB taken/)
+  expect(stderr).toMatch(/1\.\d MiB fetched, 8\.\d MiB reused/)
   commit(32)
   const { result } = JSON.parse((await daemon.svc('upgrade', 'large', '--json', '--quiet')).stdout)
   expect(result.fetchedBytes).toBeLessThan(2 << 20)

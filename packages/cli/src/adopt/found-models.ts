@@ -63,7 +63,7 @@ export async function foundModels(
   const usedElsewhere: string[] = []
   for (const root of await rootsOf(session, named)) {
     if (root.path === store || root.path.startsWith(store + sep) || store.startsWith(root.path + sep))
-      throw usage(`${root.path} is the store itself, or holds it`)
+      throw usage(`${root.path} is the store, or contains it`)
     const cache = await readCache(root)
     warnings.push(...cache.warnings)
     const cost = await costOf(cache.models, store)

@@ -32,7 +32,7 @@ export async function adopt(session: Session, sources: readonly string[], option
   for (const { path, message } of warnings) session.note(`warning: ${path}: ${message}`)
   if (models.length === 0) {
     if (session.json) return session.document({ models: [] })
-    return session.note(sources.length === 0 ? 'no other tool holds models here' : 'there is nothing to take over')
+    return session.note(sources.length === 0 ? 'no other tool has models here' : 'there is nothing to import')
   }
   if (options.dryRun === true) return show(session, models)
   if (!session.json && !session.quiet) {
@@ -54,7 +54,7 @@ export async function adopt(session: Session, sources: readonly string[], option
   }
   const removedBytes = moved?.removedBytes
   if (session.json) await document(session, outcomes, removedBytes)
-  else if (removedBytes !== undefined) session.note(`removed ${formatBytes(removedBytes)} over there`)
+  else if (removedBytes !== undefined) session.note(`removed ${formatBytes(removedBytes)} from the other tools`)
   refuse(outcomes)
 }
 
@@ -62,12 +62,16 @@ export async function adopt(session: Session, sources: readonly string[], option
 function refuse(outcomes: readonly AdoptOutcome[]): void {
   const damaged = outcomes.reduce((sum, each) => sum + each.damaged.length, 0)
   if (damaged > 0)
-    throw new CliError(EXIT.verification, `${count(damaged, 'file')} over there are damaged, and stayed out`, {
-      code: 'E_VERIFY_FAILED',
-      hint: 'fetch these models anew with: svc import hf'
-    })
+    throw new CliError(
+      EXIT.verification,
+      `${count(damaged, 'file')} of other tools ${damaged === 1 ? 'is' : 'are'} damaged and not imported`,
+      {
+        code: 'E_VERIFY_FAILED',
+        hint: 'fetch these models again with: svc import hf'
+      }
+    )
   const failed = outcomes.filter(({ error }) => error !== undefined)
-  if (failed.length > 0) throw new CliError(EXIT.failed, `${count(failed.length, 'model')} could not be taken over`)
+  if (failed.length > 0) throw new CliError(EXIT.failed, `${count(failed.length, 'model')} could not be imported`)
 }
 
 async function document(
@@ -123,21 +127,22 @@ async function show(session: Session, models: readonly AdoptableModel[]): Promis
   session.table([['FROM', 'AS', 'FILES', 'SIZE', 'SAVED', 'TAKES'], ...rows])
   for (const { found, taken } of models) {
     for (const { path, message } of found.warnings) session.note(`warning: ${path}: ${message}`)
-    for (const ref of taken) session.note(`${ref} is another model here, and keeps the name without --replace`)
+    for (const ref of taken)
+      session.note(`${ref} is another model here and keeps its name; --replace gives the name to the new one`)
   }
   session.note(
     [
       `${count(models.length, 'model')}, ${sumOf(models, ({ found }) => found.sizeBytes)}:`,
-      `${sumOf(models, ({ hereBytes }) => hereBytes)} of it is here already,`,
-      `${sumOf(models, ({ sharedBytes }) => sharedBytes)} lies there more than once,`,
-      `${sumOf(models, sharedOnDisk)} would share blocks with what is there, and ${sumOf(models, ({ takesBytes }) => takesBytes)} would be copied`
+      `${sumOf(models, ({ hereBytes }) => hereBytes)} of them are here already,`,
+      `${sumOf(models, ({ sharedBytes }) => sharedBytes)} are duplicates,`,
+      `${sumOf(models, sharedOnDisk)} would share blocks with the originals, and ${sumOf(models, ({ takesBytes }) => takesBytes)} would be copied`
     ].join(' ')
   )
   const { freeBytes } = (await session.client.status()).store
   const takes = models.reduce((total, { takesBytes }) => total + takesBytes, 0)
   if (freeBytes !== undefined && takes > freeBytes)
     session.note(
-      `warning: only ${formatBytes(freeBytes)} are free on the disk of the store; with --move the room of each model over there is given back before the next one`
+      `warning: only ${formatBytes(freeBytes)} are free on the disk of the store; with --move the space of each original is freed before the next model`
     )
 }
 
@@ -149,10 +154,10 @@ const sharedOnDisk = ({ found, hereBytes, sharedBytes, by }: AdoptableModel): nu
 
 /** @throws CliError unless the answer is yes */
 async function askFirst(session: Session, models: readonly AdoptableModel[], { move }: AdoptOptions): Promise<void> {
-  const what = models.length === 1 ? 'Take it over' : `Take these ${models.length} over`
-  const question = `${what}${move === true ? ', and remove what came in over there' : ''}? `
+  const what = models.length === 1 ? 'Import it' : `Import these ${models.length}`
+  const question = `${what}${move === true ? ', and remove the originals' : ''}? `
   if (!(await saysYes(session, question)))
-    throw new CliError(EXIT.usage, 'nothing was taken over', { hint: 'with --yes it is not asked' })
+    throw new CliError(EXIT.usage, 'nothing was imported', { hint: '--yes skips the question' })
 }
 
 interface Withheld {
@@ -177,6 +182,6 @@ async function tell(session: Session, outcome: AdoptOutcome): Promise<void> {
   for (const { ref } of members) session.print(ref)
   for (const { ref, reason } of await withheldOf(session, outcome)) session.note(`withheld: ${ref}: ${reason}`)
   for (const { path } of damaged)
-    session.note(`damaged: ${path}: its bytes are not those that the cache names; it stayed out`)
-  if (error !== undefined) session.note(`not taken over: ${model.found.tool} ${model.found.source}: ${error.message}`)
+    session.note(`damaged: ${path}: its bytes do not match the digest in the cache; it was not imported`)
+  if (error !== undefined) session.note(`not imported: ${model.found.tool} ${model.found.source}: ${error.message}`)
 }

@@ -32,7 +32,7 @@ export async function backup(session: Session, dest: string, options: BackupComm
     try {
       const done = await withSnapshot(session, (snapshotPath, missingBlobs, held) => {
         if (missingBlobs > 0)
-          session.note(`${count(missingBlobs, 'file')} of unfinished models are not here, and not part of it`)
+          session.note(`${count(missingBlobs, 'file')} of incomplete models are missing, and not part of the backup`)
         return withProgress(session, { kind: 'backup', ref: target.name }, (onProgress) =>
           lib.backUp(target, {
             snapshotPath,
@@ -58,7 +58,7 @@ function report(session: Session, place: string, done: BackedUp): void {
     `the store ${storeId} is backed up to ${place}: ${count(blobs, 'file')}, ${formatBytes(bytes)}; ${count(sentBlobs, 'file')} of them new, ${formatBytes(sentBytes)}`
   )
   if (prunedBlobs > 0) session.print(`removed ${count(prunedBlobs, 'file')} that only older snapshots needed`)
-  session.note('it holds private and gated models as well: keep it as private as the store')
+  session.note('it contains private and gated models: keep it as private as the store')
 }
 
 function blobPath(root: string, digest: Sha256Digest): string {

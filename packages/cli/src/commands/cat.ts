@@ -14,7 +14,7 @@ export async function cat(session: Session, target: string, options: { readonly 
   const { stdout } = session.terminal
   const found = await bytesOf(session, target)
   if (stdout.isTTY === true && found.isBinary) {
-    throw usage('that is binary, and stdout is a terminal', `svc cat '${target}' > FILE`)
+    throw usage('the file is binary, and stdout is a terminal', `svc cat '${target}' > FILE`)
   }
   const { client } = session
   const slice = await sliceOf(

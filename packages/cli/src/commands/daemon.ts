@@ -90,7 +90,7 @@ export async function share(session: Session, text: string): Promise<void> {
   if (session.quiet) return session.print(command)
   if (shared.announced)
     session.print(`${shortRef(ref)} is shared now, from ${[...shared.peers, ...shared.webseeds].join(', ')}`)
-  session.print(`${shared.announced ? 'To' : 'Then, to'} fetch it, type this on another machine where svcd runs:`)
+  session.print(`${shared.announced ? 'To' : 'Then, to'} fetch it, run this on another machine with svcd:`)
   session.print()
   session.print(`  ${command}`)
 }

@@ -41,7 +41,7 @@ export async function doctor(session: Session, version: string): Promise<void> {
   if (bad.length === 0) return
   throw new CliError(
     bad.some(({ isDamage }) => isDamage) ? EXIT.verification : EXIT.failed,
-    `${count(bad.length, 'thing')} must be put right: ${bad.map(({ check }) => check).join(', ')}`,
+    `${count(bad.length, 'problem')} to fix: ${bad.map(({ check }) => check).join(', ')}`,
     {
       code: 'E_UNHEALTHY'
     }

@@ -38,7 +38,7 @@ export async function du(session: Session, text: string | undefined): Promise<vo
       keptBytes > 2 ** 20 ? `, ${formatBytes(keptBytes)} more kept for tags, views and imports without a name` : ''
     session.note(`${count(models.length, 'model')} in ${formatBytes(used)}${more}`)
   }
-  if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc gives them back`)
+  if (freeableBytes > 0) session.note(`${formatBytes(freeableBytes)} belong to no model: svc gc frees them`)
 }
 
 /** `ns/name:quant` of the selected member; like everywhere, a prefix of the quant suffices. */

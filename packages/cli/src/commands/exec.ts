@@ -53,7 +53,7 @@ async function runWith(
   } catch (cause) {
     if (cause instanceof ChildEnded) throw cause
     const isAbsent = (cause as NodeJS.ErrnoException).code === 'ENOENT'
-    session.terminal.stderr.write(`svc: ${program} ${isAbsent ? 'is not there' : 'cannot be run'}\n`)
+    session.terminal.stderr.write(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}\n`)
     throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
   } finally {
     release()

@@ -98,8 +98,8 @@ export async function importByName(session: Session, text: string, options: HfOp
 }
 
 function neitherHereNorThere(text: string, cause?: unknown): CliError {
-  const hint = 'svc import hf, local, bt, catalog or oci says where it comes from; svc ls shows what is here'
-  return new CliError(EXIT.usage, `"${text}" is neither here nor a name on the hub`, { hint, cause })
+  const hint = 'name the source with svc import hf, local, bt, catalog or oci; svc ls shows what is here'
+  return new CliError(EXIT.usage, `"${text}" is neither a model here nor a repository of the hub`, { hint, cause })
 }
 
 export interface HfOptions extends ChoiceOptions {
@@ -112,14 +112,10 @@ export interface HfOptions extends ChoiceOptions {
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
   const source = tryParseHubSource(text)
   if (source === undefined)
-    throw new CliError(
-      EXIT.usage,
-      `"${text}" is not a repository of the hub: its name is org/name, as the hub spells it`,
-      {
-        code: 'E_BAD_REQUEST',
-        hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; files of your own come in with svc import local'
-      }
-    )
+    throw new CliError(EXIT.usage, `"${text}" is not a repository of the hub; write org/name, as the hub spells it`, {
+      code: 'E_BAD_REQUEST',
+      hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; import your own files with svc import local'
+    })
   const { repo, quant } = source
   const file = options.file ?? (source.file === undefined ? undefined : [escapeGlob(source.file)])
   const { revision = source.revision, as, all } = options
@@ -146,7 +142,7 @@ export async function importHf(session: Session, text: string, options: HfOption
 const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>): Promise<T> =>
   sayingWhatWaits(
     session,
-    `asking the hub what ${body.repo} holds; when it limits the rate, that takes a while`,
+    `asking the hub what ${body.repo} contains; this takes a while if the hub limits the rate`,
     answer
   )
 
@@ -221,10 +217,10 @@ export async function importBt(session: Session, source: string, options: BtOpti
   }
   const pin = tryParseTypedDigest(options.pin)
   if (pin === undefined)
-    throw usage('--pin is "sha256:" and 64 hex characters, lower-case', 'svc share prints it on the other side')
+    throw usage('--pin must be "sha256:" and 64 lower-case hex characters', 'svc share prints it on the other side')
   const [digest = '', torrent] = options.companions?.split('@') ?? []
   if (options.companions !== undefined && torrent === undefined)
-    throw usage('--companions is "sha256:<hex>@btmh:1220<hex>"', 'svc share prints it on the other side')
+    throw usage('--companions must be "sha256:<hex>@btmh:1220<hex>"', 'svc share prints it on the other side')
   const hex = infohashOf(source)
   const body: ImportBtBody = {
     ...(hex.startsWith('magnet:') ? { magnet: hex } : { infohash: hex }),
@@ -254,7 +250,7 @@ export async function finishImport(
     const job = await start({ ...(options.replace !== true && { replace: false }), ...evictField(options) })
     if (session.json) session.document(job)
     else session.print(job.id)
-    return session.note(`look again with: svc jobs ${job.id} --follow`)
+    return session.note(`watch it with: svc jobs ${job.id} --follow`)
   }
   const warned = new Set(told)
   const done = await replacingOnlyIfTold(session, options, async (field) =>
@@ -275,13 +271,13 @@ export function printImport(session: Session, job: Job, warned: ReadonlySet<stri
     for (const ref of refs) session.print(ref)
     const others = sideNotes(result)
     session.note(`imported ${count(refs.length, 'quant')}${others.length > 0 ? ` (${others.join(', ')})` : ''}`)
-    return session.note(`next: svc path ${refs[0]} prints what a program loads, svc show ${refs[0]} what it holds`)
+    return session.note(`next: svc path ${refs[0]} prints the path to load, svc show ${refs[0]} lists its files`)
   }
   for (const digest of result.manifests) session.print(digest)
   // an ensure has a result where it brought companions
   if (job.kind === 'ensure') return
   session.note(
-    `imported, without a name: it is any/name@${result.manifests[0]} to svc path and svc show; --as ns/name gives it one`
+    `imported without a name: use any/name@${result.manifests[0]} with svc path and svc show; --as ns/name gives it a name`
   )
 }
 
@@ -295,6 +291,6 @@ function sideNotes(result: NonNullable<Job['result']>): string[] {
   if (notChosen > 0) notes.push(`${notChosen} not chosen`)
   if (fetchedBytes !== undefined && (before !== undefined || reusedBytes > 0))
     notes.push(`${formatBytes(fetchedBytes)} fetched`)
-  if (reusedBytes > 0) notes.push(`${formatBytes(reusedBytes)} taken from older versions here`)
+  if (reusedBytes > 0) notes.push(`${formatBytes(reusedBytes)} reused from older versions here`)
   return notes
 }

@@ -55,9 +55,9 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     })
   tellDamaged(session, inventory)
   if (lines.length === 0 && broken.length === 0) {
-    if (all.length > 0) return session.note(`none of the ${count(all.length, 'model')} here fits`)
+    if (all.length > 0) return session.note(`none of the ${count(all.length, 'model')} here matches`)
     return session.note(
-      'nothing here yet; bring a model in with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
+      'no models yet; import one with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
     )
   }
   const tagsOf = (repo: string): string => (tags.get(repo) ?? []).map(({ tag }) => tag).join(', ')
@@ -152,7 +152,7 @@ const SORTS: Readonly<Record<string, (a: Line, b: Line) => number>> = {
 
 function sorted(lines: Line[], key: string): Line[] {
   const order = SORTS[key]
-  if (order === undefined) throw usage(`there is no order "${key}"`, `--sort ${Object.keys(SORTS).join(', ')}`)
+  if (order === undefined) throw usage(`"${key}" is not a sort key`, `--sort ${Object.keys(SORTS).join(', ')}`)
   return lines.sort(order)
 }
 

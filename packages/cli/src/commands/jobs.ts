@@ -39,7 +39,7 @@ export async function cancel(session: Session, id: string): Promise<void> {
   session.print(job.id)
   session.note(
     cancelled
-      ? `cancelled: ${job.kind} ${subjectOf(job)}; what was verified is kept for the next try`
+      ? `cancelled: ${job.kind} ${subjectOf(job)}; verified data is kept for the next attempt`
       : `it had already ended: ${job.state}`
   )
 }
@@ -76,7 +76,7 @@ async function listJobs(session: Session): Promise<void> {
     subjectOf(job)
   ])
   session.table([['JOB', 'KIND', 'STATE', 'STARTED', 'PROGRESS', 'MODEL'], ...rows])
-  if (all.some(({ state }) => state === 'failed')) session.note('why one failed: svc jobs ID')
+  if (all.some(({ state }) => state === 'failed')) session.note('svc jobs ID says why a job failed')
 }
 
 /** Marks garbage collections that only count, such as those of `svc du`, so that nobody takes them for real ones. */

@@ -7,16 +7,16 @@ function addServiceCommands({ add, group, run }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>
     add(services, name, description).addOption(
-      new Option('--manager <name>', 'default: the one of this system').choices(MANAGERS)
+      new Option('--manager <name>', 'default: the service manager of this system').choices(MANAGERS)
     )
   service('install', 'start the daemon now, and automatically from now on')
     .addOption(DAEMON)
     .option('--dry-run', 'only show what would be written and run')
     .action(run(() => import('./service.ts').then(({ install }) => install)))
-  service('remove', 'undo that; the store and the configuration stay')
+  service('remove', 'remove the service; keep the store and the configuration')
     .option('--dry-run', 'only show what would be removed and run')
     .action(run(() => import('./service.ts').then(({ remove }) => remove)))
-  service('status', 'whether it is installed, runs and answers').action(
+  service('status', 'show whether the service is installed, runs and answers').action(
     run(() => import('./service.ts').then(({ serviceStatus }) => serviceStatus))
   )
 }
@@ -33,7 +33,7 @@ function addLookingCommands(program: Command, version: string, { add, run }: Pic
   )
   add(program, 'ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
     .option('--no-open', 'only print the link')
-    .option('--port <n>', 'default: one that is free')
+    .option('--port <n>', 'default: any free port')
     .action(
       run(() =>
         import('./ui.ts').then(
@@ -53,11 +53,11 @@ export function addKeepCommands(program: Command, version: string, { add, group,
   add(program, 'login', 'store a token of the model hub, for gated and private repositories')
     .addArgument(new Argument('<hub>', 'which').choices(hubs))
     .action(run(() => import('./login.ts').then(({ login }) => login)))
-  add(program, 'logout', 'remove that token')
+  add(program, 'logout', 'remove the token of the model hub')
     .addArgument(new Argument('<hub>', 'which').choices(hubs))
     .action(run(() => import('./login.ts').then(({ logout }) => logout)))
 
-  add(program, 'seed', 'tell whether models are shared with others, or turn that on or off')
+  add(program, 'seed', 'show whether models are shared with others, or turn sharing on or off')
     .addArgument(new Argument('[switch]', 'at once, and in the configuration').choices(['on', 'off']))
     .addOption(DAEMON)
     .action(run(() => import('./seed.ts').then(({ seed }) => seed)))
@@ -68,13 +68,13 @@ export function addKeepCommands(program: Command, version: string, { add, group,
     command
       .option('--endpoint <url>', 'address of an S3-compatible store')
       .option('--region <name>', 'region of the bucket')
-  bucket(add(program, 'backup <dest>', 'copy the store to a folder or a bucket; run again, it adds what is new'))
-    .option('--verify', 'read back what is there already, and write what is damaged again')
-    .option('--prune', 'afterwards remove older snapshots, and what only they need')
+  bucket(add(program, 'backup <dest>', 'copy the store to a folder or a bucket; a second run adds what is new'))
+    .option('--verify', 'read existing files back, and replace damaged ones')
+    .option('--prune', 'then remove older snapshots, and files that only they need')
     .action(run(() => import('./backup.ts').then(({ backup }) => backup)))
-  bucket(add(program, 'restore <src>', 'bring a store back from a backup, into an absent or empty folder'))
+  bucket(add(program, 'restore <src>', 'restore a store from a backup into a new or empty folder'))
     .option('--root <dir>', 'the folder; default: the configured one')
-    .option('--incomplete', 'go on without what is damaged in the backup')
+    .option('--incomplete', 'continue without the damaged files of the backup')
     .addOption(DAEMON)
     .action(run(() => import('./backup.ts').then(({ restore }) => restore)))
   addLookingCommands(program, version, { add, run })

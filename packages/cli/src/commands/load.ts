@@ -37,19 +37,19 @@ export function addLoadCommands(program: Command, { add, run }: Pick<CommandTool
       ])
     )
     .action(run(() => import('./view.ts').then(({ view }) => view)))
-  add(program, 'exec <ref> <command...>', 'run a command with a model, which is protected from removal meanwhile')
+  add(program, 'exec <ref> <command...>', 'run a command with a model, and protect the model from removal meanwhile')
     .passThroughOptions()
     .action(run(() => import('./exec.ts').then(({ exec }) => exec)))
   add(
     program,
     'adopt [path...]',
-    'take over what other tools hold: hf, ollama, lmstudio, llama, dmr, ramalama, or a folder'
+    'import models of other tools: hf, ollama, lmstudio, llama, dmr, ramalama, or a folder'
   )
-    .option('--dry-run', 'only show what would come in, and what it takes')
-    .option('--move', 'remove the weights over there once they are safe here')
-    .option('--replace', 'also where another model has the name here')
+    .option('--dry-run', 'only show the models, and the space that they need')
+    .option('--move', 'remove the original weights once they are safe here')
+    .option('--replace', 'give names to these models, even if other models have them')
     .option('-y, --yes', 'do not ask first')
-    .option('--private', 'keep what comes in to yourself')
-    .option('--keep-names', 'as the files are called there, upper case and all')
+    .option('--private', 'keep the models private: do not announce or share them')
+    .option('--keep-names', 'keep file names as they are, upper case included')
     .action(run(() => import('./adopt.ts').then(({ adopt }) => adopt)))
 }

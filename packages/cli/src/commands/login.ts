@@ -12,7 +12,7 @@ export async function login(session: Session): Promise<void> {
   const file = fileOf(session)
   const token = (await (canAsk(session) ? hidden(session, 'Token of the hub: ') : firstLine(session))).trim()
   if (!/^[\x21-\x7e]{1,4000}$/.test(token))
-    throw usage('that is not a token', 'one line, as the hub shows it under Settings, Access Tokens')
+    throw usage('the input is not a token', 'paste one line from Settings, Access Tokens of the hub')
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const draft = `${file}.${process.pid}`
   try {

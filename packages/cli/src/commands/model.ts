@@ -49,7 +49,7 @@ export async function show(session: Session, typed: string, more?: string): Prom
     session.table(rows)
     if (result.companions !== undefined) printCompanions(session, result.companions)
     else if (annotations['svc.hf.repo'] !== undefined)
-      session.print(`  beside it nothing that is here; fetch it with: svc companions ${shortRef(result.ref)}`)
+      session.print(`  companions are not here; fetch them with: svc companions ${shortRef(result.ref)}`)
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
   printMissing(session, result)
@@ -66,7 +66,7 @@ function printMissing(session: Session, { ref, files, missing = [] }: OpenResult
 }
 
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  large: 'larger than 1 MiB, and in no model',
+  large: 'larger than 1 MiB, and not in any model',
   many: 'one of too many small files',
   hidden: 'hidden',
   secret: 'the name of a secret',
@@ -81,7 +81,7 @@ function printCompanions(session: Session, { files, omitted }: OpenCompanions): 
   session.print(`  beside it ${count(files.length, 'file')}, ${formatBytes(sizeBytes)}`)
   const rows = files.map(({ path, size, digest, own }) => [
     `    ${path}`,
-    own === true ? 'not given away' : '',
+    own === true ? 'not shared' : '',
     formatBytes(size),
     shortDigest(digest)
   ])

@@ -14,7 +14,7 @@ export async function move(session: Session, dir: string, options: { readonly sv
   await refuseBesideDaemon(session)
   await runDaemonCommand(session, ['move', resolve(session.terminal.cwd, dir)], {
     svcd: options.svcd,
-    otherwise: 'the store was not moved; the old one is in charge'
+    otherwise: 'the store was not moved; the old one stays in use'
   })
 }
 
@@ -22,7 +22,7 @@ async function refuseBesideDaemon({ client, terminal, signal }: Session): Promis
   const { socketPath } = client
   if ((await runningVersion(socketPath, signal)) === undefined) return
   const { pid } = await client.status()
-  throw new CliError(EXIT.failed, `the daemon runs (pid ${pid}), and uses the store: stop it first`, {
+  throw new CliError(EXIT.failed, `the daemon is running (pid ${pid}) and uses the store: stop it first`, {
     hint:
       installedAgentSocket(terminal.env) === socketPath
         ? 'launchctl bootout gui/$(id -u)/io.svc.svcd'

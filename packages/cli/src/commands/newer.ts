@@ -15,7 +15,7 @@ export async function outdated(session: Session, texts: readonly string[]): Prom
   const shown = texts.length > 0 ? models : models.filter(({ status }) => !SILENT.includes(status))
   printTable(session, shown)
   const newer = models.filter(({ status }) => status === 'newer')
-  if (newer.length > 0) return session.note('bring them in with: svc upgrade REF, or svc upgrade --all')
+  if (newer.length > 0) return session.note('import them with: svc upgrade REF, or svc upgrade --all')
   session.note(`nothing newer for ${count(models.length, 'model')}`)
 }
 
@@ -53,7 +53,7 @@ export interface UpgradeOptions {
 /** `svc upgrade REF…|--all [--dry-run]`: imports what is newer; what the names stood for before gets a tag. */
 export async function upgrade(session: Session, texts: readonly string[], options: UpgradeOptions): Promise<void> {
   if ((texts.length === 0) !== (options.all === true))
-    throw usage('name the models to upgrade, or give --all', 'svc outdated lists what is newer')
+    throw usage('name the models to upgrade, or use --all', 'svc outdated lists what is newer')
   const models = await ask(session, texts)
   if (options.dryRun === true) {
     if (session.json) return session.document({ models })

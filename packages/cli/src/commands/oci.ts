@@ -21,7 +21,10 @@ import { type ChoiceOptions, choiceOf, finishImport } from './imports.ts'
 export async function exportOci(session: Session, words: readonly string[], options: PackOptions): Promise<void> {
   const target = words.at(-1)
   if (words.length < 2 || target === undefined) {
-    throw usage('an export takes models and a place', `svc export oci ${words[0] ?? 'ns/name:quant'} ./models.tar`)
+    throw usage(
+      'an export needs models and a destination',
+      `svc export oci ${words[0] ?? 'ns/name:quant'} ./models.tar`
+    )
   }
   const place = resolve(session.terminal.cwd, target)
   const images = await packed(session, words.slice(0, -1), 'export', options, (all) =>
@@ -37,7 +40,7 @@ export async function exportOci(session: Session, words: readonly string[], opti
   }
   session.print(place)
   for (const { ref, manifest } of images) session.note(`${ref ?? 'a model'} is ${manifest.digest} there`)
-  session.note(`bring it in elsewhere with: svc import oci ${target}`)
+  session.note(`import it elsewhere with: svc import oci ${target}`)
 }
 
 export interface PushCommandOptions extends PackOptions {
@@ -49,7 +52,7 @@ export interface PushCommandOptions extends PackOptions {
 export async function push(session: Session, text: string, image: string, options: PushCommandOptions): Promise<void> {
   await withOci(session, async (oci) => {
     const { digest, ...reference } = oci.parseRegistryReference(image)
-    if (digest !== undefined) throw usage('a model is pushed under a tag, not under a digest')
+    if (digest !== undefined) throw usage('push to a tag, not to a digest')
     await packed(session, [text], 'push', options, async ([only]) => {
       const quant = only?.ref?.split(':')[1]
       const hasTag = image.slice(image.indexOf('/')).includes(':')
@@ -165,7 +168,7 @@ async function look(
     })
     if (!isPath) {
       if (oci.tryParseRegistryReference(source) === undefined) {
-        throw new CliError(EXIT.notFound, `${source} is not a file or folder here, and no registry/name:tag`)
+        throw new CliError(EXIT.notFound, `${source} is not a file, a folder or a registry/name:tag`)
       }
       const reference = oci.parseRegistryReference(source)
       const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })
@@ -186,8 +189,8 @@ async function look(
       const own = namesOf(oci.parseOciManifest(await layout.document(descriptor)))
       found.push({ ...own, body: { path, manifest: descriptor.digest } })
     }
-    if (found.length === 0) throw new CliError(EXIT.failed, `${source} holds no model`)
-    if (found.length > 1) session.note(`${source} holds ${count(found.length, 'model')}`)
+    if (found.length === 0) throw new CliError(EXIT.failed, `${source} contains no model`)
+    if (found.length > 1) session.note(`${source} contains ${count(found.length, 'model')}`)
     return found
   })
 }
@@ -195,7 +198,7 @@ async function look(
 /** Asks for a name when nothing suggests one. @throws CliError without a terminal */
 async function askName(session: Session, source: string): Promise<string> {
   if (!canAsk(session)) return importName(undefined, source)
-  return importName(await asking(session, (ask) => ask('Under which name shall it be kept? (ns/name) ')), source)
+  return importName(await asking(session, (ask) => ask('Name to keep it under (ns/name): ')), source)
 }
 
 /** Shows a transfer that tells the bytes of each step. */

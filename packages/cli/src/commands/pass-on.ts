@@ -5,7 +5,7 @@ function addSignatureCommands(program: Command, { add, run }: CommandTools): voi
   add(
     program,
     'verify-signature <ref>',
-    'check who signed a model (OpenSSF model signing), and whether that is what is here'
+    'check who signed a model (OpenSSF model signing), and that its files are unchanged'
   )
     .option('--key <file>', 'a public key (PEM) of a signer whom you trust; repeatable', list)
     .option('--certificate <file>', "a certificate (PEM) that the signer's has to lead to; repeatable", list)
@@ -26,7 +26,7 @@ function addSignatureCommands(program: Command, { add, run }: CommandTools): voi
 export function addPassOnCommands(program: Command, tools: CommandTools): void {
   const { add, group, run } = tools
   addSignatureCommands(program, tools)
-  add(program, 'why <ref>', 'show to whom a model is given, by which door, and why; with ns/name all quants').action(
+  add(program, 'why <ref>', 'show who may have a model, by which door, and why; with ns/name for all quants').action(
     run(() => import('./why.ts').then(({ why }) => why))
   )
   const exports = group('export', 'write models in formats for other machines and tools')
@@ -51,9 +51,9 @@ export function addPassOnCommands(program: Command, tools: CommandTools): void {
   )
     .option(
       '--url <url>',
-      'public address of the destination: goes into the torrents, and samples are read back from it'
+      'public address of the destination: written into the torrents; samples are read back from it'
     )
-    .option('--no-check', 'do not read back from --url, for example because nothing is served there yet')
+    .option('--no-check', 'do not read back from --url, for example before the server runs')
     .option('--tracker <url>', 'a tracker for the torrents; repeatable', list)
     .option('--endpoint <url>', 'address of an S3-compatible store; default: AWS_ENDPOINT_URL_S3')
     .option('--region <name>', 'region of the bucket; default: AWS_REGION')

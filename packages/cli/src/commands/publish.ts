@@ -70,7 +70,7 @@ export async function publish(
         )
         if (url === undefined) {
           session.note(
-            'the torrents have no webseed yet: name the address at which a web server serves this folder with --url'
+            'the torrents have no webseed yet: set --url to the address at which a web server serves this folder'
           )
         } else session.note(`index page: ${url}index.html`)
       } finally {
@@ -90,7 +90,7 @@ const shownOf = ({ phase, file, ...counts }: PublishProgress): Partial<Shown> =>
 function baseUrl(text: string): string {
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol) || url.search + url.hash + url.username !== '') {
-    throw usage('--url takes an http or https address without query or credentials, such as https://models.example/')
+    throw usage('--url must be an http or https address without query or credentials, such as https://models.example/')
   }
   return url.pathname.endsWith('/') ? url.href : `${url.href}/`
 }

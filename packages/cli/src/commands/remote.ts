@@ -12,7 +12,7 @@ export async function showHf(session: Session, text: string, options: { readonly
   const source = tryParseHubSource(text)
   if (source === undefined) throw new CliError(EXIT.usage, `"${text}" is not a repository of the hub`)
   const asked = planWithFit(session, source, contextOf(options.context))
-  const plan = await sayingWhatWaits(session, `asking the hub what ${source.repo} holds`, asked)
+  const plan = await sayingWhatWaits(session, `asking the hub what ${source.repo} contains`, asked)
   if (session.json) return session.document(plan)
   const { machine } = plan
   if (session.quiet) return plan.quants.forEach((each) => session.print(each))
@@ -69,5 +69,5 @@ export async function planWithFit(session: Session, { repo, revision, quant }: H
 /** `0`: what the model says. @throws CliError */
 function contextOf(text = '0'): number {
   if (/^\d{1,8}$/.test(text)) return Number(text)
-  throw usage(`"${text}" is no number of tokens`, '--context 8192')
+  throw usage(`"${text}" is not a number of tokens`, '--context 8192')
 }

@@ -21,7 +21,7 @@ export async function rm(
     removed.push(model)
     freeable += model.freeableBytes
     if (!session.json) session.print(`removed ${model.ref}`)
-    for (const tag of model.tags) session.note(`its tag ${tag} went with it`)
+    for (const tag of model.tags) session.note(`removed its tag ${tag}`)
     for (const { quant, holders = [] } of model.quants)
       if (holders.length > 0) session.note(`${quant} keeps its space: ${holders.map(spoken).join('; ')}`)
   }
@@ -34,11 +34,11 @@ type Holder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
 function spoken({ kind, what = '' }: Holder): string {
   switch (kind) {
     case 'tag':
-      return `the tag ${what} has it (svc rm --tags, svcd tag rm)`
+      return `the tag ${what} keeps it (svc rm --tags, svcd tag rm)`
     case 'view':
-      return `the view ${what} shows it (svc view --rm, when no command uses it)`
+      return `the view ${what} needs it (svc view --rm, once no command uses it)`
     case 'job':
-      return `the job ${what.slice(0, 8)} works on it (svc cancel)`
+      return `the job ${what.slice(0, 8)} needs it (svc cancel)`
     case 'pin':
       return 'it is pinned by its digest'
     case 'use':
@@ -65,7 +65,7 @@ export async function removeOne(session: Session, typed: string, allTags: boolea
     return session.client.unpin(ref.digest)
   }
   if (ref.tag !== undefined)
-    throw usage('a tag is removed with svcd tag rm', `svcd tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
+    throw usage('remove a tag with svcd tag rm', `svcd tag rm ${ref.ns}/${ref.name}:${ref.tag}`)
   // the selected member, in case only a prefix was typed
   const { quant, manifestDigest } = await session.client.resolve(canonical)
   await letGoOfViews(session, new Set([manifestDigest]))
@@ -94,13 +94,15 @@ export async function gc(session: Session, { dryRun = false, grace = '0', olderT
   if (session.json) return
   const { blobs = 0, bytes = 0, views = 0, tags = 0, unreadable = 0 } = result ?? {}
   if (unreadable > 0)
-    session.note(`${count(unreadable, 'record')} cannot be read, and what they could name was kept: svc doctor`)
-  if (tags > 0) session.note(`${count(tags, 'older state')} of upgrades ${dryRun ? 'would go' : 'went'}`)
+    session.note(
+      `${count(unreadable, 'record')} cannot be read, and everything that they may need was kept: svc doctor`
+    )
+  if (tags > 0) session.note(`${dryRun ? 'would remove' : 'removed'} ${count(tags, 'older state')} that upgrades left`)
   if (blobs === 0 && views === 0) return session.note('nothing to remove')
   session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
   if (views > 0)
     session.note(
-      `${count(views, 'folder')} behind svc path ${dryRun ? 'would go' : 'went'}: their models were removed or replaced`
+      `${dryRun ? 'would remove' : 'removed'} ${count(views, 'folder')} of svc path, whose models were removed or replaced`
     )
 }
 
@@ -109,7 +111,7 @@ const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
 /** `90`, `90s`, `15m`, `12h`, `7d`. @throws CliError */
 export function secondsOf(text: string): number {
   const match = /^(\d{1,9})([smhd]?)$/.exec(text)
-  if (match === null) throw usage(`"${text}" is no time`, 'write seconds, or 15m, 12h, 7d')
+  if (match === null) throw usage(`"${text}" is not a time`, 'write seconds, or 15m, 12h, 7d')
   return Number(match[1]) * UNITS[match[2] || 's']!
 }
 
@@ -126,13 +128,13 @@ export async function setPrivate(
     if (!session.json) session.print(shortRef(ref))
   }
   if (session.json) return session.document({ models: done })
-  if (kept) return session.note('kept private: not announced, and given to nobody')
+  if (kept) return session.note('now private: neither announced nor shared')
   const withheld = new Map<string, string>()
   for (const { ref } of done)
     for (const door of (await session.client.why(ref)).doors)
       if (door.door === 'swarm' && door.withheld !== undefined) withheld.set(ref, door.withheld.reason)
-  if (withheld.size < done.length) session.note('not private any more: given to others while the daemon seeds')
-  for (const [ref, reason] of withheld) session.note(`${shortRef(ref)} is withheld all the same: ${reason}`)
+  if (withheld.size < done.length) session.note('no longer private: shared while the daemon seeds')
+  for (const [ref, reason] of withheld) session.note(`${shortRef(ref)} is still withheld: ${reason}`)
 }
 
 /**
@@ -145,7 +147,7 @@ export async function printHurt(session: Session, { verify, target }: Job): Prom
     ({ complete, away, manifest }) => !complete && away !== true && (target === 'all' || target === manifest)
   )
   for (const { ref, missingBytes = 0 } of hurt)
-    session.print(`${ref}  ${formatBytes(missingBytes)} damaged or missing; mend it with: svc pull ${ref}`)
+    session.print(`${ref}  ${formatBytes(missingBytes)} damaged or missing; repair it with: svc pull ${ref}`)
   for (const text of verify?.stateErrors ?? []) session.print(`state: ${text}`)
   // artifacts without a name are identified by digest
   if (hurt.length > 0) return

@@ -29,6 +29,6 @@ export async function evict(
     const { result } = await follow(session, await session.client.evict({ ref, force }))
     if (session.json) continue
     session.print(shortRef(ref))
-    session.note(`freed ${formatBytes(result?.bytes ?? 0)}; svc pull ${shortRef(ref)} brings it back`)
+    session.note(`freed ${formatBytes(result?.bytes ?? 0)}; svc pull ${shortRef(ref)} fetches it again`)
   }
 }

@@ -38,8 +38,8 @@ export async function search(session: Session, words: readonly string[], options
   const head = ['REPOSITORY', 'PARAMETERS', 'FORMATS', 'LICENSE', 'DOWNLOADS', 'UPDATED', '']
   const rows = entries.map((entry) => rowOf(entry, known, session))
   session.table([head, ...rows])
-  if (next !== undefined && Number(page) < MAX_PAGES) session.note(`more with: --page ${Number(page) + 1}`)
-  session.note('look at one with: svc show hf REPOSITORY')
+  if (next !== undefined && Number(page) < MAX_PAGES) session.note(`next page: --page ${Number(page) + 1}`)
+  session.note('show one with: svc show hf REPOSITORY')
 }
 
 function requireSense(words: readonly string[], { catalog, here, format: _, ...ofHub }: SearchOptions): void {
@@ -113,7 +113,8 @@ const SCALES: Readonly<Record<string, number>> = { K: 1e3, M: 1e6, B: 1e9 }
 function sizeOf(text: string | undefined): Pick<SearchQuery, 'minParameters' | 'maxParameters'> {
   if (text === undefined) return {}
   const [, min, minUnit = '', max, maxUnit = ''] = SIZE.exec(text) ?? []
-  if (min === undefined && max === undefined) throw usage(`"${text}" is no size`, '--size 1B-8B, -8B or 70B-')
+  if (min === undefined && max === undefined)
+    throw usage(`"${text}" is not a range of sizes`, '--size 1B-8B, -8B or 70B-')
   const count = (number: string, unit: string): number => Math.round(Number(number) * SCALES[unit.toUpperCase()]!)
   const [least, most] = [min && count(min, minUnit), max && count(max, maxUnit)]
   if (least && most && least > most) throw usage(`"${text}" begins above its end`)

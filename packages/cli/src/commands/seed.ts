@@ -27,6 +27,6 @@ export async function seed(
   if (session.quiet) return session.print(seed ? 'on' : 'off')
   session.print(swarmLine(swarm, membersOf(await client.models())))
   if (remembered?.file !== undefined) session.note(`[swarm] seed = ${seed} in ${remembered.file}`)
-  else if (word !== undefined) session.note('the daemon has no configuration file: this holds until it ends')
-  else if (enabled) session.note(seed ? 'svc seed off turns that off' : 'svc seed on shares models with others')
+  else if (word !== undefined) session.note('the daemon has no configuration file: the setting lasts until it stops')
+  else if (enabled) session.note(seed ? 'svc seed off turns sharing off' : 'svc seed on shares models with others')
 }

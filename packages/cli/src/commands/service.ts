@@ -22,9 +22,9 @@ export async function install(session: Session, options: ServiceOptions): Promis
   const begun = manager.install.findIndex((step) => 'run' in step)
   carryOut(session, manager, manager.install.toSpliced(begun, 0, remember(command)), options)
   if (options.dryRun === true) return
-  session.note(`svcd runs under ${manager.name} now, and starts by itself from now on`)
+  session.note(`svcd runs under ${manager.name} now, and starts automatically from now on`)
   session.note(
-    'it shares public models with others over BitTorrent, unless [swarm] seed = false; svc seed off turns that off'
+    'it shares public models with others over BitTorrent, unless [swarm] seed = false; svc seed off turns sharing off'
   )
   for (const remark of manager.remarks) session.note(remark)
 }
@@ -36,7 +36,7 @@ export async function install(session: Session, options: ServiceOptions): Promis
 const remember = (command: readonly string[]): ServiceStep => ({
   run: ['env', '-u', 'SVC_ROOT', '-u', 'SVC_CONFIG', ...command, 'expect'],
   mayFail: true,
-  otherwise: 'the service takes whichever store it finds; to have it insist on this one: svcd expect'
+  otherwise: 'the service uses any store that it finds; to make it require this one: svcd expect'
 })
 
 /** A daemon that was started by hand holds the store and the socket: the service's daemon could not start. */
@@ -45,9 +45,9 @@ async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
   const { pid } = await client.status()
   throw new CliError(
     EXIT.failed,
-    `a daemon that was started by hand runs (pid ${pid}): the service could not start beside it`,
+    `a daemon that was started by hand is running (pid ${pid}), so the service cannot start`,
     {
-      hint: `end it first, with Ctrl-C in its terminal or: kill ${pid}`
+      hint: `stop it first, with Ctrl-C in its terminal or: kill ${pid}`
     }
   )
 }
@@ -56,7 +56,7 @@ async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
 export function remove(session: Session, options: ServiceOptions): void {
   const manager = managerOf(session, options, ['svcd'])
   carryOut(session, manager, manager.remove, options)
-  if (options.dryRun !== true) session.note('the store and the configuration are untouched')
+  if (options.dryRun !== true) session.note('the store and the configuration are unchanged')
 }
 
 /** `svc service status`. @throws CliError: exit code 3 when it is not installed, 1 when it is not running */
@@ -70,7 +70,7 @@ export async function serviceStatus(session: Session, options: ServiceOptions): 
     const rows = [
       ['manager', manager.name],
       ['installed', state.installed ? 'yes' : 'no'],
-      ['starts by itself', state.enabled ? 'yes' : 'no'],
+      ['starts automatically', state.enabled ? 'yes' : 'no'],
       ['runs', `${state.active ? 'yes' : 'no'} (${state.detail})`],
       ['answers', version === undefined ? `no, at ${socketPath}` : `svcd ${version} at ${socketPath}`]
     ]
@@ -78,8 +78,7 @@ export async function serviceStatus(session: Session, options: ServiceOptions): 
   }
   if (!state.installed)
     throw new CliError(EXIT.notFound, 'svcd is not installed as a service', { hint: 'svc service install' })
-  if (!state.active)
-    throw new CliError(EXIT.failed, 'the service is installed, but it does not run', { hint: 'svc doctor' })
+  if (!state.active) throw new CliError(EXIT.failed, 'the service is installed but not running', { hint: 'svc doctor' })
 }
 
 function carryOut(

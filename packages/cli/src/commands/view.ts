@@ -26,14 +26,14 @@ export async function view(
   options: ViewCommandOptions
 ): Promise<void> {
   if (options.rm !== undefined) {
-    if (dir !== undefined) throw usage('--rm takes the folder of a view, and perhaps one model in it')
+    if (dir !== undefined) throw usage('--rm takes the folder of a view, and at most one model in it')
     return removeView(session, resolve(session.terminal.cwd, options.rm), ref)
   }
   if (ref === undefined) return listViews(session)
   if (dir === undefined)
     throw usage(
-      'a view needs a folder to be made in',
-      `svc view ${ref} DIR; svc path --dir ${ref} gives the managed one`
+      'the destination folder is missing',
+      `svc view ${ref} DIR; svc path --dir ${ref} prints the managed one`
     )
   const base = resolve(session.terminal.cwd, dir)
   const { layout, comfyui } = options
@@ -57,7 +57,7 @@ export async function view(
   const comfyuiPaths = comfyui === undefined ? undefined : await writeComfyuiPaths(base)
   if (session.json) return session.document({ ...made, ...(comfyuiPaths !== undefined && { comfyuiPaths }) })
   session.print(made.folder)
-  session.note(`${made.made ? '' : 'it was there already: '}${count(made.files.length, 'file')} in ${made.path}`)
+  session.note(`${made.made ? '' : 'already there: '}${count(made.files.length, 'file')} in ${made.path}`)
   if (comfyuiPaths !== undefined) session.note(`start ComfyUI with: --extra-model-paths-config ${comfyuiPaths}`)
   if (layout === 'hf') session.note(`use it with: HF_HUB_CACHE=${made.path} HF_HUB_OFFLINE=1`)
 }
@@ -85,7 +85,7 @@ async function watched(session: Session, path: string, make: () => Promise<View>
   } catch (error) {
     if (!session.signal.aborted) throw error
     await client.removeView({ path }).catch(() => undefined)
-    const message = 'interrupted; what was there before is as it was'
+    const message = 'interrupted; the folder is as it was before'
     throw new CliError(EXIT.interrupted, message, { code: 'E_INTERRUPTED', cause: error })
   } finally {
     over.abort()
@@ -101,7 +101,7 @@ async function removeView(session: Session, path: string, typed: string | undefi
   session.note(
     answer.removed
       ? `removed ${ref === undefined ? '' : `${ref} from `}${answer.path}`
-      : `${answer.path} was gone; its model is not kept for it any more`
+      : `${answer.path} did not exist any more; its model is no longer kept for it`
   )
 }
 
@@ -123,11 +123,9 @@ async function listViews(session: Session): Promise<void> {
         mode,
         [
           managed ? 'managed' : '',
-          present ? '' : 'not there now',
+          present ? '' : 'not found now',
           heldUntil === undefined ? '' : 'in use',
-          needed === false
-            ? `removed or replaced: ${managed ? 'svc gc' : `svc view --rm ${path}`} gives its space back`
-            : ''
+          needed === false ? `removed or replaced: ${managed ? 'svc gc' : `svc view --rm ${path}`} frees its space` : ''
         ]
           .filter((word) => word !== '')
           .join(', '),

@@ -29,7 +29,7 @@ export async function why(session: Session, text: string): Promise<void> {
       `  ${door}`,
       TO_WHOM[door] ?? '',
       given ? (open ? 'given' : 'closed') : 'withheld',
-      withheld?.reason ?? (open ? '' : 'the configuration does not open it')
+      withheld?.reason ?? (open ? '' : 'not enabled in the configuration')
     ])
     session.table([['  DOOR', 'TO', '', 'WHY'], ...rows])
   }
@@ -43,15 +43,15 @@ const CREDENTIALS: Readonly<Record<string, string>> = {
 
 function factsOf(result: WhyResult) {
   const { record, source, importedAt, access, by, confirmedPublicAt, unproven, marked, decision, companions } = result
-  if (record === 'absent') return ['nothing is recorded about where it came from']
-  if (record === 'damaged') return ['the record of where it came from is damaged']
+  if (record === 'absent') return ['its origin is not recorded']
+  if (record === 'damaged') return ['the record of its origin is damaged']
   const from = [source?.kind, source?.repo, source?.revision].filter((part) => part !== undefined).join(' ')
   return [
     `from: ${from}${importedAt === undefined ? '' : `, imported ${importedAt}`}`,
     `access: ${access}${by === undefined ? '' : `, fetched with ${CREDENTIALS[by] ?? by}`}`,
-    ...(confirmedPublicAt === undefined ? [] : [`the hub said that everybody may have it: ${confirmedPublicAt}`]),
-    ...(unproven === undefined ? [] : [`files that its source was not seen to give: ${unproven.join(', ')}`]),
-    ...(marked === true ? ['marked by whoever exported it'] : []),
+    ...(confirmedPublicAt === undefined ? [] : [`the hub confirmed that it is public: ${confirmedPublicAt}`]),
+    ...(unproven === undefined ? [] : [`files that its source has not delivered: ${unproven.join(', ')}`]),
+    ...(marked === true ? ['marked by its exporter'] : []),
     ...(companions === undefined ? [] : besideOf(companions)),
     ...(decision === undefined
       ? []
@@ -60,9 +60,9 @@ function factsOf(result: WhyResult) {
 }
 
 function besideOf({ given, own }: NonNullable<WhyResult['companions']>): string[] {
-  const stay = 'not given, since no loader reads such names (an import with --companions all gives them)'
+  const stay = 'not shared, since no loader reads such names (an import with --companions all shares them)'
   return [
-    ...(given === 0 ? [] : [`${count(given, 'file')} beside it: given with it`]),
+    ...(given === 0 ? [] : [`${count(given, 'file')} beside it: shared with it`]),
     ...(own.length === 0 ? [] : [`${own.join(', ')}: ${stay}`])
   ]
 }

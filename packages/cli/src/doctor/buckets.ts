@@ -17,8 +17,7 @@ export const buckets: Check = async ({ status, clock }) => {
     const answer = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(ASK_MS) }).catch(
       () => undefined
     )
-    if (answer === undefined)
-      found.push(say.note(`${url} does not answer here; behind a proxy that is as it should be`))
+    if (answer === undefined) found.push(say.note(`${url} does not answer from here; behind a proxy that is expected`))
     else found.push(...judgeSkew(url, answer.headers.get('date'), clock.now()))
   }
   return found
@@ -37,7 +36,7 @@ export function judgeSkew(url: string, date: string | null, nowMs: number): Foun
   const thereMs = Date.parse(date ?? '')
   if (Number.isNaN(thereMs)) return []
   const offMs = Math.abs(thereMs - nowMs)
-  const text = `the clock of ${url} is ${Math.round(offMs / 60_000)} minutes off ours`
+  const text = `the clock of ${url} is ${Math.round(offMs / 60_000)} minutes off this machine's`
   if (offMs >= REFUSED_MS)
     return [say.bad(`${text}: signatures are refused`, 'set the clock (timedatectl set-ntp true)')]
   return offMs >= NOTABLE_MS ? [say.warn(text, 'set the clock (timedatectl set-ntp true)')] : []

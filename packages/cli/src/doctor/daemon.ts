@@ -7,7 +7,7 @@ import { type Check, codeOf, type DoctorInput, type Found, say } from './finding
 /** Whether the daemon answers, and has the same version. */
 export const daemon: Check = ({ status, silence, socketPath, version }) => {
   if (status === undefined)
-    return [say.bad(silence ?? `no daemon answers at ${socketPath}`, 'svc service install has it start by itself')]
+    return [say.bad(silence ?? `no daemon answers at ${socketPath}`, 'svc service install starts it automatically')]
   if (status.version !== version) return [say.warn(`svcd ${status.version} runs, and this is svc ${version}`, DIFFER)]
   return [say.ok(`svcd ${status.version} answers, pid ${status.pid}, since ${formatTime(status.startedAt)}`)]
 }
@@ -37,11 +37,11 @@ export const socket: Check = (subject) => {
   } else {
     found.push(...ownership(subject, socketPath, own, 0o077))
     if (status === undefined)
-      found.push(say.warn('the socket is there, but nobody answers on it', 'the next start of svcd replaces it'))
+      found.push(say.warn('the socket exists, but no daemon answers', 'the next start of svcd replaces it'))
   }
   if (Buffer.byteLength(socketPath) > (subject.platform === 'darwin' ? 103 : 107))
     found.push(say.bad(`the path of the socket is too long: ${socketPath}`, 'set SVC_SOCKET to a shorter one'))
-  return found.length > 0 ? found : [say.ok(`${socketPath} is yours alone`)]
+  return found.length > 0 ? found : [say.ok(`only you can use ${socketPath}`)]
 }
 
 /** `forbidden` are the mode bits that grant too much to others. */
@@ -53,7 +53,7 @@ function ownership({ uid }: DoctorInput, path: string, stat: Stats, forbidden: n
   if ((mode & forbidden) !== 0 && (mode & 0o1000) === 0)
     return [
       say.bad(
-        `others may use ${path} (mode ${mode.toString(8)}), and whoever can open the socket may do everything`,
+        `others may use ${path} (mode ${mode.toString(8)}), and anyone who can open the socket may do anything`,
         `chmod ${stat.isDirectory() ? '700' : '600'} ${path}`
       )
     ]
@@ -70,7 +70,7 @@ export const fileLimit: Check = ({ status, platform }) => {
   try {
     soft = /^Max open files\s+(\S+)/m.exec(readFileSync(`/proc/${status.pid}/limits`, 'utf8'))?.[1]
   } catch {
-    return [say.note("the daemon's limit of open files cannot be read: it runs as somebody else, or in a container")]
+    return [say.note("the daemon's limit of open files cannot be read: it runs as another user, or in a container")]
   }
   return [judgeFileLimit(soft)]
 }

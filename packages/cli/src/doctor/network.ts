@@ -55,8 +55,8 @@ export const listeners: Check = async ({ status }) => {
 /** What is given to others. */
 export const sharing: Check = ({ status }) => {
   if (status === undefined || !status.swarm.enabled) return []
-  if (!status.swarm.seed) return [say.ok('off: nothing is announced or given; svc seed on turns it on')]
-  return [say.note('public models are shared with others over BitTorrent', 'svc seed off turns that off')]
+  if (!status.swarm.seed) return [say.ok('off: nothing is announced or shared; svc seed on turns sharing on')]
+  return [say.note('public models are shared with others over BitTorrent', 'svc seed off turns sharing off')]
 }
 
 function hostAndPort(address: string): readonly [string, number] {
@@ -105,9 +105,9 @@ export const clock: Check = ({ platform, status, clock: ours }) => {
 export function judgeClock(nowMs: number, startedMs: number | undefined, synchronized: boolean | undefined): Found[] {
   const advice = 'set the clock (timedatectl set-ntp true), then restart the daemon'
   if (nowMs < EARLIEST_MS)
-    return [say.bad(`it is ${new Date(nowMs).toISOString()} here: certificates of the hub are refused`, advice)]
+    return [say.bad(`it is ${new Date(nowMs).toISOString()} here: certificates of the hub will be refused`, advice)]
   if (startedMs !== undefined && startedMs > nowMs + 1000)
-    return [say.warn('the daemon started later than now: the clock was set back', advice)]
+    return [say.warn('the start of the daemon is in the future: the clock was set back', advice)]
   if (synchronized === false) return [say.note(`${new Date(nowMs).toISOString()}, not synchronized`, advice)]
   return [say.ok(new Date(nowMs).toISOString())]
 }

@@ -12,28 +12,29 @@ function storeRoot({ status, env }: DoctorInput): string | undefined {
 /** The store's folder: whether it exists, belongs to the user, is closed to others, and is writable. */
 export const store: Check = (subject) => {
   const root = storeRoot(subject)
-  if (root === undefined) return [say.note('only the daemon knows where the store is', 'start it, or run svcd --check')]
+  if (root === undefined)
+    return [say.note('only the daemon knows the path of the store', 'start the daemon, or run svcd --check')]
   try {
     const stat = statSync(root)
     const mode = stat.mode & 0o777
     if (!stat.isDirectory()) return [say.bad(`${root} is not a folder`, 'set [store] root to a folder')]
     if (stat.uid !== subject.uid)
-      return [say.note(`${root} belongs to user ${stat.uid}: its files can be loaded as far as their modes allow`)]
+      return [say.note(`${root} belongs to user ${stat.uid}: their modes decide which of its files can be loaded`)]
     if ((mode & 0o077) !== 0)
-      return [say.warn(`others may look into ${root} (mode ${mode.toString(8)})`, `chmod 700 ${root}`)]
+      return [say.warn(`other users can read ${root} (mode ${mode.toString(8)})`, `chmod 700 ${root}`)]
     accessSync(root, constants.R_OK | constants.W_OK | constants.X_OK)
-    return [say.ok(`${root} is yours alone, and can be written`)]
+    return [say.ok(`only you can use ${root}, and it is writable`)]
   } catch (error) {
     const code = codeOf(error)
-    if (code === 'ENOENT') return [say.bad(`${root} is gone`, 'bring it back, then restart the daemon')]
+    if (code === 'ENOENT') return [say.bad(`${root} is missing`, 'bring it back, then restart the daemon')]
     return [say.bad(`${root} cannot be used (${code})`, 'check its permissions, and those of the folders above it')]
   }
 }
 
 /** Whether every record of the state can be read. */
 export const records: Check = ({ status, damaged }) => {
-  if (damaged.length === 0) return status === undefined ? [] : [say.ok('every record that was looked at can be read')]
-  const advice = 'the rest works on; svc fsck looks at everything, docs/disk.md says how to go on'
+  if (damaged.length === 0) return status === undefined ? [] : [say.ok('every record that was read is intact')]
+  const advice = 'everything else keeps working; svc fsck checks everything, docs/disk.md says what to do'
   return damaged.map(({ file, what }) => ({ ...say.bad(`${file}: ${what}`, advice), isDamage: true }))
 }
 
@@ -55,8 +56,7 @@ export const space: Check = (subject) => {
 export function judgeSpace(freeBytes: number, totalBytes: number, freeInodes: number, inodes: number): Found[] {
   const text = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free`
   const advice = 'remove models (svc rm, then svc gc), or move the store to a larger disk'
-  if (inodes > 0 && freeInodes < 1000)
-    return [say.bad(`${text}, but the file system has no more room for files`, advice)]
+  if (inodes > 0 && freeInodes < 1000) return [say.bad(`${text}, but the file system cannot take more files`, advice)]
   if (freeBytes < GIB) return [say.bad(`${text}: no model fits`, advice)]
   if (freeBytes < 10 * GIB) return [say.warn(`${text}: few models fit`, advice)]
   return [say.ok(text)]

@@ -45,7 +45,7 @@ export async function resolveForPacking(
   const asked = doors.find((each) => each.door === door)
   const isWithheld = asked?.given !== true
   if (isWithheld && withheld !== true) {
-    const hint = 'if you mean to pass it on all the same, add --withheld'
+    const hint = 'to pass it on anyway, add --withheld'
     const reason = asked?.withheld?.reason ?? 'the daemon does not say that it may be passed on'
     throw new CliError(EXIT.usage, `${shortRef(canonical)} is withheld: ${reason}`, { code: 'E_WITHHELD', hint })
   }

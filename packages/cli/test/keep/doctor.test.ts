@@ -60,12 +60,12 @@ describe('svc doctor', () => {
     expect(ran.code).toBe(1)
     expect(ran.stdout).toContain(`chmod 600 ${daemon.socketPath}`)
     expect(ran.stdout).toContain(`chmod 700 ${daemon.root}`)
-    expect(ran.stderr).toMatch(/^svc: 1 thing must be put right: socket\n/)
+    expect(ran.stderr).toMatch(/^svc: 1 problem to fix: socket\n/)
     const quiet = await daemon.svc('doctor', '--quiet')
     expect(quiet.stdout).not.toMatch(/^(ok|note)/m)
   })
 
-  it('looks at the keys for buckets: their file, its mode, and the clock there', async () => {
+  it('checks the keys of buckets: their file, its mode, and the clock of the server', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-doctor-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const keys = join(folder, 'credentials')

@@ -35,10 +35,8 @@ const RULE = of('daemon/src/library/provenance.ts', [
   {
     what: 'what nobody can tell is withheld',
     dies: [2, 48],
-    find: `if (access === 'unknown')
-    return`,
-    replace: `if (Date.now() < 0)
-    return`
+    find: "if (access === 'unknown') return",
+    replace: 'if (Date.now() < 0) return'
   },
   {
     what: 'the owner’s word outlives the next import',
