@@ -30,7 +30,7 @@ describe('hashes of blocks', () => {
   const bytes = seededBytes(5_000_300)
   const key = { key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) }
 
-  test('that a writer hands over are not made again; a resumed partial makes those that it lacks', async () => {
+  test('from a writer are not computed again; a resumed partial computes only the missing ones', async () => {
     const first = await store.partial(key, { attachments: [attachment] })
     const mine = (start: number, end: number): Uint8Array =>
       new Uint8Array(Math.ceil((end - start) / BLOCK) * 32).fill(7)
@@ -51,7 +51,7 @@ describe('hashes of blocks', () => {
     expect(Buffer.compare(attachments.blocks as Uint8Array, right)).toBe(0)
   })
 
-  test('stand for the bytes that were written last, whatever was written, taken back and hashed meanwhile', async () => {
+  test('match the bytes that were written last, after any order of writes, invalidations and hashing', async () => {
     const random = randomFrom(11)
     for (let round = 0; round < 4; round++) {
       const partial = await store.partial({ ...key, key: `k${round}` }, { attachments: [attachment] })
@@ -79,7 +79,7 @@ describe('hashes of blocks', () => {
     }
   })
 
-  test('and the hash of the whole follow bytes that are declared again without a notice that the old ones are gone', async () => {
+  test('and the hash of the whole are correct after bytes are declared again without an invalidation', async () => {
     const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [attachment] })
     const before = Uint8Array.from(bytes).fill(1, 1000, 4_000_000)
     for (const content of [before, bytes]) {
@@ -92,7 +92,7 @@ describe('hashes of blocks', () => {
     expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
 
-  test('begin with a block in every reading of a large file', async () => {
+  test('of a large file start at a block boundary in every read', async () => {
     const sizeBytes = 68_000_300
     const partial = await store.partial({ key: 'k', sizeBytes }, { attachments: [attachment] })
     fs.ftruncateSync(partial.fd as number, sizeBytes)
@@ -102,7 +102,7 @@ describe('hashes of blocks', () => {
     await partial.discard()
   })
 
-  test('are forgotten with bytes that were wrong as a whole', async () => {
+  test('are discarded with bytes whose digest was wrong', async () => {
     const partial = await store.partial(key, { attachments: [attachment] })
     const wrong = Uint8Array.from(bytes)
     wrong[123_456] = wrong[123_456]! ^ 1

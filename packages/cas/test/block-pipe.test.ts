@@ -100,7 +100,7 @@ describe('what goes through a pipe arrives whole and in order', () => {
 describe('when one side ends, so does the other', () => {
   const endless = Array.from({ length: 500 }, () => 1000)
 
-  test('a taker that refuses a block: the sender gets its error, whichever block it was', async () => {
+  test('a receiver that refuses any block: the sender gets its error', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 1, max: 30 }), fc.nat({ max: 29 }), async (count, at) => {
         const refuseAt = at % count
@@ -113,7 +113,7 @@ describe('when one side ends, so does the other', () => {
     )
   })
 
-  test('a taker that closes, at any block: the sender is aborted', async () => {
+  test('a receiver that closes at any block: the sender is aborted', async () => {
     for (const at of [1, 2, 5, 6, 7, 50]) {
       const end = takingEnd()
       end.onBlock((count) => {
@@ -124,14 +124,14 @@ describe('when one side ends, so does the other', () => {
     }
   })
 
-  test('a taker that was closed before the first block', async () => {
+  test('a receiver that was closed before the first block', async () => {
     const end = takingEnd()
     end.taker.close()
     expect(await sendFromThread({ pipe: end.pipe, sizes: endless })).toBe('E_ABORTED')
     expect(end.lengths).toEqual([])
   })
 
-  test('a sender that breaks off: the taker has a prefix, and holds nothing open', async () => {
+  test('a sender that aborts: the receiver has a prefix, and no open files', async () => {
     const end = takingEnd()
     const closed = once(end.pipe.port, 'close')
     await expect(sendAll({ pipe: end.pipe, sizes: [5, 6, 7], failAtEnd: true })).rejects.toThrow(Error)
@@ -141,7 +141,7 @@ describe('when one side ends, so does the other', () => {
     expect(end.wrong()).toBe(0)
   })
 
-  test('a thread that dies while it takes: the sender is aborted', async () => {
+  test('a receiving thread that dies: the sender is aborted', async () => {
     const other = new Worker('require("node:worker_threads").parentPort.on("message", () => process.exit())', {
       eval: true
     })

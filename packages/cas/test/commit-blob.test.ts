@@ -65,7 +65,7 @@ function corrupt(bytes: Uint8Array): Uint8Array {
 
 describe('bytes that are ingested again', () => {
   for (const { name, sizeBytes, take } of ways) {
-    test(`as ${name}: a blob that rotted makes room for them, and goes to quarantine`, async () => {
+    test(`as ${name}: a corrupt blob is moved to quarantine and replaced`, async () => {
       await open()
       const bytes = seededBytes(sizeBytes)
       expect((await take(bytes)).existed).toBe(false)
@@ -82,7 +82,7 @@ describe('bytes that are ingested again', () => {
     })
   }
 
-  test('an abort while the present blob is compared leaves it as it was, and nothing of the new bytes', async () => {
+  test('an abort during the comparison keeps the old blob, and nothing of the new bytes', async () => {
     await open()
     const bytes = seededBytes(40_000_000)
     await store.ingest(inChunks(bytes, 1 << 20))
@@ -96,7 +96,7 @@ describe('bytes that are ingested again', () => {
   })
 })
 
-describe('a blob is there once its folder is durable, and not before', () => {
+describe('a blob exists once its folder is durable, and not before', () => {
   const bytes = seededBytes(5000)
   const digest = digestOf(bytes)
   /** Whether a promise has settled after everything that is ready had its turn. */
@@ -128,7 +128,7 @@ describe('a blob is there once its folder is durable, and not before', () => {
     expect((await store.verify(digest)).status).toBe('ok')
   })
 
-  test('a name that cannot be removed again counts as absent, and is replaced by the next ingest', async () => {
+  test('a name that cannot be removed counts as missing, and the next ingest replaces it', async () => {
     const plan = new Faults({ only: '^(fsyncSync|unlinkSync)$' })
     await open(plan)
     plan.arm(2, { failures: 2 })

@@ -24,7 +24,7 @@ const ended = (child: ChildProcess): Promise<number | null> => new Promise((reso
 const acknowledged = (text: string): string[] =>
   [...text.matchAll(/^ack (sha256:[0-9a-f]{64})$/gm)].map(([, digest]) => digest as string)
 
-test('60 kills at random moments under parallel ingests: what was acknowledged is there and intact', async () => {
+test('60 kills at random moments of parallel ingests lose nothing that was acknowledged', async () => {
   const folder = await temporaryFolder()
   const root = `${folder.path}/store`
   writeFileSync(`${folder.path}/source`, seededBytes(700_000, 1))

@@ -65,7 +65,7 @@ describe('partial blobs', () => {
     expect((await partial.commit()).digest).toBe(key.digest)
   })
 
-  test('are swept when their blob is there', async () => {
+  test('are swept when their blob exists', async () => {
     let store = await open()
     const partial = await store.partial(key)
     await partial.write(0, bytes.subarray(0, 1_000_000))
@@ -115,7 +115,7 @@ describe('partial blobs', () => {
     await kept.discard()
   })
 
-  test('survive one start whose clock is a year ahead; they are swept when two starts in a row find them old', async () => {
+  test('survive one start with a clock a year ahead; two such starts in a row sweep them', async () => {
     const put = async (): Promise<void> => {
       const store = await open()
       const partial = await store.partial(key)
@@ -135,7 +135,7 @@ describe('partial blobs', () => {
     expect(fs.readdirSync(incoming)).toEqual([])
   })
 
-  test('are checkpointed by time as well: bytes that arrived are there after a kill, however few', async () => {
+  test('are checkpointed by time, too: even a few bytes survive a kill', async () => {
     const store = await open({ checkpointMs: 20 })
     const partial = await store.partial(key)
     await partial.write(0, bytes.subarray(0, 1000))
@@ -155,7 +155,7 @@ describe('partial blobs', () => {
     await partial.discard()
   })
 
-  test('are checkpointed early on as well: from 8 MiB on, at each doubling, whatever the time', async () => {
+  test('are checkpointed early: at 8 MiB and at each doubling', async () => {
     const all = seededBytes(34 << 20)
     const plan = new Faults({ only: '^fdatasync$' })
     const store = await open({ checkpointMs: 3_600_000, filePort: plan.filePort })
@@ -180,7 +180,7 @@ describe('partial blobs', () => {
     await partial.discard()
   })
 
-  test('take at most 128 MiB that no journal has while the disk syncs, together; writers wait', async () => {
+  test('together accept at most 128 MiB beyond their journals while the disk syncs; writers wait', async () => {
     const { filePort, hold, letGo } = heldSyncs()
     hold()
     const store = await open({ filePort })
@@ -209,7 +209,7 @@ describe('partial blobs', () => {
     await Promise.all(partials.map((partial) => partial.discard()))
   })
 
-  test('that end, or that fail to sync, do not hold up others', async () => {
+  test('that end or fail to sync do not delay others', async () => {
     const { filePort, hold, letGo } = heldSyncs()
     hold()
     const store = await open({ filePort })
@@ -229,7 +229,7 @@ describe('partial blobs', () => {
     await second!.discard()
   })
 
-  test('never claim more than their file holds', async () => {
+  test('never claim more bytes than their file has', async () => {
     let store = await open()
     const first = await store.partial(key)
     await first.write(0, bytes.subarray(0, 1000))

@@ -57,7 +57,7 @@ describe('layout', () => {
     for (const name of left) expect(modeOf(join(root, 'incoming', name)) & 0o177).toBe(0)
   })
 
-  test('refuses a root that others may write, or one that holds other files, or of another version', async () => {
+  test('refuses a root that others can write, with other files in it, or of another version', async () => {
     fs.mkdirSync(root)
     for (const mode of [0o777, 0o770, 0o702]) {
       fs.chmodSync(root, mode)
@@ -96,7 +96,7 @@ describe('lock', () => {
     await (await open()).close()
   })
 
-  test('of starts at the same moment exactly one wins', async () => {
+  test('exactly one of several starts at the same moment wins', async () => {
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => open()))
     expect(results.filter(({ status }) => status === 'fulfilled').length).toBe(1)
     const codes = results.flatMap((result) => (result.status === 'rejected' ? [(result.reason as CasError).code] : []))
@@ -135,7 +135,7 @@ describe('lock', () => {
 })
 
 describe('what is wrong on disk', () => {
-  test('a corrupt blob is moved aside, is missing then, and can come back', async () => {
+  test('a corrupt blob is quarantined, counts as missing, and can be ingested again', async () => {
     const store = await open()
     for (const sizeBytes of [1000, 5_000_000]) {
       const bytes = seededBytes(sizeBytes)
@@ -154,7 +154,7 @@ describe('what is wrong on disk', () => {
     }
   })
 
-  test('scrub finds every one of them, small and large, and continues', async () => {
+  test('scrub finds every corrupt blob, small and large, and continues', async () => {
     const store = await open()
     const digests = []
     for (let i = 0; i < 30; i++) digests.push(await put(store, seededBytes(100 + i, i)))
@@ -208,7 +208,7 @@ describe('what is wrong on disk', () => {
     }
   })
 
-  test('files that are not the store’s are left alone', async () => {
+  test('files that do not belong to the store are left alone', async () => {
     const store = await open()
     const digest = await put(store, seededBytes(10))
     const shard = join(root, 'blobs', 'sha256', digest.slice(7, 9))

@@ -28,7 +28,7 @@ afterEach(async () => {
 })
 
 describe('the identity of a store (spec disk.21)', () => {
-  test('is made with it, kept, and another one for each store', async () => {
+  test('is created with the store, never changes, and differs between stores', async () => {
     const first = await open()
     expect(first.isNew).toBe(true)
     expect(first.id).toMatch(UUID)
@@ -41,7 +41,7 @@ describe('the identity of a store (spec disk.21)', () => {
     expect(other.id).not.toBe(first.id)
   })
 
-  test('is given to a store of an earlier version, which is not new', async () => {
+  test('is added to a store of an earlier version, which does not count as new', async () => {
     const { id } = await open()
     await opened.pop()!.close()
     fs.unlinkSync(join(root, 'id'))
@@ -96,7 +96,7 @@ describe('further folders of a store', () => {
     expect(fs.existsSync(join(root, folders[1]!))).toBe(true)
   })
 
-  test('of blobs: a store that lost them is not opened as an empty one', async () => {
+  test('of blobs: a store without its blobs is not opened as an empty one', async () => {
     const store = await open()
     await store.ingest(inChunks(seededBytes(10), 10))
     await opened.pop()!.close()

@@ -26,7 +26,7 @@ function named(name: string, bytes: Uint8Array): NamedFileSource {
 /** Sizes with and without a last part of a block, and one that does not fit into one read. */
 const bytesOf = (i: number): Uint8Array => seededBytes(i === 0 ? 0 : i === 1 ? 1_100_000 : 100 * i, i)
 
-test('many small files come in together, each as if it were alone', async () => {
+test('many small files are ingested together, with the same result as one by one', async () => {
   const contents = Array.from({ length: 150 }, (_, i) => bytesOf(i))
   const files = contents.map((bytes, i) => named(`f${i}`, bytes))
   const accepted: string[] = []
@@ -51,7 +51,7 @@ test('many small files come in together, each as if it were alone', async () => 
   expect(await openDescriptors()).toBe(descriptors)
 })
 
-test('a file that changed since it was named fails, and the others come in', async () => {
+test('a file that changed since it was listed fails, and the others are ingested', async () => {
   const good = [named('a', bytesOf(5)), named('b', bytesOf(6))]
   const changed = named('changed', bytesOf(7))
   writeFileSync(changed.path, bytesOf(8).subarray(0, 700))

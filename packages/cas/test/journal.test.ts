@@ -69,7 +69,7 @@ test('anything else is not a journal', () => {
   expect(tryParseJournal(Buffer.from([0xff, 0xfe]))).toBe(undefined)
 })
 
-test('any bytes are refused or parsed, never thrown at', () => {
+test('any bytes are refused or parsed without an exception', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       tryParseJournal(bytes)

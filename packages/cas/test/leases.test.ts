@@ -5,7 +5,7 @@ import { Faults } from '@svc/testkit/file-faults'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
-test('a blob whose reader could not be closed is leased no longer', async () => {
+test('a blob loses its lease even if its reader cannot be closed', async () => {
   const folder = await temporaryFolder()
   const plan = new Faults({ only: '^close(Sync)?$' })
   const store = await openDiskStore({ root: join(folder.path, 'store'), filePort: plan.filePort })
@@ -22,7 +22,7 @@ test('a blob whose reader could not be closed is leased no longer', async () => 
   expect(store.isLeased(digest)).toBe(false)
 })
 
-test('a removal that waits for its turn sees a lease that was taken meanwhile', async () => {
+test('a removal that waits for its turn sees a lease acquired meanwhile', async () => {
   const folder = await temporaryFolder()
   const store = await openDiskStore({ root: join(folder.path, 'store') })
   onTestFinished(async () => {

@@ -32,7 +32,7 @@ async function waitedOn(type: number): Promise<readonly string[]> {
 const somethingWaitedFor = (): Promise<void> => expect.poll(() => waitedOn(EXT4), { timeout: 60_000 }).not.toEqual([])
 
 test.runIf(process.platform === 'linux')(
-  'the event loop waits for a disk of its own, and for no server',
+  'the event loop waits for a local disk, but not for a server',
   async () => {
     await somethingWaitedFor()
     expect(await waitedOn(NFS)).toEqual([])

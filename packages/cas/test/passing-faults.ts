@@ -38,7 +38,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number)
     const bytes = seededBytes(sizeBytes)
     const digest = digestOf(bytes)
     for (const { name, judge } of judges) {
-      test(`${name} of a ${size} blob: a fault that passes, at any operation, moves no good blob`, async () => {
+      test(`${name} of a ${size} blob: a transient fault at any operation quarantines no intact blob`, async () => {
         // the listings of 256 folders judge nothing
         const only = name === 'scrub' ? '^(?!readdir)' : ''
         for (const errno of errnos) {
@@ -76,7 +76,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number)
         }
       })
 
-      test(`${name} of a ${size} blob: one flipped bit always moves it, whatever fault came before`, async () => {
+      test(`${name} of a ${size} blob: a flipped bit always quarantines it, after any transient fault`, async () => {
         const folder = await temporaryFolder()
         const plan = new Faults({})
         const store = (await openDiskStore({ root: `${folder.path}/store`, filePort: plan.filePort })) as DiskBlobStore

@@ -80,7 +80,7 @@ test('unterminated strings take linear time', () => {
   expect(codes('"\\'.repeat(500_000))).toContain('config-unreadable')
 })
 
-test('whatever the bytes, the text is kept as it is or not at all', () => {
+test('the text of any bytes is kept verbatim or not at all', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -142,7 +142,7 @@ test.each([
   ['too many layers', header('llama', { ...PLAIN, block_count: 2 ** 31 })],
   ['a fraction of nothing', header('llama', { block_count: 2, embedding_length: 64 })],
   ['no header', new Map()]
-])('%s: it says that it does not know', (_, facts) => {
+])('%s: the memory is unknown', (_, facts) => {
   expect(ggufCache(facts)).toEqual(expect.any(String))
 })
 
@@ -187,7 +187,7 @@ test.each([
   ['layers that are words', { num_hidden_layers: 'many', hidden_size: 1, num_attention_heads: 1 }],
   ['linear attention', { num_hidden_layers: 2, hidden_size: 8, num_attention_heads: 2, linear_num_value_heads: 4 }],
   ['a window without its layers', { num_hidden_layers: 2, hidden_size: 8, num_attention_heads: 2, sliding_window: 4 }]
-])('a config.json with %s: it says that it does not know', (_, config) => {
+])('a config.json with %s: the memory is unknown', (_, config) => {
   expect(configCache(JSON.stringify(config))).toEqual(expect.any(String))
 })
 

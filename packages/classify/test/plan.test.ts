@@ -96,7 +96,7 @@ describe('artifacts', () => {
     expect(artifacts[0]!.modelConfig).toEqual({ quantization: 'raw' })
   })
 
-  test('neither weights nor adapters', () => {
+  test('a listing without weights and adapters has no artifacts', () => {
     expect(() => plan({ 'tokenizer.json': null })).toThrow(expect.objectContaining({ code: 'E_NOT_IMPORTABLE' }))
   })
 
@@ -180,7 +180,7 @@ describe('model config', () => {
     })
   })
 
-  test('without it from the first GGUF that knows', () => {
+  test('without config.json from the first GGUF with the facts', () => {
     const { artifacts } = plan({
       'a-q4_0.gguf': unreadable,
       'b-q4_0.gguf': gguf({ architecture: 'qwen3' }),

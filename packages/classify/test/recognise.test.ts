@@ -133,7 +133,7 @@ describe('a listing', () => {
     ['onnx', ['onnx/model_quantized.onnx', 'tf_model.h5']],
     ['other-framework', ['saved_model.pb']],
     [undefined, ['training_args.bin', 'config.json']]
-  ])('the gate tells weights in another form: %s', (reason, files) => {
+  ])('weights in a foreign format are recognised: %s', (reason, files) => {
     expect(caught(() => requireImportable(recognise(listed(files)))).details.reason).toBe(reason)
   })
 })

@@ -61,7 +61,7 @@ describe('quants', () => {
     expect(notChosen(recognition, { quants }, 'bf16')).toEqual(out)
   })
 
-  test('a quant that is not there is named, with those that are', () => {
+  test('an unknown quant is named together with the known ones', () => {
     const { code, details } = codeOf(() => notChosen(recognition, { quants: ['q4_k_m', 'q4'] }, 'bf16'))
     expect({ code, candidates: details.candidates }).toEqual({
       code: 'E_NO_MEMBER',
@@ -104,7 +104,7 @@ describe('files', () => {
     expect(notChosen(listed(LISTING), choice, 'bf16')).toContain('model-7b-q8_0-00002-of-00002.gguf')
   })
 
-  test('no weights left is refused, adapters or not', () => {
+  test('a selection without weights is refused, with or without adapters', () => {
     const recognition = listed([...LISTING, 'adapter_config.json', 'adapter_model.safetensors'])
     expect(codeOf(() => notChosen(recognition, { files: globTest(['nothing*']) }, undefined)).code).toBe(
       'E_NOT_IMPORTABLE'
@@ -166,7 +166,7 @@ describe('aux', () => {
     ])
   })
 
-  test('a word that names nothing here is an error that says what there is', () => {
+  test('an unknown word is an error that lists the known ones', () => {
     for (const aux of [['q4_0'], ['f16', 'imatrixes'], ['none']]) {
       const { code, details } = codeOf(() => out(aux))
       expect([code, details.candidates]).toEqual(['E_NO_MEMBER', ['bf16', 'f16', 'f32', 'imatrix', 'q8_0']])

@@ -43,7 +43,7 @@ async function named(daemon: TestDaemon): Promise<Map<string, Set<string>>> {
 
 const isThere = (path: string, bytes: Buffer): boolean => existsSync(path) && readFileSync(path).equals(bytes)
 
-it('two sizes of one model, as Ollama tags them, keep a name each', async () => {
+it('two sizes of one model with Ollama tags keep separate names', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'ollama')
   const [small, large] = [weights(1), weights(2)]
@@ -56,7 +56,7 @@ it('two sizes of one model, as Ollama tags them, keep a name each', async () => 
   for (const bytes of [small, large]) expect(refs.get(`sha256:${sha256(bytes)}`)?.size).toBe(1)
 })
 
-it('models that would get one name and quant get a name each, and keep it the next time', async () => {
+it('models with the same name and quant get separate names, and keep them the next time', async () => {
   const daemon = await testDaemon()
   const env = { HOME: daemon.folder }
   put(join(daemon.folder, '.lmstudio-home-pointer'), daemon.folder)
@@ -72,7 +72,7 @@ it('models that would get one name and quant get a name each, and keep it the ne
   expect(await adopting()).toEqual(refs)
 })
 
-it('what has the name here already stays, and so do the originals, until --replace', async () => {
+it('a model that has the name already stays, and so do the originals, until --replace', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'ollama')
   const [mine, theirs] = [weights(5), weights(6)]
@@ -90,7 +90,7 @@ it('what has the name here already stays, and so do the originals, until --repla
   expect([...(await named(daemon)).keys()]).not.toContain(`sha256:${sha256(mine)}`)
 })
 
-it('a blob that rotted here is no reason to give up the original', async () => {
+it('a corrupt blob here does not let --move delete the original', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'ollama')
   // large enough that its tree is kept, so that an import of what is here reads nothing
@@ -109,7 +109,7 @@ it('a blob that rotted here is no reason to give up the original', async () => {
   expect(here || isThere(original, bytes)).toBe(true)
 })
 
-it('an older snapshot keeps what it shares with the one that comes in', async () => {
+it('an older snapshot keeps the files that it shares with the imported one', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const [shared, old] = [weights(8), weights(9)]
@@ -122,7 +122,7 @@ it('an older snapshot keeps what it shares with the one that comes in', async ()
   expect(isThere(join(snapshot, 'tiny-q8_0.gguf'), shared)).toBe(true)
 })
 
-it('a dry run names what would come in as the run does, in caches that meet', async () => {
+it('a dry run lists the same models as the run, also in overlapping caches', async () => {
   const daemon = await testDaemon()
   const home = join(daemon.folder, 'home')
   const env = { HOME: home }
@@ -284,7 +284,7 @@ const VARIABLES: Readonly<Record<keyof typeof KINDS, string>> = {
   ramalama: '.local/share/ramalama/store'
 }
 
-it('whatever comes together in random caches: each model is here under a reference of its own, or still there', async () => {
+it('random caches: each model is imported under its own reference, or still at its origin', async () => {
   const daemon = await testDaemon()
   let round = 0
   const models = fc.array(

@@ -46,7 +46,7 @@ async function adopt(daemon: TestDaemon, ...args: string[]): Promise<{ code: num
   return { code, ...JSON.parse(stdout) }
 }
 
-it('a hub cache comes in under its names, as the repository at its commit', async () => {
+it('a hub cache is imported under its names, as the repository at its commit', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const gguf = weights(1)
@@ -67,7 +67,7 @@ it('a hub cache comes in under its names, as the repository at its commit', asyn
   expect((await adopt(daemon, root, '--dry-run')).models[0]).toMatchObject({ hereBytes: gguf.length })
 })
 
-it('what lies beside the weights comes along: a view of an adopted cache is its snapshot, and an LM Studio folder is whole', async () => {
+it('companions are imported: a view of an adopted cache equals its snapshot, and an LM Studio folder is complete', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const beside = {
@@ -98,7 +98,7 @@ it('what lies beside the weights comes along: a view of an adopted cache is its 
   expect(gguf['params.json']).toBe(Buffer.from('{"n":1}').toString('base64'))
 })
 
-it('damage that happened over there long ago is named, and stays out', async () => {
+it('old damage in a cache is reported, and not imported', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const [good, bad] = [weights(1), weights(2)]
@@ -116,7 +116,7 @@ it('damage that happened over there long ago is named, and stays out', async () 
   expect(readdirSync(folder).sort()).toEqual([sha256(good), sha256(bad), ...Object.values(MODEL).map(gitSha1)].sort())
 })
 
-it('--move takes the weights out of a hub cache, and the links to them', async () => {
+it('--move removes the weights from a hub cache, with the links to them', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const [gguf, other] = [weights(1), weights(5)]
@@ -131,7 +131,7 @@ it('--move takes the weights out of a hub cache, and the links to them', async (
   expect(readFileSync(path).equals(gguf)).toBe(true)
 })
 
-it('Ollama, LM Studio, llama.cpp, Docker, a folder: each by its own names', async () => {
+it('Ollama, LM Studio, llama.cpp, Docker and folders are imported under their own names', async () => {
   const daemon = await testDaemon()
   const { folder } = daemon
   putOllama(join(folder, '.ollama/models'), 'llama3.2', '1b', weights(11))
@@ -153,7 +153,7 @@ it('Ollama, LM Studio, llama.cpp, Docker, a folder: each by its own names', asyn
   expect((await adopt(daemon, '.ollama/models', '--dry-run')).models[0]!.takesBytes).toBeLessThan(2000)
 })
 
-it('RamaLama: by its folder, and by its name where it keeps it', async () => {
+it('RamaLama is found by its folder, and named as it names its models', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, '.local/share/ramalama/store')
   const bytes = weights(16)
@@ -176,7 +176,7 @@ it('RamaLama: by its folder, and by its name where it keeps it', async () => {
   expect((await daemon.svcWith(['adopt', 'ramalama', '--dry-run', '-q'], { env })).stdout).toBe('acme/tiny-gguf\n')
 })
 
-it('a model of thousands of files comes in with one request', async () => {
+it('a model of thousands of files is imported with one request', async () => {
   const daemon = await testDaemon()
   const folder = join(daemon.folder, 'Many')
   put(join(folder, 'many-q8_0.gguf'), weights(17))
@@ -188,7 +188,7 @@ it('a model of thousands of files comes in with one request', async () => {
   })
 })
 
-it('what two tools hold is counted once, and asked about on a terminal', async () => {
+it('a model of two tools is counted once, and a terminal asks before the import', async () => {
   const daemon = await testDaemon()
   const { folder } = daemon
   const bytes = weights(18)
@@ -207,7 +207,7 @@ it('what two tools hold is counted once, and asked about on a terminal', async (
   expect(taken).toMatchObject({ code: 0, stdout: expect.stringContaining('acme/twice:q8_0\n') })
 })
 
-it('--move frees the room of each model before it starts the next', async () => {
+it('--move frees the space of each model before it starts the next', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const [first, bad] = [weights(19), weights(20)]

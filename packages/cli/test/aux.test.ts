@@ -55,7 +55,7 @@ it('one projector comes with a quant, and no importance matrix: the plan and its
   expect(readFileSync(stdout.trim()).equals(CONTENT.get('mmproj-F16.gguf')!)).toBe(true)
 })
 
-it('another choice adds what is missing of the same commit, and fetches no weights again', async () => {
+it('another choice adds the missing files of the same commit, and fetches no weights again', async () => {
   const before = sent()
   expect((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--aux', 'imatrix')).code).toBe(0)
   expect(await auxOf(`${AS}:q8_0`)).toEqual(['imatrix.dat', 'mmproj-f16.gguf'])
@@ -94,7 +94,7 @@ it('files that the user names are imported, whatever they are', async () => {
   expect(await auxOf('named/files:q8_0')).toEqual(['imatrix.dat'])
 })
 
-it('through the API everything comes unless the field is used', async () => {
+it('the API imports everything unless the field is set', async () => {
   const client = createClient({ socketPath: daemon.socketPath })
   try {
     const body = { repo: REPO, quants: ['Q8_0'], names: 'normalized' as const }

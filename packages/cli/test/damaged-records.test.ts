@@ -10,7 +10,7 @@ function flip(path: string): void {
   writeFileSync(path, bytes)
 }
 
-it('one damaged record: every command works for the rest, fsck and doctor end with 5, and rm puts it right', async () => {
+it('one damaged record: every command works for the rest, fsck and doctor exit with 5, and rm repairs it', async () => {
   const { folder, root, svc } = await testDaemon()
   for (const [name, ggufs] of Object.entries({
     hurt: { q8_0: 'Q8_0' },

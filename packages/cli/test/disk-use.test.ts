@@ -7,7 +7,7 @@ const model = (ref: string, ...digests: string[]): StoredModel => ({
   digests: new Set(digests)
 })
 
-it('tells what a model and a repository need alone, and what others need, too', () => {
+it('reports the space of a model and of a repository, alone and shared', () => {
   const sizes = new Map([
     ['weights', 1000],
     ['other', 500],
@@ -46,7 +46,7 @@ class Watched extends Set<string> {
   }
 }
 
-it('goes through the blobs of a model as often among five hundred as among five', () => {
+it('walks the blobs of a model as often among 500 models as among 5', () => {
   const walksAmong = (count: number): number => {
     const first = new Watched(['shared', 'own-0'])
     const others = Array.from({ length: count - 1 }, (_, at) => model(`a/m-${at}:q4`, 'shared', `own-${at + 1}`))

@@ -26,7 +26,7 @@ it('docs/cli.md has the exit codes and names every command', () => {
   for (const name of all) expect(page).toContain(`\`${name}`)
 })
 
-it('the first page of help puts every command into a group', () => {
+it('the first help page has a group for every command', () => {
   expect(buildProgram('0.0.0', terminal, unused, false).helpInformation()).not.toMatch(/^Commands:/m)
 })
 

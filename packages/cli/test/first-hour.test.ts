@@ -37,7 +37,7 @@ async function storeBytes(): Promise<number> {
   return JSON.parse(stdout).store.bytes
 }
 
-it('a repository of several quants is not fetched whole by accident: the list, and exit code 2', async () => {
+it('a repository of several quants is not fetched by accident: svc lists them and exits with 2', async () => {
   const ran = await daemon.svc('import', 'hf', REPO)
   expect(ran).toMatchObject({ code: 2, stdout: '' })
   for (const quant of [...QUANTS, 'BF16'])
@@ -48,7 +48,7 @@ it('a repository of several quants is not fetched whole by accident: the list, a
   expect((await daemon.svc('ls', '-q')).stdout).toBe('')
 })
 
-it('on a terminal the answer to the question is taken', async () => {
+it('on a terminal, svc imports the quants that the user names', async () => {
   const stdin = Object.assign(Readable.from(['Q2_K\n']), { isTTY: true })
   const ran = await daemon.svcWith(['import', 'hf', REPO, '--as', 'asked/model'], { columns: 100, stdin })
   expect(ran).toMatchObject({ code: 0, stdout: 'asked/model:q2_k\n' })
@@ -110,7 +110,7 @@ it('a warning about two models in one artifact comes before any of their bytes a
   expect((await daemon.svc('gc')).code).toBe(0)
 })
 
-it('choose, see, remove, and the space comes back', async () => {
+it('import one quant, list it, remove it, and get the space back', async () => {
   const before = await storeBytes()
   const imported = await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)
   expect(imported).toMatchObject({ code: 0, stdout: `${AS}:q4_k_m\n` })
@@ -154,7 +154,7 @@ it('choose, see, remove, and the space comes back', async () => {
   expect(await storeBytes()).toBe(before)
 })
 
-it('says what to do about a quant that is not here, and about what cannot be pulled', async () => {
+it('errors for a missing quant and for a model without a source say what to do', async () => {
   expect((await daemon.svc('import', 'hf', `${REPO}:Q2_K`, '--as', 'me/next')).code).toBe(0)
   const absent = await daemon.svc('path', 'me/next:Q4_K_M')
   expect(absent).toMatchObject({ code: 3, stdout: '' })

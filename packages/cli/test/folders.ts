@@ -162,7 +162,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     }
   })
 
-  it('what svc imports: the same files, with names of GGUFs in lower case', async () => {
+  it('what svc imports: the same files, with lower-case names of GGUFs', async () => {
     const to = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: mirror } } })
     for (const repo of imported) {
       await ok(to, 'import', 'hf', repo.id, '--all', '--aux', 'all')
@@ -266,7 +266,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     await expectRoad((ref) => view(to, ref))
   })
 
-  it('a folder on disk, imported; what is hidden there stays', async () => {
+  it('a folder on disk, imported without its hidden files', async () => {
     const to = await testDaemon()
     const local: Imported[] = []
     for (const repo of repositories) {

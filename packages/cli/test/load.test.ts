@@ -172,7 +172,7 @@ function picture(side: number): Buffer {
   return Buffer.concat([head, Buffer.alloc(side * side * 3, 128)])
 }
 
-it('view --comfyui: a folder for each use, and the file that shows them to ComfyUI', async () => {
+it('view --comfyui: a folder for each use, and a file that configures ComfyUI', async () => {
   const base = join(daemon.folder, "com fy's")
   const folder = await line('view', 'acme/tiny:bf16', base, '--comfyui', 'checkpoints')
   expect(folder).toBe(join(base, 'checkpoints/acme-tiny-bf16'))
@@ -195,7 +195,7 @@ it('view --comfyui: a folder for each use, and the file that shows them to Comfy
   expect(await run('view', 'acme/tiny:bf16', base, '--comfyui', 'nonsense')).toMatchObject({ code: 2 })
 })
 
-it('view --comfyui: what lies in split_files is shown by its use', async () => {
+it('view --comfyui: files in split_files are assigned to their use', async () => {
   for (const use of ['diffusion_models', 'vae']) {
     mkdirSync(join(daemon.folder, 'Split/split_files', use), { recursive: true })
     makeModelFolder(join(daemon.folder, `part-${use}`), { ggufs: {}, seed: use.length })
@@ -223,7 +223,7 @@ it('view --comfyui: what lies in split_files is shown by its use', async () => {
   expect(await run('view', 'acme/tiny:bf16', base, '--comfyui')).toMatchObject({ code: 2, stdout: '' })
 })
 
-it('exec hands on paths and the exit code', async () => {
+it('exec passes paths to the command, and its exit code back', async () => {
   const show = 'console.log(process.argv.slice(1).join(" ")); process.exit(7)'
   const ran = await process_(
     'exec',
@@ -243,7 +243,7 @@ it('exec hands on paths and the exit code', async () => {
   expect(await process_('exec', 'acme/none:f32', '--', 'true')).toMatchObject({ code: 3 })
 })
 
-it('exec holds the view, passes SIGTERM on, and ends as the command does', async () => {
+it('exec holds the view, forwards SIGTERM, and exits as the command does', async () => {
   const child = 'process.on("SIGTERM", () => process.exit(42)); console.error("up"); setInterval(Object, 1000)'
   let removal: Promise<{ code: number | null }> | undefined
   const folder = await line('path', '--dir', 'acme/tiny:bf16')
@@ -270,7 +270,7 @@ it('exec holds the view, passes SIGTERM on, and ends as the command does', async
   expect(killed.code).toBe(128 + 9)
 })
 
-it('a model that was loaded leaves with its managed view, and its space comes back', async () => {
+it('removing a loaded model removes its managed view and frees its space', async () => {
   makeModelFolder(join(daemon.folder, 'Brief'), { ggufs: { q8_0: 'Q8_0' }, seed: 77 })
   expect(await run('import', 'local', 'Brief', '--as', 'acme/brief')).toMatchObject({ code: 0 })
   const [path, blob] = [await line('path', 'acme/brief:q8_0'), await line('path', '--blob', 'acme/brief:q8_0')]
@@ -287,7 +287,7 @@ it('a model that was loaded leaves with its managed view, and its space comes ba
   expect(existsSync(weights)).toBe(false)
 })
 
-it('a view of copies crosses to a machine without a network, and becomes the same weights there', async () => {
+it('a view of copies carries a model to an offline machine, with the same weights', async () => {
   const disk = join(daemon.folder, 'disk')
   mkdirSync(disk)
   expect(await run('view', 'acme/llama-3:f32', join(disk, 'llama'), '--copy')).toMatchObject({ code: 0 })

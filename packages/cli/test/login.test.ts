@@ -52,7 +52,7 @@ test('a login is used by the next import, and a logout ends that: neither needs 
   expect(await imported(daemon, 'acme/two')).toBe(6)
 })
 
-test('a person is asked, and what they type is not shown', async () => {
+test('login asks a person, and does not echo the token', async () => {
   const daemon = await running()
   const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => stdin })
   stdin.end('goox\u007fd\r')
@@ -102,7 +102,7 @@ test('HF_TOKEN and the file are enough', async () => {
   }
 })
 
-test('a file that holds no token fails the import with its path, and says nothing of what it holds', async () => {
+test('a file without a token fails the import with its path, but not its content', async () => {
   mkdirSync(join(home, '.cache/huggingface'), { recursive: true })
   writeFileSync(join(home, '.cache/huggingface/token'), 'secret with spaces')
   const daemon = await running()
@@ -132,7 +132,7 @@ print(json.dumps(said))`
 }
 
 test.skipIf(missingModules.includes('huggingface_hub'))(
-  'login writes, and logout removes, what the own client of the hub reads, wherever it looks',
+  "login writes, and logout removes, the token file that the hub's own client reads",
   async () => {
     const daemon = await running()
     const environments: Record<string, string>[] = [

@@ -159,7 +159,7 @@ const repo = (name: string) => ({ type: 'model' as const, name })
 const at = () => ({ hubUrl: `http://${address}` })
 
 describe('a repository that is not here', () => {
-  it('is listed from the hub, and a head fetches nothing', async () => {
+  it('is listed from the hub, and a HEAD request fetches nothing', async () => {
     expect(await modelInfo({ name: GGUFS, ...at(), additionalFields: ['sha'] })).toMatchObject({ sha: commit })
     const files = []
     for await (const file of listFiles({ repo: repo(GGUFS), ...at(), recursive: true })) files.push(file)
@@ -178,7 +178,7 @@ describe('a repository that is not here', () => {
     expect(await importsOf()).toBe(0)
   })
 
-  it('is imported once for all who ask, and only the artifact of the file that was asked for', async () => {
+  it('is imported once for all clients, and only the artifact of the requested file', async () => {
     const before = hub.bytesSent.get(Q4) ?? 0
     const all = await Promise.all(Array.from({ length: 20 }, () => ask(`/${GGUFS}/resolve/main/${Q4}`)))
     for (const { status, body, isCut } of all)
@@ -261,8 +261,8 @@ it('answers to the names that the configuration lists, with any port', async () 
   expect([await status('other.example'), await status('store.example.evil')]).toEqual([421, 421])
 })
 
-describe('what is not brought in', () => {
-  it('a repository that nobody has: a 404 that is remembered', async () => {
+describe('what is not imported', () => {
+  it('a repository that does not exist: a cached 404', async () => {
     const absent = () => ask('/api/models/acme/absent')
     expect(await absent()).toMatchObject({ status: 404, headers: { 'x-error-code': 'RepoNotFound' } })
     const before = hub.requests.length
@@ -283,7 +283,7 @@ describe('what is not brought in', () => {
     expect(await importsOf()).toBe(before)
   })
 
-  it('one that the list does not name is not even asked for', () => {
+  it('a repository outside the allow list: the hub is not asked', () => {
     expect(hub.requests.filter(({ url }) => url.includes('Other'))).toEqual([])
   })
 
@@ -298,7 +298,7 @@ describe('what is not brought in', () => {
     expect(await ask('/Acme/Large-GGUF/resolve/main/large-q8_0.gguf')).toMatchObject({ status: 507 })
   })
 
-  it('what its owner has made private since', async () => {
+  it('a model that its owner has made private since', async () => {
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
     await daemon.svc('private', 'acme/model-7b-gguf:q4_k_m')
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 404 })
@@ -306,7 +306,7 @@ describe('what is not brought in', () => {
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
   })
 
-  it('under a name that has another artifact: it gets one in the namespace of strangers', async () => {
+  it('under a name of another artifact: it is imported into the namespace of strangers', async () => {
     const digests = async () =>
       JSON.parse((await daemon.svc('ls', '--json')).stdout).models.flatMap(
         ({ ref, manifest }: { ref: string; manifest: string }) => (ref.startsWith('svc/') ? [] : [manifest])

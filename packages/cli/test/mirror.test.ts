@@ -181,7 +181,7 @@ it('the hub mirror answers for each path once, and for 1,000 paths at most', asy
   expect(await ask(hubAddress, `/api/models/${FOLDER}/paths-info/main`, tooLarge)).toMatchObject({ status: 400 })
 })
 
-it('the hub mirror says of a folder that is not there that it is not there', async () => {
+it('the hub mirror reports a missing folder as missing', async () => {
   const tree = (rest: string) => ask(hubAddress, `/api/models/${FOLDER}/tree/main${rest}`)
   for (const none of ['/absent', '/config.json', '//x', `${'/'.repeat(7_000)}x`])
     expect(await tree(none)).toMatchObject({ status: 404, headers: { 'x-error-code': 'EntryNotFound' } })
@@ -242,7 +242,7 @@ describe('the OCI mirror', () => {
   })
 })
 
-it('mirrors with a token ask for it, as bearer or as password', async () => {
+it('mirrors with a token require it, as bearer or as password', async () => {
   vi.stubEnv('SVC_MIRROR_TOKEN', TOKEN)
   const { mergeConfig } = await import('../../daemon/src/config/config.ts')
   const config = mergeConfig(
@@ -297,7 +297,7 @@ describe('metrics', () => {
     for (const name of names) expect(page).toContain(`\`${name}\``)
   })
 
-  it('say that the daemon is alive and ready, and nothing else', async () => {
+  it('report that the daemon is alive and ready, and nothing else', async () => {
     expect(await ask(metricsAddress, '/healthz')).toMatchObject({ status: 200, body: 'ok\n' })
     expect(await ask(metricsAddress, '/readyz')).toMatchObject({ status: 200 })
     expect(await ask(metricsAddress, '/v1/status')).toMatchObject({ status: 404 })
@@ -305,11 +305,11 @@ describe('metrics', () => {
   })
 })
 
-describe('what a mirror lays out', () => {
+describe('files that a mirror unpacks', () => {
   const lent = () => join(daemon.folder, 'root/cache/views')
   const config = `/${FOLDER}/resolve/main/config.json`
 
-  it('is made again where somebody emptied the cache', async () => {
+  it('are unpacked again after somebody emptied the cache', async () => {
     const { body } = await ask(hubAddress, config)
     const { layers } = JSON.parse((await ask(ociAddress, '/v2/acme/tiny/manifests/bf16')).body)
     expect(readdirSync(lent()).length).toBeGreaterThan(0)
@@ -324,7 +324,7 @@ describe('what a mirror lays out', () => {
     expect(await ask(hubAddress, config)).toMatchObject({ status: 200, body })
   })
 
-  it('does not keep a removed model: its space can be reclaimed', async () => {
+  it('do not keep a removed model: its space can be reclaimed', async () => {
     await ask(hubAddress, config)
     const view = (await manifest('acme/tiny')).slice('sha256:'.length)
     expect(existsSync(join(lent(), view))).toBe(true)

@@ -98,7 +98,7 @@ describe.skipIf(missing.length > 0).each(LOADER_ROWS)('$kind', (row) => {
     expected.set(row.kind, await row.load(originalOf(row), context))
   })
 
-  it(`${row.needs} makes a difference to the loader`, async () => {
+  it(`the loader needs ${row.needs}`, async () => {
     const without = join(work, 'without', repoOf(row))
     cpSync(originalOf(row), without, { recursive: true })
     rmSync(join(without, row.needs))

@@ -41,12 +41,12 @@ it.each([
   }
 })
 
-it('an address with a commit means that commit', async () => {
+it('an address with a commit imports that commit', async () => {
   const ran = await daemon.svc('import', `https://huggingface.co/${REPO}/tree/${commit}`, '--dry-run')
   expect(ran.stdout).toContain(`${REPO} at ${commit}`)
 })
 
-it('svc import takes hub options before and after the name, and still has its own subcommands', async () => {
+it('svc import accepts hub options before and after the name, and still has subcommands', async () => {
   const ran = await daemon.svc('import', '--as', 'my/small', `${REPO}:Q8_0`, '--private')
   expect(ran).toMatchObject({ code: 0, stdout: 'my/small:q8_0\n' })
   expect((await daemon.svc('import', 'hf', `${REPO}:Q4_K_M`)).stdout).toBe(`${NAME}:q4_k_m\n`)
@@ -62,14 +62,14 @@ it('a path stays a path even if it looks like a name of the hub', async () => {
   })
 })
 
-it('svc pull of a model that is here fetches nothing anew, whatever its case', async () => {
+it('svc pull of a model that is here fetches nothing, in any case of its name', async () => {
   await daemon.svc('import', `${REPO}:Q8_0`)
   const asked = hub.requests.length
   expect(await daemon.svc('pull', `${REPO}:Q8_0`)).toMatchObject({ code: 0, stdout: `${NAME}:q8_0\n` })
   expect(hub.requests.length).toBe(asked)
 })
 
-it('svc pull of a name that nobody has gives the answer of the hub, which does not tell absent from private', async () => {
+it("svc pull of an unknown name reports the hub's answer, which does not tell missing from private", async () => {
   const ran = await daemon.svc('pull', 'nobody/nothing:q8_0', '--json')
   expect(ran.code).toBe(6)
   expect(JSON.parse(ran.stderr).error.code).toBe('E_SOURCE_FORBIDDEN')
@@ -122,7 +122,7 @@ it('an old name that the hub redirects keeps the name that was typed', async () 
   expect((await daemon.svc('import', 'moved-small')).stdout).toBe('hf.co/moved-small:q8_0\n')
 })
 
-it('the hub is not asked for names that it cannot have', async () => {
+it('the hub is not asked for impossible names', async () => {
   const asked = hub.requests.length
   for (const typed of ['https://example.com/Qwen/X', './none.gguf', '../none', '/none/there', 'none-q8_0.gguf']) {
     for (const command of [['import'], ['import', 'hf']])
@@ -133,7 +133,7 @@ it('the hub is not asked for names that it cannot have', async () => {
   expect(hub.requests.length).toBe(asked)
 })
 
-it('a lone name that no model here has is unknown, and names like it are shown', async () => {
+it('an unknown name without a namespace is an error that lists similar names', async () => {
   await daemon.svc('import', `${REPO}:Q8_0`)
   for (const command of ['show', 'path', 'rm', 'verify', 'resolve']) {
     const ran = await daemon.svc(command, 'small', '--json')
@@ -142,7 +142,7 @@ it('a lone name that no model here has is unknown, and names like it are shown',
   }
 })
 
-it('a word unknown here and on the hub is reported as a typing mistake', async () => {
+it('a word that is unknown here and on the hub is a usage error', async () => {
   for (const typed of [
     ['import', 'nothing-like-it'],
     ['pull', 'nothing-like-it:q8_0']

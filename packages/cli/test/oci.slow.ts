@@ -45,7 +45,7 @@ beforeAll(async () => {
 afterAll(undo.all)
 
 describe('layouts and archives', () => {
-  it('bring the same manifests to another daemon', async () => {
+  it('give another daemon the same manifests', async () => {
     for (const place of ['layout', 'models.tar']) {
       const path = join(from.folder, place)
       await ok(from, 'export', 'oci', ...REFS, path)
@@ -57,7 +57,7 @@ describe('layouts and archives', () => {
     }
   })
 
-  it('are the same bytes each time; a truncated archive is resumed, and wrong bytes in it are found', async () => {
+  it('are reproducible; a truncated archive is resumed, and wrong bytes in it are detected', async () => {
     const [one, two] = [join(from.folder, 'one.tar'), join(from.folder, 'two.tar')]
     await ok(from, 'export', 'oci', REFS[0], one)
     const bytes = readFileSync(one)
@@ -91,7 +91,7 @@ describe('layouts and archives', () => {
     expect(await from.svc('export', 'oci', REFS[0], 'other')).toMatchObject({ code: 2 })
   })
 
-  it('one damaged byte is refused, and nothing of it becomes visible', async () => {
+  it('one damaged byte is refused, and nothing of the artifact becomes visible', async () => {
     const path = join(from.folder, 'damaged')
     await ok(from, 'export', 'oci', REFS[1], path)
     const blob = readFileSync(await ok(from, 'path', '--blob', REFS[1]))
@@ -103,7 +103,7 @@ describe('layouts and archives', () => {
     expect(await to.svc('resolve', REFS[1])).toMatchObject({ code: 3 })
   })
 
-  it('does not take a name from another artifact because it says so itself', async () => {
+  it('an artifact does not take a name from another one by its own annotation', async () => {
     const path = join(from.folder, 'names')
     await ok(from, 'export', 'oci', REFS[0], path)
     await forget(to)
@@ -203,7 +203,7 @@ describe('content behind a login to a registry', () => {
     ['the blobs alone', /\/blobs\//, true],
     ['the last blob alone', 'last', true],
     ['nothing', /^$/, undefined]
-  ])('is held back where it is asked for: %s', async (what, guarded, restricted) => {
+  ])('content behind a login is held back: %s', async (what, guarded, restricted) => {
     const layout = join(from.folder, `guarded-${what.length}`)
     await ok(from, 'export', 'oci', REFS[1], layout)
     const registry = await serveLayout(layout, guarded === 'last' ? lastBlob(layout) : guarded)
@@ -233,7 +233,7 @@ describe.skipIf(!haveRegistry)('a registry', () => {
     undo.later(() => registry.stop())
   })
 
-  it('takes a model once, and gives it to another daemon', async () => {
+  it('accepts a model once, and another daemon imports it', async () => {
     const image = `${registry.address}/team/split`
     const pushed = JSON.parse(await ok(from, 'push', REFS[1], image, '--json'))
     expect(pushed).toMatchObject({ image: `${image}:q4_k_m`, sentBytes: expect.any(Number) })
@@ -253,7 +253,7 @@ describe.skipIf(!haveRegistry)('a registry', () => {
   })
 
   it.skipIf(!haveSkopeo)(
-    'skopeo copies an artifact from a layout and back, and what comes out is imported',
+    'skopeo copies an artifact from a layout and back, and the result can be imported',
     async () => {
       const [path, back] = [join(from.folder, 'for-skopeo'), join(from.folder, 'by-skopeo')]
       await ok(from, 'export', 'oci', REFS[0], path)

@@ -53,7 +53,7 @@ it('Ctrl-C while watching leaves the job and says how to look again', async () =
   expect(ran.stderr).not.toContain('\u001b')
 })
 
-it.skipIf(!existsSync('/dev/full'))('a full disk behind stdout is said', async () => {
+it.skipIf(!existsSync('/dev/full'))('a full disk at stdout is reported', async () => {
   const ran = await svcProcess(['jobs', 'abcdef', '--json'], { socketPath: endless, stdoutTo: '/dev/full' })
   expect(ran).toMatchObject({ code: 1, stdout: '' })
   expect(ran.stderr).toMatch(/^svc: .*no space/)
@@ -65,7 +65,7 @@ it('a reader that closes the pipe is not a failure', async () => {
   expect(ran).toMatchObject({ code: 0, stderr: '' })
 })
 
-it('imports from the folder that it runs in, prints bytes as they are, and ends with the exit code', async () => {
+it('svc resolves paths in its folder, prints bytes verbatim, and exits with the code', async () => {
   makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   const run = (...args: string[]) => svcProcess(args, { socketPath: daemon.socketPath, cwd: daemon.folder })
   expect(await run('import', 'local', 'Tiny', '--as', 'acme/tiny')).toMatchObject({

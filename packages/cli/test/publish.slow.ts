@@ -114,7 +114,7 @@ describe.skipIf(!haveNginx)('below nginx', () => {
     undo.later(() => nginx.stop())
   })
 
-  it('a folder is all that another daemon needs', async () => {
+  it('another daemon imports from a published folder alone', async () => {
     const url = `${nginx.url}my%20models/`
     const done = await publish(REF, 'acme/tiny', join(root, 'my models'), '--url', url)
     expect(done).toMatchObject({ url, presentBytes: 0, models: [{}, {}] })
@@ -138,7 +138,7 @@ describe.skipIf(!haveNginx)('below nginx', () => {
     expect(odd.equals(readFileSync(join(root, 'lt', name, 'größe a+b%20c#d/adapter.tar')))).toBe(true)
   })
 
-  it('an address that gives something else is found out; --no-check does not look', async () => {
+  it('an address with other content is detected; --no-check skips the check', async () => {
     const place = join(root, 'later')
     const wrong = ['publish', REF, place, '--url', `${nginx.url}elsewhere/`]
     expect(await from.svc(...wrong, '--json')).toMatchObject({
@@ -160,7 +160,7 @@ describe.skipIf(!haveS3Server)('in a bucket', () => {
     undo.later(() => s3.stop())
   })
 
-  it('that only keys open, a daemon with a key loads from it, and holds back what came', async () => {
+  it('with keys: a daemon with a key imports from it, and holds the model back', async () => {
     const ran = await svc('publish', REF, `s3://${s3.bucket}/private models`, '--json')
     expect(ran.code, ran.stderr).toBe(0)
     const done = JSON.parse(ran.stdout) as PublishedJson
@@ -234,7 +234,7 @@ describe('what is published', () => {
     await ok(from, 'private', '--off', 'acme/tiny')
   })
 
-  it("names companions whose bytes are lost here, to people and in the document; what is the owner's own it does not", async () => {
+  it("reports companions whose bytes are lost, but never names the owner's own files", async () => {
     mkdirSync(join(from.folder, 'lossy'))
     cpSync(join(from.folder, 'odd/odd-Q8_0.gguf'), join(from.folder, 'lossy/lossy-Q8_0.gguf'))
     const beside = { 'README.md': '# lossy', 'generation_config.json': '{"top_k":7}', 'notes.txt': 'mine' }
@@ -262,7 +262,7 @@ describe('what is published', () => {
     ])
   })
 
-  it('goes on after Ctrl-C and after a kill', async () => {
+  it('resumes after Ctrl-C and after a kill', async () => {
     const interrupted = await from.svcWith(['publish', REF, 'stopped'], { cwd: from.folder, interruptAt: 'publishing' })
     expect(interrupted).toMatchObject({ code: 130, stderr: expect.stringContaining('same command') })
     const killed = await svcProcess(['publish', REF, 'killed'], {

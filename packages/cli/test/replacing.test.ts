@@ -22,7 +22,7 @@ async function withFiles(daemon: TestDaemon): Promise<void> {
   expect(await daemon.svc('import', 'local', 'm1-q8_0.gguf', '--as', 'me/m')).toMatchObject({ code: 0 })
 }
 
-it('import local: refused where nobody can be asked, asked on a terminal, done with --replace', async () => {
+it('import local: refuses without a terminal, asks on a terminal, replaces with --replace', async () => {
   const daemon = await testDaemon()
   await withFiles(daemon)
   const mine = await manifestOf(daemon)
@@ -46,7 +46,7 @@ it('import local: refused where nobody can be asked, asked on a terminal, done w
   expect(await manifestOf(daemon)).toBe(mine)
 })
 
-it('import hf: a newer commit takes the place of an older one and says so; another repository does not, nor is it fetched', async () => {
+it('import hf: a newer commit replaces an older one and says so; another repository is refused before it is fetched', async () => {
   const hub = await startFakeHub({})
   onTestFinished(() => hub.close())
   const daemon = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } } })

@@ -39,7 +39,7 @@ async function daemonOf({ folder, file }: { readonly folder: string; readonly fi
 
 const swarmOf = async (daemon: TestDaemon) => JSON.parse((await daemon.svc('status', '--json')).stdout).swarm
 
-it('"off" takes everything out of the swarm at once, "on" brings it back, and comments stay', async () => {
+it('"off" removes everything from the swarm at once, "on" adds it again, and comments stay', async () => {
   const place = await given('seed_on_import = true\n')
   const before = readFileSync(place.file, 'utf8')
   const daemon = await daemonOf(place)
@@ -159,7 +159,7 @@ it('svc and svcd as processes', async () => {
   expect(readFileSync(file, 'utf8')).toContain('[swarm] # the swarm\nseed = false\ndht = false # nobody is asked\n')
 })
 
-it('a person is told before the first import from the hub what is shared, from when, and how to turn it off', async () => {
+it('before the first import from the hub, svc says what is shared, from when, and how to turn it off', async () => {
   const place = await given()
   const daemon = await daemonOf(place)
   const person = () => ({
@@ -181,7 +181,7 @@ it('a person is told before the first import from the hub what is shared, from w
   expect((await daemon.svcWith(['import', REPO], other)).stderr).not.toMatch(told)
 })
 
-it('doctor tells what is shared', async () => {
+it('doctor reports whether models are shared', async () => {
   const daemon = await daemonOf(await given())
   const sharing = async () =>
     JSON.parse((await daemon.svc('doctor', '--json')).stdout).findings.find(

@@ -59,7 +59,7 @@ beforeAll(async () => {
   await ok('import', 'local', at('signed'), '--as', 'acme/signed')
 })
 
-it('what was signed verifies, with every file of the folder covered', async () => {
+it('a signed model verifies, with every file of the folder covered', async () => {
   const found = JSON.parse(await ok('verify-signature', 'acme/signed', ...key, '--json'))
   expect(found).toMatchObject({
     valid: true,
@@ -172,7 +172,7 @@ it('a signature is not written over a file', async () => {
   expect((await daemon.svc('sign', 'acme/plain', '--key', at('key.pub'), '--output', at('x.sig'))).code).toBe(2)
 })
 
-it('what comes as an OCI artifact obeys the rules of the configuration', async () => {
+it('an OCI artifact obeys the trust rules of the configuration', async () => {
   const trust = [{ names: ['acme/*'], mode: 'require', keys: [at('key.pub')] }]
   const strict = await testDaemon({ fileConfig: { swarm: { enabled: false }, trust } })
   const bundleOf = async (ref: string): Promise<string> => {

@@ -131,7 +131,7 @@ async function imports(): Promise<number> {
   return (JSON.parse(stdout) as { jobs: { kind: string }[] }).jobs.filter(({ kind }) => kind === 'import-hf').length
 }
 
-it('128 small files at once: two are fetched at a time, 62 wait for them, the others are told to come again', async () => {
+it('128 small files at once: two are fetched, 62 wait, the others are told to retry', async () => {
   // looked up before, so that all are on the same footing
   expect(await whole(fileOf(MANY, 'config.json'))).toEqual(content.get('config.json'))
   const { promise, resolve: goOn } = Promise.withResolvers<void>()

@@ -60,7 +60,7 @@ it('does not wait for the file of a dead daemon, nor for a process that reuses i
   }
 })
 
-it('tells from a command line which socket a daemon will serve', () => {
+it("derives the daemon's socket from a command line", () => {
   const env = { XDG_RUNTIME_DIR: '/run/user/7' }
   const rows: readonly (readonly [line: string, socket: string | undefined])[] = [
     ['/bin/sh /x/bin/svcd', '/run/user/7/svc-7/svc.sock'],

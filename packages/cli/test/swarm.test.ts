@@ -23,7 +23,7 @@ afterAll(undo.all)
 
 const weights = (): Buffer => readFileSync(join(here.folder, 'tiny/tiny-q8_0.gguf'))
 
-it('the command that share prints brings the model to the other side', { timeout: 60_000 }, async () => {
+it('the command that share prints imports the model on the other side', { timeout: 60_000 }, async () => {
   const { stdout, code } = await here.svc('share', 'acme/tiny:q8_0')
   expect(code).toBe(0)
   const command = stdout
@@ -52,7 +52,7 @@ it('swarm shows what is served', async () => {
   expect((await here.svc('status')).stdout).toMatch(/^swarm +sharing 1 model, /m)
 })
 
-it('verify moves a corrupt blob aside, and pull heals it from the other daemon', { timeout: 60_000 }, async () => {
+it('verify quarantines a corrupt blob, and pull repairs it from the other daemon', { timeout: 60_000 }, async () => {
   const path = (await there.svc('path', pinned)).stdout.trim()
   chmodSync(path, 0o600)
   writeFileSync(path, Buffer.from(weights()).fill(0, 100, 200))

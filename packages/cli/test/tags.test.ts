@@ -6,7 +6,7 @@ import { SVCD } from '@svc/testkit/programs'
 import { expect, it } from 'vitest'
 import { testDaemon } from './support.ts'
 
-it('a tag keeps the models of its time selectable', { timeout: 60_000 }, async () => {
+it('a tag keeps its snapshot selectable', { timeout: 60_000 }, async () => {
   const daemon = await testDaemon()
   const { folder, root, svc } = daemon
   // Without a daemon to ask, so that the process may block this one: it takes the lock itself.

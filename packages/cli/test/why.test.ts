@@ -36,7 +36,7 @@ const factsOf = ({ doors }: WhyResult): (string | undefined)[] => [
   ...new Set(doors.map(({ withheld }) => withheld?.fact))
 ]
 
-it('names each door, where it came from and what the owner said', async () => {
+it("shows each door, the origin and the owner's decision", async () => {
   const daemon = await imported()
   const open = await why(daemon)
   expect(open).toMatchObject({ record: 'present', source: { kind: 'local' }, access: 'own' })
@@ -52,7 +52,7 @@ it('names each door, where it came from and what the owner said', async () => {
   for (const name of [REF, ...DOORS]) expect(text).toContain(name)
 })
 
-it('explains a damaged or absent record, whose model is given to nobody', async () => {
+it('explains a damaged or missing record, whose model is withheld', async () => {
   const daemon = await imported()
   const { manifestDigest } = await why(daemon)
   const file = join(daemon.root, 'state/artifacts', `${manifestDigest.slice('sha256:'.length)}.json`)
@@ -64,7 +64,7 @@ it('explains a damaged or absent record, whose model is given to nobody', async 
   expect(await daemon.svc('export', 'oci', REF, join(daemon.folder, 'out'))).toMatchObject({ code: 2 })
 })
 
-it('adopt says what is withheld, and which fact that follows from', async () => {
+it('adopt reports withheld models with the reason', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   putHub(root, 'Acme/Tiny-GGUF', { 'tiny-q8_0.gguf': makeGguf({ seed: 12 }) })
@@ -78,7 +78,7 @@ it('adopt says what is withheld, and which fact that follows from', async () => 
 })
 
 it.each(['a folder', 'an archive'])(
-  'an export of what is withheld carries that along, as %s of its owner alone',
+  'an export of a withheld model keeps it withheld, as %s of its owner alone',
   async (kind) => {
     const from = await imported('--private')
     const { manifestDigest } = await why(from)
@@ -102,7 +102,7 @@ it.each(['a folder', 'an archive'])(
   }
 )
 
-it('a publication of what is withheld says so in its index and its command', async () => {
+it('a publication of a withheld model says so in its index and its command', async () => {
   const from = await imported('--private')
   const place = join(from.folder, 'site')
   const { models } = JSON.parse(await ok(from, 'publish', REF, place, '--withheld', '--json'))

@@ -42,7 +42,7 @@ describe('text logs', () => {
 
 const hasScript = spawnSync('script', ['--version']).status === 0
 
-it.skipIf(!hasScript)('svcd writes text on a terminal, JSON elsewhere, and what it is told', async () => {
+it.skipIf(!hasScript)('svcd logs text on a terminal, JSON elsewhere, and the format of the flag', async () => {
   const folder = temporaryFolder()
   const config = join(folder, 'c.toml')
   writeFileSync(config, '[swarm]\nenabled = false\n')

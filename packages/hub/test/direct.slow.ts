@@ -229,7 +229,7 @@ test('an abort ends with its reason, and nothing is written afterwards', async (
   expect(sink.directBytes).toBe(held)
 })
 
-test('a file that threads cannot write to is written to by the sink, which tells what is wrong', async () => {
+test('a file that threads cannot write is written by the sink, which reports the error', async () => {
   const fake = await fakeHub({ repos: [repo] })
   const hub = hubOf(fake, { limits })
   const file = await fileOf(hub, 'Org/Model', 'model.gguf')
@@ -361,7 +361,7 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
   })
 })
 
-test('bytes that follow a body never become part of a file', async () => {
+test('bytes after a body never become part of a file', async () => {
   await withRawCdn(
     (content, socket, start, end, count) => {
       socket.write(Buffer.concat([Buffer.from(headOf(start, end)), content.subarray(start, end)]))

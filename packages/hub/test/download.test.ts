@@ -96,7 +96,7 @@ test('without progress it gives up after six tries, with growing pauses', async 
   expect(waits).toEqual([375, 750, 1500, 3000, 6000])
 })
 
-test('progress gives new tries: a source that cuts twenty times is outlasted', async () => {
+test('progress allows new attempts: a source that disconnects twenty times is overcome', async () => {
   const fake = await fakeHub({ repos: [repo] }, [
     { stage: 'cdn', times: 20, fault: { kind: 'cut', afterBytes: 20_000 } }
   ])
@@ -107,7 +107,7 @@ test('progress gives new tries: a source that cuts twenty times is outlasted', a
   expect(isRight(file, sink)).toBe(true)
 })
 
-test('a source that drips is given up, though each attempt brings some of it, and the hub asked for another address', async () => {
+test('a slow source is abandoned although each attempt makes progress, and the hub is asked for another address', async () => {
   const fake = await fakeHub({ repos: [repo] })
   const { waits, retry } = quick()
   const hub = hubOf(fake, { limits: { rangesPerFile: 1 }, retry: { ...retry, slowMs: 1_000, tries: 2 } })

@@ -43,7 +43,7 @@ it('a document that arrives byte by byte is given up', async () => {
   await expect(readBody(answer, 1_000_000, 300)).rejects.toEqual(unavailable)
 })
 
-it('a blob that drips is given up, though each attempt brings some of it', async () => {
+it('a slow blob is abandoned although each attempt makes progress', async () => {
   const sizeBytes = 3_000_000
   const { host } = await drip(`HTTP/1.1 200 OK\r\nContent-Length: ${sizeBytes}\r\n\r\n`, 'x', 20)
   const repository = new Repository(

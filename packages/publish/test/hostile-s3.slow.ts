@@ -45,7 +45,7 @@ async function weights(sizeBytes = 150_000): Promise<PublishedObject> {
 }
 const small = (): Promise<PublishedObject> => weights(1000)
 
-test('a store that asks for patience gets it, for as long as it says', async () => {
+test('a store that asks to wait is waited for, as long as it says', async () => {
   const times: number[] = []
   const { target } = await store((_request, response, tries) => {
     times.push(performance.now())
@@ -408,7 +408,7 @@ test('a proxy of the environment is asked, and not for addresses that NO_PROXY n
 })
 
 test.each(['http://user:s3cret@pro xy:3128', 'http://us%er:s3cret@proxy:3128', 'http://user:s3cret@proxy:99999'])(
-  'a proxy that is none (%s) is refused without its password',
+  'an invalid proxy (%s) is refused without quoting its password',
   async (HTTPS_PROXY) => {
     const env = { AWS_ACCESS_KEY_ID: 'AKIAEXAMPLE', AWS_SECRET_ACCESS_KEY: 'hush', HTTPS_PROXY }
     const error = await openTarget(

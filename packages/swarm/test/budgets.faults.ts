@@ -144,7 +144,7 @@ test('64 peers that ask: 32 are served at a time', async () => {
   expect(unchoked()).toBe(32)
 })
 
-test('128 hash requests that find the line full: what does not fit is rejected at once', async () => {
+test('128 hash requests to a full queue: those beyond it are rejected at once', async () => {
   const { swarm } = await engines.seed(fixture, { uploadLimit: 20_000 })
   const peer = await peerFrom(swarm.port!, '127.0.0.2')
   const root = fixture.info.files[0]!.piecesRoot!

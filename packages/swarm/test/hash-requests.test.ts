@@ -118,7 +118,7 @@ describe('hash requests', () => {
   })
 })
 
-test('who asks for hashes that are not there, or that do not fit in the line, without end is closed; others get theirs meanwhile', async () => {
+test('a peer that endlessly requests missing hashes, or more than its queue holds, is closed; others are served', async () => {
   const { swarm } = await engines.seed(fixture, { uploadLimit: 100_000 })
   const root = fixture.info.files[0]!.piecesRoot!
   const good = { root, baseLayer: 6, index: 0, length: 8, proofLayers: 0 }

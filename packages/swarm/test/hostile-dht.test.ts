@@ -71,7 +71,7 @@ test.each([
   ['a response with an integer id', encodeBencode({ t: '\0\x01', y: 'r', r: { id: 5, nodes: 5, values: 5 } })],
   ['an error that is not a list', encodeBencode({ t: '\0\x01', y: 'e', e: 5 })],
   ['deep nesting', Buffer.from('l'.repeat(60_000))]
-])('a DHT message does not end anything: %s', async (_, message) => {
+])('a DHT message does not crash anything: %s', async (_, message) => {
   const port = await node()
   stranger.send(message, port, '127.0.0.1')
   await ping(port)
@@ -84,7 +84,7 @@ test.each([
   ['nodes cut short', { id: ID, nodes: Buffer.alloc(27) }],
   ['an integer in values', { id: ID, token: 'x', values: [5] }],
   ['a dictionary as token', { id: ID, token: { a: 1 } }]
-])('a bootstrap node that answers with %s does not end anything', async (_, r) => {
+])('a bootstrap node that answers with %s does not crash anything', async (_, r) => {
   const asked = Promise.withResolvers<void>()
   stranger.on('message', (bytes: Buffer, { port }) => {
     const at = bytes.indexOf('1:t2:')

@@ -342,7 +342,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('one that accepts requests and is silent does not hold up the others', async () => {
+  test('one that accepts requests and is silent does not delay the others', async () => {
     const silent = await liar({ block: () => undefined })
     const clock = new VirtualClock()
     const { torrent, folder } = await leech([silent.address], true, { clock })
@@ -354,7 +354,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('one that drips a byte a second does not hold up the others', async () => {
+  test('one that sends a byte a second does not delay the others', async () => {
     const clock = new VirtualClock()
     const drip = await liar({
       block: (bytes, block, peer) => {

@@ -72,7 +72,7 @@ const MARK = formatHashRange(MESSAGE.hashRequest, {
   proofLayers: 0
 })
 
-test('a peer that changes its mind all the time is chosen once in a turn, and its last word counts', async () => {
+test('a peer that changes its interest constantly is handled once per turn, with its last state', async () => {
   const { swarm } = await engines.seed(fixture)
   const { socket, count } = await plainPeer(swarm.port!)
   const [interested, not] = [formatSimple(MESSAGE.interested), formatSimple(MESSAGE.notInterested)]
@@ -86,7 +86,7 @@ test('a peer that changes its mind all the time is chosen once in a turn, and it
   expect(count(MESSAGE.unchoke)).toBeLessThan(FLOOD / 20)
 })
 
-test('a peer that chokes and unchokes all the time is asked once in a turn', async () => {
+test('a peer that chokes and unchokes constantly is asked once per turn', async () => {
   const swarm = await engines.open()
   const storage = createFileStorage(await fixture.target('leech'))
   engines.watch(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage }))
@@ -99,7 +99,7 @@ test('a peer that chokes and unchokes all the time is asked once in a turn', asy
   expect(count(MESSAGE.request)).toBeLessThan(FLOOD / 2)
 })
 
-test('a peer that greets without end is closed', async () => {
+test('a peer that sends endless handshakes is closed', async () => {
   const { swarm } = await engines.seed(fixture)
   const greeting = formatExtended(0, encodeBencode({ m: { ut_metadata: 1, ut_pex: 2 } }))
   const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(times(100, greeting)) })

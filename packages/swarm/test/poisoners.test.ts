@@ -94,7 +94,7 @@ test('one that sends a wrong piece and hangs up at once is named, and not dialle
   expect(liar.peers).toHaveLength(1)
 })
 
-test('one that lies in a shared piece and never answers for hashes is found out by the hashes of another', async () => {
+test("one that corrupts a shared piece and answers no hash request is identified by another peer's hashes", async () => {
   const lied = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   // It is there first, so that it is asked for the hashes first.

@@ -177,7 +177,7 @@ describe('a webseed that lies is dropped for that file and named; an honest one 
   })
 })
 
-test('a webseed that answers and sends nothing does not hold up a peer', async () => {
+test('a webseed that answers and sends nothing does not delay a peer', async () => {
   const stuck = await webseed((_q, response, { bytes, start, end }) => {
     response.writeHead(206, {
       'content-range': `bytes ${start}-${end - 1}/${bytes.length}`,

@@ -23,7 +23,7 @@ function hashesIn(folder: string): Readonly<Record<string, string>> {
 }
 
 it.skipIf(!haveS3Server)(
-  'goes to a bucket, adds what is new, and comes back byte for byte',
+  'a backup in a bucket grows by what is new, and restores byte for byte',
   async () => {
     const scratch = mkdtempSync(join(tmpdir(), 'svc-bucket-'))
     onTestFinished(() => rmSync(scratch, { recursive: true, force: true }))

@@ -37,7 +37,7 @@ const filesIn = (folder: string): Map<string, string> =>
       .map((path) => [path.slice(folder.length), readFileSync(path, 'base64')])
   )
 
-it('a backup that is killed leaves the one before it whole, and the next one goes on', async () => {
+it('a killed backup leaves the previous one intact, and the next one continues', async () => {
   const daemon = await testDaemon()
   const to = join(daemon.folder, 'saved')
   const env = { ...process.env, SVC_SOCKET: daemon.socketPath, HOME: daemon.folder }

@@ -26,7 +26,7 @@ async function restore({ folder, socketPath }: TestDaemon, ...words: string[]): 
   return { code, stdout: stdout.text, stderr: stderr.text }
 }
 
-it('copies the store to a folder and brings it back; a damaged backup is exit code 5, and names the file', async () => {
+it('a backup to a folder restores the store; a damaged one exits with 5 and names the file', async () => {
   const daemon = await testDaemon()
   makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   expect(await daemon.svc('import', 'local', 'Tiny', '--as', 'acme/tiny', '--quiet')).toMatchObject({ code: 0 })

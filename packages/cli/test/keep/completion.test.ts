@@ -80,7 +80,7 @@ describe('what is offered', () => {
     expect(await completed('backup', '')).toEqual([':files'])
   })
 
-  it('nothing, silently, if no daemon answers', async () => {
+  it('nothing, without an error, if no daemon answers', async () => {
     const { code, stdout, stderr } = await daemon.svc('__complete', '--', '--socket', '/nowhere.sock', 'path', '')
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' })
   })

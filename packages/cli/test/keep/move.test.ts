@@ -29,7 +29,7 @@ async function move({ folder, socketPath }: TestDaemon, words: readonly string[]
   return { code, stdout: stdout.text, stderr: stderr.text, config: readFileSync(config, 'utf8') }
 }
 
-it('refuses while a daemon runs, moves once it has ended, and says what happened to the old store', async () => {
+it('svc move refuses while a daemon runs, then moves, and reports the state of the old store', async () => {
   const daemon = await testDaemon()
   makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   expect(await daemon.svc('import', 'local', 'Tiny', '--as', 'acme/tiny', '--quiet')).toMatchObject({ code: 0 })

@@ -92,7 +92,7 @@ describe('the units', () => {
 })
 
 describe('systemd', () => {
-  it('install writes the units, and asks for no more the second time; remove takes them away', async () => {
+  it('install writes the units and is idempotent; remove deletes them', async () => {
     const { folder, daemon, svc, asked, answer } = home('systemctl')
     const service = join(folder, '.config/systemd/user/svcd.service')
     const dry = await svc('service', 'install', '--dry-run', '--manager', 'systemd', '--svcd', daemon)
@@ -137,7 +137,7 @@ describe('systemd', () => {
     expect(JSON.parse(again.stdout).steps).toContain(`absent ${service}`)
   })
 
-  it('install has the configuration expect the store, keeps what is written there, and goes on where it cannot', async () => {
+  it('install writes the expected store into the configuration, keeps the rest of it, and continues if it cannot', async () => {
     const { folder, daemon, svc, answer } = home('systemctl')
     answer('*is-active*) echo inactive; exit 3 ;;')
     writeFileSync(daemon, `#!/bin/sh\nexec '${[process.execPath, ...SVCD].join("' '")}' "$@"\n`)
@@ -169,7 +169,7 @@ describe('systemd', () => {
     expect(JSON.parse(stdout)).toMatchObject({ installed: true, enabled: true, active: true, version: null })
   })
 
-  it('without systemd nothing is written, and it says what to do', async () => {
+  it('without systemd, install writes nothing and says what to do', async () => {
     const { folder, daemon, svc, answer } = home('systemctl')
     answer('*) echo "Failed to connect to bus" >&2; exit 1 ;;')
     const ran = await svc('service', 'install', '--manager', 'systemd', '--svcd', daemon)
@@ -178,7 +178,7 @@ describe('systemd', () => {
     expect(existsSync(join(folder, '.config'))).toBe(false)
   })
 
-  it('a daemon that was started by hand is left alone, and the install refused', async () => {
+  it('install refuses while a daemon that was started by hand runs', async () => {
     const running = await testDaemon()
     const { folder, daemon, svc, answer } = home('systemctl', running.socketPath)
     answer('*is-active*) echo inactive; exit 3 ;;')
@@ -219,7 +219,7 @@ describe('launchd', () => {
   })
 
   const python = spawnSync('python3', ['-c', 'import plistlib']).status === 0
-  it.skipIf(!python)('a property list reader finds what was meant', () => {
+  it.skipIf(!python)('a property list parser reads back the same values', () => {
     const words = ['/Applications/a & b <c>/svcd']
     const script = 'import plistlib,json,sys;print(json.dumps(plistlib.loads(sys.stdin.buffer.read())))'
     const input = agentPlist(words, '/Users/me')
@@ -234,7 +234,7 @@ describe('launchd', () => {
   })
 })
 
-it('--version has the daemon beside it, and a word when they differ', async () => {
+it("--version shows the daemon's version, and warns when they differ", async () => {
   const daemon = await testDaemon()
   const { version } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../daemon/package.json'), 'utf8'))
   const ran = await daemon.svc('--version')

@@ -5,7 +5,7 @@ import { makeModelFolder } from '@svc/testkit/models'
 import { expect, it } from 'vitest'
 import { testDaemon } from '../support.ts'
 
-it('every command that needs the store fails and says what is there instead', async () => {
+it('every command that needs the store fails and says what is at its path', async () => {
   const daemon = await testDaemon()
   makeModelFolder(join(daemon.folder, 'Tiny'), { ggufs: { q8_0: 'Q8_0' } })
   expect(await daemon.svc('import', 'local', 'Tiny', '--as', 'acme/tiny', '--quiet')).toMatchObject({ code: 0 })

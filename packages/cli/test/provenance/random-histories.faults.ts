@@ -7,7 +7,7 @@ const STEPS_EACH = 2_500
 const FIRST_SEED = Number(process.env.SVC_PROVENANCE_SEED ?? 100)
 const DOORS = ['webseed', 'swarm', 'hub mirror', 'OCI mirror', 'S3 mirror', 'v1 swarm', 'export', 'push', 'publish']
 
-test('100,000 steps: nothing of what nobody may have leaves by any door', { timeout: 60 * 60_000 }, async () => {
+test('100,000 random steps: nothing that is withheld leaves by any door', { timeout: 60 * 60_000 }, async () => {
   const seeds = Array.from({ length: Math.ceil(STEPS / STEPS_EACH) }, (_, i) => FIRST_SEED + i)
   const halves = [0, 1].map((half) => seeds.filter((_, i) => i % 2 === half))
   const outcomes = (await Promise.all(halves.map((half) => histories({ seeds: half, steps: STEPS_EACH })))).flat()

@@ -6,7 +6,7 @@ import { BASE } from './processes.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-test.each([1, 200])('history %i: nothing of what nobody may have leaves by any door', async (seed) => {
+test.each([1, 200])('history %i: nothing that is withheld leaves by any door', async (seed) => {
   const { steps, leak, given } = await runHistory({ seed, steps: 120, base: BASE })
   expect(leak).toBeUndefined()
   expect(steps).toBe(120)

@@ -173,7 +173,7 @@ describe.each(MACHINES)('a machine $machine', ({ machine, habits, roads }) => {
   })
 })
 
-describe('what others marked is not held back without a word', () => {
+describe('models that others marked are held back with a warning', () => {
   let gate: Gate
   beforeAll(async () => {
     gate = await Gate.start(join(folder, 'marked'), { file: configOf() })

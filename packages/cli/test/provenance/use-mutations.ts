@@ -9,11 +9,11 @@ const PRIVATE = (name: string): DirectTest => testOf(`${DAEMON}/swarm/private.te
 const SEEDING = (name: string): DirectTest => testOf(`${DAEMON}/swarm/seeding.test.ts`, name)
 const MEANWHILE = (name: string): DirectTest => testOf(`${DAEMON}/mirror/withheld-meanwhile.test.ts`, name)
 const STRANGERS = (name: string): DirectTest => testOf(`${DAEMON}/mirror/strangers.test.ts`, name)
-const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.test.ts`, name)
+const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.slow.ts`, name)
 const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'held back')
 const UNPROVEN = testOf(`${DAEMON}/mirror/oci-unproven.test.ts`)
 const ARTIFACTS = testOf(`${DAEMON}/library/artifacts.test.ts`)
-const MODELS = testOf(`${DAEMON}/library/models.test.ts`, 'says of thousands')
+const MODELS = testOf(`${DAEMON}/library/models.test.ts`, 'reports thousands of models')
 
 /** The test that finds it, what the check is for, its text, and what stands there without it. */
 type Row = readonly [caughtBy: DirectTest, what: string, find: string, replace: string]
@@ -82,7 +82,7 @@ const LIBRARY = [
       'now'
     ],
     [
-      MEANWHILE('nothing is laid out'),
+      MEANWHILE('nothing is unpacked for'),
       'mirrors look again when an artifact is given again',
       ' || !sameStanding(a, b)',
       ''
@@ -147,25 +147,25 @@ const LIBRARY = [
 const MIRRORS = [
   ...of('mirror/hub-mirror.ts', [
     [
-      MEANWHILE('a file is not given'),
+      MEANWHILE('a file is not sent'),
       'the hub’s mirror asks when a file is open',
       'const mayGive = (): Promise<boolean> => this.#mayGive(repo, found)',
       'const mayGive = async (): Promise<boolean> => true'
     ],
     [
-      MEANWHILE('is not answered when'),
+      MEANWHILE('is not answered if'),
       'the hub’s mirror asks before it sends a document',
       'if (!(await this.#mayGive(repo, found))) return this.#unknown(response, repo)',
       ''
     ],
     [
-      STRANGERS('a file that comes for a stranger'),
+      STRANGERS('a file fetched for a stranger'),
       'what comes from the hub is asked about last',
       'if (upstream !== undefined && ((await this.#withholds(repo)) || (await this.#withholds(upstream.repo))))',
       'if (Date.now() < 0)'
     ],
     [
-      STRANGERS('is not looked for by the name'),
+      STRANGERS('is not looked up under'),
       'what is withheld is not looked for by the name that was asked for',
       'if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here',
       'if (demand?.allows(repo) !== true) return here'
@@ -173,19 +173,19 @@ const MIRRORS = [
   ]),
   ...of('mirror/oci-mirror.ts', [
     [
-      MEANWHILE('is not answered when'),
+      MEANWHILE('is not answered if'),
       'the OCI mirror asks before it sends a manifest',
       'if (!(await this.#mayGive(name, artifact))) continue',
       ''
     ],
     [
-      MEANWHILE('a file is not given'),
+      MEANWHILE('a file is not sent'),
       'the OCI mirror asks when a file is open',
       'const mayGive = (): Promise<boolean> => this.#mayGive(name, artifact)',
       'const mayGive = async (): Promise<boolean> => true'
     ],
     [
-      MEANWHILE('a small blob is not given'),
+      MEANWHILE('a small blob is not sent'),
       'the OCI mirror asks before it sends a small blob',
       'if (!(await mayGive())) continue',
       ''
@@ -193,13 +193,13 @@ const MIRRORS = [
   ]),
   ...of('mirror/s3-mirror.ts', [
     [
-      MEANWHILE('is not answered when'),
+      MEANWHILE('is not answered if'),
       'the S3 mirror asks before it sends a listing',
       'if (await this.#served.allShown(page.of, DOOR)) return page',
       'if (page.of.size >= 0) return page'
     ],
     [
-      MEANWHILE('a file is not given'),
+      MEANWHILE('a file is not sent'),
       'the S3 mirror asks when a file is open',
       'const mayGive = (): Promise<boolean> => this.#mayGive(name, manifest)',
       'const mayGive = async (): Promise<boolean> => true'
@@ -207,7 +207,7 @@ const MIRRORS = [
   ]),
   ...of('mirror/hub-demand.ts', [
     [
-      STRANGERS('a private file is not given'),
+      STRANGERS('a private file is not sent'),
       'the store has nothing for strangers but what the hub gave them',
       'if ((await mayRead()) && (await this',
       'if ((await this'
@@ -223,7 +223,7 @@ const MIRRORS = [
   ]),
   ...of('sources/hub/outdated.ts', [
     [
-      testOf(`${DAEMON}/sources/hub/outdated.test.ts`, 'what the owner keeps private'),
+      testOf(`${DAEMON}/sources/hub/outdated.test.ts`, 'private and restricted models stay so'),
       'an upgrade keeps the owner’s mark',
       '...(isPrivate(state) && { private: true }),',
       ''
@@ -231,7 +231,7 @@ const MIRRORS = [
   ]),
   ...of('mirror/served-models.ts', [
     [
-      MEANWHILE('a download that has begun'),
+      MEANWHILE('a running download ends'),
       'what is being sent ends when it is withheld',
       "const { given } = verdictOf(await this.#deps.artifacts.standing(manifest).catch(() => 'damaged' as const), door)",
       'const given = true'
@@ -249,7 +249,7 @@ const MIRRORS = [
       'return provenance !== undefined && door !== undefined'
     ],
     [
-      MEANWHILE('nothing is laid out'),
+      MEANWHILE('nothing is unpacked for'),
       'only what a door gives is laid out',
       'state.incomplete !== true && state.away !== true && verdictOf(state, door).given',
       'state.incomplete !== true && state.away !== true && door !== undefined'
@@ -257,13 +257,13 @@ const MIRRORS = [
   ]),
   ...of('mirror/send-file.ts', [
     [
-      MEANWHILE('a file is not given'),
+      MEANWHILE('a file is not sent'),
       'an open file is asked about',
       'mayBe = await mayGive()',
       'mayBe = mayGive !== undefined'
     ],
     [
-      STRANGERS('a file that comes for a stranger'),
+      STRANGERS('a file fetched for a stranger'),
       'what arrives is asked about when it is there',
       'if (reader === undefined || !(await orClosed(reader, mayGive))) return false',
       'if (reader === undefined) return false'
@@ -382,13 +382,13 @@ const SWARM = [
 const V1 = [
   ...of('sources/catalog/catalog.ts', [
     [
-      CATALOG('makes private leaves'),
+      CATALOG('a model made private leaves'),
       'a v1 torrent is joined where it may be given',
       ' && (await this.#mayGive(origin))',
       ''
     ],
     [
-      CATALOG('makes private leaves'),
+      CATALOG('a model made private leaves'),
       'a v1 torrent is given as the rule says',
       'else if (heldBackReason(standing, config.swarm) !== undefined) return false',
       ''
@@ -406,7 +406,7 @@ const V1 = [
       'provenance !== undefined'
     ],
     [
-      testOf(`${DAEMON}/sources/catalog/seeding-and-resuming.slow.ts`, 'when the pull that learned of it fails'),
+      testOf(`${DAEMON}/sources/catalog/seeding-and-resuming.slow.ts`, 'even if the pull that noticed fails'),
       'what a failed pull learned keeps its torrent out',
       'if (isGiven) await this.#settle(infohash)',
       'await this.#settle(infohash)'

@@ -64,7 +64,7 @@ function mutated(file: string, text: string): Set<number> {
   return lines
 }
 
-test('a mutation takes away each use of what says who may have what', () => {
+test('a mutation removes each use of a provenance rule', () => {
   const unmutated: string[] = []
   let uses = 0
   for (const file of ['classify', 'cli', 'daemon', 'oci'].flatMap((name) =>
@@ -82,12 +82,12 @@ test('a mutation takes away each use of what says who may have what', () => {
   expect(uses).toBeGreaterThan(40)
 })
 
-test('each mutation names the one thing that finds it', () => {
+test('each mutation names the one test that detects it', () => {
   for (const { what, caughtBy, dies } of MUTATIONS)
     expect([what, caughtBy === undefined]).toEqual([what, dies !== undefined])
 })
 
-test('each mutation finds its place, once', () => {
+test('each mutation matches exactly one place', () => {
   for (const { what, file, find } of MUTATIONS)
     expect([what, readFileSync(join(ROOT, file), 'utf8').split(find).length - 1]).toEqual([what, 1])
 })

@@ -40,7 +40,7 @@ describe('ensure', () => {
     if (code === 'E_SOURCE_UNAVAILABLE') expect(body.error.message).toContain('/v1/import/')
   })
 
-  it('keeps no more of an endless reference than it takes to recognise it', async () => {
+  it('stores only a short prefix of an endless reference', async () => {
     const { api } = await shared()
     const { status, body } = await api.post('/v1/ensure', { ref: `svc:///me/${'x'.repeat(500_000)}:q8_0` })
     expect([status, body.state, body.error.code]).toEqual([201, 'failed', 'E_LENGTH'])
@@ -48,7 +48,7 @@ describe('ensure', () => {
     expect(body.ref.startsWith('svc:///me/xxx')).toBe(true)
   })
 
-  it('names the knob when files are missing and the swarm is off', async () => {
+  it('names the setting when files are missing and the swarm is off', async () => {
     const { api, ref } = await ownRepository()
     rmSync((await api.open(`${ref}:q8_0`)).body.files[3].path)
     const { body } = await api.post('/v1/ensure', { ref: `${ref}:q8_0` })

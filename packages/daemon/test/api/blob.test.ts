@@ -157,7 +157,7 @@ describe('GET and HEAD of a blob', () => {
 })
 
 describe('slow and broken readers', () => {
-  it('release the descriptor at once when they go', async () => {
+  it('release the descriptor at once when they disconnect', async () => {
     const { api, digest } = await shared()
     for (let i = 0; i < 10; i++) {
       await new Promise<void>((resolve) => {
@@ -178,7 +178,7 @@ describe('slow and broken readers', () => {
     expect(openBlobs(api)).toBe(0)
   })
 
-  it('do not hold up other clients', async () => {
+  it('do not delay other clients', async () => {
     const { api, digest } = await shared()
     const slow = Array.from({ length: 40 }, () => {
       const socket = createConnection({ path: api.socketPath })

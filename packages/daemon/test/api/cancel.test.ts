@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
 import { testDaemon } from '../support/daemon.ts'
 
-test('DELETE of a job aborts its work, leaves other jobs alone, and the next attempt succeeds', async () => {
+test('DELETE of a job aborts only its work, and the next attempt succeeds', async () => {
   const hub = await startFakeHub()
   onTestFinished(() => hub.close())
   hub.commit({ id: 'org/plain', files: [{ path: 'm-q8_0.gguf', content: { seed: 1, sizeBytes: 3_000_000 } }] })

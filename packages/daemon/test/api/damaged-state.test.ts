@@ -55,7 +55,7 @@ it.each([
   ['damaged', 'artifact', flipped],
   ['damaged', 'view', flipped],
   ['newer', 'artifact', newer]
-] as const)('a %s record of a %s harms nothing but what it names, and is left alone', async (_, kind, spoil) => {
+] as const)('a %s record of a %s affects only what it names, and stays as it is', async (_, kind, spoil) => {
   const { api, files, digests } = await threeModels()
   const path = join(api.root, files[kind])
   spoil(path)
@@ -109,7 +109,7 @@ describe('what only an unreadable record could name is kept', () => {
     expect(await kept(api, [...model])).not.toContain(false)
   })
 
-  it('of an artifact, where a BitTorrent v1 torrent is here: everything, for it could be seeded with anything', async () => {
+  it('of an artifact, with a BitTorrent v1 torrent in the store: everything, since the torrent may need any blob', async () => {
     const { api, files } = await threeModels()
     const { store } = api.running.context
     const stray = await store.ingest(oneChunk(Buffer.from('a file of the torrent')))
@@ -118,7 +118,7 @@ describe('what only an unreadable record could name is kept', () => {
     expect(await kept(api, [stray.digest, info.digest])).toEqual([true, true])
   })
 
-  it('of a repository: every index here, and all that it names', async () => {
+  it('of a repository: every index in the store, and everything that it names', async () => {
     const { api, files, digests } = await threeModels()
     flipped(join(api.root, files.repo))
     expect(
@@ -164,7 +164,7 @@ it('a model whose record was damaged stays private when it is imported again, un
   expect(await shown()).toMatchObject({ private: false })
 })
 
-it('the owner may say what a damaged record could have said', async () => {
+it('the owner may repeat the decision of a damaged record', async () => {
   const { api, files, manifest } = await threeModels()
   flipped(join(api.root, files.artifact))
   const body = { ref: 'svc:///me/hurt:q8_0', private: false }
@@ -174,7 +174,7 @@ it('the owner may say what a damaged record could have said', async () => {
   expect(readdirSync(join(api.root, 'state/damaged/artifacts'))).toHaveLength(1)
 })
 
-it("what only a model with a damaged record has does not become the owner's own by another import", async () => {
+it("another import does not make the bytes of a model with a damaged record the owner's own", async () => {
   const { api, files } = await threeModels()
   flipped(join(api.root, files.artifact))
   // the same weights in another artifact

@@ -89,7 +89,7 @@ describe('malformed requests', () => {
     ['a chunk size with a sign', 'Transfer-Encoding: chunked', '+0\r\n\r\n'],
     ['a chunk that is longer than it says', 'Transfer-Encoding: chunked', '1\r\nab\r\n0\r\n\r\n'],
     ['a line feed in a chunk extension', 'Transfer-Encoding: chunked', '1;a=\n\r\nb\r\n0\r\n\r\n']
-  ])('lets nothing be smuggled by %s', async (_name, header, body) => {
+  ])('prevents request smuggling by %s', async (_name, header, body) => {
     const { socketPath } = await shared()
     const hidden = 'GET /v1/smuggled HTTP/1.1\r\nHost: x\r\n\r\n'
     const answer = await rawExchange(
@@ -102,7 +102,7 @@ describe('malformed requests', () => {
     expect(answer.match(/HTTP\/1\.1 /g)).toHaveLength(1)
   })
 
-  it('answers 408 to a header and to a body that do not arrive', async () => {
+  it('answers 408 when a header or a body does not arrive', async () => {
     const { socketPath } = await testDaemon({
       http: { limits: { headersTimeoutMs: 100, requestTimeoutMs: 200, connectionsCheckMs: 50 } }
     })
@@ -114,7 +114,7 @@ describe('malformed requests', () => {
     expect(envelopeOf(await rawExchange(socketPath, slow))).toMatchObject({ status: 408, code: 'E_TIMEOUT' })
   })
 
-  it('meets Expect: 100-continue', async () => {
+  it('supports Expect: 100-continue', async () => {
     const { socketPath } = await shared()
     const answer = await rawExchange(
       socketPath,

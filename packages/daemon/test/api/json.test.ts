@@ -3,7 +3,7 @@ import { parseJsonBody } from '../../src/api/json.ts'
 
 const nested = (levels: number): Buffer => Buffer.from(`{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`)
 
-test('bodies nested 32 levels are read, deeper ones are refused before they are parsed', () => {
+test('bodies of up to 32 levels are read, deeper ones are refused before parsing', () => {
   expect(parseJsonBody(nested(32))).toHaveProperty('a')
   const refused = expect.objectContaining({ code: 'E_BAD_REQUEST' })
   for (const levels of [33, 64, 500_000]) expect(() => parseJsonBody(nested(levels)), `${levels}`).toThrowError(refused)

@@ -62,7 +62,7 @@ describe('resolve', () => {
     expect((await api.resolve('svc:///other/model:q4_0')).body.error.candidates).toEqual([])
   })
 
-  it('wants one ref, and %2B for +', async () => {
+  it('requires one ref, with %2B for +', async () => {
     const { api } = await shared()
     for (const path of [
       '/v1/resolve',
@@ -79,7 +79,7 @@ describe('resolve', () => {
     expect((await api.get('/v1/resolve?ref=svc:///me/model:stable%2Bq8_0')).body.error.code).toBe('E_UNKNOWN_REF')
   })
 
-  it('distinguishes an absent index from an invalid one, also right after it was in use', async () => {
+  it('distinguishes a missing index from an invalid one, also right after its use', async () => {
     const { api, indexDigest, ref } = await ownRepository()
     expect((await api.resolve(`${ref}:q8_0`)).status).toBe(200)
     const path = blobFile(api, indexDigest)
@@ -100,7 +100,7 @@ describe('resolve', () => {
     expect((await api.resolve(`${ref}:q8_0`)).status).toBe(200)
   })
 
-  it('names corrupt state and leaves it alone', async () => {
+  it('reports corrupt state and does not change it', async () => {
     const { api } = await imported()
     const path = join(api.root, 'state/repos/me/model.json')
     for (const bad of [
@@ -168,7 +168,7 @@ describe('open', () => {
     expect([direct.files, direct.missing, direct.indexDigest]).toEqual([[], [before.manifestDigest], undefined])
   })
 
-  it('calls a corrupt manifest corrupt', async () => {
+  it('reports a corrupt manifest', async () => {
     const { api, manifests, ref } = await ownRepository()
     spoil(blobFile(api, manifests[2]!), '{}')
     const { status, body } = await api.open(`${ref}:q8_0`)
@@ -181,7 +181,7 @@ describe('vectors/ref.json over HTTP', () => {
   const { parse } = JSON.parse(readFileSync(new URL('../../../../vectors/ref.json', import.meta.url), 'utf8')) as {
     parse: { name: string; input: string; libraryOnly?: boolean; error?: { code: string } }[]
   }
-  it('gives each row its verdict', async () => {
+  it('each row has its documented result', async () => {
     const api = (await shared()).api
     for (const { name, input, libraryOnly, error } of parse) {
       if (libraryOnly === true) continue

@@ -29,7 +29,7 @@ test.each([
   ['code that the disk does not give', unloaded('i/o error'), 'E_INTERNAL', '(EIO)'],
   ['code that the quota does not give', unloaded(`Unknown system error -${EDQUOT}`), 'E_NO_SPACE', '(EDQUOT)'],
   ['a thread whose code the disk does not give', lost(unloaded('i/o error')), 'E_INTERNAL', '(EIO)']
-])('%s: its code, and what the disk said', (_, error, code, said) => {
+])('%s: its code, and the error of the disk', (_, error, code, said) => {
   const { envelope, hidden } = toWireError(error)
   expect([envelope.error.code, hidden]).toEqual([code, true])
   expect(envelope.error.message).toContain(said)

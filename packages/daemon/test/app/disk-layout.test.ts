@@ -14,7 +14,7 @@ const listed = (() => {
 const patternOf = (path: string): RegExp =>
   new RegExp(`^${path.replaceAll('.', '[.]').replaceAll(/<[^>]+>/g, '[^/]+')}${path.endsWith('/') ? '.*' : ''}$`)
 
-test('each file of a store that was used is in the page', async () => {
+test('docs/disk.md lists each file of a used store', async () => {
   const daemon = await testDaemon()
   const model = writeFiles(join(daemon.folder, 'Model'), MODEL)
   expect(await daemon.import([model])).toMatchObject({ state: 'done' })

@@ -33,7 +33,7 @@ const FORMATS = [
 ]
 
 describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate, views }) => {
-  test('opens with everything that it has', async () => {
+  test('opens with all its content', async () => {
     const api = await opened(name)
     const { body } = await api.get('/v1/models')
     expect(body.damaged).toBeUndefined()
@@ -51,7 +51,7 @@ describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate
     expect((await api.verify('all')).verify).toEqual({})
   })
 
-  test('keeps what is known of who may have its models, what is pinned, and what is to come', async () => {
+  test('keeps provenance, pins and pending names', async () => {
     const api = await opened(name)
     const { artifacts } = api.running.context
     const { manifestDigest } = (await api.resolve('svc:///org/gated:q8_0')).body
@@ -72,7 +72,7 @@ describe.each(FORMATS)('a store of the format $name', ({ name, models, isPrivate
     expect((await api.verify('all')).verify).toEqual({})
   })
 
-  test('is written in the format of today as records change, and not before', async () => {
+  test('is converted record by record, when a record changes', async () => {
     const api = await opened(name)
     const before = recordsOf(api.root)
     await api.get('/v1/models')

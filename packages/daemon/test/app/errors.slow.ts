@@ -17,26 +17,23 @@ describeDaemonErrors(
   Infinity
 )
 
-test.skipIf(!HAS_STRACE)(
-  'a state file that the disk does not give reads as an input/output error, and is left alone',
-  async () => {
-    const folder = temporaryFolder()
-    const first = await spawnDaemon({ folder })
-    expect((await first.import([writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')).state).toBe(
-      'done'
-    )
-    first.child.kill('SIGTERM')
-    await first.ended
-    first.agent.destroy()
-    const statePath = join(folder, 'root/state/repos/a/b.json')
-    const before = readFileSync(statePath)
-    const daemon = await spawnDaemon({ folder })
-    const injection = await inject(daemon.child.pid!, 'pread64:error=EIO')
-    const { status, body } = await daemon.resolve('svc:///a/b:q4_0')
-    await injection.stop()
-    expect([status, body.error.code]).toEqual([500, 'E_INTERNAL'])
-    expect(body.error.message).toContain('input/output error (EIO)')
-    expect(readFileSync(statePath)).toEqual(before)
-    expect((await daemon.resolve('svc:///a/b:q4_0')).status).toBe(200)
-  }
-)
+test.skipIf(!HAS_STRACE)('an unreadable state file is an input/output error, and stays as it is', async () => {
+  const folder = temporaryFolder()
+  const first = await spawnDaemon({ folder })
+  expect((await first.import([writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')).state).toBe(
+    'done'
+  )
+  first.child.kill('SIGTERM')
+  await first.ended
+  first.agent.destroy()
+  const statePath = join(folder, 'root/state/repos/a/b.json')
+  const before = readFileSync(statePath)
+  const daemon = await spawnDaemon({ folder })
+  const injection = await inject(daemon.child.pid!, 'pread64:error=EIO')
+  const { status, body } = await daemon.resolve('svc:///a/b:q4_0')
+  await injection.stop()
+  expect([status, body.error.code]).toEqual([500, 'E_INTERNAL'])
+  expect(body.error.message).toContain('input/output error (EIO)')
+  expect(readFileSync(statePath)).toEqual(before)
+  expect((await daemon.resolve('svc:///a/b:q4_0')).status).toBe(200)
+})

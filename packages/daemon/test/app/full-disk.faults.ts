@@ -57,7 +57,7 @@ async function withRoom(disk: string, template: string, rig: KillRig, roomBytes:
 }
 
 test.each(KILL_SCENARIOS.filter(({ starting }) => !starting))(
-  '$name: where the room ends in any phase, the work is refused as E_NO_SPACE, and can be done when there is room',
+  '$name: a full disk in any phase is E_NO_SPACE, and a retry with space succeeds',
   async (scenario) => {
     const disk = mountedDisk()
     if (disk === undefined || !existsSync('/usr/bin/fallocate')) {

@@ -71,7 +71,7 @@ async function expectBounded(source: Source): Promise<void> {
 }
 
 test(
-  'a fill killed at any moment goes on from at most 192 MiB before what its job reported',
+  'a killed fill resumes at most 192 MiB before the progress that its job reported',
   async () => {
     const seeder = await Node.start()
     const share = await seeder.publish({ [NAME]: weights(SIZE, 41) })
@@ -86,7 +86,7 @@ test(
 )
 
 test(
-  'likewise a download from a hub',
+  'a killed download from a hub does the same',
   async () => {
     const hub = await startFakeHub({
       repos: [{ id: 'Org/Large', files: [{ path: NAME, content: weights(SIZE, 42) }] }]

@@ -37,7 +37,7 @@ const refusal = (options: InspectedOptions): Promise<unknown> =>
   )
 
 describe('starting', () => {
-  it('makes socket, folder and files that only the owner can use, and writes runtime.json', async () => {
+  it('creates socket, folder and files for the owner only, and writes runtime.json', async () => {
     const folder = temporaryFolder()
     const daemon = await spawnDaemon({
       folder,
@@ -67,7 +67,7 @@ describe('starting', () => {
       expect(() => parseFlags(args)).toThrowError(StartError)
   })
 
-  it('stops over a bad configuration, naming file, key and the known keys', () => {
+  it('refuses a bad configuration, naming file, key and the known keys', () => {
     const folder = temporaryFolder()
     const file = join(folder, 'c.toml')
     writeFileSync(file, '[swarm]\nenabel = true\n')
@@ -113,7 +113,7 @@ describe('starting', () => {
     expect(existsSync(root)).toBe(false)
   })
 
-  it('takes a socket path of 107 bytes, and closes a folder of its own that is too open', async () => {
+  it('accepts a socket path of 107 bytes, and restricts its own folder', async () => {
     const folder = temporaryFolder()
     const path = `${folder}/${'x'.repeat(107 - folder.length - 1)}`
     const first = await testDaemon({ folder, socketPath: path })
@@ -154,7 +154,7 @@ describe('starting', () => {
     }
   })
 
-  it('two at once on one root: one starts and one is refused, each of 20 times', async () => {
+  it('two at once on one root: one starts and one is refused, 20 times', async () => {
     const folder = temporaryFolder()
     for (let round = 0; round < 20; round++) {
       const options = { root: join(folder, 'root'), fileConfig: { swarm: { enabled: false } }, networks: {} }
@@ -195,7 +195,7 @@ describe('starting', () => {
 })
 
 describe('stopping', () => {
-  it('cuts jobs, which say so', async () => {
+  it('ends jobs with E_ABORTED', async () => {
     const folder = temporaryFolder()
     // One that waits for a hub is there to be cut, whatever the other one is done with by then.
     const hub = await startFakeHub({ repos: [{ id: 'a/b', files: [{ path: 'm-q4_0.gguf', content: gguf(20_000) }] }] })
@@ -220,7 +220,7 @@ describe('stopping', () => {
     expect(await daemon.ended).toEqual({ code: 0, signal: null })
   })
 
-  it('is quick when asked twice, whatever clients do', async () => {
+  it('is quick after a second signal, whatever clients do', async () => {
     const folder = temporaryFolder()
     const daemon = await spawnDaemon({ folder })
     await daemon.import([writeFiles(join(folder, 'm'), { 'm-q4_0.gguf': gguf(8 << 20) })], 'a/b')
@@ -247,7 +247,7 @@ describe('stopping', () => {
 })
 
 describe('faults', () => {
-  it('kill -9 at any moment of an import leaves a whole store and the old or the new state', async () => {
+  it('kill -9 at any moment of an import leaves an intact store with the old or the new state', async () => {
     const folder = temporaryFolder()
     const before = await spawnDaemon({ folder })
     const old = await before.import([writeFiles(join(folder, 'old'), { 'm-q4_0.gguf': gguf(5_000, 1) })], 'a/b')
@@ -276,7 +276,7 @@ describe('faults', () => {
   })
 
   it.skipIf(!HAS_STRACE)(
-    'failing disks fail the job by name, leave the state as it was, and the daemon goes on',
+    'failing disks fail the job with their error, keep the state, and the daemon continues',
     async () => {
       const folder = temporaryFolder()
       const daemon = await spawnDaemon({ folder })

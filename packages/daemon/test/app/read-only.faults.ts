@@ -29,7 +29,7 @@ function causesOf(error: unknown): string[] {
   return codes
 }
 
-it.runIf(isRoot)('where nothing can be written a new store and a new folder are refused with EROFS', async () => {
+it.runIf(isRoot)('on a read-only disk a new store and a new folder are refused with EROFS', async () => {
   const path = readOnlyDisk()
   const sockets = mkdtempSync(join(tmpdir(), 'svc-ro-socket-'))
   onTestFinished(() => rmSync(sockets, { recursive: true }))
@@ -63,7 +63,7 @@ function lock(root: string): () => void {
 }
 
 it.runIf(isRoot)(
-  'below a daemon that runs: EROFS from each thing that writes, and all goes on afterwards',
+  'below a running daemon: each write fails with EROFS, and everything works again afterwards',
   async () => {
     const work = mkdtempSync(join(tmpdir(), 'svc-ro-work-'))
     onTestFinished(() => rmSync(work, { recursive: true }))

@@ -103,7 +103,7 @@ const DATAGRAMS: readonly (() => Buffer)[] = [
 ]
 const pick = <T>(from: readonly T[]): T => from[randomInt(from.length)]!
 
-test(`${MINUTES} minutes of mixed work and hostile peers: what it uses stays flat, nothing is lost`, {
+test(`${MINUTES} minutes of mixed work and hostile peers: resource use stays flat, nothing is lost`, {
   timeout: MINUTES * 60_000 + 600_000
 }, async () => {
   const hub = await startFakeHub()

@@ -31,7 +31,7 @@ test.skipIf(!HAS_STRACE).each(KILL_SCENARIOS.filter(({ starting }) => !starting)
   }
 )
 
-test('the check sees a missing sync of a file, of its folder and of a new folder, and a write after the sync', () => {
+test('the check detects a missing sync of a file, its folder or a new folder, and a write after the sync', () => {
   const call = (name: string, text: string, at: number) => ({ call: name, text, begun: at, ended: at })
   const good = [
     call('mkdir', '"/r/a"', 1),

@@ -96,7 +96,7 @@ describe('a store that goes away under its daemon (spec disk.22)', () => {
     }
   }
   for (const [name, takeAway] of Object.entries(ways)) {
-    test(`${name}: every command fails, nothing is written there, and all is well when it is back`, async () => {
+    test(`${name}: every command fails, nothing is written, and everything works when the store is back`, async () => {
       const daemon = await withModel()
       const away = join(daemon.folder, 'away')
       takeAway(daemon.root, away)
@@ -139,7 +139,7 @@ describe('a store that goes away under its daemon (spec disk.22)', () => {
     'state/views',
     'state'
   ]) {
-    test(`loses ${each}: no command takes it for an empty folder`, async () => {
+    test(`loses ${each}: no command treats it as empty`, async () => {
       const daemon = await withModel()
       renameSync(join(daemon.root, each), join(daemon.folder, 'away'))
       for (const [name, call] of Object.entries(commands(daemon))) {
@@ -155,7 +155,7 @@ describe('a store that goes away under its daemon (spec disk.22)', () => {
     })
   }
 
-  test('an import under way fails, and nothing of it is in the folder that took its place', async () => {
+  test('a running import fails, and writes nothing into the folder in its place', async () => {
     const daemon = await withModel()
     const model = writeFiles(join(daemon.folder, 'Big'), {
       'model-q8_0.gguf': Buffer.concat([MODEL['tiny-q8_0.gguf'] as Buffer, Buffer.alloc(64 << 20)])

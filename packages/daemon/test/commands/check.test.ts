@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/daemon.ts'
 import { runSvcd } from '../support/process.ts'
 
 describe('svcd --check', () => {
-  it('reports what it read, from where, and what set it; never the token', () => {
+  it('reports each value with its origin, but never the token', () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, '.config/svc'), { recursive: true })
     const file = join(folder, '.config/svc/config.toml')
@@ -40,7 +40,7 @@ describe('svcd --check', () => {
     expect(await root(['--root', '/flag'], { SVC_ROOT: '/from-env' })).toBe('store /flag (--root)')
   })
 
-  it('ends with 2 over anything that would stop a start', async () => {
+  it('exits with 2 for anything that would prevent a start', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'c.toml')
     writeFileSync(file, '[swarm]\nenabel = true\n')

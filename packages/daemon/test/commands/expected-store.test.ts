@@ -12,7 +12,7 @@ const withExpect = (expect: string) => ({ swarm: { enabled: false }, store: { ex
 const idOf = (root: string): string => readFileSync(join(root, 'id'), 'utf8').trim()
 
 describe('[store] expect (spec disk.23)', () => {
-  test('refuses to make a store, and any other one, naming the key, what is expected and what is there', async () => {
+  test('refuses a missing or different store, naming the key, the expected id and the found one', async () => {
     const folder = temporaryFolder()
     const start = (expect: string) => testDaemon({ folder, fileConfig: withExpect(expect) }, () => undefined)
     const absent = await start(OTHER).catch((error: unknown) => error as StartError)
@@ -67,7 +67,7 @@ describe('svcd expect', () => {
     expect(written()).toContain(idOf(root))
   })
 
-  test('does not change what is expected', async () => {
+  test('does not change an existing value', async () => {
     const { root, run, written } = setUp(`[store]\nexpect = "${OTHER}"\n`)
     await expect(run()).rejects.toThrow(StartError)
     expect(existsSync(root)).toBe(false)
@@ -75,7 +75,7 @@ describe('svcd expect', () => {
   })
 })
 
-test('a start that makes a store says so, the next one does not', async () => {
+test('only the start that creates a store says so', async () => {
   const lines: unknown[][] = []
   const { createLog } = await import('../../src/log.ts')
   const log = Object.assign(Object.create(createLog('silent')), { info: (...line: unknown[]) => void lines.push(line) })

@@ -73,7 +73,7 @@ const hasBlob = (root: string): boolean =>
   readdirSync(join(root, 'blobs/sha256')).some((shard) => readdirSync(join(root, 'blobs/sha256', shard)).length > 0)
 
 describe('svcd move', () => {
-  it('copies, checks, names the new place in the configuration, and leaves the old one as it was', async () => {
+  it('copies, verifies, writes the new place into the configuration, and keeps the old store unchanged', async () => {
     const at = home()
     await filled(at)
     chmodSync(at.config, 0o640)
@@ -150,7 +150,7 @@ describe('svcd move', () => {
     await stop(moved)
   })
 
-  it('names a blob whose bytes are other ones, and changes nothing', async () => {
+  it('names a corrupt blob, and changes nothing', async () => {
     const at = home()
     await filled(at)
     const victim = blobsBelow(at.old).sort(
@@ -197,7 +197,7 @@ describe('svcd move', () => {
     expect(existsSync(join(at.folder, 'none'))).toBe(false)
   })
 
-  it('leaves a configuration alone that would be overridden, and says what to change', async () => {
+  it('does not edit a configuration that is overridden, and says what to change', async () => {
     const at = home()
     await filled(at)
     const before = readFileSync(at.config, 'utf8')

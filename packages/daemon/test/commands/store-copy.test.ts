@@ -84,7 +84,7 @@ it('reads a blob again when the bytes of an earlier attempt are damaged', async 
   expect(await to.verify(large.digest)).toMatchObject({ status: 'ok', sizeBytes: SIZE_BYTES })
 })
 
-it('names blobs whose bytes are other ones, and copies the rest', async () => {
+it('names corrupt blobs, and copies the rest', async () => {
   const folder = temporaryFolder()
   const from = await store(join(folder, 'from'))
   const [bad, good] = [await put(from, 2 << 20, 4), await put(from, 2 << 20, 5)]

@@ -27,7 +27,7 @@ const rows = Object.entries(CONFIG_KEYS).flatMap(([section, keys]) =>
 )
 
 describe('the configuration file', () => {
-  it.each(rows)('[$section] $key takes its type and no other', ({ section, key, type }) => {
+  it.each(rows)('[$section] $key accepts only its type', ({ section, key, type }) => {
     expect(parseConfigText(`[${section}]\n${key} = ${EXAMPLE[type]}\n`, 'f')).toHaveProperty(`${section}.${key}`)
     for (const wrong of WRONG[type]!) {
       const error = refusal(`[${section}]\n${key} = ${wrong}\n`)
@@ -131,7 +131,7 @@ describe('fetching on demand', () => {
     ['[::]:1', 'oci_addr'],
     ['10.0.0.1:1', 'hub_addr'],
     ['store.example:1', 'oci_addr']
-  ])('for whoever reaches %s takes a token or a word', (address, key) => {
+  ])('at %s requires a token or explicit consent', (address, key) => {
     expect(() => onDemand({ [key]: address })).toThrow(ConfigError)
     expect(() => onDemand({ [key]: address })).toThrow(key)
     expect(() => onDemand({ [key]: address })).toThrow('on_demand_anonymous')
@@ -139,7 +139,7 @@ describe('fetching on demand', () => {
     expect(onDemand({ [key]: address }, { SVC_MIRROR_TOKEN: 'secret' })).toBeDefined()
   })
 
-  it.each(['127.0.0.1:1', '[::1]:1', 'localhost:1'])('for programs of this machine takes nothing (%s)', (address) => {
+  it.each(['127.0.0.1:1', '[::1]:1', 'localhost:1'])('for local programs requires nothing (%s)', (address) => {
     expect(onDemand({ hub_addr: address, oci_addr: address })?.revisions).toBe('named')
   })
 
@@ -164,7 +164,7 @@ describe('the S3 mirror', () => {
     expect(s3Of({ hub_addr: '0.0.0.0:1' }, { SVC_MIRROR_TOKEN: 'secret' }).s3Addr).toBeUndefined()
   })
 
-  it('wants a path that does not depend on where the daemon starts', () => {
+  it('requires an absolute path', () => {
     expect(() => s3Of({ s3_addr: '127.0.0.1:1', s3_keys: 'keys' })).toThrow('s3_keys')
   })
 })

@@ -31,7 +31,7 @@ describe('a string', () => {
     expect(parseConfigText(edited, 'c.toml').store).toMatchObject({ root: ROOT })
   })
 
-  it.each(['store = { root = "/old" }\n', '[store]\nroot = """\n/old"""\n'])('leaves %j to its owner', (text) => {
+  it.each(['store = { root = "/old" }\n', '[store]\nroot = """\n/old"""\n'])('does not change %j', (text) => {
     expect(() => withKey(text, { store: { root: ROOT } }, 'c.toml')).toThrow(ConfigError)
   })
 
@@ -55,7 +55,7 @@ describe('a boolean', () => {
     expect(withKey(text, { swarm: { seed_local: false } }, 'f')).toBe(expected)
   })
 
-  it('is not mistaken for one whose name begins like it', () => {
+  it('is not confused with a key whose name begins the same', () => {
     const text = '[swarm]\nseed_local = true # both\nseed = true\n'
     expect(withKey(text, { swarm: { seed: false } }, 'f')).toBe('[swarm]\nseed_local = true # both\nseed = false\n')
   })
@@ -68,7 +68,7 @@ describe('a boolean', () => {
   )
 })
 
-it('makes the file for its owner alone, keeps the mode of one that is there, and follows a link', async () => {
+it('creates the file for its owner only, keeps an existing mode, and follows a link', async () => {
   const folder = temporaryFolder()
   const absent = join(folder, 'a', 'config.toml')
   await writeKey(absent, { swarm: { seed_local: true } })
@@ -86,7 +86,7 @@ it('makes the file for its owner alone, keeps the mode of one that is there, and
   await expect(writeKey(join(folder, 'taken'), { swarm: { seed: false } })).rejects.toThrow(ConfigError)
 })
 
-it('changes keys one after the other, whoever asks at the same time', async () => {
+it('serialises concurrent changes', async () => {
   const file = join(temporaryFolder(), 'config.toml')
   writeFileSync(file, '[hub]\nendpoint = "http://127.0.0.1:9"\n')
   await Promise.all([
@@ -101,7 +101,7 @@ it('changes keys one after the other, whoever asks at the same time', async () =
   })
 })
 
-it('leaves a file alone that it cannot read as what it is', async () => {
+it('does not change a file that it cannot parse', async () => {
   const file = join(temporaryFolder(), 'config.toml')
   const latin1 = Buffer.from('[swarm] # f\xfcr alle\nseed = true\n', 'latin1')
   writeFileSync(file, latin1)
@@ -109,7 +109,7 @@ it('leaves a file alone that it cannot read as what it is', async () => {
   expect(readFileSync(file)).toEqual(latin1)
 })
 
-it('keeps the mark that some editors put first', async () => {
+it('keeps a byte order mark', async () => {
   const file = join(temporaryFolder(), 'config.toml')
   writeFileSync(file, '\ufeff[swarm]\nseed = true\n')
   await writeKey(file, { swarm: { seed: false } })

@@ -90,7 +90,7 @@ async function endsAfter(socket: Socket, begun = performance.now()): Promise<num
   return (performance.now() - begun) / 1_000
 }
 
-test('half a header, half a body, silence after an answer, a blob that is not read: each is ended in its time', {
+test('half a header, half a body, silence after a response and an unread blob each time out', {
   timeout: 300_000
 }, async () => {
   const { socketPath, webseedPort, webseedPath, digest } = await shared()

@@ -32,7 +32,7 @@ class CountingPool extends BufferPool {
   }
 }
 
-test('keeps 16 buffers; the memory of others is given back soon, not when they are collected', async () => {
+test('keeps 16 buffers, and frees the memory of others early', async () => {
   const pool = new BufferPool(CHUNK_BYTES)
   const taken = Array.from({ length: 40 }, () => pool.take())
   for (const buffer of taken) expect(buffer.fill(1).length).toBe(CHUNK_BYTES)
@@ -52,7 +52,7 @@ const readerOf = (file: FileHandle, sizeBytes: number): BlobReader => ({
   close: () => file.close()
 })
 
-test('each buffer is returned once, also by clients that disconnect in the middle; the others get the right bytes', async () => {
+test('each buffer is returned once, even if clients disconnect; other clients get the right bytes', async () => {
   const folder = temporaryFolder()
   const content = gguf(6 << 20, 3)
   const path = join(writeFiles(join(folder, 'm'), { 'm.gguf': content }), 'm.gguf')

@@ -27,7 +27,7 @@ const connected = (path: string): Promise<Socket> =>
     socket.on('error', reject)
   })
 
-test('500 slow readers and slow writers hold nothing once they are cut, and others do not notice', async () => {
+test('500 slow readers and writers hold nothing once they are closed, and do not affect others', async () => {
   // idle connections are cut long after the 408: both run in this process, which a busy machine may hold up for a second
   const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 50, idleTimeoutMs: 4_000 }
   const api = await testDaemon({ http: { limits } })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { HostShares } from '../../src/http/host-shares.ts'
 
-it('a host alone may hold all places, and gives up those in excess of a newcomer’s', () => {
+it('one host may use all places, and gives up those beyond its share to a newcomer', () => {
   const shares = new HostShares<string>(4)
   for (const holder of ['a1', 'a2', 'a3', 'a4']) expect(shares.add('192.0.2.1', holder)).toBeUndefined()
   expect(shares.add('192.0.2.1', 'a5')).toBe('a5')
@@ -18,7 +18,7 @@ it('a host alone may hold all places, and gives up those in excess of a newcomer
   expect(shares.add('192.0.2.3', 'c2')).toBeUndefined()
 })
 
-it('a place whose holder has left goes first, to anybody; among the others of a host the policy decides', () => {
+it('a place whose holder has left is reused first; the policy chooses among the others', () => {
   const left = new Set<string>()
   const shares = new HostShares<string>(3, {
     hasLeft: (holder) => left.has(holder),
@@ -31,7 +31,7 @@ it('a place whose holder has left goes first, to anybody; among the others of a 
   expect(shares.add('192.0.2.2', 'b1')).toBe('a4')
 })
 
-it('who has left gives no place up to a host that has as many or more', () => {
+it('a host with as many places or more does not get a place of one that has left', () => {
   const shares = new HostShares<string>(4, { hasLeft: (holder) => holder === 'b1' })
   for (const holder of ['a1', 'a2', 'a3']) shares.add('192.0.2.1', holder)
   shares.add('192.0.2.2', 'b1')

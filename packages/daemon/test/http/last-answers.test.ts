@@ -24,7 +24,7 @@ const LAST: readonly (readonly [string, string, readonly number[]])[] = [
   ['GET, no Host', `${request('/v1/jobs')}GET / HTTP/1.1\r\n\r\n`, [200, 400]]
 ]
 
-describe('nothing is answered behind', () => {
+describe('nothing is answered after', () => {
   it.each(LAST)('%s', async (_name, last, statuses) => {
     const { api } = await shared()
     for (const [name, next] of Object.entries(NEXT)) {
@@ -37,7 +37,7 @@ describe('nothing is answered behind', () => {
     }
   })
 
-  it('what is pipelined behind a last one is not begun either', async () => {
+  it('requests pipelined after the last one are not started', async () => {
     const begun: string[] = []
     const server = createHttpServer((asked, response) => {
       begun.push(asked.url!)
@@ -52,7 +52,7 @@ describe('nothing is answered behind', () => {
     rmSync(dirname(path), { recursive: true })
   })
 
-  it('a body that is too large gets one answer, and nothing behind it', async () => {
+  it('a body that is too large gets one response, and nothing after it', async () => {
     const { api } = await shared()
     const large = `POST /v1/ensure HTTP/1.1\r\nHost: x\r\nContent-Length: ${2 << 20}\r\n\r\n`
     const answer = await rawExchange(api.socketPath, `${large}junk\x00${request('/v1/status').repeat(3)}`, {

@@ -11,7 +11,7 @@ const TOLERANCE_MIB = 64
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-test(`three times ${READERS} readers that read nothing: their memory is given back`, { timeout: 300_000 }, async () => {
+test(`three times ${READERS} clients that read nothing: their memory is freed`, { timeout: 300_000 }, async () => {
   const { daemon, digest, rssMiB, ref } = await startSeedingProcess({ sizeBytes: 64 << 20 })
   const before = rssMiB()
   const rows: number[][] = []

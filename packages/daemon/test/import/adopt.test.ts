@@ -45,7 +45,7 @@ async function manifestOf(daemon: TestDaemon, ref: string) {
   return { manifestDigest, ...JSON.parse(readFileSync(path, 'utf8')) }
 }
 
-test('files with other names on disk become the artifacts that their real names make', async () => {
+test('files with other names on disk become the same artifacts as under their real names', async () => {
   const daemon = await testDaemon()
   const files = cached(join(daemon.folder, 'cache'))
   expect(await adopt(daemon, { files })).toMatchObject({ state: 'done', kind: 'import-local', as: 'me/adopted' })
@@ -55,7 +55,7 @@ test('files with other names on disk become the artifacts that their real names 
   expect(statSync(files[0]!.path).nlink).toBe(1)
 })
 
-test('the hub is named in the manifest when every byte was compared, and only then', async () => {
+test('the manifest names the hub if and only if every byte was compared', async () => {
   const daemon = await testDaemon()
   const files = cached(join(daemon.folder, 'cache'))
   const hub = { repo: 'Acme/Tiny', revision: COMMIT }
@@ -82,7 +82,7 @@ test.each(Object.keys(FILES))('a damaged %s is named, and nothing is imported', 
   expect((await daemon.get('/v1/models')).body.namespaces).toEqual([])
 })
 
-test('what is here by its digest is not read again', async () => {
+test('files whose digests are in the store are not read again', async () => {
   const daemon = await testDaemon()
   await daemon.import([writeFiles(join(daemon.folder, 'Plain'), FILES)], 'me/plain')
   const files = cached(join(daemon.folder, 'cache'))
@@ -121,7 +121,7 @@ test('links, absent files, doubled names and malformed digests are refused befor
   expect(await code([file!], { as: 'library/x' })).toEqual(bad)
 })
 
-test('a file that becomes a link after it was listed is not followed', async () => {
+test('a file that becomes a link after the listing is not followed', async () => {
   const daemon = await testDaemon()
   const secret = join(daemon.folder, 'secret')
   writeFileSync(secret, gguf(7_000, 9))

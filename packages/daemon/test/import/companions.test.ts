@@ -17,7 +17,7 @@ const collect = async (api: TestDaemon) =>
   api.finished((await api.post('/v1/gc', { graceSeconds: 0, views: true })).body)
 
 describe('companions', () => {
-  it('are the small files that no manifest holds byte for byte; digests, skipped and totals do not change', async () => {
+  it('are the small files outside the manifest; digests, skipped and totals do not change', async () => {
     const api = await shared()
     const job = await importFiles(api, 'beside/one', {
       ...MODEL,
@@ -85,7 +85,7 @@ describe('companions', () => {
     expect(entries.map(({ members }: { members: { companions: string }[] }) => members[0]!.companions)).toEqual(digests)
   })
 
-  it('outlive a collection and a lost record as long as their artifact does, and go with it', async () => {
+  it('survive a collection and a lost record as long as their artifact, and are removed with it', async () => {
     const api = await testDaemon({})
     await importFiles(api, 'kept/model', MODEL)
     const { companions, manifestDigest } = await open(api, 'svc:///kept/model:bf16')
@@ -122,7 +122,7 @@ describe('companions', () => {
     expect(after.warnings.some((warning: string) => warning.includes('README.md'))).toBe(true)
   })
 
-  it('one that cannot be read fails nothing, and is named; root reads all', async () => {
+  it('an unreadable one is reported, and the import succeeds (root reads all)', async () => {
     const isRead = process.getuid?.() === 0
     const api = await shared()
     const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, 5), 'README.md': 'x', 'b.txt': 'y' })
@@ -133,7 +133,7 @@ describe('companions', () => {
     expect(job.result!.warnings?.some((warning) => warning.includes('README.md')) ?? false).toBe(!isRead)
   })
 
-  it('one that is swapped for a link fails nothing, and nothing of the link comes in', async () => {
+  it('one that is swapped for a link is skipped, and the import succeeds', async () => {
     const { localSource } = await import('../../src/sources/local/source.ts')
     const api = await testDaemon({})
     const folder = writeFiles(temporaryFolder(), {
@@ -178,7 +178,7 @@ describe('companions', () => {
 })
 
 describe('a folder that would be wrong', () => {
-  it('without a part that its list of parts names is warned of by name: at the import, when it is shown, and as a view', async () => {
+  it('without a listed part causes a warning at the import, when it is shown, and as a view', async () => {
     const api = await shared()
     const modules = [
       { idx: 0, path: '', type: 'sentence_transformers.models.Transformer' },
@@ -200,7 +200,7 @@ describe('a folder that would be wrong', () => {
     expect(isWarned((await api.post('/v1/views', { ref })).body.warnings)).toBe(true)
   })
 
-  it('is none while each part has its weights, in whatever format', async () => {
+  it('causes no warning while each part has its weights in some format', async () => {
     const api = await shared()
     const job = await importFiles(api, 'parts/pipe', {
       'model_index.json': JSON.stringify({ _class_name: 'P', unet: ['diffusers', 'U'], vae: ['diffusers', 'V'] }),
@@ -211,7 +211,7 @@ describe('a folder that would be wrong', () => {
     expect((job.result!.warnings ?? []).filter((each) => each.includes('model_index.json'))).toEqual([])
   })
 
-  it('names a part that was not chosen, and one of which nothing is there; but none that has no files, or is said to be none', async () => {
+  it('reports parts that were not chosen or are missing, but not parts without files', async () => {
     const api = await shared()
     const files = {
       'model_index.json': JSON.stringify({

@@ -79,7 +79,7 @@ describe('what an import gives', () => {
     expect((await api.verify('all')).state).toBe('done')
   })
 
-  it('gives the same digests whatever the order, the times, the layout of paths and the name', async () => {
+  it('gives the same digests for any order, times, path layout and name', async () => {
     const api = await shared()
     const one = writeFiles(temporaryFolder(), MODEL)
     const other = writeFiles(temporaryFolder(), Object.fromEntries(Object.entries(MODEL).reverse()))
@@ -106,7 +106,7 @@ describe('what an import gives', () => {
     expect((await api.resolve('svc:///merge/me:q4_0')).body.manifestDigest).toBe(third.manifest)
   })
 
-  it('takes two imports of the same bytes at once, and many into one name', async () => {
+  it('allows two concurrent imports of the same bytes, and many into one name', async () => {
     const api = await testDaemon()
     const folder = writeFiles(temporaryFolder(), MODEL)
     const same = await Promise.all(Array.from({ length: 6 }, (_, i) => api.import([folder], `twin/t${i % 2}`)))
@@ -148,7 +148,7 @@ describe('what an import gives', () => {
     expect((await api.resolve('svc:///me/m:v1+q4_0')).body.manifestDigest).toBe(first.manifest)
   })
 
-  it('stores weights whose header cannot be read, and says so', async () => {
+  it('stores weights with an unreadable header, with a warning', async () => {
     const api = await shared()
     const job = await api.import(
       [
@@ -185,7 +185,7 @@ describe('what an import gives', () => {
     expect([blobs(api), stateFiles(api)]).toEqual([[], []])
   })
 
-  it('leaves the state alone when the present index is corrupt or gone', async () => {
+  it('does not change the state when the current index is corrupt or missing', async () => {
     const api = await testDaemon()
     const job = await api.import([writeFiles(temporaryFolder(), { 'a-q4_0.gguf': gguf(10, 1) })], 'me/m')
     const path = join(api.root, 'state/repos/me/m.json')
@@ -337,7 +337,7 @@ describe('files that change between listing and reading', () => {
     expect(await swapped(change as (folder: string) => void)).toBe(code)
   })
 
-  it('a swapper at work during imports gets nothing of its own in', async () => {
+  it('a process that swaps files during imports cannot inject its own', async () => {
     const api = await testDaemon()
     const folder = writeFiles(temporaryFolder(), { 'in/m-q4_0.gguf': gguf(200_000), secret: gguf(200_000, 99) })
     const secret = readFileSync(join(folder, 'secret'))

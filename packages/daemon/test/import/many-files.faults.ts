@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { testDaemon } from '../support/daemon.ts'
 
-test('a folder of twice as many files as an import may have is refused, and others are answered meanwhile', async () => {
+test('a folder with twice the limit of files is refused, and other requests are answered meanwhile', async () => {
   const api = await testDaemon()
   const folder = join(api.folder, 'many')
   for (let part = 0; part < 200; part++) {

@@ -90,7 +90,7 @@ const pathsOf = (files: readonly { path: string }[]): string[] => files.map(({ p
 const LOCAL = { source: { kind: 'local' } } as const
 
 describe('companions of a local folder', () => {
-  it('leave only by names that loaders read; the owner’s views have the rest, and the store has no secret', async () => {
+  it('are shared only under names that loaders read; the owner’s views have the rest, and no secret is stored', async () => {
     const api = await shared()
     const path = folder([...GIVEN, ...OWN, ...SECRET, '.env'])
     const { companions, why, view, warnings } = await imported(api, 'own/some', path)
@@ -115,7 +115,7 @@ describe('companions of a local folder', () => {
     for (const name of [...OWN, ...SECRET, '.env', '"own"']) expect([name, text.includes(name)]).toEqual([name, false])
   })
 
-  it('all leave if the owner says so, but for secrets and hidden files, whose names do not leave either', async () => {
+  it('are all shared if the owner says so, except secrets and hidden files with their names', async () => {
     const api = await shared()
     const { companions, why } = await imported(api, 'own/all', folder([...OWN, 'id_rsa', '.env']), {
       companions: 'all'
@@ -127,7 +127,7 @@ describe('companions of a local folder', () => {
     expect(pathsOf(given.document.omitted)).not.toContain('.env')
   })
 
-  it('stay the owner’s own when the same model comes in from elsewhere, and in documents of earlier versions', async () => {
+  it('stay private when the same model is imported from elsewhere, and in documents of earlier versions', async () => {
     const api = await shared()
     const { companions } = await imported(
       api,

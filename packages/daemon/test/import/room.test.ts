@@ -35,7 +35,7 @@ function freeBytes(at: string): number {
   return bavail * bsize
 }
 
-it.skipIf(!isRoot)('the rest of an interrupted download fits where all of it would not', async ({ skip }) => {
+it.skipIf(!isRoot)('the rest of an interrupted download needs only its own space', async ({ skip }) => {
   const MiB = 1 << 20
   const at = mounted((_image, to) => run('mount', '-t', 'tmpfs', '-o', 'size=40m', 'tmpfs', to))
   if (at === undefined) return skip('tmpfs cannot be mounted here')
@@ -54,7 +54,7 @@ it.skipIf(!isRoot)('the rest of an interrupted download fits where all of it wou
   expect(await importRepo(await rigOf(fake, { root: at }), 'Org/Half')).toMatchObject({ state: 'done' })
 })
 
-it.skipIf(!isRoot)('a file larger than what is free comes in where its blocks can be shared', async ({ skip }) => {
+it.skipIf(!isRoot)('a file larger than the free space can be imported by sharing blocks', async ({ skip }) => {
   const at = mounted(
     (image, to) =>
       run('truncate', '-s', '400M', image) &&

@@ -44,7 +44,7 @@ it('a signed model passes, with all of its files', async () => {
 })
 
 it.each(Object.entries(SPOILT))(
-  '%s: refused by the names of rule and file, and nothing is visible',
+  '%s: refused with the names of rule and file, and nothing is visible',
   async (_, spoil) => {
     const { signer, trust } = await world()
     const api = await testDaemon({ fileConfig: { swarm: { enabled: false }, trust } })
@@ -59,7 +59,7 @@ it.each(Object.entries(SPOILT))(
   }
 )
 
-it('the first rule that is for a name counts, whatever its case', async () => {
+it('the first matching rule applies, in any case', async () => {
   const { api, signer } = await world()
   const { files } = SPOILT['a flipped byte in the weights']!(signer)
   expect(await importFiles(api, 'acme/free-x', files)).toMatchObject({ state: 'done' })
@@ -86,7 +86,7 @@ it("another signer's signature is refused", async () => {
   })
 })
 
-it('of a signed repository one quant may be chosen, under a name that imports normalize', async () => {
+it('one quant of a signed repository can be imported, under a normalized name', async () => {
   const { api, signer } = await world()
   const files = signer.sign({
     'Tiny.Q4_K_M.gguf': gguf(3_000, 61),

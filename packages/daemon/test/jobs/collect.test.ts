@@ -32,7 +32,7 @@ function blobs({ root }: TestDaemon): Sha256Digest[] {
   )
 }
 
-test('an inventory says of each quant how large it is, whether it is here, and since when', async () => {
+test('the inventory has size, state and times of each quant', async () => {
   const clock = new VirtualClock(Date.UTC(2026, 4, 1))
   const api = await testDaemon({ clock })
   await importAs(api, 'me/m', { ...quants('q4_0', 'q8_0'), ...shared })
@@ -60,7 +60,7 @@ test('an inventory says of each quant how large it is, whether it is here, and s
 })
 
 describe('removing', () => {
-  test('one quant goes with the tag of the present index; the space comes back, the rest stays', async () => {
+  test('one quant is removed with the tag of the current index; its space is freed, the rest stays', async () => {
     const api = await testDaemon()
     await importAs(api, 'me/m', { ...quants('q4_0', 'q8_0'), ...shared })
     await api.running.context.repos.update({ ns: 'me', name: 'm' }, async (state) => ({
@@ -86,7 +86,7 @@ describe('removing', () => {
     expect((await gc(api)).result).toEqual({ blobs: 0, bytes: 0 })
   })
 
-  test('what an older snapshot needs stays, unless its tag goes as well', async () => {
+  test('blobs of an older snapshot stay, unless its tag is removed', async () => {
     const api = await testDaemon()
     await importAs(api, 'me/m', quants('q4_0'))
     await api.running.context.repos.update({ ns: 'me', name: 'm' }, async (state) => ({
@@ -117,7 +117,7 @@ describe('removing', () => {
     expect(readdirSync(join(api.root, 'state', 'artifacts'))).toEqual([])
   })
 
-  test('the answer names views, jobs and whoever reads', async () => {
+  test('the response names views, jobs and readers', async () => {
     const api = await testDaemon()
     const { context } = api.running
     await importAs(api, 'me/m', quants('q4_0', 'q8_0'))
@@ -167,7 +167,7 @@ describe('removing', () => {
     expect(await members(api)).toHaveLength(1)
   })
 
-  test('a pinned import without a name is let go of by its digest', async () => {
+  test('a pinned import without a name is released by its digest', async () => {
     const api = await testDaemon()
     await importAs(api, 'me/m', quants('q4_0'))
     const [{ manifest }] = (await members(api)) as [ModelMember]
@@ -271,7 +271,7 @@ describe('a collection', () => {
     expect(blobs(api)).toEqual([])
   })
 
-  test('keeps a blob for as long as somebody reads it', async () => {
+  test('keeps a blob while it is being read', async () => {
     const api = await testDaemon()
     await importAs(api, 'me/m', quants('q4_0'))
     const { body: opened } = await api.open('svc:///me/m:q4_0')
@@ -291,7 +291,7 @@ describe('a collection', () => {
   })
 })
 
-test('notes of imports that were given up go with their bytes; what is here or coming keeps its note', async () => {
+test('records of abandoned imports are removed with their bytes; present and pending artifacts keep theirs', async () => {
   const api = await testDaemon()
   const { store, holdings, jobs } = api.running.context
   const [gone, coming] = [digestFromHex('1'.repeat(64)), digestFromHex('2'.repeat(64))]

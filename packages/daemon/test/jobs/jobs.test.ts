@@ -120,7 +120,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('are found by their artifact while they are open, also when they learn it late', async () => {
+  it('are found by their artifact while they run, also if it becomes known late', async () => {
     const jobs = registry()
     const [held, told] = [gate(), gate()]
     const idsOf = (manifest: string) => jobs.openOf(manifest).map(({ id }) => id)
@@ -141,7 +141,7 @@ describe('jobs', () => {
     expect([idsOf('x'), idsOf('y'), idsOf('z')]).toEqual([[], [], []])
   })
 
-  it('learn whether their owner cancelled them or something else ended them', async () => {
+  it('record whether their owner cancelled them', async () => {
     const jobs = registry()
     const reasons: unknown[] = []
     const start = () =>
@@ -208,7 +208,7 @@ describe('jobs', () => {
     many.checkInvariants()
   })
 
-  it('are cut by a stop, running or waiting, and say so; later ones are refused', async () => {
+  it('end with E_ABORTED at a stop, running or waiting; later ones are refused', async () => {
     const jobs = registry()
     let cleaned = 0
     const started = Array.from({ length: 4 }, () =>
@@ -260,7 +260,7 @@ describe('errors on the wire', () => {
     expect(toWireError(Object.assign(new Error(), { code: 'ENOSPC' })).envelope.error.code).toBe('E_NO_SPACE')
   })
 
-  it('name the error of the disk that ended a thread, and never its path', () => {
+  it('report the disk error that ended a thread, but never its path', () => {
     const ended = (code: string): string => {
       const disk = Object.assign(new Error(`${code}, open '/srv/x'`), { code, syscall: 'open' })
       const { code: told, message } = toWireError(new CasError('E_THREAD', 'a thread ended', {}, disk)).envelope.error

@@ -20,7 +20,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(root, { recursive: true, force: true }))
 
-test('a pinned import adds its hints and overrules nothing else', async () => {
+test('a pinned import adds its hints and changes nothing else', async () => {
   const gated: ArtifactImport = {
     manifestDigest,
     record,
@@ -39,7 +39,7 @@ test('a pinned import adds its hints and overrules nothing else', async () => {
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
-test('the hub’s word that everybody may have it counts where nobody could say', async () => {
+test('the hub’s confirmation that a model is public applies to unknown access', async () => {
   const of = (access: 'unknown' | 'restricted'): ArtifactImport => ({
     manifestDigest,
     source: { kind: 'hf', repo: 'Org/Name', revision: 'c'.repeat(40) },
@@ -77,7 +77,7 @@ test('a later import decides whether access was needed, and keeps the data for a
   })
 })
 
-test('private and pinned stay until somebody says otherwise', async () => {
+test('private and pinned stay until the owner changes them', async () => {
   const plain = { manifestDigest, source: { kind: 'local' }, provenance: { access: 'own' }, hints: none } as const
   await artifacts.record({ ...plain, provenance: { access: 'own', decision: decided('private') } })
   await artifacts.record({ ...plain, source: { kind: 'bt' }, pinned: true })
@@ -100,7 +100,7 @@ test('private and pinned stay until somebody says otherwise', async () => {
   expect(await artifacts.read(manifestDigest)).toBeUndefined()
 })
 
-test('what an earlier version wrote is read: a pinned import was one', async () => {
+test('records of earlier versions are read: a pinned import stays one', async () => {
   const text = JSON.stringify({ source: { kind: 'bt' }, restricted: false, hints: none })
   expect(parseArtifactState(Buffer.from(text), manifestDigest, 'x')).toMatchObject({
     provenance: { access: 'public' },
@@ -108,7 +108,7 @@ test('what an earlier version wrote is read: a pinned import was one', async () 
   })
 })
 
-test('stored hints that nobody can use are left out', async () => {
+test('unusable stored hints are ignored', async () => {
   const peers = ['a\0b:1', '127.0.0.1:1']
   await artifacts.record({
     manifestDigest,
@@ -119,7 +119,7 @@ test('stored hints that nobody can use are left out', async () => {
   expect((await artifacts.read(manifestDigest))?.hints).toEqual({ ...none, peers: ['127.0.0.1:1'] })
 })
 
-test('a name that is to come is kept until the artifact has it, is complete in another way, or nobody wants it', async () => {
+test('a pending name is kept until the artifact has it, is complete in another way, or it is withdrawn', async () => {
   const other = digestFromHex('e'.repeat(64))
   const bt = { manifestDigest, source: { kind: 'bt' }, provenance: { access: 'public' }, hints: none } as const
   const nameOf = async () => (await artifacts.read(manifestDigest))?.futureName
@@ -145,7 +145,7 @@ test('a name that is to come is kept until the artifact has it, is complete in a
   expect(await artifacts.toBeNamed('a/x')).toEqual([])
 })
 
-test('only what changes who may see an artifact counts as such a change', async () => {
+test('only changes of access count as access changes', async () => {
   const bt = { manifestDigest, source: { kind: 'bt' }, provenance: { access: 'public' }, hints: none } as const
   const counts: number[] = []
   const count = () => counts.push(artifacts.shownChanges)

@@ -18,7 +18,7 @@ const namesIn = async (path: string): Promise<string[]> => readdirSync(path).sor
 const foldersAt = (laterMs: number, maxCount = 100): FolderListings<string[]> =>
   new FolderListings(({ length }) => length, maxCount, { now: () => systemClock.now() + laterMs })
 
-test('names of a folder at rest are kept until one is added, taken away or renamed', async () => {
+test('the names of a folder are cached until one is added, removed or renamed', async () => {
   const folders = foldersAt(60_000)
   expect(folders.now(folder)).toBeUndefined()
   const names = await folders.read(folder, namesIn)
@@ -45,7 +45,7 @@ test('a listing of a folder that was just written to, or changes while it is rea
   expect(folders.now(folder)).toBeUndefined()
 })
 
-test('a folder that is gone is gone, and what cannot be read is not kept', async () => {
+test('a removed folder is reported as missing, and an unreadable one is not cached', async () => {
   const folders = foldersAt(60_000)
   await folders.read(folder, namesIn)
   rmSync(folder, { recursive: true })
@@ -54,7 +54,7 @@ test('a folder that is gone is gone, and what cannot be read is not kept', async
   expect(folders.now(folder)).toBeUndefined()
 })
 
-test('no more names are kept than there is room for', async () => {
+test('the cache of names is bounded', async () => {
   write('b')
   const folders = foldersAt(60_000, 1)
   expect(await folders.read(folder, namesIn)).toEqual(['a', 'b'])

@@ -50,7 +50,7 @@ async function setUp() {
   return { artifacts, documents, holdings, add }
 }
 
-test('who holds a blob is found without a look at every artifact for each file, and follows what changes', async () => {
+test('the holders of a blob are indexed, and the index follows changes', async () => {
   const { artifacts, documents, holdings, add } = await setUp()
   for (let i = 0; i < ARTIFACTS; i++) await add(digestOf(100 + i), { access: 'public' })
   const reads = vi.spyOn(documents, 'manifest')

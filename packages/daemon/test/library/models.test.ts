@@ -116,7 +116,7 @@ async function artifact(): Promise<{ readonly manifest: Sha256Digest; readonly s
   return { manifest: manifest.digest, sizeBytes: bytes.length + config.bytes.length }
 }
 
-test('says of thousands what it says of one: absent, complete, private, damaged; at once or through the thread pool', async () => {
+test('reports thousands of models as it reports one, at once or through the thread pool', async () => {
   const entries = await absentRepositories()
   const { manifest, sizeBytes } = await artifact()
   const state = {
@@ -165,7 +165,7 @@ test('says of thousands what it says of one: absent, complete, private, damaged;
   expect(await list()).toEqual(inventory)
 })
 
-test('a list after a change has it, whatever the one before found missing', async () => {
+test('a list after a change shows it, even if the previous list found the blob missing', async () => {
   await absentRepositories()
   const { manifest } = await artifact()
   await list()
@@ -176,7 +176,7 @@ test('a list after a change has it, whatever the one before found missing', asyn
   expect(membersOf(await list(), 'model-000')).toEqual([absentMember('bf16', manifest)])
 })
 
-test('what was found missing counts until the state that a list starts from changes', async () => {
+test('a blob found missing counts as missing until the state changes', async () => {
   const held = await put(Buffer.from('held'))
   let version = 0
   const present = new Present(store, () => version)

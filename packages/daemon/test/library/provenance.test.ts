@@ -50,7 +50,7 @@ test('seed_restricted opens the swarm and the webseed, and nothing else, for wha
   expect(given({ access: 'unknown' })).toEqual([])
 })
 
-test('another import of the same artifact: credentials count until a source gives it to everybody', () => {
+test('another import of the same artifact: credentials apply until a source is public', () => {
   const restricted: Provenance = { access: 'restricted', by: 'hub-token' }
   const confirmed: Provenance = { access: 'public', confirmedPublicAt: AT }
   const latest = { isPinned: false, wasComplete: true }
@@ -63,7 +63,7 @@ test('another import of the same artifact: credentials count until a source give
   expect(mergedProvenance({ access: 'own' }, { access: 'unknown' }, latest)).toEqual({ access: 'unknown' })
 })
 
-test('a pinned import changes nothing, unless a key gives blobs that were not here', () => {
+test('a pinned import changes nothing, unless a key fetches blobs that were missing', () => {
   const key: Provenance = { access: 'restricted', by: 'webseed-key' }
   const own: Provenance = { access: 'public' }
   expect(mergedProvenance(own, key, { isPinned: true, wasComplete: true })).toEqual(own)
@@ -71,7 +71,7 @@ test('a pinned import changes nothing, unless a key gives blobs that were not he
   expect(mergedProvenance(key, own, { isPinned: true, wasComplete: false })).toEqual(key)
 })
 
-test('what the owner said, and an exporter’s mark, outlast other imports', () => {
+test('the owner’s decision and an exporter’s mark survive other imports', () => {
   const latest = { isPinned: false, wasComplete: true }
   const before: Provenance = { access: 'own', marked: true, decision: { is: 'private', at: AT } }
   expect(mergedProvenance(before, { access: 'public' }, latest)).toEqual({ ...before, access: 'public' })

@@ -84,7 +84,7 @@ const outcome = (work: Promise<unknown>): Promise<unknown> =>
   })
 
 describe.each(KINDS)('$file', ({ file, write, read }) => {
-  it('is what was written, whichever bit of it is flipped, or it is damaged', async () => {
+  it('any flipped bit is harmless or makes the record damaged', async () => {
     await write()
     const whole = await read()
     const path = pathOf(file)
@@ -158,7 +158,7 @@ describe.each(KINDS)('$file', ({ file, write, read }) => {
   })
 })
 
-it('what is damaged is kept when its owner writes the record again', async () => {
+it('damaged content is kept when the record is written again', async () => {
   const records = new ViewRecords(root, files)
   await records.write(view)
   const path = pathOf('state/views/')

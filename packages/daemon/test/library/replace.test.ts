@@ -16,7 +16,7 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 const state: RepoState = { index: digestFromHex('a'.repeat(64)), tags: new Map() }
 
 describe('state files', () => {
-  it('are the old or the new ones, and leave nothing else, whichever operation fails', async () => {
+  it('are the old or the new ones, without leftovers, whichever operation fails', async () => {
     const root = temporaryFolder()
     const plan = new Faults()
     const files = await ReplacedFiles.open(join(root, 'state'), await loadFilePort(plan.filePort))
@@ -65,7 +65,7 @@ describe('state files', () => {
     expect(plan.seen).toBe(0)
   })
 
-  it('of a predecessor that was killed are confirmed before somebody counts on them', async () => {
+  it('of a killed daemon are synced before they are used', async () => {
     const root = temporaryFolder()
     await new Repos(root, await ReplacedFiles.open(join(root, 'state'))).update(
       { ns: 'ns', name: 'name' },

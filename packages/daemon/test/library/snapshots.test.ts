@@ -40,7 +40,7 @@ async function longTime(folder: string): Promise<void> {
   for (let i = 0; i < 300; i++) await stat(folder)
 }
 
-test('no state changes between the copy of the state and the look at what it needs', async () => {
+test('the state does not change between its copy and the list of needed blobs', async () => {
   const { root, repos, needed, snapshots } = await setUp()
   const index = parseDigest(`sha256:${'1'.repeat(64)}`)
   const looked: boolean[] = []
@@ -70,7 +70,7 @@ test('no state changes between the copy of the state and the look at what it nee
   await expect(readFile(path)).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
-test('a change that has begun ends before, and work that fails lets the others go on', async () => {
+test('a running change completes first, and failed work does not block others', async () => {
   const { root, files } = await setUp()
   const file = join(root, 'state', 'repos', 'x.json')
   const write = files.write(file, 'one')

@@ -48,7 +48,7 @@ test('the managed view has every file under its real name, and is the same for e
   expect((await viewsOf(daemon)).map(({ path }: { path: string }) => path)).toEqual([view.path, weights.path].sort())
 })
 
-test('what lay beside a model when its view was made stays while the view does', async () => {
+test('companions of a view stay as long as the view', async () => {
   const daemon = await testDaemon()
   const importAgain = async (readme: string): Promise<void> => {
     const files = { 'm-q8_0.gguf': gguf(50_000), 'README.md': readme }
@@ -179,7 +179,7 @@ test('a hub cache: by the repository where it is known, else by the name here', 
   expect(managed.path).toBe(join(daemon.root, 'views', `${view.manifestDigest.slice(7)}-hf`))
 })
 
-test('what stands there, or cannot be, is refused and left as it is', async () => {
+test('an occupied or impossible place is refused and not changed', async () => {
   const daemon = await withModel()
   const { folder, root } = daemon
   const [own, file, link] = ['own', 'file', 'link'].map((name) => join(folder, name)) as [string, string, string]
@@ -213,7 +213,7 @@ test('what stands there, or cannot be, is refused and left as it is', async () =
   expect([await viewsOf(daemon), await held(daemon)]).toEqual([[], []])
 })
 
-test('absent blobs are named by their digests, and nothing is made', async () => {
+test('missing blobs are reported by digest, and no view is made', async () => {
   const daemon = await withModel()
   const { files } = (await daemon.open(REF)).body as { files: { digest: string; path: string; kind?: string }[] }
   const gone = files.filter(({ kind }) => kind === 'weights.safetensors' || kind === 'chat-template')
@@ -224,7 +224,7 @@ test('absent blobs are named by their digests, and nothing is made', async () =>
   expect([existsSync(join(daemon.folder, 'view')), await viewsOf(daemon), await held(daemon)]).toEqual([false, [], []])
 })
 
-test('a view that somebody deleted by hand holds nothing; one whose disk is away does', async () => {
+test('a view deleted by hand keeps no artifact; one on a missing disk does', async () => {
   const daemon = await withModel()
   const [here, away] = [join(daemon.folder, 'here'), join(daemon.folder, 'disk', 'away')]
   mkdirSync(join(daemon.folder, 'disk'))

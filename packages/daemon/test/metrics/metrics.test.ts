@@ -84,7 +84,7 @@ describe('the figures', () => {
     expect([...familiesOf(overSocket).keys()]).toEqual([...familiesOf(overPort).keys()])
   })
 
-  it('are those of the page, with their types and labels, and no others', () => {
+  it('are exactly those of the page, with their types and labels', () => {
     const found = [...familiesOf(overPort)].map(([name, { type, labels }]) => ({
       name,
       type,
@@ -121,7 +121,7 @@ describe('the figures', () => {
     expect(overPort).toMatch(/^svc_http_connections_limit\{listener="hub"\} 512$/m)
   })
 
-  it('are collected once for all who ask at the same time', async () => {
+  it('are collected once for concurrent requests', async () => {
     const listed: number[] = []
     const listener = await MetricsListener.listen(
       { text: async () => `${listed.push(1)}\n`, problem: () => undefined },
@@ -147,7 +147,7 @@ describe('the figures', () => {
     )
   })
 
-  it('say how late the event loop was', async () => {
+  it('report the delay of the event loop', async () => {
     const loop = new EventLoop()
     try {
       await expect

@@ -72,7 +72,7 @@ async function sent(blob: ArrivingBlob, start = 0, end = SIZE_BYTES, seen?: (byt
 }
 
 describe('a blob that arrives', () => {
-  it('gives what is proven, keeps a reserve, and lets it out little by little', async () => {
+  it('sends proven bytes, keeps a reserve, and releases it slowly', async () => {
     const blob = arriving(proofs(100_000))
     expect(await blob.read(Buffer.alloc(65_536), 0)).toBe(65_536 - 1000)
     let offset = 65_536 - 1000
@@ -83,7 +83,7 @@ describe('a blob that arrives', () => {
   it.each([
     ['the whole', 0, SIZE_BYTES],
     ['a part', 1000, 5000]
-  ])('gives the last byte of %s when the whole is in the store, and not before', async (_, start, end) => {
+  ])('sends the last byte of %s only when the whole blob is in the store', async (_, start, end) => {
     const source = proofs()
     let isHere = false
     const all = sent(arriving(source), start, end, async (bytes) => {
@@ -97,7 +97,7 @@ describe('a blob that arrives', () => {
     expect((await all).equals(right.subarray(start, end))).toBe(true)
   })
 
-  it('gives a part to its last byte when all of it is proven, if it is read in parts, and nothing beyond', async () => {
+  it('sends a requested part completely once all of it is proven, and nothing beyond', async () => {
     const source = proofs(5000)
     const blob = arriving({ ...source, inParts: true, trickleMs: 3_600_000 })
     expect((await sent(blob, 1000, 5000)).equals(right.subarray(1000, 5000))).toBe(true)
@@ -107,7 +107,7 @@ describe('a blob that arrives', () => {
     expect(await more).toBe(2000)
   })
 
-  it('gives nothing that has no proof before the whole is verified', async () => {
+  it('sends unproven bytes only after the whole blob is verified', async () => {
     let isHere = false
     const all = sent(arriving(), 0, SIZE_BYTES, async () => expect(isHere).toBe(true))
     const partial = await store.partial({ key: digest, sizeBytes: SIZE_BYTES, digest })
@@ -117,7 +117,7 @@ describe('a blob that arrives', () => {
     expect((await all).equals(right)).toBe(true)
   })
 
-  it('fails when nothing more will come', async () => {
+  it('fails when no more bytes will arrive', async () => {
     const reason = new Error('the import failed')
     await expect(sent(arriving({}, Promise.resolve(reason)))).rejects.toBe(reason)
     await expect(sent(arriving({}, Promise.resolve(undefined)))).rejects.toThrow(digest)

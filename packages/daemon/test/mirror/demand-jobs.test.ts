@@ -42,7 +42,7 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
 
 const failed = (code: 'E_SOURCE_UNAVAILABLE' | 'E_NOT_IMPORTABLE'): Error => new DaemonError(code, 'no')
 
-test('a failure without a byte costs nothing of the day’s budget, and is not retried at once', async () => {
+test('a failure without a byte costs no budget, and is not retried at once', async () => {
   const { clock, day, started, bring, demand } = world()
   for (let tries = 1; tries <= 5; tries++) {
     const { over } = await bring('a')
@@ -55,7 +55,7 @@ test('a failure without a byte costs nothing of the day’s budget, and is not r
   }
 })
 
-test('what fails in the middle costs what came, and a second try only the rest', async () => {
+test('a failure in the middle costs the received bytes, and a retry only the rest', async () => {
   const { clock, day, started, bring } = world()
   const { over } = await bring('a', [60, 20])
   started[0]!.end(failed('E_SOURCE_UNAVAILABLE'))
@@ -68,7 +68,7 @@ test('what fails in the middle costs what came, and a second try only the rest',
   expect(day.spentBytes()).toBe(60)
 })
 
-test('bad bytes that show in the end have cost what they were to cost', async () => {
+test('bytes that fail verification at the end cost their full price', async () => {
   const { day, started, bring } = world({ isVerifiedLate: true })
   const { over } = await bring('a', [60, 60])
   started[0]!.end(failed('E_NOT_IMPORTABLE'))
@@ -77,7 +77,7 @@ test('bad bytes that show in the end have cost what they were to cost', async ()
   await expect(bring('b')).rejects.toMatchObject({ status: 507 })
 })
 
-test('many who ask at once cause one job; four jobs are as many as may be', async () => {
+test('many concurrent clients cause one job; the limit is four jobs', async () => {
   const { day, started, bring, demand } = world()
   const all = await Promise.all(Array.from({ length: 20 }, () => bring('a', [10])))
   expect([started.length, day.spentBytes(), new Set(all.map(({ over }) => over)).size, demand.count]).toEqual([
@@ -119,7 +119,7 @@ test('a job that takes too long ends, unless its owner waits for the same artifa
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test('one host that has all places gives one up for another, and loses no progress', async () => {
+test('a host with all places gives one up to another, without losing progress', async () => {
   const { started, bring, jobs, demand, day } = world()
   const own = await Promise.all(['a', 'b', 'c', 'd'].map((key) => bring(key, [10, 4])))
   const other = await bring('x', [10], '192.0.2.2')
@@ -160,7 +160,7 @@ test('hosts that hold every place give one up to a host with fewer turns, and lo
   expect(await again.over).toBeUndefined()
 })
 
-test('what several hosts wait for is not what makes room', async () => {
+test('a job that several hosts wait for is not ended to make room', async () => {
   const { bring, started } = world()
   const first = await bring('a', [1])
   await bring('a', [1], '192.0.2.3')
@@ -171,7 +171,7 @@ test('what several hosts wait for is not what makes room', async () => {
   expect(await first.over).toBeUndefined()
 })
 
-test('a job ends when nobody has waited for it for a minute, and goes on for who comes back', async () => {
+test('a job ends after a minute without clients, and resumes for one that returns', async () => {
   const { clock, bring, started, demand, jobs } = world({ timeoutMs: 3_600_000 })
   const [one, two] = await Promise.all([bring('a', [1]), bring('a', [1], '192.0.2.2')])
   one.leave()

@@ -4,7 +4,7 @@ import { HostUse } from '../../src/mirror/host-use.ts'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-test('a host that had little goes before hosts that always ask, however many wait', async () => {
+test('a host that received little is served before hosts that always ask', async () => {
   const clock = { nowMs: 0 }
   const queue = new HostQueue(
     { atOnce: 1, maxWaiting: 20 },
@@ -35,7 +35,7 @@ test('a host that had little goes before hosts that always ask, however many wai
   expect(done.slice(0, 3)).toEqual(greedy)
 })
 
-test('what a host had counts half after ten minutes, and what it has counts at once', () => {
+test('received bytes count half after ten minutes, and current ones at once', () => {
   const clock = { nowMs: 0 }
   const use = new HostUse(() => clock.nowMs)
   const end = use.begin('2001:db8::1')

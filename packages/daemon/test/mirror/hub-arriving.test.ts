@@ -14,7 +14,7 @@ const FILES = { 'model.safetensors': WEIGHTS, 'config.json': '{"model_type":"lla
 const OBJECT = `/Acme/M/resolve/${COMMIT}/model.safetensors`
 const TREE = `/api/models/Acme/M/tree/${COMMIT}?recursive=true`
 
-test('a model that is being fetched again is listed, and read as it comes', { timeout: 120_000 }, async () => {
+test('a model that is being fetched again is listed, and readable while it arrives', { timeout: 120_000 }, async () => {
   const seed = await Node.start({})
   const share = await seed.publish(FILES, 'acme/model')
   const gate = await gated(share)

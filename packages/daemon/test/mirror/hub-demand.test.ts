@@ -74,7 +74,7 @@ async function outcomes(clock: VirtualClock, work: Promise<unknown>): Promise<re
   return [before, outcome]
 }
 
-test('a lookup that takes longer than 8 s goes on without its client, who is told to come again', async () => {
+test('a lookup of more than 8 s continues without its client, which is told to retry', async () => {
   const { clock, answers, asked, hub } = await world()
   const wanted = { repo: 'acme/model', revision: undefined, isBrief: false, host: HOST }
   expect(await outcomes(clock, hub.look(wanted))).toMatchObject(['waits', NOT_NOW])
@@ -83,7 +83,7 @@ test('a lookup that takes longer than 8 s goes on without its client, who is tol
   expect(asked()).toBe(1)
 })
 
-test('where the store has an answer, the hub has two seconds, and its silence is no error', async () => {
+test('if the store has an answer, the hub gets two seconds, and its silence is not an error', async () => {
   const { clock, hub } = await world()
   let found: unknown = 'waits'
   const look = hub.look({ repo: 'acme/model', revision: undefined, isBrief: true, host: HOST }).then((repo) => {
@@ -96,7 +96,7 @@ test('where the store has an answer, the hub has two seconds, and its silence is
   expect(found).toBeUndefined()
 })
 
-test('a small file that takes longer than 8 s is read once for all who come again', async () => {
+test('a small file that takes more than 8 s is read once for all clients that retry', async () => {
   const { clock, answers, asked, hub } = await world()
   expect(await outcomes(clock, hub.small(REPO, CARD, HOST))).toMatchObject(['waits', NOT_NOW])
   const again = hub.small(REPO, CARD, '192.0.2.2')
@@ -106,7 +106,7 @@ test('a small file that takes longer than 8 s is read once for all who come agai
   expect(asked()).toBe(1)
 })
 
-test('weights whose place in an artifact is not known after 8 s: its client comes again, and the search goes on', async () => {
+test('weights whose artifact is unknown after 8 s: the client retries, and the search continues', async () => {
   const { clock, answers, hub } = await world()
   expect(await outcomes(clock, hub.large(REPO, WEIGHTS, client()))).toMatchObject(['waits', NOT_NOW])
   answers.artifact.reject(new Error('the hub is gone'))

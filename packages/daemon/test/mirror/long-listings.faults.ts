@@ -43,7 +43,7 @@ function statusOf(address: string, path: string, localAddress: string): Promise<
   })
 }
 
-test('64 listings of 100,000 long names end nothing, and the owner is answered meanwhile', async () => {
+test('64 listings of 100,000 long names do not crash the daemon, and the owner is answered meanwhile', async () => {
   const { endpoint } = await startLongHub()
   const { folder, child } = await startedDaemon(endpoint)
   const address = readRuntime(folder)!

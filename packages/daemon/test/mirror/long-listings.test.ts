@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { STRANGER_HUB, StrangerListings } from '../../src/sources/hub/stranger-listing.ts'
 import { startLongHub } from './long-listings.ts'
 
-test('a listing of 100,000 long names is given up after its first megabytes, in a thread of its own', async () => {
+test('a listing of 100,000 long names is abandoned after its first megabytes, in its own thread', async () => {
   const { endpoint, pages } = await startLongHub()
   const listings = new StrangerListings({ endpoint, ...STRANGER_HUB })
   onTestFinished(() => listings.close())

@@ -33,7 +33,7 @@ const refuses =
   }
 
 describe('lookups', () => {
-  it('ask once for all who wait, and know a branch and a commit for a minute: either may become private', async () => {
+  it('ask once for all waiting clients, and cache a branch and a commit for a minute: either may become private', async () => {
     const { lookups, asked, clock } = world(async () => found)
     expect(await Promise.all([1, 2, 3].map(() => lookups.look('acme/model', undefined)))).toEqual([found, found, found])
     expect(await lookups.look('Acme/Model', COMMIT)).toBe(found)
@@ -56,7 +56,7 @@ describe('lookups', () => {
     expect(asked.length).toBe(2)
   })
 
-  it('remember a hub that does not answer for some seconds', async () => {
+  it('remember for some seconds that a hub does not answer', async () => {
     const { lookups, asked, clock } = world(refuses('E_SOURCE_UNAVAILABLE'))
     const look = () => lookups.look('acme/model', undefined)
     await expect(look()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 10 })
@@ -72,7 +72,7 @@ describe('lookups', () => {
     await expect(lookups.look('acme/model', undefined)).rejects.toMatchObject({ status: 429, retryAfterSeconds: 30 })
   })
 
-  it('ask as many at a time and let as many wait as their queue does, and refuse the others', async () => {
+  it('respect the limits of their queue, and refuse the others', async () => {
     let goOn = (): void => undefined
     const gate = new Promise<void>((resolve) => (goOn = resolve))
     const { lookups, asked } = world(async (repo) => {
@@ -88,7 +88,7 @@ describe('lookups', () => {
     expect([refused.length, asked.length]).toEqual([38, 34])
   })
 
-  it('of one host that has all places give one up for another host, the oldest first', async () => {
+  it('of a host with all places give one up for another host, the oldest first', async () => {
     const goOn = Promise.withResolvers<void>()
     const { lookups, asked } = world(async (repo) => {
       await goOn.promise
@@ -137,7 +137,7 @@ describe('the budget of a day', () => {
     expect([budget.spentBytes(), spent(61), spent(60)]).toEqual([40, false, true])
   })
 
-  it('gets back what was not needed, once, and not on another day', () => {
+  it('gets unused bytes back, once, and not on another day', () => {
     const clock = { nowMs: 0 }
     const budget = new DayBudget(100, () => clock.nowMs)
     const spending = budget.trySpend(60)!

@@ -31,65 +31,61 @@ const settled = (work: Promise<unknown>): Promise<boolean> =>
 const digest = digestOf(FILES[WEIGHTS]!)
 const isSmall = (path: string): boolean => !path.endsWith('.gguf')
 
-test(
-  'a pull that begins before a byte is here waits for each part, and gets the bytes that the seed gives',
-  LONG,
-  async () => {
-    const { node: seed, share } = await source()
-    const gate = await gated(share)
-    const node = await importing(gate, share, {})
-    expect(await ask(node, 'tags/list')).toMatchObject({ status: 404 })
-    expect(await ask(node, 'manifests/q4_0', { method: 'PUT' })).toMatchObject({ status: 405 })
+test("a pull that starts before the first byte waits for each part, and gets the seed's bytes", LONG, async () => {
+  const { node: seed, share } = await source()
+  const gate = await gated(share)
+  const node = await importing(gate, share, {})
+  expect(await ask(node, 'tags/list')).toMatchObject({ status: 404 })
+  expect(await ask(node, 'manifests/q4_0', { method: 'PUT' })).toMatchObject({ status: 405 })
 
-    // the manifest: as soon as the small files are here that it describes
-    const manifest = ask(node, 'manifests/q8_0')
-    const head = ask(node, 'manifests/q8_0', { method: 'HEAD' })
-    expect(await settled(manifest)).toBe(false)
-    gate.open(isSmall)
-    const { status, body, headers } = await manifest
-    expect(status).toBe(200)
-    expect(body.equals((await ask(seed, 'manifests/q8_0')).body)).toBe(true)
-    expect(await head).toMatchObject({ status: 200, headers: { 'docker-content-digest': digestOf(body) } })
-    expect(headers['docker-content-digest']).toBe(digestOf(body))
-    expect(await ask(node, `manifests/${digestOf(body)}`)).toMatchObject({ status: 200 })
-    expect(await ask(node, `manifests/sha256:${'0'.repeat(64)}`)).toMatchObject({ status: 404 })
-    expect(JSON.parse((await ask(node, 'tags/list')).body.toString())).toMatchObject({ tags: ['q8_0'] })
-    const small = JSON.parse(body.toString()).layers.filter((layer: { digest: string }) => layer.digest !== digest)
-    for (const { digest: each, size } of [JSON.parse(body.toString()).config, ...small])
-      expect((await ask(node, `blobs/${each}`)).body).toHaveLength(size)
+  // the manifest: as soon as the small files are here that it describes
+  const manifest = ask(node, 'manifests/q8_0')
+  const head = ask(node, 'manifests/q8_0', { method: 'HEAD' })
+  expect(await settled(manifest)).toBe(false)
+  gate.open(isSmall)
+  const { status, body, headers } = await manifest
+  expect(status).toBe(200)
+  expect(body.equals((await ask(seed, 'manifests/q8_0')).body)).toBe(true)
+  expect(await head).toMatchObject({ status: 200, headers: { 'docker-content-digest': digestOf(body) } })
+  expect(headers['docker-content-digest']).toBe(digestOf(body))
+  expect(await ask(node, `manifests/${digestOf(body)}`)).toMatchObject({ status: 200 })
+  expect(await ask(node, `manifests/sha256:${'0'.repeat(64)}`)).toMatchObject({ status: 404 })
+  expect(JSON.parse((await ask(node, 'tags/list')).body.toString())).toMatchObject({ tags: ['q8_0'] })
+  const small = JSON.parse(body.toString()).layers.filter((layer: { digest: string }) => layer.digest !== digest)
+  for (const { digest: each, size } of [JSON.parse(body.toString()).config, ...small])
+    expect((await ask(node, `blobs/${each}`)).body).toHaveLength(size)
 
-    // the weights: the head at once, the body as it comes
-    expect(await ask(node, `blobs/${digest}`, { method: 'HEAD' })).toMatchObject({
-      status: 200,
-      headers: { 'content-length': `${FILES[WEIGHTS]!.length}`, 'docker-content-digest': digest }
-    })
-    const heads: Promise<number>[] = []
-    const headed = (range?: string): Promise<Got> => {
-      const { promise, resolve } = Promise.withResolvers<number>()
-      heads.push(promise)
-      return ask(node, `blobs/${digest}`, { onHead: resolve, ...(range !== undefined && { range }) })
-    }
-    const bodies = [headed(), headed(`bytes=${5 * MIB}-`), headed('bytes=10-19')]
-    expect(await Promise.all(heads)).toEqual([200, 206, 206])
-    expect(await ask(node, `blobs/${digest}`, { range: 'bytes=99999999-' })).toMatchObject({ status: 416 })
-    expect(await settled(Promise.race(bodies))).toBe(false)
-    gate.open()
-    const [whole, end, part] = await Promise.all(bodies)
-    expect(whole!.body.equals(FILES[WEIGHTS]!)).toBe(true)
-    expect(end!.body.equals(FILES[WEIGHTS]!.subarray(5 * MIB))).toBe(true)
-    expect(part!.body.equals(FILES[WEIGHTS]!.subarray(10, 20))).toBe(true)
-
-    // afterwards nothing has changed for a client
-    await eventually(async () => {
-      const [job] = await node.client.jobs()
-      return job?.state === 'done' ? true : undefined
-    })
-    expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
-    await node.expectWhole(share.manifestDigest)
+  // the weights: the head at once, the body as it comes
+  expect(await ask(node, `blobs/${digest}`, { method: 'HEAD' })).toMatchObject({
+    status: 200,
+    headers: { 'content-length': `${FILES[WEIGHTS]!.length}`, 'docker-content-digest': digest }
+  })
+  const heads: Promise<number>[] = []
+  const headed = (range?: string): Promise<Got> => {
+    const { promise, resolve } = Promise.withResolvers<number>()
+    heads.push(promise)
+    return ask(node, `blobs/${digest}`, { onHead: resolve, ...(range !== undefined && { range }) })
   }
-)
+  const bodies = [headed(), headed(`bytes=${5 * MIB}-`), headed('bytes=10-19')]
+  expect(await Promise.all(heads)).toEqual([200, 206, 206])
+  expect(await ask(node, `blobs/${digest}`, { range: 'bytes=99999999-' })).toMatchObject({ status: 416 })
+  expect(await settled(Promise.race(bodies))).toBe(false)
+  gate.open()
+  const [whole, end, part] = await Promise.all(bodies)
+  expect(whole!.body.equals(FILES[WEIGHTS]!)).toBe(true)
+  expect(end!.body.equals(FILES[WEIGHTS]!.subarray(5 * MIB))).toBe(true)
+  expect(part!.body.equals(FILES[WEIGHTS]!.subarray(10, 20))).toBe(true)
 
-test.skipIf(!haveSkopeo)('skopeo copies an artifact of which no byte is here when it begins', LONG, async () => {
+  // afterwards nothing has changed for a client
+  await eventually(async () => {
+    const [job] = await node.client.jobs()
+    return job?.state === 'done' ? true : undefined
+  })
+  expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
+  await node.expectWhole(share.manifestDigest)
+})
+
+test.skipIf(!haveSkopeo)('skopeo copies an artifact that starts to arrive only then', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const node = await importing(gate, share, {})
@@ -112,7 +108,7 @@ async function waitingAt(node: Node): Promise<number> {
   return Number(/^svc_mirror_waiting (\d+)$/m.exec(bytes.toString())![1])
 }
 
-test('clients that leave wait no longer; one that has all places gives one up to another', LONG, async () => {
+test('clients that leave release their places; one with all places gives one up to another', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const node = await importing(gate, share, {})
@@ -166,7 +162,7 @@ test('clients that leave wait no longer; one that has all places gives one up to
   for (const socket of sockets) socket.destroy()
 })
 
-test('an import that was interrupted goes on when a client asks, if clients may start that', LONG, async () => {
+test('an interrupted import resumes for a client, if clients may start downloads', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const first = await importing(gate, share, {})
@@ -196,24 +192,20 @@ test('an import that was interrupted goes on when a client asks, if clients may 
   expect(await node.client.resolve('svc:///acme/model:q8_0')).toMatchObject({ manifestDigest: share.manifestDigest })
 })
 
-test(
-  'a blob that was lost comes back when a client asks for it; without a source the client hears so',
-  LONG,
-  async () => {
-    const { share } = await source()
-    const node = await Node.start({ mirror: ON_DEMAND })
-    expect(await node.importBt(pinned(share, { as: 'acme/model' }))).toMatchObject({ state: 'done' })
-    const { body } = await ask(node, 'manifests/q8_0')
-    unlinkSync(node.blobPath(digest))
-    const blob = await ask(node, `blobs/${digest}`)
-    expect(blob.body.equals(FILES[WEIGHTS]!)).toBe(true)
-    expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
+test('a lost blob is fetched again for a client; without a source the client gets an error', LONG, async () => {
+  const { share } = await source()
+  const node = await Node.start({ mirror: ON_DEMAND })
+  expect(await node.importBt(pinned(share, { as: 'acme/model' }))).toMatchObject({ state: 'done' })
+  const { body } = await ask(node, 'manifests/q8_0')
+  unlinkSync(node.blobPath(digest))
+  const blob = await ask(node, `blobs/${digest}`)
+  expect(blob.body.equals(FILES[WEIGHTS]!)).toBe(true)
+  expect((await ask(node, 'manifests/q8_0')).body.equals(body)).toBe(true)
 
-    const lonely = await Node.start({ mirror: ON_DEMAND, swarm: { fill_timeout: 1 } })
-    await lonely.importFiles(FILES, 'acme/model')
-    unlinkSync(lonely.blobPath(digest))
-    expect((await ask(lonely, 'manifests/q8_0')).status).toBe(200)
-    expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 200, isCut: true, body: Buffer.alloc(0) })
-    expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 503, headers: { 'retry-after': '30' } })
-  }
-)
+  const lonely = await Node.start({ mirror: ON_DEMAND, swarm: { fill_timeout: 1 } })
+  await lonely.importFiles(FILES, 'acme/model')
+  unlinkSync(lonely.blobPath(digest))
+  expect((await ask(lonely, 'manifests/q8_0')).status).toBe(200)
+  expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 200, isCut: true, body: Buffer.alloc(0) })
+  expect(await ask(lonely, `blobs/${digest}`)).toMatchObject({ status: 503, headers: { 'retry-after': '30' } })
+})

@@ -9,7 +9,7 @@ const WEIGHTS = 'model-q8_0.gguf'
 const FILES = { [WEIGHTS]: weights(MIB + 9, 62), 'config.json': '{"model_type":"llama"}' }
 const digest = digestOf(FILES[WEIGHTS]!)
 
-test('a private import of bytes that an unfinished artifact names: its mirror denies it from then on, and so when it is complete', {
+test('a private import of bytes that an unfinished artifact names: the mirror withholds it from then on', {
   timeout: 60_000
 }, async () => {
   const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
@@ -38,7 +38,7 @@ test('a private import of bytes that an unfinished artifact names: its mirror de
   expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 200 })
 })
 
-test('whoever waits for a description hears of nothing whose bytes came privately meanwhile', {
+test('a client that waits for a description learns nothing about bytes that became private meanwhile', {
   timeout: 60_000
 }, async () => {
   const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
@@ -62,7 +62,7 @@ test('whoever waits for a description hears of nothing whose bytes came privatel
   expect(await answer).toMatchObject({ status: 404 })
 })
 
-test('a local import that fails after its weights came in leaves an unfinished artifact that names them nothing to show', {
+test('a failed local import does not reveal its weights through an unfinished artifact that names them', {
   timeout: 60_000
 }, async () => {
   const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })

@@ -27,7 +27,7 @@ const manifestOf = (node: Node): Promise<string> =>
     ({ code }) => code
   )
 
-test('an import that its owner cancelled does not go on for a client, and replaces nothing', LONG, async () => {
+test('an import that its owner cancelled is not resumed for a client, and replaces nothing', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const node = await mirroring({ on_demand: true })
@@ -76,23 +76,19 @@ test('a name that its owner removed does not come back through clients', LONG, a
   expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 404 })
 })
 
-test(
-  'the name of an interrupted import is not its artifact’s when the same bytes come in another way',
-  LONG,
-  async () => {
-    const { share } = await source()
-    const gate = await gated(share)
-    const first = await mirroring({})
-    await beginImport(first, gate, share)
-    await first.stop()
-    const node = await mirroring({ on_demand: true }, first.folder)
-    expect(await node.importFiles(NEW, 'me/own')).toBe(share.manifestDigest)
-    for (const path of ['manifests/q8_0', `blobs/${NEW_WEIGHTS}`])
-      expect(await ask(node, path), path).toMatchObject({ status: 404 })
-  }
-)
+test('an interrupted import does not give its name to an artifact that arrives in another way', LONG, async () => {
+  const { share } = await source()
+  const gate = await gated(share)
+  const first = await mirroring({})
+  await beginImport(first, gate, share)
+  await first.stop()
+  const node = await mirroring({ on_demand: true }, first.folder)
+  expect(await node.importFiles(NEW, 'me/own')).toBe(share.manifestDigest)
+  for (const path of ['manifests/q8_0', `blobs/${NEW_WEIGHTS}`])
+    expect(await ask(node, path), path).toMatchObject({ status: 404 })
+})
 
-test('an artifact that lacks a blob, and that nothing brings, is not described either', LONG, async () => {
+test('an incomplete artifact that no job fetches is not described', LONG, async () => {
   const node = await mirroring({})
   await node.importFiles(OLD, 'acme/model')
   unlinkSync(node.blobPath(OLD_WEIGHTS))
@@ -100,7 +96,7 @@ test('an artifact that lacks a blob, and that nothing brings, is not described e
     expect(await ask(node, path), path).toMatchObject({ status: 404 })
 })
 
-test('one quant that stalls holds up neither another one nor a tag that nobody has', LONG, async () => {
+test('a stalled quant delays neither another quant nor an unknown tag', LONG, async () => {
   const { share, other } = await source()
   const [gate, otherGate] = [await gated(share), await gated(other)]
   const node = await mirroring({})
@@ -114,7 +110,7 @@ test('one quant that stalls holds up neither another one nor a tag that nobody h
   expect(await ask(node, 'manifests/q5_0')).toMatchObject({ status: 404 })
 })
 
-test('a file of two artifacts is had from either', LONG, async () => {
+test('a file of two artifacts is served from either', LONG, async () => {
   const node = await mirroring({ on_demand: true }, undefined, 1)
   const projector = weights(MIB, 74)
   await node.importFiles({ ...OLD, ...OTHER, 'mmproj-f16.gguf': projector }, 'acme/model')

@@ -19,7 +19,7 @@ it('computes an answer once for concurrent requests, and evicts the least recent
   expect(made).toEqual(['a', 'b', 'c', 'b'])
 })
 
-it('counts what an answer is known by', async () => {
+it('counts the size of its keys', async () => {
   const made: string[] = []
   const rendered = new Rendered(250)
   const get = (name: string): Promise<Buffer> =>
@@ -31,7 +31,7 @@ it('counts what an answer is known by', async () => {
   expect(made).toEqual(['a', 'b', 'c', 'a'])
 })
 
-it('asks again for what failed', async () => {
+it('computes a failed answer again', async () => {
   const rendered = new Rendered()
   await expect(rendered.get('a', () => Promise.reject(new RangeError('no')))).rejects.toThrow(RangeError)
   expect(`${await rendered.get('a', async () => 1)}`).toBe('1')

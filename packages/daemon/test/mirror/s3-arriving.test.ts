@@ -39,7 +39,7 @@ async function waitingAt(node: Node): Promise<number> {
   return Number(/^svc_mirror_waiting (\d+)$/m.exec(bytes.toString())![1])
 }
 
-test('what is coming is listed, and each part of it is given when its own pieces are proven', LONG, async () => {
+test('an arriving file is listed, and each part is sent once its pieces are proven', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const node = await importing(gate, share, S3)
@@ -83,36 +83,40 @@ test('what is coming is listed, and each part of it is given when its own pieces
   expect(await waitingAt(node)).toBe(0)
 })
 
-test('who leaves waits no longer; a fetch that fails cuts who reads, and is 503 for who comes then', LONG, async () => {
-  const { share } = await source()
-  const gate = await gated(share)
-  const node = await importing(gate, share, S3)
-  gate.open(isSmall)
-  const s3 = s3At(node)
-  expect((await s3(LIST)).status).toBe(200)
-  const { s3MirrorAddress } = JSON.parse(readFileSync(join(node.folder, 'runtime.json'), 'utf8'))
-  const port = Number(s3MirrorAddress.split(':')[1])
-  const sockets: Socket[] = []
-  for (let i = 0; i < 8; i++) {
-    const socket = connect(port, '127.0.0.1')
-    sockets.push(socket)
-    socket.write(`GET ${OBJECT} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nRange: bytes=${i}-\r\n\r\n`)
-    await once(socket, 'data')
+test(
+  'clients that leave release their places; a failed fetch ends its readers, and later clients get 503',
+  LONG,
+  async () => {
+    const { share } = await source()
+    const gate = await gated(share)
+    const node = await importing(gate, share, S3)
+    gate.open(isSmall)
+    const s3 = s3At(node)
+    expect((await s3(LIST)).status).toBe(200)
+    const { s3MirrorAddress } = JSON.parse(readFileSync(join(node.folder, 'runtime.json'), 'utf8'))
+    const port = Number(s3MirrorAddress.split(':')[1])
+    const sockets: Socket[] = []
+    for (let i = 0; i < 8; i++) {
+      const socket = connect(port, '127.0.0.1')
+      sockets.push(socket)
+      socket.write(`GET ${OBJECT} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nRange: bytes=${i}-\r\n\r\n`)
+      await once(socket, 'data')
+    }
+    await eventually(async () => ((await waitingAt(node)) === 8 ? true : undefined))
+    for (const socket of sockets) socket.resetAndDestroy()
+    await eventually(async () => ((await waitingAt(node)) === 0 ? true : undefined))
+    const reading = s3(OBJECT)
+    await eventually(async () => ((await waitingAt(node)) === 1 ? true : undefined))
+    const [job] = await node.client.jobs()
+    await node.client.cancelJob(job!.id)
+    const cut = await reading
+    expect([cut.status, cut.isCut]).toEqual([200, true])
+    expect((await s3(OBJECT)).code).toBe('NoSuchKey')
   }
-  await eventually(async () => ((await waitingAt(node)) === 8 ? true : undefined))
-  for (const socket of sockets) socket.resetAndDestroy()
-  await eventually(async () => ((await waitingAt(node)) === 0 ? true : undefined))
-  const reading = s3(OBJECT)
-  await eventually(async () => ((await waitingAt(node)) === 1 ? true : undefined))
-  const [job] = await node.client.jobs()
-  await node.client.cancelJob(job!.id)
-  const cut = await reading
-  expect([cut.status, cut.isCut]).toEqual([200, true])
-  expect((await s3(OBJECT)).code).toBe('NoSuchKey')
-})
+)
 
 test(
-  'a blob that was lost comes back when a client asks; without a source it is cut, and told so then',
+  'a lost blob is fetched again for a client; without a source the response ends, and later ones report it',
   LONG,
   async () => {
     const { share } = await source()

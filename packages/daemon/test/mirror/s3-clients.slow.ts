@@ -52,7 +52,7 @@ function expectSame(found: Readonly<Record<string, string>>): void {
   expect(wrong).toEqual([])
 }
 
-test.skipIf(skipPython)('boto3 and fsspec list, read and check it, and may do nothing else', async () => {
+test.skipIf(skipPython)('boto3 and fsspec can list, read and verify the bucket, and nothing else', async () => {
   const endpoint = await mirror()
   const script = fileURLToPath(new URL('./s3_clients.py', import.meta.url))
   const { stdout } = await run(PYTHON, [script, endpoint, PREFIX, KEY.id, KEY.secret])

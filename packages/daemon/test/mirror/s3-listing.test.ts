@@ -100,7 +100,7 @@ test('a page of nothing ends', async () => {
   expect([page.objects, page.next]).toEqual([[], undefined])
 })
 
-test('of ten thousand names a page looks up the files of a few', async () => {
+test('a page of ten thousand names looks up only a few files', async () => {
   const files = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, i) => [`acme/model-${i}/q4_0/`, i % 2 === 0 ? [] : ['model.gguf']])
   )

@@ -42,7 +42,7 @@ const all = (text: string, tag: string): string[] =>
   [...text.matchAll(new RegExp(`<${tag}>([^<]*)</${tag}>`, 'g'))].map(([, value]) => value!)
 
 describe('the bucket', () => {
-  test('is named, and found', async () => {
+  test('has a name, and is found', async () => {
     expect(all((await ask('/')).text, 'Name')).toEqual(['models'])
     expect((await ask('/models', { method: 'HEAD' })).status).toBe(200)
     expect((await ask('/models/', { method: 'HEAD' })).headers['x-amz-bucket-region']).toBe('us-east-1')
@@ -152,13 +152,13 @@ describe('an object', () => {
     expect([answer.status, answer.code]).toEqual([404, 'NoSuchKey'])
   })
 
-  test('with an address that is none is refused', async () => {
+  test('with a malformed address is refused', async () => {
     expect((await ask('/models/%ff')).code).toBe('InvalidURI')
     expect((await ask('/models/%')).code).toBe('InvalidURI')
   })
 })
 
-test('what is withheld is in no listing, and gone from them at once', async () => {
+test('a withheld model disappears from all listings at once', async () => {
   const daemon = await withModels()
   const s3 = s3Of(daemon.socketPath)
   const listed = async (): Promise<string> => (await s3('/models?list-type=2&prefix=acme/')).text
@@ -173,7 +173,7 @@ test('what is withheld is in no listing, and gone from them at once', async () =
   expect((await s3(OBJECT)).status).toBe(200)
 })
 
-describe('nothing but reading is answered', () => {
+describe('only reads are answered', () => {
   test.each(['PUT', 'POST', 'DELETE', 'PATCH'])('%s', async (method) => {
     const answer = await ask(OBJECT, { method })
     expect([answer.status, answer.code]).toEqual([405, 'MethodNotAllowed'])
@@ -192,7 +192,7 @@ describe('nothing but reading is answered', () => {
     expect((await ask(OBJECT, { headers: { host: 'models.evil.example' } })).status).toBe(421)
   })
 
-  test('a listing takes no nonsense', async () => {
+  test('a listing refuses malformed parameters', async () => {
     for (const query of [
       'list-type=1',
       'list-type=2&max-keys=x',
@@ -206,7 +206,7 @@ describe('nothing but reading is answered', () => {
     expect((await ask(`/models?list-type=2&prefix=${'x'.repeat(9_000)}`)).status).toBe(404)
   })
 
-  test('a prefix is text, whatever it holds', async () => {
+  test('a prefix is plain text, with any characters', async () => {
     for (const prefix of ['<&>"\'', ']]>', '\u0001\u0008\ufffe', '😀', '%', '+ ', '../', '\0', "';--", '\r\n']) {
       const { status, text } = await ask(`/models?list-type=2&prefix=${encodeURIComponent(prefix)}`)
       expect([prefix, status]).toEqual([prefix, 200])
@@ -315,7 +315,7 @@ describe('with keys', () => {
     expect(await codeOf(url, { 'x-amz-checksum-mode': 'ENABLED' })).toBe('AccessDenied')
   })
 
-  test('keys are renewed while the daemon runs; a file that others read gives nobody anything', async () => {
+  test('keys can be replaced while the daemon runs; a file that others can read disables access', async () => {
     const { host, path } = await locked()
     const was = readFileSync(path, 'utf8')
     const next = { id: 'NEXT', secret: 'the-secret-of-next-week' }
@@ -335,7 +335,7 @@ test.each([
   ['an ID twice', 'READER:long-enough\nREADER:also-long-enough\n'],
   ['no key', '# nobody\n'],
   ['a slash in an ID', 'A/B:long-enough\n']
-])('a file of keys with %s is refused at the start, without a word of it', async (_what, text) => {
+])('a file of keys with %s is refused at the start, without quoting it', async (_what, text) => {
   const path = join(temporaryFolder(), 'keys')
   writeFileSync(path, text, { mode: 0o600 })
   const error = await daemonWith({ s3_keys: path }).catch((thrown: Error) => thrown)

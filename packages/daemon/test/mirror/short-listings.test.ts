@@ -19,7 +19,7 @@ const at = ({ mirror }: Rig, path: string): Promise<Response> => fetch(`http://$
 const filesIn = async (response: Response): Promise<string[]> =>
   ((await response.json()) as { siblings: { rfilename: string }[] }).siblings.map(({ rfilename }) => rfilename)
 
-test('a listing that is short says by how many; each of them is refused by its name', async () => {
+test('an incomplete listing says how many files are missing; each of them is refused by name', async () => {
   const rig = await rigOf(await fakeHub({ repos: [{ id: ID, files: FILES }] }), {
     mirror: true,
     skipUnrecognized: true
@@ -47,7 +47,7 @@ test('a listing that is short says by how many; each of them is refused by its n
   expect(await filesIn(more)).toEqual(['model-q4_0.gguf', 'model-q8_0.gguf', 'params'])
 })
 
-test('a whole listing says nothing, and one of an import before companions that it may be short', async () => {
+test('a complete listing says nothing; one of an import without companions says that it may be incomplete', async () => {
   const rig = await rigOf(await fakeHub({ repos: [{ id: ID, files: FILES.slice(0, 3) }] }), { mirror: true })
   const { result } = await importRepo(rig, ID)
   const header = async () => (await at(rig, `/api/models/${ID}`)).headers.get('x-svc-left-out')

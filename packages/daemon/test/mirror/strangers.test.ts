@@ -93,7 +93,7 @@ const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).dig
 const shaOf = ({ body }: Got): unknown => JSON.parse(body.toString()).sha
 const mainOf = async ({ ask }: World): Promise<unknown> => shaOf(await ask('/api/models/Acme/M'))
 
-test('main is what the hub says; the commit of a pull request is not fetched, and one of a branch takes no name', async () => {
+test('main follows the hub; a commit of a pull request is not fetched, and one of a branch gets no name', async () => {
   const it = await world()
   const main = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   const pr = it.hub.commit({ id: 'Acme/M', branch: 'refs/pr/1', files: [{ path: Q4, content: gguf(2) }] })
@@ -113,7 +113,7 @@ test('main is what the hub says; the commit of a pull request is not fetched, an
   expect(await it.names()).toEqual(['acme/m:q4_k_m'])
 })
 
-test('where the owner allows any revision, main and the names stay what they are all the same', async () => {
+test('if the owner allows any revision, main and the names still stay the same', async () => {
   const it = await world({ on_demand_revisions: 'any' })
   const main = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   const pr = it.hub.commit({ id: 'Acme/M', branch: 'refs/pr/1', files: [{ path: Q4, content: gguf(2) }] })
@@ -124,7 +124,7 @@ test('where the owner allows any revision, main and the names stay what they are
   expect((await it.ask(`/Acme/M/resolve/main/${Q4}`)).body.equals(gguf(1))).toBe(true)
 })
 
-test('an import of the owner by its commit answers for main only until the hub can be asked', async () => {
+test('an import by commit answers for main only until the hub is reachable', async () => {
   const it = await world()
   const first = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   expect(await it.importHf({ repo: 'Acme/M', revision: first })).toBe('done')
@@ -141,7 +141,7 @@ test('an import of the owner by its commit answers for main only until the hub c
   await expect.poll(() => mainOf(other), { timeout: 30_000 }).toBe(second)
 })
 
-test('what the owner has under a name gets no quant of a stranger’s', async () => {
+test('a model of the owner gets no quant from a stranger’s request', async () => {
   const it = await world()
   const files = [Q4, Q8].map((path, i) => ({ path, content: gguf(i) }))
   it.hub.commit({ id: 'Acme/M', files })
@@ -153,7 +153,7 @@ test('what the owner has under a name gets no quant of a stranger’s', async ()
   expect(await it.names()).not.toContain('acme/m:q8_0')
 })
 
-test('nothing leaves or comes in of a repository that was gated after a look while it was public', async () => {
+test('a repository that became gated after a lookup is neither served nor fetched', async () => {
   const it = await world()
   const config = Buffer.from('{"model_type":"llama","architectures":["LlamaForCausalLM"]}')
   const files = [
@@ -175,7 +175,7 @@ test('nothing leaves or comes in of a repository that was gated after a look whi
   expect(tokens).toEqual([])
 })
 
-test('a private file is not given because a listing names its digest', async () => {
+test('a private file is not sent because a listing names its digest', async () => {
   const it = await world()
   const secret = gguf(5)
   writeFileSync(join(it.daemon.folder, 'secret-q8_0.gguf'), secret)
@@ -204,7 +204,7 @@ test('a private file is not given because a listing names its digest', async () 
   expect(it.hub.bytesSent.get(Q8)! - before).toBeGreaterThanOrEqual(secret.length)
 })
 
-test('a redirect leads to no repository that may not be fetched, or that is kept private', async () => {
+test('a redirect does not lead to a repository that is not allowed or private', async () => {
   const it = await world()
   it.hub.commit({ id: 'Evil/M', formerId: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   it.hub.commit({ id: 'Now/M', formerId: 'Old/M', files: [Q4, Q8].map((path, i) => ({ path, content: gguf(i) })) })
@@ -216,7 +216,7 @@ test('a redirect leads to no repository that may not be fetched, or that is kept
   expect(await it.names()).toEqual(['now/m:q4_k_m'])
 })
 
-test('what is kept private is not looked for by the name that it had when it came', async () => {
+test('a private model is not looked up under its earlier name', async () => {
   const it = await world()
   it.hub.commit({ id: 'Old/N', files: [Q4, Q8].map((path, i) => ({ path, content: gguf(i) })) })
   expect(await it.importHf({ repo: 'Old/N', quants: ['q4_k_m'], private: true })).toBe('done')
@@ -225,7 +225,7 @@ test('what is kept private is not looked for by the name that it had when it cam
   expect(it.hub.bytesSent.get(Q8)).toBeUndefined()
 })
 
-test('a file that comes for a stranger is not given when its repository is private by the time that it is here', async () => {
+test('a file fetched for a stranger is not sent if its repository became private meanwhile', async () => {
   const it = await world()
   it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   expect(await it.importHf({ repo: 'Acme/M' })).toBe('done')
@@ -253,7 +253,7 @@ test('a file that comes for a stranger is not given when its repository is priva
   expect(status).toBe(404)
 })
 
-test('one host that asks for four models holds up neither another host nor the owner', async () => {
+test('one host that asks for four models delays neither another host nor the owner', async () => {
   const it = await world()
   const slow = [1, 2, 3, 4].map((i) => `slow${i}-q8_0.gguf`)
   for (const path of slow)
@@ -275,7 +275,7 @@ test('one host that asks for four models holds up neither another host nor the o
   expect(other.body.equals(gguf(7))).toBe(true)
 })
 
-test('a long listing is planned for strangers in a thread of theirs, and for the owner in another one', async () => {
+test('long listings of strangers and of the owner are planned in separate threads', async () => {
   const it = await world()
   const many = (seed: number) => [
     { path: Q8, content: gguf(seed) },
@@ -298,7 +298,7 @@ test('a long listing is planned for strangers in a thread of theirs, and for the
   expect([...owners].some((each) => strangers.has(each))).toBe(false)
 })
 
-test('listings, and what a plan reads, are bytes of the day, refused ones as well; afterwards the hub is asked no more', async () => {
+test('listings and plans count towards the daily budget, also refused ones; beyond it the hub is not asked', async () => {
   const it = await world({ on_demand_bytes: 200_000 })
   const names = Array.from({ length: 400 }, (_, i) => ({
     path: `${'n'.repeat(100)}${i}.md`,
@@ -317,7 +317,7 @@ test('listings, and what a plan reads, are bytes of the day, refused ones as wel
   expect(statuses.at(-1)).toBe(507)
 })
 
-test('everything of a snapshot can be had, or is named as left out; a repository without weights that can be kept does not exist', async () => {
+test('every file of a snapshot is served or named as left out; a repository without usable weights does not exist', async () => {
   const it = await world()
   const small = [
     { path: 'config.json', content: Buffer.from('{"model_type":"llama"}') },
@@ -340,7 +340,7 @@ test('everything of a snapshot can be had, or is named as left out; a repository
     expect(await it.ask(path)).toMatchObject({ status: 404, headers: { 'x-error-code': 'RepoNotFound' } })
 })
 
-test('what an import of the owner left out is brought in for a client', async () => {
+test("a file that the owner's import left out is fetched for a client", async () => {
   const it = await world()
   const left = { path: 'pytorch_model.bin', content: seededBytes(1_100_000, 7) }
   it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }, left] })
@@ -350,7 +350,7 @@ test('what an import of the owner left out is brought in for a client', async ()
     .toBe(true)
 })
 
-test('what a client causes is not put together from what the owner has, even if the hub could say how', async () => {
+test("a client's download is not assembled from the owner's blobs, even if the hub offers a reconstruction", async () => {
   const xet = await startFakeXet({ packing: () => 'plain' })
   onTestFinished(() => xet.close())
   const it = await world({}, xet)

@@ -106,7 +106,7 @@ test('a hub that sends wrong bytes: a client of its mirror on demand sees none o
 })
 
 test.each(['hub', 'registry'] as const)(
-  'a %s that sends wrong bytes of a lost blob: a client of the OCI mirror that pulls it meanwhile gets the right ones',
+  'a %s that sends wrong bytes of a lost blob: a client of the OCI mirror gets the right ones',
   async (kind) => {
     const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
     const share = await seed.publish({ [WEIGHTS]: RIGHT, 'config.json': '{"model_type":"llama"}' }, 'acme/model')

@@ -102,46 +102,40 @@ test.each([
   ['hub', tree],
   ['hub', '/api/models/Acme/M/refs'],
   ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
-] as const)(
-  '%s %s is not answered when the model is private by the time that its files are known',
-  async (door, path) => {
-    const it = await mirrors()
-    const { isReached, letGo } = stopped(it.context.views, 'lend')
-    const asked = it.ask(door, path)
-    await isReached
-    for (const quant of QUANTS) await makePrivate(it, quant)
-    letGo()
-    const { status, text } = await asked
-    expect(status).toBe(404)
-    for (const digest of it.digests) expect(text).not.toContain(digest.slice(7))
-  }
-)
+] as const)('%s %s is not answered if the model became private before its files are known', async (door, path) => {
+  const it = await mirrors()
+  const { isReached, letGo } = stopped(it.context.views, 'lend')
+  const asked = it.ask(door, path)
+  await isReached
+  for (const quant of QUANTS) await makePrivate(it, quant)
+  letGo()
+  const { status, text } = await asked
+  expect(status).toBe(404)
+  for (const digest of it.digests) expect(text).not.toContain(digest.slice(7))
+})
 
 test.each([
   ['oci', 'blob'],
   ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`],
   ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
-] as const)(
-  '%s: a file is not given when the model is private by the time that it is open (%s)',
-  async (door, named) => {
-    const it = await mirrors()
-    const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
-    // everything but the file itself is known already
-    expect((await it.ask(door, path)).status).toBe(200)
-    const { isReached, letGo } = stopped(it.context.store, 'open')
-    const asked = it.ask(door, path)
-    await isReached
-    for (const quant of QUANTS) await makePrivate(it, quant)
-    letGo()
-    expect((await asked).status).toBe(404)
-  }
-)
+] as const)('%s: a file is not sent if the model became private before it is open (%s)', async (door, named) => {
+  const it = await mirrors()
+  const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
+  // everything but the file itself is known already
+  expect((await it.ask(door, path)).status).toBe(200)
+  const { isReached, letGo } = stopped(it.context.store, 'open')
+  const asked = it.ask(door, path)
+  await isReached
+  for (const quant of QUANTS) await makePrivate(it, quant)
+  letGo()
+  expect((await asked).status).toBe(404)
+})
 
 test.each([
   ['oci', 'blob'],
   ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`],
   ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
-] as const)('%s: a download that has begun ends when its model is private (%s)', async (door, named) => {
+] as const)('%s: a running download ends when its model becomes private (%s)', async (door, named) => {
   // more than the sockets of both sides take
   const it = await mirrors(32 << 20)
   const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
@@ -153,7 +147,7 @@ test.each([
   expect(await second.rest()).toBe(false)
 })
 
-test('a tag is not listed when its model is private by the time that the others were looked at', async () => {
+test('a tag is not listed if its model became private during the listing', async () => {
   const it = await mirrors()
   expect(JSON.parse((await it.ask('oci', '/v2/acme/m/tags/list')).text).tags).toEqual(QUANTS)
   const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 2)
@@ -164,7 +158,7 @@ test('a tag is not listed when its model is private by the time that the others 
   expect(JSON.parse((await asked).text).tags).toEqual(['q8_0'])
 })
 
-test('s3: a listing is not answered when what it names is private by the time that its files are known', async () => {
+test('s3: a listing is not answered if its model became private before its files are known', async () => {
   const it = await mirrors()
   const { isReached, letGo } = stopped(it.context.views, 'lend')
   const asked = it.ask('s3', '/models?list-type=2&prefix=acme/m/q4_0/')
@@ -175,7 +169,7 @@ test('s3: a listing is not answered when what it names is private by the time th
   expect([status, /<KeyCount>(\d+)/.exec(text)![1]]).toEqual([200, '0'])
 })
 
-test('a small blob is not given when its model is private by the time that the others were looked at', async () => {
+test('a small blob is not sent if its model became private during the lookup', async () => {
   const it = await mirrors()
   const { config } = JSON.parse((await it.ask('oci', manifest)).text)
   const path = `/v2/acme/m/blobs/${config.digest}`
@@ -188,7 +182,7 @@ test('a small blob is not given when its model is private by the time that the o
   expect((await asked).status).toBe(404)
 })
 
-test('a verdict that is read while its record is written is read again', async () => {
+test('a verdict that is read during a write of its record is read again', async () => {
   const it = await mirrors()
   expect((await it.ask('oci', manifest)).status).toBe(200)
   // three look at the artifacts of the name and what lies beside them, the fourth is the last question
@@ -200,7 +194,7 @@ test('a verdict that is read while its record is written is read again', async (
   expect((await asked).status).toBe(404)
 })
 
-test('nothing is laid out for a name whose models are private, and none that is to come is shown', async () => {
+test('nothing is unpacked for a name of private models, and no pending model is shown', async () => {
   const it = await mirrors()
   for (const quant of QUANTS) await makePrivate(it, quant)
   let views = 0

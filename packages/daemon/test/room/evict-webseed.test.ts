@@ -4,7 +4,7 @@ import { eventually, modelAlone, Node, pinned, refOf, weights } from '../swarm/n
 
 const FILES = { 'model-q8_0.gguf': weights(300_009, 71), 'config.json': '{"model_type":"llama"}' }
 
-test('what a web server has leaves disk and swarm, and comes back from there to both', async () => {
+test('a model on a web server is evicted from disk and swarm, and fetched back from it', async () => {
   const publisher = await Node.start()
   const share = modelAlone(await publisher.publish(FILES))
   let isShort = false
@@ -40,7 +40,7 @@ test('what a web server has leaves disk and swarm, and comes back from there to 
   await eventually(async () => ((await seeds()) === 1 ? true : undefined))
 })
 
-test('a web server whose files are others of the same sizes is no copy', async () => {
+test('a web server with other files of the same sizes does not count as a copy', async () => {
   const publisher = await Node.start()
   const share = modelAlone(await publisher.publish(FILES))
   let isOther = false
@@ -68,7 +68,7 @@ test('a web server whose files are others of the same sizes is no copy', async (
   await node.expectWhole(share.manifestDigest)
 })
 
-test('what this daemon itself gives as a web server is no copy', async () => {
+test("this daemon's own webseed does not count as a copy", async () => {
   const node = await Node.start({ swarm: { webseed_addr: '127.0.0.1:0' } })
   const share = await node.publish(FILES)
   // its own share, imported where it came from

@@ -66,7 +66,7 @@ async function recordOf(ref: string): Promise<ArtifactState> {
   return (await rig.daemon.context.artifacts.read(parseDigest(manifestDigest)))!
 }
 
-test('an evicted model keeps its name and documents, is no damage, and comes back from the hub with the same digests', async () => {
+test('an evicted model keeps its name and documents, does not count as damaged, and returns from the hub with the same digests', async () => {
   const repo = await imported()
   const before = await rig.client.open(repo.ref)
   const { provenance } = await recordOf(repo.ref)
@@ -95,7 +95,7 @@ test('an evicted model keeps its name and documents, is no damage, and comes bac
   expect(await finished(rig, await rig.client.gc({ graceSeconds: 0 }))).toMatchObject({ result: { blobs: 0 } })
 })
 
-test('what a token fetched is as withheld when it is back as it was before', async () => {
+test('a model that a token fetched is withheld again after its return', async () => {
   const repo = await imported({ private: true })
   expect(await memberOf(repo.ref)).toMatchObject({ restricted: true, withheld: { fact: 'restricted' } })
   await evict(repo.ref)
@@ -106,7 +106,7 @@ test('what a token fetched is as withheld when it is back as it was before', asy
   expect(await memberOf(repo.ref)).toMatchObject({ complete: true, restricted: true, withheld: { fact: 'restricted' } })
 })
 
-test('what is held nowhere else stays, unless its owner says otherwise', async () => {
+test('a model without another copy stays, unless its owner forces the eviction', async () => {
   const seed = 90_000
   const paths = [await writeRepo([{ path: 'own-q8_0.gguf', content: { seed, sizeBytes: 70_000 } }])]
   await finished(rig, await rig.client.importLocal({ paths, as: 'me/own' }))
@@ -153,7 +153,7 @@ test('a hub that gives other bytes after an eviction is refused, and names the f
   expect(await ensure(repo.ref)).toMatchObject({ state: 'done' })
 })
 
-test('what is pinned, viewed or read is not evicted, whoever asks', async () => {
+test('pinned, viewed and open models are never evicted', async () => {
   const repo = await imported()
   const refused = async (): Promise<string> => (await evict(repo.ref, true)).error?.code ?? 'evicted'
   await rig.client.setPinned({ ref: repo.ref, pinned: true })
@@ -170,7 +170,7 @@ test('what is pinned, viewed or read is not evicted, whoever asks', async () => 
   expect(existsSync(held.files[0]!.path)).toBe(true)
 })
 
-test('a view that svc path made goes with the bytes, and a new one is made of what came back', async () => {
+test('eviction removes the view that svc path made, and a new one is made after the return', async () => {
   const repo = await imported()
   const view = await rig.client.makeView({ ref: repo.ref })
   expect(await evict(repo.ref)).toMatchObject({ state: 'done' })
@@ -198,7 +198,7 @@ test('bytes that another model needs stay; a reader keeps what it reads', async 
   expect(await evict(other.ref)).toMatchObject({ state: 'done' })
 })
 
-test('another import of an evicted model ends its absence', async () => {
+test('another import of an evicted model makes it present again', async () => {
   const repo = await imported()
   await evict(repo.ref)
   expect(await importRepo(rig, repo.id)).toMatchObject({ state: 'done' })
@@ -206,7 +206,7 @@ test('another import of an evicted model ends its absence', async () => {
   expect([member.complete, member.away]).toEqual([true, undefined])
 })
 
-test('a place that nobody asks any longer proves nothing', async () => {
+test('a source that is no longer asked proves nothing', async () => {
   const repo = await imported()
   const { artifacts, clock } = rig.daemon.context
   const { manifestDigest, provenance, hints, source } = await recordOf(repo.ref)
@@ -219,7 +219,7 @@ test('a place that nobody asks any longer proves nothing', async () => {
   expect((await recordOf(repo.ref)).copies).toBeUndefined()
 })
 
-test('a hub that is this daemon itself, by whatever way, is no copy', async () => {
+test('a hub that is this daemon itself, by any route, does not count as a copy', async () => {
   let target = fake.endpoint
   const relay = createServer((asked, answer) => {
     const { host } = new URL(target)
@@ -248,7 +248,7 @@ test('a hub that is this daemon itself, by whatever way, is no copy', async () =
   }
 })
 
-test('what its owner pins while its sources are asked stays', async () => {
+test('a model pinned while its sources are asked stays', async () => {
   const repo = await imported()
   const { manifestDigest } = await rig.client.resolve(repo.ref)
   let pinning: Promise<unknown> | undefined
@@ -263,7 +263,7 @@ test('what its owner pins while its sources are asked stays', async () => {
   expect(await memberOf(repo.ref)).toMatchObject({ complete: true, pinned: true })
 })
 
-test('what others brought back is here again, and does not go with them', async () => {
+test('bytes that others fetched back are present, and are not evicted with them', async () => {
   const repo = await imported()
   await evict(repo.ref)
   const paths = [await writeRepo(repo.files)]

@@ -36,7 +36,7 @@ function bytesWithout(all: readonly EvictionCandidate[], evicted: ReadonlySet<Sh
   return [...here].reduce((sum, [each, sizeBytes]) => sum + (stays.has(each) ? 0 : sizeBytes), 0)
 }
 
-test('a plan takes only what may go, frees what it says, and enough where that is possible', () => {
+test('a plan takes only evictable models, frees what it says, and enough if possible', () => {
   fc.assert(
     fc.property(candidates, fc.integer({ min: 0, max: 300 }), (all, wantedBytes) => {
       const { evicted, freedBytes } = planEviction(all, wantedBytes, LIMITS)
@@ -50,7 +50,7 @@ test('a plan takes only what may go, frees what it says, and enough where that i
   )
 })
 
-test('what was used longest ago goes first', () => {
+test('the least recently used goes first', () => {
   const all = [30, 10, 20].map(
     (usedMs, i): EvictionCandidate => ({
       manifest: digest('manifest', i),
@@ -62,7 +62,7 @@ test('what was used longest ago goes first', () => {
   expect(planEviction(all, 150, LIMITS)).toEqual({ evicted: [all[1]!.manifest, all[2]!.manifest], freedBytes: 200 })
 })
 
-test('a proof that is too old, or of the future, is none', () => {
+test('a proof that is too old or from the future does not count', () => {
   const factAt = (provenMs: number | undefined): string | undefined => keptFact({ kept: undefined, provenMs }, LIMITS)
   expect([undefined, 899, 1_001].map(factAt)).toEqual(['unproven', 'unproven', 'unproven'])
   expect([900, 1_000].map(factAt)).toEqual([undefined, undefined])

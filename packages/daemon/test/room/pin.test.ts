@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { testDaemon } from '../support/daemon.ts'
 import { MODEL, writeFiles } from '../support/models.ts'
 
-test('a pin is shown, survives another import of the same model, and is let go', async () => {
+test('a pin is shown, survives another import, and can be removed', async () => {
   const daemon = await testDaemon()
   const folder = writeFiles(`${daemon.folder}/model`, MODEL)
   await daemon.import([folder])
@@ -18,7 +18,7 @@ test('a pin is shown, survives another import of the same model, and is let go',
   expect((await members()).map((each: { pinned?: boolean }) => each.pinned)).toEqual([undefined, undefined])
 })
 
-test('what is not here cannot be pinned', async () => {
+test('a missing model cannot be pinned', async () => {
   const daemon = await testDaemon()
   const { status, body } = await daemon.call('PUT', '/v1/pin', { body: { ref: 'svc:///me/none:q8_0', pinned: true } })
   expect([status, body.error.code]).toEqual([404, 'E_UNKNOWN_REF'])

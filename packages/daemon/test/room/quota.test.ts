@@ -40,7 +40,7 @@ async function quotaOf(more: Parameters<typeof rigOf>[1] = {}): Promise<Quota> {
   return { fake, rig, bring, states }
 }
 
-test('an import that does not fit names what would go, and with consent what was used longest ago goes', async () => {
+test('an import that does not fit names eviction candidates, and with consent evicts the least recently used', async () => {
   const clock = new VirtualClock()
   const { rig, bring, states } = await quotaOf({ clock })
   for (const name of ['A', 'B']) expect(await bring(name)).toMatchObject({ state: 'done' })
@@ -64,7 +64,7 @@ test('an import that does not fit names what would go, and with consent what was
   expect((await states()).b).toBe('here')
 })
 
-test('what is pinned, private and nowhere else, or gone from its source never goes for room', async () => {
+test('pinned, private and unavailable models are never evicted for space', async () => {
   const { fake, rig, bring, states } = await quotaOf()
   const paths = [await writeRepo([{ path: 'own-q8_0.gguf', content: { seed: 7, sizeBytes: MODEL_BYTES } }])]
   await finished(rig, await rig.client.importLocal({ paths, as: 'org/own', private: true }))
@@ -82,7 +82,7 @@ test('what is pinned, private and nowhere else, or gone from its source never go
   expect(await states()).toEqual({ a: 'away', b: 'here', own: 'here' })
 })
 
-test('a quota that became smaller is kept by itself, without what may not go', async () => {
+test('a smaller quota is enforced automatically, without unevictable models', async () => {
   const before = await quotaOf()
   for (const name of ['A', 'B']) await before.bring(name)
   await before.rig.daemon.close()
@@ -93,7 +93,7 @@ test('a quota that became smaller is kept by itself, without what may not go', a
   expect(members).toEqual([true, false])
 })
 
-test('what clients of a mirror had fetched goes before what its owner chose', async () => {
+test("models that mirror clients fetched are evicted before the owner's", async () => {
   const clock = new VirtualClock()
   const { rig, bring } = await quotaOf({ clock })
   await bring('A')

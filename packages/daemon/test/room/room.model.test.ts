@@ -123,7 +123,7 @@ class World {
 
 const refOf = (index: number): string => `svc:///org/m${index}:q8_0`
 
-test('whatever happens, nothing goes that cannot be had again', async () => {
+test('random operations never evict a model that cannot be fetched again', async () => {
   const own = await writeRepo([{ path: 'm0-q8_0.gguf', content: { seed: 60_000, sizeBytes: MODEL_BYTES } }])
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 20 }), async (steps) => {

@@ -10,7 +10,7 @@ import { ApiClient, temporaryFolder, testDaemon } from '../support/daemon.ts'
 /** Longer than between two looks at the socket's file. */
 const LOOK_MS = 40_000
 
-test('a socket whose file is swept away is bound again, private, however often; open connections go on', async () => {
+test('a socket whose file is deleted is bound again, private, any number of times; open connections continue', async () => {
   const folder = temporaryFolder()
   const socketPath = join(folder, 'run', 's.sock')
   const clock = new VirtualClock()
@@ -34,7 +34,7 @@ test('a socket whose file is swept away is bound again, private, however often; 
   expect([existsSync(socketPath), existsSync(runtime)]).toEqual([false, false])
 })
 
-test("what somebody else puts in the socket's place is left alone, and said once", async () => {
+test("a foreign file in the socket's place is not touched, and reported once", async () => {
   const said: string[] = []
   const log = createLog('error', 'json', { write: (line: string) => void said.push(JSON.parse(line).msg) })
   const folder = temporaryFolder()

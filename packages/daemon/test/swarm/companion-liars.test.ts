@@ -169,7 +169,7 @@ test('whoever cancels the wait for companions has the model, which is shared as 
   await node.expectWhole(share.manifestDigest)
 })
 
-test('a second pin that names the torrent of a model that is shared here: the model stays', async () => {
+test('a second pin that names the torrent of a shared model: the model stays', async () => {
   const { node, share } = await victim()
   await node.announced(share.manifestDigest)
   const companions = { digest: digestOf(GOOD), infohash: share.infohash }
@@ -183,7 +183,7 @@ test.each([
   [{ digest: 'sha256:00', infohash: `btmh:1220${'0'.repeat(64)}` }],
   [{ digest: `sha256:${'0'.repeat(64)}`, infohash: '00' }],
   [{ digest: `sha256:${'0'.repeat(64)}` }]
-])('a pin that is none is a bad request: %j', async (companions) => {
+])('a malformed pin is a bad request: %j', async (companions) => {
   const { node, share } = await victim()
   await expect(node.client.importBt({ ...pinned(share), companions: companions as never })).rejects.toMatchObject({
     code: 'E_BAD_REQUEST'

@@ -133,7 +133,7 @@ test('the layers blob went to quarantine together with the weights: peers are as
   await again.expectWhole(share.manifestDigest)
 })
 
-test('nobody is known who could have it: E_SOURCE_UNAVAILABLE soon, and the next try can succeed', async () => {
+test('no known source: E_SOURCE_UNAVAILABLE soon, and the next attempt can succeed', async () => {
   const node = await Node.start({ swarm: { fill_timeout: 1 } })
   const manifest = await node.importFiles(FILES)
   const digest = await weightsBlob(node, manifest)
@@ -152,7 +152,7 @@ test('nobody is known who could have it: E_SOURCE_UNAVAILABLE soon, and the next
   await node.expectWhole(manifest)
 })
 
-test('a stop of the daemon cuts the fill, and nothing of it is addressable', async () => {
+test('a stop of the daemon ends the fill, and nothing of it is addressable', async () => {
   const { share } = await source()
   const node = await Node.start()
   await node.client.importBt(pinned(share, { peers: ['127.0.0.1:9'], webseeds: [...share.webseeds] }))

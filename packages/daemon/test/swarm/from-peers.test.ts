@@ -8,7 +8,7 @@ const served = sharedByFile(async (cleanUp) => {
   return { node, share: await node.publish(MODEL) }
 })
 
-test('a share without a web seed is enough where peers may give the manifest', async () => {
+test('a share without a webseed is enough if peers may send the manifest', async () => {
   const { share } = await served()
   const other = await Node.start()
   expect(
@@ -32,7 +32,7 @@ test('a share without a web seed is enough where peers may give the manifest', a
   expect((await quiet.client.status()).swarm).toMatchObject({ seeding: 0 })
 })
 
-test('a web seed that is of no use is passed over', async () => {
+test('a useless webseed is skipped', async () => {
   const { share } = await served()
   const other = await Node.start()
   const job = await other.importBt({ ...pinned(share, { webseeds: ['http://127.0.0.1:9/'] }), manifestFromPeers: true })
@@ -52,7 +52,7 @@ test('another pin than the torrent holds is refused, and nothing is kept of it',
   expect(await other.importBt({ ...pinned(share), manifestFromPeers: true })).toMatchObject({ state: 'done' })
 })
 
-test('without peers it says so, and can be cancelled while it looks', async () => {
+test('without peers the job says so, and can be cancelled while it searches', async () => {
   const { share } = await served()
   const other = await Node.start({ swarm: { fill_timeout: 1 } })
   const nobody = { ...pinned(share, { peers: ['127.0.0.1:9'] }), manifestFromPeers: true }

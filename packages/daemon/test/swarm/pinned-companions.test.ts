@@ -217,7 +217,7 @@ test('two imports at once both have them, and they are passed on', async () => {
   await eventually(async () => ((await fetch(torrentAt({ ...share, webseeds }))).status === 200 ? true : undefined))
 })
 
-test('a private import keeps them to itself', async () => {
+test('a private import does not share them', async () => {
   const { share } = await served()
   const { announces, trackers } = await listeningTracker()
   const quiet = await Node.start()

@@ -36,7 +36,7 @@ test('a place is given back, in order, also after a failure', async () => {
   expect(over.flatMap(({ status }, i) => (status === 'rejected' ? [i] : []))).toEqual([3])
 })
 
-test('who has a rank when a place is free goes first, the lowest before all, and the others in order', async () => {
+test('when a place is free, the lowest rank goes first, and the others in order', async () => {
   const gate = new Gate(1)
   const release = await gate.enter()
   const order: string[] = []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { leastBytesIn, MIN_BYTES_PER_SECOND, MinRate } from '../src/min-rate.ts'
 
-test('a rate is kept by bytes at the least rate, pauses included, and not by those of a drip', () => {
+test('a minimum rate is met by bytes at that rate, pauses included, and not by a trickle', () => {
   let nowMs = 0
   const rate = new MinRate({ monotonic: () => nowMs })
   expect(rate.keepsUpWith(0)).toBe(false)

@@ -131,7 +131,7 @@ const LARGEST: Readonly<Record<number, number>> = {
 }
 
 describe('the decoder', () => {
-  test('hears the same messages however the bytes are cut', () => {
+  test('reads the same messages however the bytes are split', () => {
     fc.assert(
       fc.property(fc.array(message, { maxLength: 12 }), fc.array(fc.nat(200), { maxLength: 60 }), (messages, cuts) => {
         const stream = Buffer.concat(messages.map(([wire]) => wire))

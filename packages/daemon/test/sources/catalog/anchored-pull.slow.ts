@@ -42,7 +42,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(job.result!.indexDigest).toBe(other.result!.indexDigest)
   })
 
-  test('what a pull has hashed as it came is not read again; its documents are those of a hub import', async () => {
+  test('bytes hashed during a pull are not read again; the documents equal those of a hub import', async () => {
     const { seed, commit } = await listed({ [GGUF]: weights(5 << 20), 'config.json': Buffer.from('{"a":1}') })
     const { client, store } = await start()
     const verify = vi.spyOn(store, 'verify')
@@ -84,7 +84,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(job).toMatchObject({ state: 'done', as: 'a/b', result: { quants: ['q8_0'] } })
   })
 
-  test('beside a peer that corrupts pieces the honest one completes the pull', async () => {
+  test('an honest peer completes the pull beside one that corrupts pieces', async () => {
     const listing = await listed({ [GGUF]: weights(300_000) })
     const { seed } = listing
     const { info, pieceCount } = torrentOf(seed)
@@ -100,7 +100,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     )
   })
 
-  test('only liars: nothing is stored and the job fails', async () => {
+  test('dishonest peers alone: nothing is stored and the job fails', async () => {
     const { seed } = await listed({ [GGUF]: weights(300_000) })
     const { info, pieceCount } = torrentOf(seed)
     const liar = await startLyingPeer(seed.infohash, info, pieceCount)

@@ -17,7 +17,7 @@ const canIsolate = isolated(NETWORK).status === 0
 
 // Needs unshare and ip (util-linux, iproute2), and a kernel that lets this user make a network.
 test.skipIf(!canIsolate)(
-  'a catalog on the internet sends nobody to a web seed inside of the network, by address or by name',
+  'a catalog on the internet cannot name a webseed inside the network, by address or by name',
   { timeout: 180_000 },
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-inner-webseed-'))

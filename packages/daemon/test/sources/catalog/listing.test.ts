@@ -27,7 +27,7 @@ describe('a listing', () => {
     ])
   })
   test.each(['udp://host:0', 'udp://host', 'http://a b/', 'udp://'])(
-    'passes over the tracker %s, which no announce can be sent to',
+    'skips the tracker %s, which cannot be announced to',
     (tracker) => {
       const text = `${line('Org/Model', 'm.gguf')}&tr=${encodeURIComponent(tracker)}`
       expect(parseCatalogListing(text)[0]!.trackers).toEqual(['udp://127.0.0.1:1'])
@@ -50,7 +50,7 @@ describe('a listing', () => {
   test('survives any input', () => {
     fc.assert(fc.property(fc.string({ maxLength: 500 }), (text) => void parseCatalogListing(text)))
   })
-  test('a web seed without a revision is none', () => {
+  test('a webseed without a revision is ignored', () => {
     const text = `A/b  1 GiB  1 seeds  magnet:?xt=urn:btih:${HASH}&dn=x&ws=http%3A%2F%2F127.0.0.1%2Fmain`
     expect(parseCatalogListing(text)[0]!.webseed).toBeUndefined()
   })
@@ -163,7 +163,7 @@ async function turnsDuring<T>(work: () => Promise<T>): Promise<{ readonly turns:
   return { turns, value }
 }
 
-test('of four million empty lines no more than 10,000 are made', async () => {
+test('four million empty lines create at most 10,000 objects', async () => {
   const text = '\n'.repeat(4 << 20)
   const split = vi.spyOn(String.prototype, 'split')
   const parsed = await parseCatalogListingInTurns(text)
@@ -191,7 +191,7 @@ test.each([
   ['two infohashes', `magnet:?xt=urn:btih:${HASH}&xt=urn:btih:${'e'.repeat(40)}&dn=x`],
   ['thousands of web seeds', `magnet:?xt=urn:btih:${HASH}&dn=x${'&ws=http://h/x'.repeat(1_000)}`],
   ['thousands of trackers', `magnet:?xt=urn:btih:${HASH}&dn=x${'&tr=udp://127.0.0.1:1'.repeat(700)}`]
-])('a magnet with %s is passed over, or has fields within their bounds', (_, text) => {
+])('a magnet with %s is skipped, or its fields are bounded', (_, text) => {
   for (const entry of parseCatalogListing(`A/b  1 GiB  1 seeds  ${text}\n`)) {
     expect(entry.infohash).toMatch(/^[0-9a-f]{40}$/)
     expect(entry.trackers.length).toBeLessThanOrEqual(50)

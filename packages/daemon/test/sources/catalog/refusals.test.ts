@@ -42,7 +42,7 @@ describe('the error table', () => {
       status: 502
     })
   })
-  test('the provider redirects: nobody else is asked', async () => {
+  test('the provider redirects: the redirect is not followed', async () => {
     const { client } = await start({ file: { catalog: { endpoint: `${catalog.endpoint}/from` } } })
     for (const status of [301, 302, 303, 307, 308]) {
       catalog.redirect(status, '/elsewhere')

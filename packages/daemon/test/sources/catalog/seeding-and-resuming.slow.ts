@@ -98,7 +98,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(uploaded).toBeLessThan(content.length - (512 << 10))
   })
 
-  test('what the hub restricts by the next pull leaves its swarm, and stays out after a restart', async () => {
+  test('a model that the hub restricts by the next pull leaves its swarm, also after a restart', async () => {
     const content = weights(300_000)
     const { seed } = await listed({ [GGUF]: content })
     const { client, daemon, root } = await start()
@@ -115,7 +115,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((await again.client.status()).catalog?.torrents ?? []).toEqual([])
   })
 
-  test('what the hub restricts leaves its swarm also when the pull that learned of it fails', async () => {
+  test('a model that the hub restricts leaves its swarm, even if the pull that noticed fails', async () => {
     const { seed } = await listed({ [GGUF]: weights(300_000) })
     const { client } = await start()
     expect((await pull(client, { peers: [seed.address] })).state).toBe('done')

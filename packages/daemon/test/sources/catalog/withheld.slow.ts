@@ -36,7 +36,7 @@ const infohashes = async (client: Client): Promise<readonly string[]> =>
   ((await client.status()).catalog?.torrents ?? []).map(({ infohash }) => infohash)
 
 describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
-  test('what its owner makes private leaves, is not joined by a start, and returns when it is given again', async () => {
+  test('a model made private leaves, is not joined at a start, and returns when it is shared again', async () => {
     const { seed } = await listed({ [GGUF]: weights(70_000) })
     const { client, daemon, root } = await start()
     await pull(client, { peers: [seed.address] })
@@ -50,7 +50,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     await portOf(again.client, seed.infohash)
   })
 
-  test('a private import is not in it, and takes out what was', async () => {
+  test('a private import does not join, and removes what had joined', async () => {
     const { seed } = await listed({ [GGUF]: weights(70_000) })
     const { client } = await start()
     await pull(client, { peers: [seed.address] })
@@ -59,19 +59,22 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(await infohashes(client)).toEqual([])
   })
 
-  test.each(['hub', 'pin'] as const)('what a private import by another road (%s) brings again leaves', async (road) => {
-    const { seed } = await listed({ [GGUF]: weights(70_000) })
-    const { client } = await start()
-    const { result } = await pull(client, { peers: [seed.address] })
-    await portOf(client, seed.infohash)
-    const { infohash, manifestDigest } = await client.share(REF)
-    const pinned = { infohash, manifestDigest, webseeds: ['http://127.0.0.1:9/'] }
-    const again = await (road === 'hub'
-      ? client.importHf({ repo: REPO, private: true })
-      : client.importBt({ ...pinned, private: true }))
-    expect(await finished(client, again)).toMatchObject({ state: 'done', result: { manifests: result!.manifests } })
-    await expect.poll(() => infohashes(client)).toEqual([])
-  })
+  test.each(['hub', 'pin'] as const)(
+    'bytes that a private import by another road (%s) brings again leave the swarm',
+    async (road) => {
+      const { seed } = await listed({ [GGUF]: weights(70_000) })
+      const { client } = await start()
+      const { result } = await pull(client, { peers: [seed.address] })
+      await portOf(client, seed.infohash)
+      const { infohash, manifestDigest } = await client.share(REF)
+      const pinned = { infohash, manifestDigest, webseeds: ['http://127.0.0.1:9/'] }
+      const again = await (road === 'hub'
+        ? client.importHf({ repo: REPO, private: true })
+        : client.importBt({ ...pinned, private: true }))
+      expect(await finished(client, again)).toMatchObject({ state: 'done', result: { manifests: result!.manifests } })
+      await expect.poll(() => infohashes(client)).toEqual([])
+    }
+  )
 
   test('bytes that an interrupted import of another repository left are not the catalog’s', async () => {
     const { seed, files } = await listed({ [GGUF]: weights(300_000) })
@@ -88,7 +91,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   })
 
   test.each(['nobody keeps', 'is imported as private', 'has bytes of what its owner keeps'] as const)(
-    'while a torrent that %s comes, its peers get of it what others may have',
+    'while a torrent that %s arrives, its peers get only what is shared',
     async (which) => {
       const source = await folder()
       const files = { [GGUF]: weights(300_000), 'README.md': Buffer.alloc(600_000, 'a') }
@@ -134,7 +137,7 @@ async function listeners(infohash: string) {
   return { heard, tracker, node: `127.0.0.1:${node.address().port}` }
 }
 
-test('a private import tells nobody: neither the listing’s trackers hear of it nor the DHT', async () => {
+test('a private import is not announced to the listing’s trackers or the DHT', async () => {
   const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: weights(70_000), lfs: true }] })
   const infohash = 'ab'.repeat(20)
   const { heard, tracker, node } = await listeners(infohash)

@@ -44,7 +44,7 @@ async function adopt(rig: Rig, repo: FakeRepo, revision: string): Promise<{ job:
 const isGiven = (state: ArtifactState | undefined): boolean => verdictOf(state, 'hub-mirror').given
 const authorized = (fake: FakeHub): number => fake.requests.filter(({ headers }) => headers.authorization).length
 
-test('an adopted repository is given to others when the hub gives it to somebody without a token', async () => {
+test('an adopted repository is shared if the hub serves it without a token', async () => {
   const fake = await fakeHub({ tokens: ['hf_t'] })
   const rig = await rigOf(fake, { token: 'hf_t' })
   const open = repoOf('Acme/Open')
@@ -80,7 +80,7 @@ test('a cache whose files differ from the public repository that it names is wit
   expect(isGiven((await adopt(rig, other, commit)).state)).toBe(false)
 })
 
-test('without a connection it is withheld, and confirmed at the first start that has one', async () => {
+test('without a connection it is withheld, and confirmed at the first start with one', async () => {
   const root = await tempFolder()
   const fake = await fakeHub()
   const repo = repoOf('Acme/Open')

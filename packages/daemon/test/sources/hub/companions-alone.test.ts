@@ -40,7 +40,7 @@ const companions = async (rig: Rig, ref = REF): Promise<Job> => finished(rig, aw
 const besideOf = async (rig: Rig, ref = REF) => (await rig.client.open(ref)).companions?.files.map(({ path }) => path)
 const sentOf = (rig: Rig) => rig.fake.bytesSent.get(WEIGHTS.path) ?? 0
 
-test('they are fetched without weights, whole and once more where a blob of theirs was lost', async () => {
+test('they are fetched without weights, and lost blobs once more', async () => {
   const rig = await rigOf(await fakeHub({ repos: [REPO] }), { skipUnrecognized: true })
   const imported = await importRepo(rig, REPO.id)
   const manifest = await forgetCompanions(rig, REF)
@@ -70,7 +70,7 @@ test('they are fetched without weights, whole and once more where a blob of thei
   expect(await besideOf(rig)).toEqual(BESIDE)
 })
 
-test('the next import of that commit brings them, and no weights', async () => {
+test('the next import of that commit fetches them, and no weights', async () => {
   const rig = await rigOf(await fakeHub({ repos: [REPO] }))
   const { result } = await importRepo(rig, REPO.id)
   await forgetCompanions(rig, REF)
@@ -87,7 +87,7 @@ test('a repository with nothing beside its weights is known to have nothing', as
   expect((await rig.client.makeView({ ref: REF })).warnings).toBeUndefined()
 })
 
-test('what has no origin, and what the hub does not have or give any more, says so', async () => {
+test('a model without an origin, or gone from the hub, is an error', async () => {
   const fake = await fakeHub({ repos: [REPO] })
   const rig = await rigOf(fake)
   await importRepo(rig, REPO.id)
@@ -114,7 +114,7 @@ test('what has no origin, and what the hub does not have or give any more, says 
   expect(await besideOf(rig)).toBeUndefined()
 })
 
-test('a manifest that names a repository without its weights gets nothing of it', async () => {
+test('a manifest that names a repository with other weights gets none of its companions', async () => {
   const rig = await rigOf(await fakeHub({ repos: [REPO] }))
   await importRepo(rig, REPO.id)
   await forgetCompanions(rig, REF)
@@ -127,7 +127,7 @@ test('a manifest that names a repository without its weights gets nothing of it'
   expect(await besideOf(rig)).toBeUndefined()
 })
 
-test('what a token brought is withheld with the model that it lies beside; nothing becomes public by it', async () => {
+test('companions fetched with a token withhold their model; nothing becomes public', async () => {
   const fake = await fakeHub({ repos: [REPO], tokens: ['hf_owner'] })
   const root = await tempFolder()
   const rig = await rigOf(fake, { root, token: 'hf_owner' })

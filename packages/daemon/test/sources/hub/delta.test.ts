@@ -66,7 +66,7 @@ async function expectWhole(rig: Rig, job: Job): Promise<void> {
   expect(manifest!.files.find(({ name }) => name === PATH)?.size).toBe(NEW.length)
 }
 
-test('a new commit brings what differs, and the result says what was fetched and what was here', async () => {
+test('a new commit fetches only differences, and the result reports fetched and reused bytes', async () => {
   const rig = await xetRig()
   const first = await bring(rig, repoOf(OLD))
   expect(first.result).toMatchObject({ fetchedBytes: expect.any(Number) })
@@ -83,7 +83,7 @@ test('a new commit brings what differs, and the result says what was fetched and
   expect(isGiven(await stateOf(rig))).toBe(true)
 })
 
-test('a map that lies costs a second, plain download', async () => {
+test('a wrong reconstruction costs a second, plain download', async () => {
   const rig = await xetRig()
   await bring(rig, repoOf(OLD))
   rig.fake.commit(repoOf(NEW))
@@ -119,7 +119,7 @@ test('a map that lies costs a second, plain download', async () => {
 test.each([
   ['has no such service', () => fakeHub(), 404],
   ['refuses the token', async () => (await hubWithXet()).fake, 403]
-])('a hub that %s gives the whole file, after one question', async (_, hub, status) => {
+])('a hub that %s serves the whole file, after one request', async (_, hub, status) => {
   const rig = await rigOf(await hub())
   await bring(rig, repoOf(OLD))
   rig.fake.setFaults(({ stage }) => (stage === 'xet-token' && status === 403 ? { kind: 'status', status } : undefined))
@@ -129,7 +129,7 @@ test.each([
   expect(rig.fake.requests.filter(({ stage }) => stage === 'xet-token')).toHaveLength(1)
 })
 
-test('what has no chunks is asked for as ever', async () => {
+test('a file without chunks is downloaded as usual', async () => {
   const rig = await rigOf(await fakeHub())
   rig.fake.setFaults(({ stage }) =>
     stage === 'tree' ? { kind: 'tree', edit: (entries) => entries.map(({ xetHash: _, ...entry }) => entry) } : undefined
@@ -170,7 +170,7 @@ test.each([
   ['private', true],
   ['public', false]
 ])(
-  'an import that was cut after a copy from a %s file, and goes on without the service, knows where that was from',
+  'an interrupted import that copied from a %s file and resumes without the service keeps that provenance',
   async (_, isPrivate) => {
     const { fake, xet } = await hubWithXet()
     const root = await tempFolder()

@@ -109,7 +109,7 @@ test('stalls: the right store; a source that only stalls: 502', async () => {
   expect(await refused(at.client.importHf({ repo: id }))).toEqual({ status: 502, code: 'E_SOURCE_UNAVAILABLE' })
 })
 
-test('imports from sources that drip free their lanes: those behind them are done', async () => {
+test('imports from slow sources free their lanes for the next ones', async () => {
   const at = await rigOf(rig.fake, { hub: { retry: { slowMs: 2_000, tries: 2 } } })
   const started: Job[] = []
   rig.fake.setFaults(undefined)
@@ -212,7 +212,7 @@ function twins(contents: readonly [number, number], rules: readonly FakeHubFault
   return repo
 }
 
-test('two files of one size, each given for the other: a failed job, and neither is there', async () => {
+test('two files of one size that are swapped: a failed job, and neither is stored', async () => {
   const swap = (entries: FakeTreeEntry[]): unknown => {
     const paths = entries.map(({ path }) => path).reverse()
     return entries.map((entry, index) => ({ ...entry, path: paths[index] }))
@@ -243,7 +243,7 @@ test('a wrong file is named in the error', async () => {
   expect((await importRepo(rig, repo.id)).error?.message).toContain(GGUF)
 })
 
-test('a redirect to another host takes no token along, and its bytes are checked like all others', async () => {
+test('a redirect to another host gets no token, and its bytes are verified like all others', async () => {
   const stranger = await startFakeHub({ repos: [SMALL] })
   try {
     // The same path at another origin, which has other bytes for it: an answer, but not the file.

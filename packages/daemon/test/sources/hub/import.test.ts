@@ -93,7 +93,7 @@ test('a second import fetches no large file again and ends in the same documents
   for (const [i, path] of paths.entries()) expect(sent(path) - before[i]!).toBeLessThanOrEqual(1)
 })
 
-test('large unrecognised files are fetched and checked, not stored; the switch spares them', async () => {
+test('large unrecognised files are fetched and verified, not stored; the setting skips them', async () => {
   const large = { path: 'extra.bin', content: { seed: 5, sizeBytes: 1_200_000 } }
   const repo = freshRepo({ files: [...SMALL.files.filter(({ path }) => path !== large.path), large] })
   fake.commit(repo)
@@ -207,7 +207,7 @@ test('a revision is pinned when the import is accepted, and recorded', async () 
   })
 })
 
-test('what needed a token is marked as restricted', async () => {
+test('a model that needed a token is marked as restricted', async () => {
   const member = await rigOf(fake, { token: 'hf_t' })
   for (const flags of [{ private: true }, { gated: 'auto' as const }, {}]) {
     const repo = freshRepo(flags)
@@ -235,7 +235,7 @@ test('a repository without weights is a failed job', async () => {
   expect((await importRepo(rig, 'a/b')).error?.code).toBe('E_NOT_IMPORTABLE')
 })
 
-test('two imports at once of the same bytes: both end right, and large files are fetched once', async () => {
+test('two concurrent imports of the same bytes: both succeed, and large files are fetched once', async () => {
   const repo = freshRepo()
   fake.commit(repo)
   fake.commit({ ...repo, id: 'Other/Model' })

@@ -46,7 +46,7 @@ const behind = async ({ fake, mirror }: Rig): Promise<Rig> =>
     skipUnrecognized: true
   })
 
-test('through a mirror, and a mirror of that, the folder is that of the hub', async () => {
+test('through a mirror and a mirror of it, the folder equals that of the hub', async () => {
   const near = await rigOf(await fakeHub(), { mirror: true, skipUnrecognized: true })
   const rigs = [near, await behind(near)]
   rigs.push(await behind(rigs[1]!))

@@ -46,7 +46,7 @@ test('the inventory says where a model came from, and what it follows', async ()
   expect((await membersOf(rig)).map((member) => member.origin)).toEqual([origin, origin])
 })
 
-test('a commit that changes one quant is newer for that one alone, and says what would come', async () => {
+test('a commit that changes one quant is newer for that quant only, and reports the changes', async () => {
   const rig = await rigWith()
   expect((await outdated(rig)).map(({ status }) => status)).toEqual(['same', 'same'])
   const second = rig.fake.commit(newWeights)
@@ -153,7 +153,7 @@ test('a hub that answers nothing useful fails the job; one bad repository does n
 const upgrade = async (rig: Rig, { upgrade: body }: OutdatedModel): Promise<Job> =>
   finished(rig, await rig.client.importHf({ ...body!, replace: false }))
 
-test('an upgrade fetches what changed, and the older state keeps a tag until a collection takes it', async () => {
+test('an upgrade fetches only changes, and the older state keeps a tag until a collection removes it', async () => {
   const rig = await rigWith()
   rig.fake.commit(newWeights)
   const sentBefore = rig.fake.bytesSent.get('model-Q4_K_M.gguf')
@@ -183,7 +183,7 @@ test('an upgrade fetches what changed, and the older state keeps a tag until a c
   expect((await membersOf(rig)).every(({ complete }) => complete)).toBe(true)
 })
 
-test('what the owner keeps private, and what needed a token, stays so in the upgrade', async () => {
+test('private and restricted models stay so in an upgrade', async () => {
   const rig = await rigWith({ private: true })
   rig.fake.setAccess(SMALL.id, { gated: 'auto' })
   rig.fake.commit({ ...newWeights, gated: 'auto' })
@@ -194,7 +194,7 @@ test('what the owner keeps private, and what needed a token, stays so in the upg
   expect((await membersOf(rig)).map((member) => member.private)).toEqual([true, true])
 })
 
-test('the token goes to the hub alone, and no upgrade takes the name of another model', async () => {
+test('the token is sent only to the hub, and an upgrade does not take the name of another model', async () => {
   const rig = await rigWith()
   rig.fake.commit(newWeights)
   const [, q8] = await outdated(rig)
@@ -207,7 +207,7 @@ test('the token goes to the hub alone, and no upgrade takes the name of another 
   expect(await upgrade(rig, q8!)).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
 })
 
-test('[hub] check asks soon after the start and then once a day; without it nobody asks', async () => {
+test('[hub] check asks soon after the start and then daily; without it the daemon does not ask', async () => {
   const fake = await fakeHub()
   fake.commit(SMALL)
   const asked = async (check: string | undefined): Promise<readonly number[]> => {

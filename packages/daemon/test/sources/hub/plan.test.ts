@@ -28,7 +28,7 @@ beforeAll(async () => {
   keepForAll()
 })
 
-test('a plan names what the import then does, and fetches no weights', async () => {
+test('a plan equals what the import then does, and fetches no weights', async () => {
   const whole = bigRepo()
   const repo = { ...whole, files: whole.files.slice(0, 40) }
   fake.commit(repo)
@@ -156,7 +156,7 @@ test('with a context it says what memory the artifacts need, from one header', a
   expect(await rig.client.planHf({ repo: 'fit/gguf' })).not.toHaveProperty('memory')
 })
 
-test('what no formula is known for, and a header that lies or does not come, is unknown; the plan stands', async () => {
+test('without a formula or a valid header the memory is unknown, and the plan succeeds', async () => {
   const noise = { path: 'm-q8_0.gguf', content: { seed: 3, sizeBytes: 50_000 } }
   fake.commit({ id: 'fit/noise', files: [noise] })
   expect((await rig.client.planHf({ repo: 'fit/noise', context: 0 })).memory).toEqual({ unknown: expect.any(String) })
@@ -169,7 +169,7 @@ test('what no formula is known for, and a header that lies or does not come, is 
   expect(plan).toMatchObject({ quants: ['q8_0'], memory: { unknown: expect.any(String) } })
 })
 
-test('of safetensors the config.json tells it', async () => {
+test('the config.json gives the memory of safetensors', async () => {
   const config = {
     num_hidden_layers: 28,
     hidden_size: 3584,

@@ -76,7 +76,7 @@ async function interrupted(from: Rig, repo: FakeRepo): Promise<void> {
   fake.setFaults(undefined)
 }
 
-test('a listing that names the digest of a private file makes its bytes nobodyâ€™s, until the owner says so', async () => {
+test('a listing that names the digest of a private file does not make its bytes public, unless the owner says so', async () => {
   const repo = freshRepo()
   await importLocal(rig, repo, `me/own${count}`, true)
   const copy = namingSame(repo)
@@ -88,7 +88,7 @@ test('a listing that names the digest of a private file makes its bytes nobodyâ€
   expect(factOf(await stateOf(rig, copy.id))).toBeUndefined()
 })
 
-test('bytes that everybody may have may come from the store', async () => {
+test('public bytes may come from the store', async () => {
   const repo = freshRepo()
   await importAll(rig, repo)
   const copy = namingSame(repo)
@@ -96,7 +96,7 @@ test('bytes that everybody may have may come from the store', async () => {
   expect(factOf(await stateOf(rig, copy.id))).toBeUndefined()
 })
 
-test('a repository that was gated, and is public now, gives what it gave to a token before', async () => {
+test('a repository that was gated and is public now makes its earlier files public', async () => {
   const repo = freshRepo({ gated: 'auto' })
   await importAll(rig, repo)
   expect((await stateOf(rig, repo.id)).provenance).toMatchObject({ access: 'restricted', by: 'hub-token' })
@@ -118,7 +118,7 @@ test('what the owner keeps of a repository is not given because another commit o
   expect(provenance.unproven).toEqual(['model-q8_0.gguf'])
 })
 
-test('what the owner keeps private proves nothing, not even for its own commit', async () => {
+test('a private model proves nothing, not even for its own commit', async () => {
   const repo = freshRepo({ gated: 'auto' })
   await importAll(rig, repo)
   const { holdings, documents } = rig.daemon.context

@@ -17,7 +17,7 @@ test.each([
   ['HF_TOKEN', { HF_TOKEN: TOKEN }, TOKEN],
   ['the file of the hub client', {}, TOKEN],
   ['a token that the hub rejects', { HF_TOKEN: TOKEN }, 'hf_another']
-])('%s is in no log line, no answer and no file', { timeout: 60_000 }, async (_, given, taken) => {
+])('%s is in no log line, response or file', { timeout: 60_000 }, async (_, given, taken) => {
   const hub = await startFakeHub({
     tokens: [taken],
     repos: [{ id: 'Org/Private', private: true, files: [{ path: 'm-q8_0.gguf', content: gguf(200_000, 1) }] }]

@@ -27,7 +27,7 @@ async function orderOf(wanted: readonly number[]): Promise<string[]> {
   return last.sort((a, b) => a.index - b.index).map(({ at }) => FILES[at]!.path)
 }
 
-test.each([[[3, 1]], [[2]], [[1, 3]]])('files %o come first', async (wanted) => {
+test.each([[[3, 1]], [[2]], [[1, 3]]])('files %o are fetched first', async (wanted) => {
   const order = await orderOf(wanted)
   expect(order.slice(0, wanted.length)).toEqual(wanted.map((at) => FILES[at]!.path))
 })

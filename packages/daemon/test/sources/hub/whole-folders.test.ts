@@ -13,12 +13,11 @@ beforeAll(async () => {
   keepForAll()
 })
 
-test.each(KINDS.map((kind, i) => [kind, i * 7 + 3] as const))(
-  '%s: view and mirror give what upstream has',
-  (kind, seed) => expectWhole(rig, madeRepository(kind, seed), rig.mirror!)
+test.each(KINDS.map((kind, i) => [kind, i * 7 + 3] as const))('%s: view and mirror equal upstream', (kind, seed) =>
+  expectWhole(rig, madeRepository(kind, seed), rig.mirror!)
 )
 
-test('what is neither in an artifact nor beside it is not fetched, and the mirror does not list it', async () => {
+test('a file that is neither in an artifact nor a companion is not fetched or listed by the mirror', async () => {
   const repo = madeRepository('whisper', 500)
   rig.fake.commit(repo)
   const before = rig.fake.bytesSent.get('tf_model.h5') ?? 0
@@ -27,7 +26,7 @@ test('what is neither in an artifact nor beside it is not fetched, and the mirro
   expect((rig.fake.bytesSent.get('tf_model.h5') ?? 0) - before).toBe(0)
 })
 
-test('a companion is asked of its own repository, whatever is here under its digest', async () => {
+test('a companion is fetched from its own repository, whatever the store has under its digest', async () => {
   // large-file storage, so that the listing names the SHA-256
   const secret = { path: 'secret.dat', content: { seed: 41, sizeBytes: 20_000 } }
   const weights = (seed: number) => ({ path: 'm-q8_0.gguf', content: gguf(20_000, seed) })

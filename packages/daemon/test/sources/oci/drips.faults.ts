@@ -64,7 +64,7 @@ async function dripping(): Promise<{ readonly address: string; readonly drips: (
   return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, drips: () => drips }
 }
 
-test('imports from registries that drip free their lanes: those behind them are done', {
+test('imports from slow registries free their lanes for the next ones', {
   timeout: 1_800_000
 }, async () => {
   const registry = await dripping()
