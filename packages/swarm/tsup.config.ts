@@ -7,5 +7,5 @@ export default libraryWithThreads(
     'dht-worker': 'src/discovery/dht-worker.ts'
   },
   { 'verify-worker': 'src/verify-worker.ts' },
-  bundling({ packages: ['bittorrent-dht', 'ipaddr.js', 'undici'], node: true })
+  bundling({ packages: ['bittorrent-dht', 'ipaddr.js', 'lru-cache', 'undici'], node: true })
 )

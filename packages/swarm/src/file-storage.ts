@@ -3,6 +3,7 @@ import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { makeFolders, QuickReads } from '@svc/internal-files'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
+import { LRUCache } from 'lru-cache'
 import { SwarmError } from './errors.ts'
 import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
 
@@ -16,9 +17,10 @@ export interface FileStorageOptions {
 
 interface SharedHandle {
   readonly handle: Promise<FileHandle>
-  /** Once it is open. */
+  /** Once it is open, while it is kept. */
   fd: number | undefined
   users: number
+  isDropped: boolean
 }
 
 /** The bytes of a seed are mostly in the page cache; through the thread pool each read costs twice as much. */
@@ -36,13 +38,21 @@ export function createFileStorage(folder: string, options: FileStorageOptions = 
 class FileStorage implements TorrentStorage {
   readonly #folder: string
   readonly #options: FileStorageOptions
-  readonly #open = new Map<number, SharedHandle>()
+  readonly #open: LRUCache<number, SharedHandle>
   readonly #incomplete = new Map<number, FileHandle>()
   #layout: TorrentLayout | undefined
 
   constructor(folder: string, options: FileStorageOptions) {
     this.#folder = folder
     this.#options = options
+    this.#open = new LRUCache({
+      max: options.maxOpenFiles ?? 64,
+      dispose: (file) => {
+        file.isDropped = true
+        file.fd = undefined
+        if (file.users === 0) void shut(file)
+      }
+    })
   }
 
   async open(layout: TorrentLayout): Promise<void> {
@@ -68,7 +78,7 @@ class FileStorage implements TorrentStorage {
   }
 
   readNow(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined {
-    const fd = this.#incomplete.get(fileIndex)?.fd ?? this.#openFd(fileIndex)
+    const fd = this.#incomplete.get(fileIndex)?.fd ?? this.#open.get(fileIndex)?.fd
     if (fd === undefined || !quickReads.allowed) return undefined
     const count = quickReads.tryNow(() => readvSync(fd, targets, offset))
     if (count === undefined) return 0
@@ -76,56 +86,31 @@ class FileStorage implements TorrentStorage {
     return count === 0 ? undefined : count
   }
 
-  #openFd(fileIndex: number): number | undefined {
-    const file = this.#open.get(fileIndex)
-    if (file?.fd !== undefined && this.#open.size > 1) this.#touch(fileIndex, file)
-    return file?.fd
-  }
-
-  /** Least recently used first. */
-  #touch(fileIndex: number, file: SharedHandle): void {
-    this.#open.delete(fileIndex)
-    this.#open.set(fileIndex, file)
-  }
-
   async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
     const incomplete = this.#incomplete.get(fileIndex)
     if (incomplete !== undefined) return readAt(incomplete, target, offset)
-    const file = this.#acquire(fileIndex)
+    const file = this.#open.get(fileIndex) ?? this.#openFile(fileIndex)
+    file.users += 1
     try {
       return await readAt(await file.handle, target, offset)
     } finally {
       file.users -= 1
+      if (file.isDropped && file.users === 0) void shut(file)
     }
   }
 
-  #acquire(fileIndex: number): SharedHandle {
-    const held = this.#open.get(fileIndex)
-    if (held !== undefined) {
-      held.users += 1
-      this.#touch(fileIndex, held)
-      return held
-    }
-    const opened: SharedHandle = { handle: openWhole(this.#path(fileIndex)), fd: undefined, users: 1 }
-    opened.handle.then(
+  #openFile(fileIndex: number): SharedHandle {
+    const handle = openWhole(this.#path(fileIndex))
+    const opened: SharedHandle = { handle, fd: undefined, users: 0, isDropped: false }
+    handle.then(
       ({ fd }) => {
-        // It may have been closed in the meantime, and its number be another file's.
-        if (this.#open.get(fileIndex) === opened) opened.fd = fd
+        if (!opened.isDropped) opened.fd = fd
       },
-      () => this.#open.delete(fileIndex)
+      () => {
+        if (this.#open.peek(fileIndex) === opened) this.#open.delete(fileIndex)
+      }
     )
     this.#open.set(fileIndex, opened)
-    if (this.#open.size > (this.#options.maxOpenFiles ?? 64)) {
-      for (const [index, file] of this.#open) {
-        if (file.users > 0) continue
-        this.#open.delete(index)
-        file.handle.then(
-          (handle) => handle.close(),
-          () => undefined
-        )
-        break
-      }
-    }
     return opened
   }
 
@@ -134,7 +119,7 @@ class FileStorage implements TorrentStorage {
     await makeFolders(path.dirname(target))
     // A complete file that turned out damaged is repaired under the name of an incomplete one.
     if ((await sizeOf(`${target}.part`)) === undefined && (await sizeOf(target)) !== undefined) {
-      await this.#forget(fileIndex)
+      this.#open.delete(fileIndex)
       await rename(target, `${target}.part`)
     }
     const handle =
@@ -167,29 +152,22 @@ class FileStorage implements TorrentStorage {
     await handle.datasync()
     await rename(`${target}.part`, target)
     this.#incomplete.delete(fileIndex)
-    await this.#forget(fileIndex)
     // Running reads use this handle, so it stays among the open files instead of being closed here.
-    this.#open.set(fileIndex, { handle: Promise.resolve(handle), fd: handle.fd, users: 0 })
+    this.#open.set(fileIndex, { handle: Promise.resolve(handle), fd: handle.fd, users: 0, isDropped: false })
     return 'ok'
   }
 
-  async #forget(fileIndex: number): Promise<void> {
-    const file = this.#open.get(fileIndex)
-    this.#open.delete(fileIndex)
-    if (file !== undefined)
-      await file.handle.then(
-        (handle) => handle.close(),
-        () => undefined
-      )
-  }
-
   async close(): Promise<void> {
-    const open = [...this.#open.keys()]
-    await Promise.all(open.map((index) => this.#forget(index)))
+    const files = [...this.#open.values()]
+    this.#open.clear()
+    await Promise.all(files.map(shut))
     await Promise.all([...this.#incomplete.values()].map((handle) => handle.close()))
     this.#incomplete.clear()
   }
 }
+
+/** Again where it was done before, to wait for it. */
+const shut = ({ handle }: SharedHandle): Promise<void> => handle.then((open) => open.close()).catch(() => undefined)
 
 function readAt(handle: FileHandle, target: Uint8Array, offset: number): Promise<number> {
   return quickReads.run(

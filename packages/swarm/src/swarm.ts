@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { DhtOptions } from '@svc/internal-discovery'
 import { HttpClient } from '@svc/internal-http'
-import { AddressRanges, hostKey, PerSecond, TokenBucket, tryParseRange } from '@svc/internal-net'
+import { AddressRanges, hostKey, PerSecond, plainAddress, TokenBucket, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
 import { equalBytes, tryFromHex } from '@svc/metainfo'
 import { DhtThread } from './discovery/dht.ts'
@@ -16,7 +16,6 @@ import { SwarmError } from './errors.ts'
 import { ConnectionBudget, type ConnectionPlace } from './net/connection-budget.ts'
 import { guarded } from './net/guarded.ts'
 import { Listener } from './net/listener.ts'
-import { plainAddress } from './net/plain-address.ts'
 import { Transport } from './net/transport.ts'
 import { IncomingHandshake } from './peer/handshaking.ts'
 import { SlotPool } from './piece/slot-pool.ts'
@@ -357,8 +356,8 @@ export class Engine implements Swarm {
 
   /** For tests: throws when internal state is inconsistent. */
   checkInvariants(): void {
-    const { pool, limiter, hashWork, connections } = this.#environment
-    for (const part of [pool, limiter, hashWork, connections]) part.checkInvariants()
+    const { pool, limiter, connections } = this.#environment
+    for (const part of [pool, limiter, connections]) part.checkInvariants()
     for (const torrent of this.#torrents.values()) torrent.checkInvariants()
   }
 }

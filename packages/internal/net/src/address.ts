@@ -1,7 +1,6 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { isHost, isPort } from './host.ts'
-import { groupsOf } from './ranges.ts'
 
 /** The address on which a peer listens. */
 export interface PeerAddress {
@@ -27,10 +26,7 @@ export function addressReach(ip: string): AddressReach {
   // ipaddr.js also accepts unusual spellings of IPv4.
   if (isIP(ip) === 0) return 'other'
   if (isIPv4(ip)) return reachOfIPv4(ip)
-  // ipaddr.js takes `::8.8.8.8` (IPv4-compatible, obsolete) for a mapped address; the URL parser writes it in
-  // hexadecimal.
-  const canonical = new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1)
-  const address = ipaddr.IPv6.parse(canonical)
+  const address = parseIPv6(ip)
   const range = address.range()
   if (range === 'loopback') return 'loopback'
   const { parts } = address
@@ -43,6 +39,13 @@ export function addressReach(ip: string): AddressReach {
   if (range === 'uniqueLocal') return 'private'
   return range === 'unicast' ? 'public' : 'other'
 }
+
+/**
+ * An IPv6 address without its zone. ipaddr.js takes `::8.8.8.8` (IPv4-compatible, obsolete) for a mapped address; the URL parser
+ * writes it in hexadecimal.
+ */
+export const parseIPv6 = (ip: string): ipaddr.IPv6 =>
+  ipaddr.IPv6.parse(new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1))
 
 function reachOfIPv4(ip: string): AddressReach {
   const range = ipaddr.IPv4.parse(ip).range()
@@ -81,39 +84,20 @@ export function parseCompact(bytes: Uint8Array, addressBytes: 4 | 16): PeerAddre
   for (let at = 0; at + step <= bytes.length; at += step) {
     const port = (bytes[at + addressBytes]! << 8) | bytes[at + addressBytes + 1]!
     if (port === 0) continue
-    const ip = bytes.subarray(at, at + addressBytes)
-    let host: string
-    if (addressBytes === 4) host = ip.join('.')
-    else {
-      const groups: string[] = []
-      for (let i = 0; i < 16; i += 2) groups.push(((ip[i]! << 8) | ip[i + 1]!).toString(16))
-      host = groups.join(':')
-    }
-    peers.push({ host, port })
+    const ip = ipaddr.fromByteArray([...bytes.subarray(at, at + addressBytes)])
+    peers.push({ host: ip.toNormalizedString(), port })
   }
   return peers
 }
 
-/** The IPv4 peers of a list in compact form (BEP 23). */
-export function formatCompact4(peers: readonly PeerAddress[]): Uint8Array {
-  const four = peers.filter((peer) => isIP(peer.host) === 4)
-  const out = new Uint8Array(four.length * 6)
-  four.forEach((peer, index) => {
-    out.set(peer.host.split('.').map(Number), index * 6)
-    out[index * 6 + 4] = peer.port >> 8
-    out[index * 6 + 5] = peer.port & 255
-  })
-  return out
-}
-
-/** The IPv6 peers of a list in compact form (BEP 7). */
-export function formatCompact6(peers: readonly PeerAddress[]): Uint8Array {
-  const six = peers.filter((peer) => isIP(peer.host) === 6 && !peer.host.includes('%'))
-  const out = new Uint8Array(six.length * 18)
-  const view = new DataView(out.buffer)
-  six.forEach(({ host, port }, index) => {
-    for (const [at, group] of groupsOf(host).entries()) view.setUint16(index * 18 + at * 2, group)
-    view.setUint16(index * 18 + 16, port)
-  })
-  return out
+/** The inverse of {@link parseCompact}, of the peers with an address of that length. */
+export function formatCompact(peers: readonly PeerAddress[], addressBytes: 4 | 16): Uint8Array {
+  const fitting = peers.filter(({ host }) => isIP(host) === (addressBytes === 4 ? 4 : 6) && !host.includes('%'))
+  return Uint8Array.from(
+    fitting.flatMap(({ host, port }) => [
+      ...(addressBytes === 4 ? ipaddr.IPv4.parse(host) : parseIPv6(host)).toByteArray(),
+      port >> 8,
+      port & 255
+    ])
+  )
 }

@@ -1,8 +1,7 @@
 export {
   addressReach,
   formatAddress,
-  formatCompact4,
-  formatCompact6,
+  formatCompact,
   isPublicAddress,
   type PeerAddress,
   parseCompact,
@@ -18,7 +17,7 @@ export {
   policyOfNamer
 } from './dial-guard.ts'
 export { isHost, isPort } from './host.ts'
-export { hostKey } from './host-key.ts'
+export { hostKey, plainAddress } from './host-key.ts'
 export { jsonShape } from './json-shape.ts'
 export { diskErrorOf, unloadedCode } from './of-disk.ts'
 export { PerSecond } from './per-second.ts'

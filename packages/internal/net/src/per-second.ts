@@ -6,9 +6,9 @@ export class PerSecond {
   #second = Number.NaN
   #count = 0
 
-  constructor(bounds: { readonly total: number; readonly each: number }) {
+  constructor(bounds: { readonly total: number; readonly each?: number }) {
     this.#total = bounds.total
-    this.#each = bounds.each
+    this.#each = bounds.each ?? Number.POSITIVE_INFINITY
   }
 
   /** Whether one more event of `key` is within this second's limits; if so, it is counted. */

@@ -1,4 +1,6 @@
 import { BlockList, isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { parseIPv6 } from './address.ts'
 
 /** An address range: a CIDR block, or one address. */
 export interface AddressRange {
@@ -26,23 +28,8 @@ export function tryParseRange(text: string): AddressRange | undefined {
 
 /** `10.1.2.3/8` is ambiguous: it could mean `10.0.0.0/8` or one machine. */
 function hasBitsBeyond(network: string, family: 4 | 6, bits: number): boolean {
-  const groups = family === 4 ? network.split('.').map(Number) : groupsOf(network)
-  const width = family === 4 ? 8 : 16
-  return groups.some((group, at) => {
-    const kept = Math.max(0, Math.min(width, bits - at * width))
-    return (group & ((1 << (width - kept)) - 1)) !== 0
-  })
-}
-
-/** The eight groups of an IPv6 address without a zone. */
-export function groupsOf(address: string): number[] {
-  // the URL parser gives an address in canonical form, without dotted quads
-  const canonical = new URL(`http://[${address}]`).hostname.slice(1, -1)
-  const [head = '', tail] = canonical.split('::')
-  const parse = (text: string | undefined): number[] =>
-    text === undefined || text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16))
-  const [left, right] = [parse(head), parse(tail)]
-  return [...left, ...new Array<number>(8 - left.length - right.length).fill(0), ...right]
+  const bytes = (family === 4 ? ipaddr.IPv4.parse(network) : parseIPv6(network)).toByteArray()
+  return bytes.some((byte, at) => (byte & (0xff >> Math.max(0, Math.min(8, bits - 8 * at)))) !== 0)
 }
 
 /** A set of address ranges. It contains no host names. */

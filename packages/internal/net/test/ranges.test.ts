@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { AddressRanges, formatCompact6, parseCompact, tryParseRange } from '../src/index.ts'
+import { AddressRanges, formatCompact, parseCompact, tryParseRange } from '../src/index.ts'
 
 const rangesOf = (...texts: readonly string[]): AddressRanges =>
   new AddressRanges(texts.map((text) => tryParseRange(text)!))
@@ -49,8 +49,9 @@ test('compact IPv6 peers come back as they went, others are left out', () => {
     { host: '::ffff:192.0.2.1', port: 65_535 },
     { host: 'fd00:1:2:3:4:5:6:7', port: 1 }
   ]
-  const bytes = formatCompact6([...peers, { host: '192.0.2.1', port: 9 }])
+  const bytes = formatCompact([...peers, { host: '192.0.2.1', port: 9 }], 16)
   expect(bytes).toHaveLength(54)
+  expect([...formatCompact([...peers, { host: '192.0.2.1', port: 258 }], 4)]).toEqual([192, 0, 2, 1, 1, 2])
   expect(parseCompact(bytes, 16)).toEqual([
     { host: '2001:db8:0:0:0:0:0:1', port: 6881 },
     { host: '0:0:0:0:0:ffff:c000:201', port: 65_535 },

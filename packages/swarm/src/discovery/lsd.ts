@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
 import type { Clock, Timer } from '@svc/internal-clock'
+import { PerSecond } from '@svc/internal-net'
 import { guarded } from '../net/guarded.ts'
 import { formatLsd, LSD_GROUPS, LSD_PORT, MAX_LSD_INFOHASHES, tryParseLsd } from '../wire/lsd.ts'
 import { wireKey } from '../wire/wire-key.ts'
@@ -29,9 +30,8 @@ export class LocalDiscovery {
   /** To be announced at the next opportunity. */
   readonly #due = new Set<string>()
   readonly #interval: Timer
+  readonly #accepted = new PerSecond({ total: PER_SECOND })
   #gathering: Timer | undefined
-  #second = 0
-  #taken = 0
   #closed = false
 
   /** @param port on which peers can reach the engine */
@@ -121,11 +121,7 @@ export class LocalDiscovery {
   }
 
   #received(datagram: Uint8Array, host: string): void {
-    const second = Math.floor(this.#clock.monotonic() / 1000)
-    if (second !== this.#second) this.#taken = 0
-    this.#second = second
-    if (this.#taken >= PER_SECOND) return
-    this.#taken += 1
+    if (!this.#accepted.take('', this.#clock.monotonic())) return
     const announce = tryParseLsd(datagram)
     if (announce === undefined || announce.cookie === this.#cookie) return
     // multicast is heard only within the same network

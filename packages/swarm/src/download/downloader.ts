@@ -67,6 +67,17 @@ const PAROLE_MS = 30_000
 /** Up to eight minutes: who comes back under ever new names gains nothing beyond. */
 const MAX_PAROLE_DOUBLINGS = 4
 
+export interface DownloaderDeps {
+  readonly clock: Clock
+  readonly layout: TorrentLayout
+  readonly picker: PiecePicker
+  readonly pool: SlotPool
+  readonly verifier: Verifier
+  readonly hashes: PieceHashes
+  readonly files: Pick<FileProgress, 'writer'>
+  readonly emit: Emit<DownloaderEvents>
+}
+
 /**
  * The pieces in progress: assigns blocks to sources, receives them, and has complete pieces verified.
  *
@@ -74,14 +85,7 @@ const MAX_PAROLE_DOUBLINGS = 4
  * picker exactly while it is active or verified; nothing touches a slot while its buffer is sealed.
  */
 export class Downloader {
-  readonly #clock: Clock
-  readonly #layout: TorrentLayout
-  readonly #picker: PiecePicker
-  readonly #pool: SlotPool
-  readonly #verifier: Verifier
-  readonly #hashes: PieceHashes
-  readonly #files: Pick<FileProgress, 'writer'>
-  readonly #emit: Emit<DownloaderEvents>
+  readonly #deps: DownloaderDeps
   readonly #active = new Map<number, PieceBuffer>()
   /**
    * Active buffers with free blocks that any source may take, or on parole the one that has the piece. A late answer may have
@@ -96,26 +100,10 @@ export class Downloader {
   readonly #verifying = new Set<Promise<void>>()
   #verifyingBytes = 0
   #closed = false
-  readonly #notify = (): void => this.#emit({ kind: 'work' })
+  readonly #notify = (): void => this.#deps.emit({ kind: 'work' })
 
-  constructor(deps: {
-    readonly clock: Clock
-    readonly layout: TorrentLayout
-    readonly picker: PiecePicker
-    readonly pool: SlotPool
-    readonly verifier: Verifier
-    readonly hashes: PieceHashes
-    readonly files: Pick<FileProgress, 'writer'>
-    readonly emit: Emit<DownloaderEvents>
-  }) {
-    this.#clock = deps.clock
-    this.#layout = deps.layout
-    this.#picker = deps.picker
-    this.#pool = deps.pool
-    this.#verifier = deps.verifier
-    this.#hashes = deps.hashes
-    this.#files = deps.files
-    this.#emit = deps.emit
+  constructor(deps: DownloaderDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -130,7 +118,7 @@ export class Downloader {
       this.#current.delete(source.id)
     }
     for (const buffer of this.#loose) {
-      if (!has(source, buffer.piece) || (source.unsharedOnly && !this.#picker.isUnshared(buffer.piece))) continue
+      if (!has(source, buffer.piece) || (source.unsharedOnly && !this.#deps.picker.isUnshared(buffer.piece))) continue
       const order = this.#from(buffer, source, maxBlocks)
       if (order !== undefined) return order
     }
@@ -142,21 +130,21 @@ export class Downloader {
 
   #from(buffer: PieceBuffer, source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (buffer.sealed || (buffer.exclusive !== NOBODY && buffer.exclusive !== source.id)) return undefined
-    if (buffer.parole && hasPassed(buffer, source.id, this.#clock.monotonic())) return undefined
+    if (buffer.parole && hasPassed(buffer, source.id, this.#deps.clock.monotonic())) return undefined
     const run = buffer.take(maxBlocks, source.id)
     if (buffer.freeBlocks === 0) this.#loose.delete(buffer)
     if (run === undefined) return undefined
     if (buffer.freeBlocks > 0) this.#current.set(source.id, buffer)
     if (buffer.parole && buffer.exclusive !== source.id) {
       buffer.exclusive = source.id
-      buffer.paroleSince = this.#clock.monotonic()
+      buffer.paroleSince = this.#deps.clock.monotonic()
     }
     return { buffer, run }
   }
 
   #start(source: BlockSource): PieceBuffer | undefined {
     if (source.unsharedOnly && this.#hasOwn(source)) return undefined
-    const piece = this.#picker.pick(source.bits, source.unsharedOnly, source.mine)
+    const piece = this.#deps.picker.pick(source.bits, source.unsharedOnly, source.mine)
     if (piece === undefined) return undefined
     const buffer = this.#open(piece)
     if (buffer !== undefined && buffer.blockCount > 1) buffer.exclusive = source.id
@@ -170,23 +158,23 @@ export class Downloader {
   }
 
   #open(piece: number): PieceBuffer | undefined {
-    if (this.#verifyingBytes >= Math.max(BACKLOG_BYTES, BACKLOG_PIECES * this.#layout.pieceLengthBytes)) {
-      this.#pool.wait(this.#notify)
+    if (this.#verifyingBytes >= Math.max(BACKLOG_BYTES, BACKLOG_PIECES * this.#deps.layout.pieceLengthBytes)) {
+      this.#deps.pool.wait(this.#notify)
       return undefined
     }
-    const size = this.#layout.span(piece).lengthBytes
-    let slot = this.#pool.take(size)
-    if (slot === undefined && this.#evict()) slot = this.#pool.take(size)
+    const size = this.#deps.layout.span(piece).lengthBytes
+    let slot = this.#deps.pool.take(size)
+    if (slot === undefined && this.#evict()) slot = this.#deps.pool.take(size)
     this.#starved = slot === undefined
     if (slot === undefined) {
-      this.#pool.wait(this.#notify)
+      this.#deps.pool.wait(this.#notify)
       return undefined
     }
     const buffer = new PieceBuffer(piece, slot)
-    buffer.begunAt = this.#clock.monotonic()
+    buffer.begunAt = this.#deps.clock.monotonic()
     buffer.touchedAt = buffer.begunAt
     this.#active.set(piece, buffer)
-    this.#picker.close(piece)
+    this.#deps.picker.close(piece)
     return buffer
   }
 
@@ -194,7 +182,7 @@ export class Downloader {
   #evict(): boolean {
     let victim: PieceBuffer | undefined
     for (const buffer of this.#loose) {
-      if (buffer.sealed || buffer.requestedBlocks > 0 || this.#picker.availability(buffer.piece) > 0) continue
+      if (buffer.sealed || buffer.requestedBlocks > 0 || this.#deps.picker.availability(buffer.piece) > 0) continue
       if (victim === undefined || buffer.receivedBlocks < victim.receivedBlocks) victim = buffer
     }
     if (victim === undefined) return false
@@ -205,7 +193,7 @@ export class Downloader {
   /** Returns the slot; the piece can be started again. */
   #abandon(buffer: PieceBuffer): void {
     this.#dispose(buffer)
-    this.#picker.reopen(buffer.piece)
+    this.#deps.picker.reopen(buffer.piece)
   }
 
   /** @param kept settles when the storage has room for more */
@@ -214,7 +202,7 @@ export class Downloader {
     this.#active.delete(buffer.piece)
     this.#loose.delete(buffer)
     for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
-    const give = (): void => this.#pool.give(buffer.slot)
+    const give = (): void => this.#deps.pool.give(buffer.slot)
     if (kept === undefined) return give()
     kept.then(give, give)
   }
@@ -235,9 +223,9 @@ export class Downloader {
    * memory for them; then only for stalled pieces, since slow sources would hold all slots otherwise.
    */
   #twice(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
-    const endGame = this.#picker.openCount === 0
+    const endGame = this.#deps.picker.openCount === 0
     if (!endGame && !this.#starved) return undefined
-    const stillSince = this.#clock.monotonic() - STANDSTILL_MS
+    const stillSince = this.#deps.clock.monotonic() - STANDSTILL_MS
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.requestedBlocks === 0 || !has(source, buffer.piece)) continue
       if (!endGame && buffer.touchedAt > stillSince) continue
@@ -265,13 +253,13 @@ export class Downloader {
     { firstPiece, endPiece, from }: { readonly firstPiece: number; readonly endPiece: number; readonly from?: number },
     maxBytes: number
   ): readonly PieceBuffer[] {
-    const max = Math.max(1, Math.floor(maxBytes / this.#layout.pieceLengthBytes))
+    const max = Math.max(1, Math.floor(maxBytes / this.#deps.layout.pieceLengthBytes))
     const how = {
       ...(from !== undefined && { from }),
       unshared: source.unsharedOnly === true,
       ...(source.mine && { mine: source.mine })
     }
-    const found = this.#closed ? undefined : this.#picker.pickRun(firstPiece, endPiece, max, how)
+    const found = this.#closed ? undefined : this.#deps.picker.pickRun(firstPiece, endPiece, max, how)
     const buffers: PieceBuffer[] = []
     for (let piece = found?.first ?? 0; piece < (found?.first ?? 0) + (found?.count ?? 0); piece += 1) {
       const buffer = this.#open(piece)
@@ -309,7 +297,7 @@ export class Downloader {
   /** Whoever the piece was reserved for does not finish it. On parole the next one begins anew: only a single sender is proof. */
   #pass(buffer: PieceBuffer): void {
     if (buffer.parole && !buffer.sealed) {
-      buffer.passedAt.set(buffer.exclusive, this.#clock.monotonic())
+      buffer.passedAt.set(buffer.exclusive, this.#deps.clock.monotonic())
       for (let block = 0; block < buffer.blockCount; block += 1) buffer.forget(block)
     }
     buffer.exclusive = NOBODY
@@ -331,7 +319,8 @@ export class Downloader {
     if (buffer.sealed) return
     if (buffer.isBarred(source)) return this.release(buffer, run, source)
     buffer.touchedAt = nowMs
-    if (this.#picker.openCount === 0 || this.#starved) this.#emit({ kind: 'answered', buffer, run, sender: source })
+    if (this.#deps.picker.openCount === 0 || this.#starved)
+      this.#deps.emit({ kind: 'answered', buffer, run, sender: source })
     if (buffer.complete) this.#seal(buffer)
   }
 
@@ -351,22 +340,22 @@ export class Downloader {
     try {
       ;({ event, kept } = await this.#hashAndWrite(buffer))
     } catch (error) {
-      if (!this.#closed) this.#picker.reopen(buffer.piece)
+      if (!this.#closed) this.#deps.picker.reopen(buffer.piece)
       event = { kind: 'failed', error: writeError(buffer.piece, error) }
     } finally {
       this.#verifyingBytes -= buffer.sizeBytes
     }
     if (this.#closed || event.kind !== 'piece-wrong') this.#dispose(buffer, kept)
-    if (!this.#closed) this.#emit(event)
+    if (!this.#closed) this.#deps.emit(event)
   }
 
   async #hashAndWrite(
     buffer: PieceBuffer
   ): Promise<{ readonly event: EventOf<'piece-verified' | 'piece-wrong'>; readonly kept?: Promise<void> | undefined }> {
-    const span = this.#layout.span(buffer.piece)
-    const expected = this.#hashes.expected(buffer.piece)!
-    const writer = await this.#files.writer(span.file.index)
-    const reply = await this.#verifier.submit({
+    const span = this.#deps.layout.span(buffer.piece)
+    const expected = this.#deps.hashes.expected(buffer.piece)!
+    const writer = await this.#deps.files.writer(span.file.index)
+    const reply = await this.#deps.verifier.submit({
       buffer: buffer.slot.bytes.buffer as SharedArrayBuffer,
       sizeBytes: buffer.sizeBytes,
       expected: expected.hash,
@@ -409,11 +398,11 @@ export class Downloader {
     buffer.sealed = false
     this.#loose.add(buffer)
     for (const sender of bad) this.#name(sender, buffer.piece)
-    this.#emit({ kind: 'work' })
+    this.#deps.emit({ kind: 'work' })
   }
 
   #name(sender: number, piece: number): void {
-    this.#emit({ kind: 'bad-data', sender, reason: `wrong bytes in piece ${piece}`, piece })
+    this.#deps.emit({ kind: 'bad-data', sender, reason: `wrong bytes in piece ${piece}`, piece })
   }
 
   /** The right hashes of the blocks are known: they show who sent others in earlier attempts. */
@@ -432,7 +421,7 @@ export class Downloader {
   /** Returns all slots; resolves when no thread is writing any longer. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#pool.leave(this.#notify)
+    this.#deps.pool.leave(this.#notify)
     for (const buffer of [...this.#active.values()]) if (!buffer.sealed) this.#dispose(buffer)
     await Promise.all(this.#verifying)
   }
@@ -440,7 +429,7 @@ export class Downloader {
   checkInvariants(): void {
     for (const buffer of this.#active.values()) {
       buffer.checkInvariants()
-      if (this.#picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is active and open`)
+      if (this.#deps.picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is active and open`)
       const isReserved =
         buffer.exclusive !== NOBODY && (!buffer.parole || this.#current.get(buffer.exclusive) === buffer)
       if (!buffer.sealed && buffer.freeBlocks > 0 && !isReserved && !this.#loose.has(buffer)) {

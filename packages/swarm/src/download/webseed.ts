@@ -26,22 +26,21 @@ export type WebseedHeaders = (
   infohash: Uint8Array
 ) => Promise<Readonly<Record<string, string>> | undefined>
 
-export interface WebseedOptions {
-  readonly clock: Clock
-  readonly id: number
-  readonly url: string
+/** What the webseeds of a torrent share. */
+export interface WebseedContext {
+  readonly env: {
+    readonly clock: Clock
+    readonly nextId: () => number
+    readonly http: HttpClient
+    readonly webseedHeaders: WebseedHeaders | undefined
+    /** In [0, 1). */
+    readonly random: () => number
+  }
   readonly layout: TorrentLayout
-  readonly downloader: Downloader
-  readonly http: HttpClient
-  /** Origins that the user named. Redirects are followed to these and to public ones only. */
-  readonly userOrigins: ReadonlySet<string>
-  readonly maxRangeBytes: number
-  /** Whether a peer on that host (an IP address) already delivers so much that this webseed would add nothing. */
-  readonly isServedBy: (host: string) => boolean
   readonly infohash: Uint8Array
-  readonly headersFor?: WebseedHeaders | undefined
-  /** In [0, 1): the relative position at which it starts. */
-  readonly random: () => number
+  readonly downloader: Downloader
+  /** Whether a peer on that host (an IP address) already delivers so much that a webseed there would add nothing. */
+  readonly isServedBy: (host: string) => boolean
   /** Called before each range; undefined: request nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
   /** Whether this node is responsible for a piece (see `Neighbourhood.isMine`); used while webseed traffic is limited. */
@@ -56,6 +55,7 @@ export interface WebseedOptions {
 }
 
 const MIN_RANGE_BYTES = 1_048_576
+const MAX_RANGE_BYTES = 16 * 1_048_576
 const MAX_REDIRECTS = 3
 const IDLE_MS = 15_000
 const PAUSES = { firstDelayMs: 1_000, maxDelayMs: 60_000 }
@@ -79,7 +79,8 @@ export class Webseed {
   readonly id: number
   readonly url: string
   readonly down: RateMeter
-  readonly #options: WebseedOptions
+  readonly #context: WebseedContext
+  readonly #userOrigins: ReadonlySet<string>
   readonly #source: BlockSource
   readonly #host: string
   readonly #out = new Set<number>()
@@ -93,15 +94,20 @@ export class Webseed {
   /** Where the next run of pieces starts, while other nodes download as well. */
   #cursor: number
 
-  /** @throws SwarmError `E_ADDRESS`. */
-  constructor(options: WebseedOptions) {
-    this.id = options.id
-    this.url = options.url
-    this.#options = options
-    this.#source = { id: options.id, bits: undefined }
-    this.#cursor = Math.floor(options.random() * options.layout.pieceCount)
-    this.down = new RateMeter(options.clock.monotonic())
-    this.#host = parseWebseedUrl(options.url).hostname.replace(/^\[(.*)\]$/, '$1')
+  /**
+   * @param userOrigins those that the user named: redirects are followed to these and to public ones only
+   * @throws SwarmError `E_ADDRESS`
+   */
+  constructor(context: WebseedContext, url: string, userOrigins: ReadonlySet<string>) {
+    const { env, layout } = context
+    this.#host = parseWebseedUrl(url).hostname.replace(/^\[(.*)\]$/, '$1')
+    this.id = env.nextId()
+    this.url = url
+    this.#context = context
+    this.#userOrigins = userOrigins
+    this.#source = { id: this.id, bits: undefined }
+    this.#cursor = Math.floor(env.random() * layout.pieceCount)
+    this.down = new RateMeter(env.clock.monotonic())
   }
 
   get active(): boolean {
@@ -115,9 +121,9 @@ export class Webseed {
 
   /** Starts range requests if there is something to fetch. */
   pump(): void {
-    while (!this.#closed && this.#options.clock.monotonic() >= this.#pausedUntil) {
-      if (this.#options.isServedBy(this.#host)) return
-      const allowance = this.#options.allowance()
+    while (!this.#closed && this.#context.env.clock.monotonic() >= this.#pausedUntil) {
+      if (this.#context.isServedBy(this.#host)) return
+      const allowance = this.#context.allowance()
       if (allowance === undefined || this.#running >= (allowance.unsharedOnly ? 1 : 2)) return
       const order = this.#take(allowance)
       if (order === undefined) return
@@ -134,14 +140,14 @@ export class Webseed {
   }
 
   #take({ scattered, unsharedOnly, rank }: WebseedAllowance): Taken | undefined {
-    const { downloader } = this.#options
+    const { downloader } = this.#context
     const begun = unsharedOnly ? undefined : downloader.takeLoose(this.#source, this.#hastened())
     if (begun !== undefined) return this.#alone(begun)
     const sparing = unsharedOnly ? rank : undefined
     const taken =
       (scattered || unsharedOnly ? this.#takeRange(true, scattered, sparing) : undefined) ??
       (unsharedOnly ? undefined : this.#takeRange(false, scattered))
-    if (taken !== undefined && unsharedOnly) for (const { piece } of taken.buffers) this.#options.took(piece)
+    if (taken !== undefined && unsharedOnly) for (const { piece } of taken.buffers) this.#context.took(piece)
     if (taken !== undefined || unsharedOnly) return taken
     // No piece is left to start: help with one that others have begun.
     const order = downloader.take(this.#source, 4096)
@@ -149,12 +155,12 @@ export class Webseed {
   }
 
   #hastened(): readonly PieceRange[] {
-    const { hastened, layout } = this.#options
+    const { hastened, layout } = this.#context
     return hastened().filter(({ firstPiece }) => !this.#out.has(layout.fileOf(firstPiece).index))
   }
 
   #alone(order: BlockOrder): Taken | undefined {
-    const { downloader, layout } = this.#options
+    const { downloader, layout } = this.#context
     const file = layout.fileOf(order.buffer.piece)
     if (this.#out.has(file.index)) {
       downloader.release(order.buffer, order.run, this.id)
@@ -165,12 +171,12 @@ export class Webseed {
 
   /** @param rank given: one piece that is this node's to bring in */
   #takeRange(unsharedOnly: boolean, scattered: boolean, rank?: number): Taken | undefined {
-    const { layout, downloader, maxRangeBytes } = this.#options
+    const { layout, downloader } = this.#context
     const { files } = layout
     const sparing = rank !== undefined
-    const mine = sparing ? { mine: (piece: number) => this.#options.mine(piece, rank) } : {}
+    const mine = sparing ? { mine: (piece: number) => this.#context.mine(piece, rank) } : {}
     const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
-    const bytes = sparing ? layout.pieceLengthBytes : Math.min(this.#rangeBytes, maxRangeBytes)
+    const bytes = sparing ? layout.pieceLengthBytes : this.#rangeBytes
     for (const awaited of this.#hastened()) {
       const buffers = downloader.takePieces(source, awaited, bytes)
       if (buffers.length > 0) return { file: layout.fileOf(awaited.firstPiece), buffers }
@@ -191,7 +197,8 @@ export class Webseed {
   }
 
   async #fetch(file: LayoutFile, buffers: readonly PieceBuffer[]): Promise<void> {
-    const { clock, layout, downloader } = this.#options
+    const { layout, downloader } = this.#context
+    const { clock } = this.#context.env
     const begun = clock.monotonic()
     const first = layout.span(buffers[0]!.piece)
     const last = layout.span(buffers.at(-1)!.piece)
@@ -234,7 +241,7 @@ export class Webseed {
           receiver.end()
           inPiece = 0
           at += 1
-          this.#options.emit({ kind: 'received', bytes: request.length })
+          this.#context.emit({ kind: 'received', bytes: request.length })
           downloader.arrived(request.buffer, request.run, this.id, clock.monotonic())
         }
       }
@@ -253,7 +260,7 @@ export class Webseed {
       if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
       this.#failures = 0
       const tookMs = clock.monotonic() - begun
-      this.#options.brought(tookMs / buffers.length)
+      this.#context.brought(tookMs / buffers.length)
       this.#adapt(end - start, tookMs)
     } catch (error) {
       if (!this.#closed) this.#failed(file, error as Error)
@@ -267,7 +274,7 @@ export class Webseed {
   /** Sizes the next range to take about two seconds. */
   #adapt(bytes: number, tookMs: number): void {
     const wanted = (bytes / Math.max(1, tookMs)) * 2000
-    this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, this.#options.maxRangeBytes))
+    this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, MAX_RANGE_BYTES))
   }
 
   async #open(
@@ -276,17 +283,17 @@ export class Webseed {
     end: number,
     signal: AbortSignal
   ): Promise<{ response: Response; skipBytes: number } | undefined> {
-    const { layout, http, userOrigins, headersFor, infohash } = this.#options
+    const { layout, infohash, env } = this.#context
     const range = `bytes=${start}-${end - 1}`
-    const response = (await http.follow(new URL(webseedUrl(this.url, layout, file)), {
+    const response = (await env.http.follow(new URL(webseedUrl(this.url, layout, file)), {
       signal,
       redirects: MAX_REDIRECTS,
       hop: async (url) => ({
-        headers: { ...(await headersFor?.(url, range, infohash)), range },
-        policy: userOrigins.has(url.origin) ? 'owner' : 'internet'
+        headers: { ...(await env.webseedHeaders?.(url, range, infohash)), range },
+        policy: this.#userOrigins.has(url.origin) ? 'owner' : 'internet'
       })
     })) as Response
-    const verdict = judgeRange(response, start, end, file.lengthBytes, this.#options.clock.now())
+    const verdict = judgeRange(response, start, end, file.lengthBytes, this.#context.env.clock.now())
     if (verdict.kind === 'body') return { response, skipBytes: verdict.skipBytes }
     void response.discard()
     if (verdict.kind === 'no-file') this.#out.add(file.index)
@@ -307,7 +314,7 @@ export class Webseed {
   }
 
   #warn(reason: string, file: LayoutFile): void {
-    this.#options.emit({
+    this.#context.emit({
       kind: 'warning',
       warning: { kind: 'webseed', source: this.url, message: `${file.path}: ${reason}` }
     })
@@ -316,8 +323,8 @@ export class Webseed {
   #pause(askedMs: number | undefined): void {
     this.#failures += 1
     this.#pausedUntil =
-      this.#options.clock.monotonic() +
-      (askedMs ?? backoffMs({ ...PAUSES, random: this.#options.random }, this.#failures))
+      this.#context.env.clock.monotonic() +
+      (askedMs ?? backoffMs({ ...PAUSES, random: this.#context.env.random }, this.#failures))
   }
 
   /** Aborts all requests and releases their pieces. */

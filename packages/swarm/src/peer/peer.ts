@@ -18,10 +18,9 @@
 // handler may throw an `E_PROTOCOL` error or close the peer; nothing is decoded after that.
 
 import type { Clock } from '@svc/internal-clock'
-import { formatAddress, type PeerAddress } from '@svc/internal-net'
+import { formatAddress, type PeerAddress, plainAddress } from '@svc/internal-net'
 import { replyLength } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
-import { plainAddress } from '../net/plain-address.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
 import { RateMeter } from '../rate-meter.ts'
 import { WireDecoder, type WireSink } from '../wire/decoder.ts'

@@ -45,10 +45,7 @@ export class PendingHashes {
     return late.map((entry) => entry.range)
   }
 
-  clear(): readonly HashRange[] {
-    return this.#entries
-      .splice(0)
-      .filter((entry) => !entry.late)
-      .map((entry) => entry.range)
+  clear(): void {
+    this.#entries.length = 0
   }
 }

@@ -2,31 +2,126 @@
 // does nothing else. It ends with `metadata`, once; the torrent then continues with an ActivePhase, or fails.
 
 import type { Clock } from '@svc/internal-clock'
-import { parseInfo, TorrentLayout } from '@svc/metainfo'
+import { equalBytes, parseInfo, sha256, TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import type { Emit, PeerEvent } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
-import { formatMetadataReject, parseMetadataMessage } from '../wire/extensions.ts'
-import { MetadataFetch } from './metadata-fetch.ts'
+import {
+  formatMetadataReject,
+  formatMetadataRequest,
+  METADATA_PIECE_BYTES,
+  type MetadataMessage,
+  parseMetadataMessage
+} from '../wire/extensions.ts'
 
-/** Invariant: nothing but metadata is requested from peers, and no pieces are announced to them. */
+interface Attempt {
+  readonly totalBytes: number
+  readonly pieces: (Uint8Array | undefined)[]
+  missing: number
+  requested: number
+  lastAt: number
+}
+
+const MAX_ATTEMPTS = 3
+const IN_FLIGHT = 8
+const TIMEOUT_MS = 10_000
+
+/**
+ * Fetches from up to three peers at once, each sending the whole of it, so that a wrong dictionary has a single sender. Uses at most
+ * 4 MiB of memory per peer.
+ *
+ * Invariants: nothing but metadata is requested from peers, and no pieces are announced to them; a peer is tried once.
+ */
 export class MetadataPhase {
   readonly state = 'metadata'
   /** Unknown in this phase: peers are greeted without it. */
   readonly have: Bitfield | undefined = undefined
-  readonly #fetch: MetadataFetch
+  readonly #infohash: Uint8Array
+  readonly #clock: Clock
   readonly #emit: Emit<'metadata' | 'bad-data' | 'failed'>
+  /** By the peer's id. */
+  readonly #attempts = new Map<number, Attempt>()
+  readonly #useless = new Set<number>()
+  #finished = false
 
   /** `infohash`: 32 bytes. */
   constructor(infohash: Uint8Array, clock: Clock, emit: Emit<'metadata' | 'bad-data' | 'failed'>) {
+    this.#infohash = infohash
+    this.#clock = clock
     this.#emit = emit
-    this.#fetch = new MetadataFetch(
-      infohash,
-      clock,
-      (bytes) => this.#done(bytes),
-      (event) => emit(event)
-    )
+  }
+
+  /** @throws SwarmError `E_PROTOCOL` when the peer requests something that was never announced to it. */
+  take(event: PeerEvent): void {
+    const { peer } = event
+    switch (event.kind) {
+      case 'extended':
+        return this.#offer(peer)
+      case 'extension': {
+        const message = event.extension === 'ut_metadata' ? parseMetadataMessage(event.payload) : undefined
+        if (message?.kind === 'request') peer.sendExtension('ut_metadata', formatMetadataReject(message.piece))
+        else if (message !== undefined) this.#answer(peer, message)
+        return
+      }
+      case 'request':
+        throw protocolError('request', 'a request before it was told of any piece')
+      case 'hash-request':
+        throw protocolError('hashes', 'a hash request before there is metadata')
+      case 'closed':
+        this.#attempts.delete(peer.id)
+        this.#useless.delete(peer.id)
+        return
+      default: // the peer object records its pieces and interest until there is metadata
+    }
+  }
+
+  /** The peer announced that it has the metadata. */
+  #offer(peer: Peer): void {
+    if (this.#finished || this.#attempts.size >= MAX_ATTEMPTS) return
+    if (this.#attempts.has(peer.id) || this.#useless.has(peer.id)) return
+    const totalBytes = peer.extended?.metadataBytes
+    if (totalBytes === undefined || totalBytes === 0 || !peer.extended!.ids.get('ut_metadata')) return
+    const count = Math.ceil(totalBytes / METADATA_PIECE_BYTES)
+    const pieces = new Array<Uint8Array | undefined>(count).fill(undefined)
+    const attempt: Attempt = { totalBytes, pieces, missing: count, requested: 0, lastAt: this.#clock.monotonic() }
+    this.#attempts.set(peer.id, attempt)
+    while (attempt.requested < Math.min(count, IN_FLIGHT)) this.#ask(peer, attempt)
+  }
+
+  #ask(peer: Peer, attempt: Attempt): void {
+    if (attempt.requested >= attempt.pieces.length) return
+    peer.sendExtension('ut_metadata', formatMetadataRequest(attempt.requested))
+    attempt.requested += 1
+  }
+
+  #answer(peer: Peer, message: MetadataMessage): void {
+    const attempt = this.#attempts.get(peer.id)
+    if (attempt === undefined || this.#finished) return
+    if (message.kind !== 'data') return this.#giveUp(peer.id)
+    const expected =
+      message.piece === attempt.pieces.length - 1
+        ? attempt.totalBytes - message.piece * METADATA_PIECE_BYTES
+        : METADATA_PIECE_BYTES
+    if (message.piece >= attempt.requested || message.bytes.length !== expected) return this.#giveUp(peer.id)
+    if (attempt.pieces[message.piece] !== undefined) return
+    attempt.pieces[message.piece] = new Uint8Array(message.bytes)
+    attempt.missing -= 1
+    attempt.lastAt = this.#clock.monotonic()
+    this.#ask(peer, attempt)
+    if (attempt.missing > 0) return
+    const info = new Uint8Array(Buffer.concat(attempt.pieces as Uint8Array[]))
+    this.#giveUp(peer.id)
+    if (!equalBytes(sha256(info), this.#infohash))
+      return this.#emit({ kind: 'bad-data', sender: peer.id, reason: 'wrong metadata', piece: undefined })
+    this.#finished = true
+    this.#attempts.clear()
+    this.#done(info)
+  }
+
+  #giveUp(peerId: number): void {
+    this.#attempts.delete(peerId)
+    this.#useless.add(peerId)
   }
 
   #done(infoBytes: Uint8Array): void {
@@ -43,38 +138,17 @@ export class MetadataPhase {
     this.#emit({ kind: 'metadata', info })
   }
 
-  /** @throws SwarmError `E_PROTOCOL` when the peer requests something that was never announced to it. */
-  take(event: PeerEvent): void {
-    switch (event.kind) {
-      case 'extended':
-        return this.#fetch.offer(event.peer)
-      case 'extension':
-        if (event.extension === 'ut_metadata') this.#message(event.peer, event.payload)
-        return
-      case 'request':
-        throw protocolError('request', 'a request before it was told of any piece')
-      case 'hash-request':
-        throw protocolError('hashes', 'a hash request before there is metadata')
-      case 'closed':
-        return this.#fetch.gone(event.peer)
-      default: // the peer object records its pieces and interest until there is metadata
-    }
-  }
-
-  #message(peer: Peer, payload: Uint8Array): void {
-    const message = parseMetadataMessage(payload)
-    if (message?.kind === 'request') peer.sendExtension('ut_metadata', formatMetadataReject(message.piece))
-    else if (message !== undefined) this.#fetch.message(peer, message)
-  }
-
-  /** About once a second. */
+  /** About once a second: gives up on peers that do not answer, and tries others. */
   tick(peers: Iterable<Peer>, nowMs: number): void {
-    this.#fetch.tick(peers, nowMs)
+    for (const [peerId, { lastAt }] of this.#attempts) if (nowMs - lastAt > TIMEOUT_MS) this.#giveUp(peerId)
+    for (const peer of peers) this.#offer(peer)
   }
 
   async close(): Promise<void> {}
 
   checkInvariants(): void {
-    this.#fetch.checkInvariants()
+    if (this.#attempts.size > MAX_ATTEMPTS) throw new Error('too many attempts')
+    for (const { pieces, missing } of this.#attempts.values())
+      if (pieces.filter((piece) => piece === undefined).length !== missing) throw new Error('pieces are miscounted')
   }
 }

@@ -30,7 +30,6 @@ import { ActivePhase, storageError } from './active-phase.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { MetadataPhase } from './metadata-phase.ts'
 import { PeerSet, peerLabel } from './peer-set.ts'
-import { settled } from './settled.ts'
 import { handshakeOf, parsePeer, type TorrentIdentity } from './torrent-identity.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 import type { FileRange, TorrentEvents, TorrentProgress, TorrentState } from './torrent-status.ts'
@@ -212,11 +211,20 @@ export class Torrent extends EventEmitter<TorrentEvents> {
    * Resolves when every file is complete; rejects when the torrent fails or is removed first, or the signal is aborted.
    */
   completed(signal?: AbortSignal): Promise<void> {
-    return settled(this, ['complete', 'failed', 'closed'], signal, () => {
-      if (this.state === 'seeding') return true
-      if (this.#error !== undefined) throw this.#error
-      if (this.#isClosed) throw new SwarmError('E_CLOSED', 'closed', 'the torrent was removed')
-      return false
+    const done = Promise.withResolvers<void>()
+    const check = (): void => {
+      if (this.state === 'seeding') done.resolve()
+      else if (this.#error !== undefined) done.reject(this.#error)
+      else if (this.#isClosed) done.reject(new SwarmError('E_CLOSED', 'closed', 'the torrent was removed'))
+      else if (signal?.aborted) done.reject(signal.reason)
+    }
+    const events = ['complete', 'failed', 'closed'] as const
+    for (const event of events) this.on(event, check)
+    signal?.addEventListener('abort', check)
+    check()
+    return done.promise.finally(() => {
+      for (const event of events) this.off(event, check)
+      signal?.removeEventListener('abort', check)
     })
   }
 

@@ -26,101 +26,91 @@ const MAX_HASHED_BYTES = 16 * 1024 * 1024
 /** The cost of hashing a block on a verifying thread, in pair hashes. */
 const BLOCK_COST = 20
 
+export interface HashServerDeps {
+  /** Unique in the engine. */
+  readonly id: number
+  readonly layout: TorrentLayout
+  readonly hashes: PieceHashes
+  readonly storage: TorrentStorage
+  readonly have: Bitfield
+  readonly verifier: Verifier
+  readonly work: HashWork
+}
+
 /**
  * Answers the hash requests of one torrent (BEP 52). The upper levels of a file's tree come from its piece layer.
  * Leaves are read from the storage, only for the pieces that a request touches, and verified against the piece layer;
  * if the storage has none, a verifying thread computes them from the bytes.
  */
 export class HashServer {
-  readonly #keyPrefix: string
-  readonly #layout: TorrentLayout
+  readonly #deps: HashServerDeps
   /** Made for the first request: most torrents of a large store are never asked. */
   #files: ReadonlyMap<string, LayoutFile> | undefined
-  readonly #hashes: PieceHashes
-  readonly #storage: TorrentStorage
-  readonly #have: Bitfield
-  readonly #verifier: Verifier
-  readonly #work: HashWork
 
-  constructor(deps: {
-    /** Unique in the engine. */
-    readonly id: number
-    readonly layout: TorrentLayout
-    readonly hashes: PieceHashes
-    readonly storage: TorrentStorage
-    readonly have: Bitfield
-    readonly verifier: Verifier
-    readonly work: HashWork
-  }) {
-    this.#keyPrefix = `${deps.id}/`
-    this.#layout = deps.layout
-    this.#hashes = deps.hashes
-    this.#storage = deps.storage
-    this.#have = deps.have
-    this.#verifier = deps.verifier
-    this.#work = deps.work
+  constructor(deps: HashServerDeps) {
+    this.#deps = deps
   }
 
   #shape(file: LayoutFile): TreeShape {
-    return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
+    return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#deps.layout.pieceLengthBytes }
   }
 
   /** The hashes of the answer, or undefined to reject. Out-of-range requests cost nothing. */
   async answer(range: HashRange): Promise<Uint8Array | undefined> {
-    this.#files ??= this.#layout.byRoot()
+    this.#files ??= this.#deps.layout.byRoot()
     const file = this.#files.get(rootKey(range.root))
     if (file === undefined) return undefined
     const shape = this.#shape(file)
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
-    const kept = this.#work.tree(this.#key(file))
+    const kept = this.#deps.work.tree(this.#key(file))
     // Only copies bytes, so it need not wait for its turn.
     if (window === undefined && kept !== undefined) return kept.answer(range)
-    return this.#work.inTurn(async () => {
+    return this.#deps.work.inTurn(async () => {
       const tree = await this.#tree(file, shape)
       if (tree === undefined) return undefined
       if (window === undefined) return tree.answer(range)
       const leaves = await this.#leaves(file, tree, window.start, window.end)
       // Charged once more for the layers between the leaves and the pieces.
-      await this.#work.afford(window.end - window.start)
+      await this.#deps.work.afford(window.end - window.start)
       return leaves === undefined ? undefined : tree.answer(range, leaves)
     })
   }
 
   #key(file: LayoutFile): string {
-    return `${this.#keyPrefix}${file.index}`
+    return `${this.#deps.id}/${file.index}`
   }
 
   /** Undefined when the piece layer is unavailable. */
   async #tree(file: LayoutFile, shape: TreeShape): Promise<PieceTree | undefined> {
     if (file.pieceCount === 1) return new PieceTree(shape, undefined)
-    const kept = this.#work.tree(this.#key(file))
+    const kept = this.#deps.work.tree(this.#key(file))
     if (kept !== undefined) return kept
-    const layer = this.#hashes.layer(file) ?? (await this.#storage.pieceLayer?.(file.index))
+    const layer = this.#deps.hashes.layer(file) ?? (await this.#deps.storage.pieceLayer?.(file.index))
     if (layer?.length !== file.pieceCount * HASH_BYTES) return undefined
     const tree = await PieceTree.build(shape, layer, (hashes) => this.#pause(hashes))
     if (!equalBytes(tree.root!, file.piecesRoot!)) return undefined
-    this.#work.keep(this.#key(file), tree)
+    this.#deps.work.keep(this.#key(file), tree)
     return tree
   }
 
   /** Between two slices of a large tree, yields to the event loop. */
   async #pause(hashes: number): Promise<void> {
-    await this.#work.afford(hashes)
+    await this.#deps.work.afford(hashes)
     await new Promise((resolve) => setImmediate(resolve))
   }
 
   /** The verified leaves of whole pieces. */
   async #leaves(file: LayoutFile, tree: PieceTree, start: number, end: number): Promise<Uint8Array | undefined> {
-    await this.#work.afford(end - start)
-    const stored = await this.#storage.leaves?.(file.index, start, end)
+    await this.#deps.work.afford(end - start)
+    const stored = await this.#deps.storage.leaves?.(file.index, start, end)
     if (stored?.length === (end - start) * HASH_BYTES && this.#proven(file, tree, start, stored)) return stored
     return this.#hashBytes(file, start, end)
   }
 
   #proven(file: LayoutFile, tree: PieceTree, start: number, leaves: Uint8Array): boolean {
     if (file.pieceCount === 1) return equalBytes(foldLayer(leaves, 0, treeHeight(file.lengthBytes)), file.piecesRoot!)
-    const level = pieceLevel(this.#layout.pieceLengthBytes)
+    const level = pieceLevel(this.#deps.layout.pieceLengthBytes)
     const stepBytes = 2 ** level * HASH_BYTES
     for (let at = 0; at < leaves.length; at += stepBytes) {
       const expected = tree.pieceHash((start + at / HASH_BYTES) / 2 ** level)!
@@ -132,19 +122,19 @@ export class HashServer {
   async #hashBytes(file: LayoutFile, start: number, end: number): Promise<Uint8Array | undefined> {
     const from = start * BLOCK_BYTES
     const to = Math.min(end * BLOCK_BYTES, file.lengthBytes)
-    if (to - from > Math.max(MAX_HASHED_BYTES, this.#layout.pieceLengthBytes)) return undefined
-    const firstPiece = file.firstPiece + Math.floor(from / this.#layout.pieceLengthBytes)
-    const lastPiece = file.firstPiece + Math.floor((to - 1) / this.#layout.pieceLengthBytes)
-    for (let piece = firstPiece; piece <= lastPiece; piece += 1) if (!this.#have.has(piece)) return undefined
-    await this.#work.afford((end - start) * BLOCK_COST)
+    if (to - from > Math.max(MAX_HASHED_BYTES, this.#deps.layout.pieceLengthBytes)) return undefined
+    const firstPiece = file.firstPiece + Math.floor(from / this.#deps.layout.pieceLengthBytes)
+    const lastPiece = file.firstPiece + Math.floor((to - 1) / this.#deps.layout.pieceLengthBytes)
+    for (let piece = firstPiece; piece <= lastPiece; piece += 1) if (!this.#deps.have.has(piece)) return undefined
+    await this.#deps.work.afford((end - start) * BLOCK_COST)
     const buffer = new SharedArrayBuffer(to - from)
     const bytes = new Uint8Array(buffer)
     for (let at = 0; at < bytes.length; ) {
-      const count = await this.#storage.read(file.index, from + at, bytes.subarray(at))
+      const count = await this.#deps.storage.read(file.index, from + at, bytes.subarray(at))
       if (count === 0) throw new SwarmError('E_STORAGE', 'short', 'the file is shorter than the torrent says')
       at += count
     }
-    const reply = await this.#verifier.submit({
+    const reply = await this.#deps.verifier.submit({
       buffer,
       sizeBytes: bytes.length,
       expected: undefined,
@@ -157,6 +147,6 @@ export class HashServer {
 
   /** The torrent was removed. */
   close(): void {
-    this.#work.forget(this.#keyPrefix)
+    this.#deps.work.forget(`${this.#deps.id}/`)
   }
 }

