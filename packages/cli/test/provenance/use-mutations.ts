@@ -251,8 +251,8 @@ const MIRRORS = [
     [
       MEANWHILE('nothing is unpacked for'),
       'only what a door gives is laid out',
-      'state.incomplete !== true && state.away !== true && verdictOf(state, door).given',
-      'state.incomplete !== true && state.away !== true && door !== undefined'
+      'state.incomplete !== true && verdictOf(state, door).given',
+      'state.incomplete !== true && door !== undefined'
     ]
   ]),
   ...of('mirror/send-file.ts', [
