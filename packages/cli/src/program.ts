@@ -237,7 +237,8 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
   add(program, 'upgrade [ref...]', 'import newer commits; what a name stood for before keeps a tag')
     .option('--all', 'whatever is newer')
     .option('--dry-run', 'only show what would be fetched')
-    .option('--replace', 'give the name to this model, even if another one has it')
+    .option('--replace', 'also where the hub has renamed the repository')
+    .addOption(EVICT)
     .action(run(() => import('./commands/newer.ts').then(({ upgrade }) => upgrade)))
   add(program, 'companions <ref>', 'fetch what lies beside a model at the hub, where its import did not').action(
     run(() => import('./commands/jobs.ts').then(({ companions }) => companions))

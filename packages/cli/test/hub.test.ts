@@ -125,6 +125,23 @@ it('lists newer versions, upgrades, and keeps the older state until gc removes i
   expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })
 })
 
+it('a repository that was renamed keeps no other from its upgrade, and is followed when that is asked for', async () => {
+  const commit = (name: string, seed: number): string =>
+    hub.commit({ id: `some-org/${name}`, files: [{ path: 'm-q8_0.gguf', content: makeGguf({ seed }) }] })
+  for (const name of ['first', 'second']) {
+    commit(name, 40)
+    await daemon.svc('import', 'hf', `some-org/${name}`)
+    commit(name, 41)
+  }
+  hub.rename('some-org/first', 'new-org/first')
+  const all = await daemon.svc('upgrade', '--all')
+  expect(all).toMatchObject({ code: 2, stdout: 'some-org/second:q8_0\n' })
+  expect(all.stderr).toContain('some-org/first is new-org/first at the hub now')
+  expect(await daemon.svc('upgrade', 'first', '--replace')).toMatchObject({ code: 0, stdout: 'some-org/first:q8_0\n' })
+  const { models } = JSON.parse((await daemon.svc('upgrade', 'first', 'second', '--json')).stdout)
+  expect(models.map(({ status }: { status: string }) => status)).toEqual(['same', 'same'])
+})
+
 it('an upgrade reports fetched and reused bytes', async () => {
   const id = 'some-org/large'
   const weights = seededBytes(9 << 20, 3)

@@ -1,8 +1,9 @@
-import type { ImportHfBody, OutdatedModel } from '@svc/client'
+import { ClientError, type ImportHfBody, type OutdatedModel } from '@svc/client'
 import { CliError, jobFailure, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes } from '../format.ts'
 import { refsOf } from '../reference.ts'
+import { reportOf } from '../report.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 import { finishImport } from './imports.ts'
@@ -16,7 +17,8 @@ export async function outdated(session: Session, texts: readonly string[]): Prom
   printTable(session, shown)
   const newer = models.filter(({ status }) => status === 'newer')
   if (newer.length > 0) return session.note('import them with: svc upgrade REF, or svc upgrade --all')
-  session.note(`nothing newer for ${count(models.length, 'model')}`)
+  const asked = models.filter(({ status }) => !BARRED.includes(status))
+  if (asked.length > 0 || models.length === 0) session.note(`nothing newer for ${count(asked.length, 'model')}`)
 }
 
 /** Without a reference, these are not worth a line. */
@@ -28,13 +30,13 @@ function printTable(session: Session, models: readonly OutdatedModel[]): void {
     status,
     origin?.revision ?? '',
     `${origin?.commit?.slice(0, 8) ?? ''}${status === 'newer' ? ` > ${commit?.slice(0, 8)}` : ''}`,
-    files === undefined
-      ? (reason ?? '')
-      : `${count(files, 'file')}, ${formatBytes(bytes)}, ${formatBytes(bytesPresent)} here`,
-    movedTo === undefined ? '' : `now ${movedTo}`
+    [
+      ...(files === undefined ? [] : [count(files, 'file'), formatBytes(bytes), `${formatBytes(bytesPresent)} here`]),
+      ...(reason === undefined ? [] : [reason]),
+      ...(movedTo === undefined ? [] : [`now ${movedTo}`])
+    ].join(', ')
   ])
-  if (rows.length === 0) return
-  session.table([['MODEL', 'STATUS', 'FOLLOWS', 'COMMIT', 'CHANGED', ''], ...rows])
+  if (rows.length > 0) session.table([['MODEL', 'STATUS', 'FOLLOWS', 'COMMIT', 'CHANGED'], ...rows])
 }
 
 async function ask(session: Session, texts: readonly string[]): Promise<readonly OutdatedModel[]> {
@@ -48,6 +50,7 @@ export interface UpgradeOptions {
   readonly all?: boolean
   readonly dryRun?: boolean
   readonly replace?: boolean
+  readonly evict?: boolean
 }
 
 /** `svc upgrade REF…|--all [--dry-run]`: imports what is newer; what the names stood for before gets a tag. */
@@ -65,16 +68,53 @@ export async function upgrade(session: Session, texts: readonly string[], option
     return session.note(`it would fetch at most ${formatBytes(bytes)}`)
   }
   const bodies = bodiesOf(models)
-  if (bodies.length === 0 && session.json) session.document({ models })
-  for (const body of bodies)
-    await finishImport(session, async (field) => session.client.importHf({ ...body, ...field }), {
-      ...options,
-      as: body.as!
-    })
-  if (bodies.length === 0) session.note('nothing newer')
   const barred = texts.length === 0 ? [] : models.filter(({ status }) => BARRED.includes(status))
+  if (bodies.length === 0 && session.json) session.document({ models })
+  else if (bodies.length === 0 && barred.length === 0) session.note('nothing newer')
+  const failures = await upgradeEach(session, bodies, models, options)
   for (const { ref, status, reason = '' } of barred) session.note(`${ref} is ${status}: ${reason}`)
-  if (barred.length > 0) throw new CliError(EXIT.source, `${count(barred.length, 'model')} could not be upgraded`)
+  if (barred.length + failures.length === 0) return
+  const exitCode = barred.length > 0 ? EXIT.source : reportOf(failures[0]).exitCode
+  throw new CliError(exitCode, `${count(barred.length + failures.length, 'model')} could not be upgraded`)
+}
+
+/** @returns why some could not be; the others do not wait for them */
+async function upgradeEach(
+  session: Session,
+  bodies: readonly ImportHfBody[],
+  models: readonly OutdatedModel[],
+  options: UpgradeOptions
+): Promise<readonly Error[]> {
+  const failures: Error[] = []
+  for (const body of bodies) {
+    try {
+      await upgradeOne(session, body, models, options)
+    } catch (error) {
+      if (bodies.length === 1 || !(error instanceof CliError || error instanceof ClientError)) throw error
+      failures.push(error)
+      const { message, hint } = reportOf(error)
+      session.note(`${body.as}: ${message}${hint === undefined ? '' : ` (${hint})`}`)
+    }
+  }
+  return failures
+}
+
+async function upgradeOne(
+  session: Session,
+  body: ImportHfBody,
+  models: readonly OutdatedModel[],
+  options: UpgradeOptions
+): Promise<void> {
+  const as = body.as!
+  const movedTo = models.find(({ upgrade }) => upgrade?.as === as)?.movedTo
+  try {
+    await finishImport(session, (field) => session.client.importHf({ ...body, ...field }), { ...options, as })
+  } catch (error) {
+    if (movedTo === undefined || !(error instanceof CliError) || error.code !== 'E_NAME_TAKEN') throw error
+    const { exitCode, code, candidates } = error
+    const hint = 'svc upgrade --replace follows it there'
+    throw new CliError(exitCode, `${as} is ${movedTo} at the hub now`, { code, candidates, hint, cause: error })
+  }
 }
 
 const BARRED: readonly string[] = ['gone', 'gated', 'unknown']
