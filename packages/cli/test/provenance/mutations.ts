@@ -184,7 +184,7 @@ const PASSING_ON = [
       replace: `isWithheld: Date.now() < 0`
     }
   ]),
-  ...of('daemon/src/sources/oci/source.ts', [
+  ...of('daemon/src/sources/oci/listing.ts', [
     {
       what: 'imports of OCI artifacts honour the mark',
       caughtBy: MARKED_TEST,

@@ -6,7 +6,6 @@ export const METRICS_PATH = '/svcd/metrics'
 /** The path for `svcd ready`. */
 export const READY_PATH = '/svcd/ready'
 
-/** The sources of the answers. */
 export interface OwnRoutesDeps {
   /** The metrics in Prometheus' text format. */
   readonly figures: () => Promise<string>

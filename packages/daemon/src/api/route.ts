@@ -20,7 +20,6 @@ export interface RouteRequest<R extends Route> {
   readonly body: Declared<R, 'body'>
 }
 
-/** The response type of the route in the contract. */
 export type RouteResponse<R extends Route> = R extends { readonly response: infer S extends TSchema }
   ? Static<S>
   : never
@@ -103,7 +102,6 @@ export function sendJsonText(response: ServerResponse, status: number, pieces: r
   response.end()
 }
 
-/** Sends a JSON document. */
 export function sendJson(response: ServerResponse, status: number, document: unknown): void {
   const body = JSON.stringify(document)
   const sizeBytes = Buffer.byteLength(body)

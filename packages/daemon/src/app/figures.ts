@@ -11,7 +11,6 @@ export class Figures {
     this.#deps = deps
   }
 
-  /** Prometheus' text format. */
   readonly text = async (): Promise<string> => (await this.#loaded.get()).text()
 
   close(): void {

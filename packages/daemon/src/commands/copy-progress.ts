@@ -1,13 +1,10 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Flags } from '../flags.ts'
+import type { CopyProgress } from './store-copy.ts'
 
-/** How far a copy of blobs is. */
-export interface CopyReport {
+/** How far a copy of blobs is, and what is being done. */
+export interface CopyReport extends CopyProgress {
   readonly phase: string
-  readonly blobsDone: number
-  readonly blobsTotal: number
-  readonly bytesDone: number
-  readonly bytesTotal: number
 }
 
 /** Interval of progress updates on a terminal; in a log they are rare. */

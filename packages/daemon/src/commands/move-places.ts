@@ -1,6 +1,6 @@
-import { constants, copyFileSync, rmSync } from 'node:fs'
-import { lstat, readdir, realpath, stat } from 'node:fs/promises'
+import { lstat, open, readdir, realpath, stat } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
+import type { DiskBlobStore } from '@svc/cas'
 import { makeFolders } from '@svc/internal-files'
 import { StartError } from '../errors.ts'
 import { readMoveMarker } from '../library/move-marker.ts'
@@ -72,16 +72,13 @@ async function realOf(path: string): Promise<string> {
   }
 }
 
-/** Whether both places can share blocks, so that a copy takes no space. Tried with a small file. */
-export function sharesBlocks({ from, to }: MovePlaces): boolean {
-  const probe = join(to, 'incoming', 'probe.part')
+/** Whether the new store can share blocks with the old place, so that a copy takes no space. */
+export async function sharesBlocks(from: string, target: DiskBlobStore): Promise<boolean> {
+  const file = await open(join(from, 'format'))
   try {
-    copyFileSync(join(from, 'format'), probe, constants.COPYFILE_FICLONE_FORCE)
-    return true
-  } catch {
-    return false
+    return await target.sharesBlocks({ fd: file.fd })
   } finally {
-    rmSync(probe, { force: true })
+    await file.close()
   }
 }
 

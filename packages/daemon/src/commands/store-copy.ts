@@ -24,7 +24,6 @@ export class CopyError extends Error {
   }
 }
 
-/** Progress of a copy of blobs. */
 export interface CopyProgress {
   readonly blobsDone: number
   readonly blobsTotal: number

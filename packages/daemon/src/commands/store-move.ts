@@ -5,23 +5,19 @@ import { makeFolders, nodeFilePort, replaceFile, syncFolder } from '@svc/interna
 import { writeMoveMarker } from '../library/move-marker.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { ViewRecords } from '../library/view-records.ts'
+import type { CopyReport } from './copy-progress.ts'
 import { checkPlaces, type MovePlaces, makeRoot, occupiedBytes, sharesBlocks } from './move-places.ts'
-import { CopyError, type CopyProgress, copyBlobs, missingBlobs, openRoot, requireCopySpace } from './store-copy.ts'
-
-interface MoveProgress extends CopyProgress {
-  readonly phase: 'copying' | 'checking'
-}
+import { CopyError, copyBlobs, missingBlobs, openRoot, requireCopySpace } from './store-copy.ts'
 
 export interface MoveOptions {
   readonly from: string
   readonly to: string
   readonly signal: AbortSignal
-  readonly onProgress: (progress: MoveProgress) => void
+  readonly onProgress: (progress: CopyReport) => void
   /** Called with both roots locked and the new one complete; when it resolves, the new one is in use. */
   readonly takeCharge: (places: MovePlaces) => Promise<void>
 }
 
-/** The result of a move. */
 export interface MoveResult extends MovePlaces {
   readonly blobs: number
   readonly bytes: number
@@ -73,7 +69,7 @@ async function move(
   const blobs: BlobInfo[] = []
   for await (const blob of source.list()) blobs.push(blob)
   const missing = await missingBlobs(target, new Map(blobs.map(({ digest, sizeBytes }) => [digest, sizeBytes])))
-  const shared = sharesBlocks(places)
+  const shared = await sharesBlocks(places.from, target)
   // partial blobs of an interrupted attempt will be completed
   if (!shared) await requireCopySpace(places.to, missing, await occupiedBytes(join(places.to, 'incoming')))
   await copyMissing(source, target, missing, shared, { signal, onProgress })

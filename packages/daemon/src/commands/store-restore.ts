@@ -29,7 +29,6 @@ export interface RestoreOptions {
   readonly onProgress: (progress: CopyProgress) => void
 }
 
-/** The result of a restore. */
 export interface Restored {
   readonly root: string
   readonly storeId: string

@@ -1,7 +1,6 @@
 import { addressReach, tryParseAddress, tryParseRange } from '@svc/internal-net'
 import { ConfigError } from '../errors.ts'
 
-/** A listening address. */
 export interface HostPort {
   readonly host: string
   readonly port: number

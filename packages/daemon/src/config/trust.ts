@@ -18,7 +18,6 @@ export const TRUST_KEYS = {
   root: { type: 'string', summary: 'file with the trust root (trusted_root.json) for identities' }
 } as const
 
-/** A rule's table in the file. */
 export interface TrustTable {
   readonly names?: readonly string[]
   readonly mode?: string

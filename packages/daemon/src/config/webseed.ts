@@ -12,7 +12,6 @@ export const WEBSEED_KEYS = {
   profile: { type: 'string', summary: 'profile in that file, "default" if unset' }
 } as const satisfies Record<string, { readonly type: 'string'; readonly summary: string }>
 
-/** A webseed's table in the file. */
 export type WebseedTable = { readonly [K in keyof typeof WEBSEED_KEYS]?: string }
 
 /** A webseed whose requests are signed (spec add.33). */

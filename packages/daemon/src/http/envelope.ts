@@ -3,7 +3,6 @@ import type { ErrorCode, ErrorEnvelope } from '@svc/client/protocol'
 
 /** `Content-Type` of all responses except blobs and metrics. */
 export const JSON_TYPE = 'application/json; charset=utf-8'
-/** `Content-Type` of Prometheus' text format. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** The form of every error response (spec err.1). */

@@ -178,7 +178,6 @@ function hasToken(authorization = '', token: string): boolean {
   return timingSafeEqual(hashed(sent), hashed(token))
 }
 
-/** Sends bytes from memory. */
 export function sendBytes(
   request: IncomingMessage,
   response: ServerResponse,
@@ -189,7 +188,6 @@ export function sendBytes(
   response.end(request.method === 'HEAD' ? undefined : bytes)
 }
 
-/** Sends an error. */
 export const refuse = (
   response: ServerResponse,
   status: number,

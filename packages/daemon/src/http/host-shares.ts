@@ -1,6 +1,5 @@
 import { hostKey } from '@svc/internal-net'
 
-/** How it is chosen who gives a place up. */
 export interface EvictionPolicy<T> {
   /** Whether the one who holds a place has probably left: such a place goes first, for its own host and those that have fewer. */
   readonly hasLeft?: (holder: T) => boolean
@@ -28,7 +27,6 @@ export class HostShares<T> {
     this.#leastOf = leastOf
   }
 
-  /** Holders that are in. */
   get size(): number {
     return this.#hostOf.size
   }

@@ -75,7 +75,6 @@ export class Listeners {
   readonly mark = randomBytes(8).toString('hex')
   readonly #all: Traffic[] = []
 
-  /** Adds a listener. */
   add(listener: string): Traffic {
     const traffic = new Traffic(listener, this.mark)
     this.#all.push(traffic)

@@ -93,7 +93,7 @@ export class Importer {
 
   /**
    * Accepts an import: the listing is checked now, the rest happens in the job. The source is always closed.
-   * @throws DaemonError as `planImport`, or `E_SHUTTING_DOWN`
+   * @throws DaemonError as `planListing`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
     const { kind, ref, repo, source, selection = EVERYTHING, lane } = request
@@ -118,7 +118,7 @@ export class Importer {
 
   /**
    * Runs the pipeline within a job of the caller, for sources whose listing arrives late. The source is always closed.
-   * @throws DaemonError as `planImport` and the stages
+   * @throws DaemonError as `planListing` and the stages
    */
   async run(
     { repo, source, selection = EVERYTHING }: Pick<ImportRequest, 'repo' | 'source' | 'selection'>,

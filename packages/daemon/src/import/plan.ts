@@ -18,26 +18,18 @@ export interface PlannedImport {
   readonly notChosen?: number
 }
 
+/** Longer listings are recognised off the event loop: 100,000 names take seconds. */
+const MAX_NAMES_HERE = 500
+
 /**
  * @throws DaemonError for a listing that is refused as a whole (spec rec.21): `E_BAD_REQUEST` for a local one, else
  *   `E_NOT_IMPORTABLE`.
  */
-export function planImport(source: ImportSource): PlannedImport {
-  try {
-    return planned(source, recognise(listingOf(source)))
-  } catch (cause) {
-    throw refused(source, cause)
-  }
-}
-
-/** Longer listings are recognised off the event loop: 100,000 names take seconds. */
-const MAX_NAMES_HERE = 500
-
-/** {@link planImport} for a listing of any length. @throws as that function */
 export async function planListing(source: ImportSource, offload: Offload): Promise<PlannedImport> {
-  if (source.files.length <= MAX_NAMES_HERE) return planImport(source)
+  const listing = listingOf(source)
   try {
-    return planned(source, await offload.run('recognise', listingOf(source)))
+    const isShort = listing.length <= MAX_NAMES_HERE
+    return planned(source, isShort ? recognise(listing) : await offload.run('recognise', listing))
   } catch (cause) {
     throw refused(source, cause)
   }

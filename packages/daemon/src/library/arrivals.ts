@@ -54,7 +54,6 @@ export class Arrivals {
     return (await this.#read(digest)) !== undefined
   }
 
-  /** What there are notes of. */
   async noted(): Promise<Sha256Digest[]> {
     const names = await this.#notes.hexNames(listFolderIfPresent)
     return names.map((name) => digestFromHex(name.slice(0, 64)))

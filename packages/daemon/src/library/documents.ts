@@ -17,7 +17,6 @@ import { DaemonError } from '../errors.ts'
 import { readWholeBlob } from './small-blob.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
 
-/** Why a document cannot be used. */
 type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
 class DocumentError extends Error {
   override readonly name = 'DocumentError'
@@ -38,7 +37,6 @@ interface CachedDocument<T> {
   readonly sizeBytes: number
 }
 
-/** Options of reading a document. */
 export interface DocumentUse {
   /** One of very many reads, such as for a list of all models: it uses free space of the cache, but evicts nothing. */
   readonly scan?: boolean

@@ -7,7 +7,6 @@ export const isEvictable = ({ kind }: Pick<ManifestFile, 'kind'>): boolean => ki
 /** Why the weights of an artifact stay. */
 export type KeptFact = 'pinned' | 'viewed' | 'in-use' | 'unproven'
 
-/** What an eviction is decided from. */
 export interface EvictionCandidate {
   readonly manifest: Sha256Digest
   /** Weights that are here. */

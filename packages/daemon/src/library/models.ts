@@ -90,7 +90,6 @@ class TextPieces {
     this.#waiting.push(element)
   }
 
-  /** Makes one piece of what was added. */
   cut(): void {
     if (this.#waiting.length === 0) return
     const comma = this.#isFirst ? '' : ','

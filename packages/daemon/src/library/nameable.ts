@@ -8,6 +8,11 @@ import type { UnreadableStateError } from './strict.ts'
 /** Artifacts that are wanted, with the distribution records that indexes name for them. */
 export type WantedArtifacts = Map<Sha256Digest, Set<Sha256Digest>>
 
+export function want(wanted: WantedArtifacts, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
+  const records = wanted.get(manifestDigest) ?? new Set()
+  wanted.set(manifestDigest, record === undefined ? records : records.add(record))
+}
+
 /** What a blob is that a record of the state may name. */
 type Kind =
   | { readonly is: 'index'; readonly members: readonly { manifest: Sha256Digest; distribution: Sha256Digest }[] }
@@ -45,10 +50,6 @@ export class Nameable {
     const own = new Set(files.flatMap((file) => artifactOf(file) ?? []))
     const artifacts: WantedArtifacts = new Map([...own].map((digest) => [digest, new Set()]))
     const blobs = new Set<Sha256Digest>()
-    const want = (manifest: Sha256Digest, record?: Sha256Digest): void => {
-      const records = artifacts.get(manifest) ?? new Set()
-      artifacts.set(manifest, record === undefined ? records : records.add(record))
-    }
     const all: Sha256Digest[] = []
     let hasTorrent = false
     for await (const { digest, sizeBytes } of this.#store.list()) {
@@ -59,13 +60,13 @@ export class Nameable {
         case 'index':
           if (!hasRepo) break
           blobs.add(digest)
-          for (const { manifest, distribution } of kind.members) want(manifest, distribution)
+          for (const { manifest, distribution } of kind.members) want(artifacts, manifest, distribution)
           break
         case 'manifest':
-          if (hasView) want(digest)
+          if (hasView) want(artifacts, digest)
           break
         case 'record':
-          if (own.has(kind.of)) want(kind.of, digest)
+          if (own.has(kind.of)) want(artifacts, kind.of, digest)
           break
         case 'companions':
           if (own.size > 0) for (const each of [digest, ...kind.files]) blobs.add(each)

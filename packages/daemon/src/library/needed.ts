@@ -7,7 +7,7 @@ import type { ArtifactState, Artifacts } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
 import type { Documents } from './documents.ts'
 import { isEvictable } from './eviction.ts'
-import { Nameable, type WantedArtifacts } from './nameable.ts'
+import { Nameable, type WantedArtifacts, want } from './nameable.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { OnUnreadable, UnreadableStateError } from './strict.ts'
@@ -271,12 +271,6 @@ export class Needed {
 }
 
 const ignore = (): void => undefined
-
-function want(wanted: WantedArtifacts, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
-  const records = wanted.get(manifestDigest) ?? new Set()
-  wanted.set(manifestDigest, records)
-  if (record !== undefined) records.add(record)
-}
 
 /** The blobs that a BitTorrent v1 swarm is seeded with: all digests in that source's data. */
 function v1Blobs({ source }: ArtifactState): Sha256Digest[] {

@@ -78,7 +78,6 @@ interface PreservedFields {
   readonly readers: number
 }
 
-/** The text of a record. */
 function formatRecord<State>(state: State, kind: RecordKind<State>, kept?: PreservedFields): string {
   const own = typeof kind.readers === 'number' ? kind.readers : kind.readers(state)
   const readers = Math.max(own, kept?.readers ?? 0)
@@ -140,7 +139,6 @@ export class StateRecords<State> {
     await this.#files.write(this.#pathOf(name), formatRecord(state, this.#kind, kept))
   }
 
-  /** Makes the present record durable. */
   confirm(name: string): Promise<void> {
     return this.#files.confirm(this.#pathOf(name))
   }

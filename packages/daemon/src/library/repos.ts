@@ -15,7 +15,6 @@ export interface RepoState {
   readonly tags: ReadonlyMap<string, Sha256Digest>
 }
 
-/** An entry of the inventory. */
 export interface RepoEntry extends RepoId {
   readonly state: RepoState
 }

@@ -34,7 +34,6 @@ function statusOf(path: string): FileStamp | undefined {
   }
 }
 
-/** The stamp of a status. */
 export const stampFrom = ({ ino, size, mtimeMs, ctimeMs }: FileStamp): FileStamp => ({ ino, size, mtimeMs, ctimeMs })
 
 export const sameStamp = (a: FileStamp, b: FileStamp): boolean =>

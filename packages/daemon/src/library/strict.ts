@@ -82,7 +82,6 @@ export function stringsField(value: unknown, file: string, what: string): readon
   throw new CorruptStateError(file, `${what} is not a list of strings`)
 }
 
-/** Hears of records that cannot be read. */
 export type OnUnreadable = (error: UnreadableStateError) => void
 
 /** What `read` gives, or undefined for a record that cannot be read, which `onUnreadable` hears of; without it, that is thrown. */

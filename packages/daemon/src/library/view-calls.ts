@@ -1,25 +1,14 @@
 import { deserializeError, type SerializedError, serializeError } from '@svc/internal-errors'
 import type { ErrorCodec } from '@svc/internal-workers'
-import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { MadeView, View, ViewLayout, ViewMode, ViewSource } from '@svc/view'
+import type { MadeView, View, ViewOptions, ViewSource } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
 
 /** A request to make a view: the arguments of `createView` of `@svc/view` as plain data. */
-export interface CreateRequest {
-  readonly manifest: Pick<Manifest, 'files' | 'annotations'>
-  readonly manifestDigest: Sha256Digest
-  readonly upstreamConfig: string | undefined
-  readonly companions: ViewSource['companions']
+export interface CreateRequest extends Omit<ViewSource, 'blobPath'>, Omit<ViewOptions, 'signal' | 'onCopied'> {
   /** The path of each file's blob, whether it exists or not. */
   readonly blobPaths: ReadonlyMap<Sha256Digest, string>
-  readonly path: string
-  readonly layout: ViewLayout
-  readonly mode: ViewMode
-  readonly root: string
-  readonly repo: string | undefined
-  readonly mayLack: boolean
 }
 
 /**

@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
 import { type DiskBlobStore, type Lease, withLease } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
+import { type Clock, timestampOf } from '@svc/internal-clock'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
 import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { WorkerThread, workerUrl } from '@svc/internal-workers'
@@ -22,11 +22,8 @@ import type { Resolver } from './resolve.ts'
 import type { OnUnreadable } from './strict.ts'
 import { missingBlobsError, upstreamConfigOf } from './upstream-config.ts'
 import type { Usage } from './usage.ts'
-import { answerOf } from './view-answer.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
-import { ViewHolds } from './view-holds.ts'
-import { deviceOf, placeOf } from './view-place.ts'
-import { type ViewRecord, ViewRecords } from './view-records.ts'
+import { deviceOf, placeOf, type ViewRecord, ViewRecords } from './view-records.ts'
 
 export interface ViewsDeps {
   readonly clock: Clock
@@ -428,3 +425,49 @@ export class Views {
 }
 
 const bad = (message: string): DaemonError => new DaemonError('E_BAD_REQUEST', message)
+
+/** How long running commands hold managed views. */
+class ViewHolds {
+  /** In milliseconds of the monotonic clock, by the path of the view. */
+  readonly #until = new Map<string, number>()
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  hold(place: string, seconds: number): void {
+    const until = this.#clock.monotonic() + seconds * 1000
+    this.#until.set(place, Math.max(until, this.#until.get(place) ?? 0))
+  }
+
+  of(place: string): { readonly heldUntil?: string } {
+    const until = this.#until.get(place)
+    const leftMs = until === undefined ? 0 : until - this.#clock.monotonic()
+    if (leftMs > 0) return { heldUntil: timestampOf(this.#clock, leftMs) }
+    this.#until.delete(place)
+    return {}
+  }
+}
+
+/** The API's fields for a view: its files, and the one for a runtime to load if that is unambiguous. */
+async function answerOf(view: View): Promise<Pick<ViewAnswer, 'folder' | 'loads' | 'files'>> {
+  const { runtimePath } = await import('@svc/view')
+  const { folder } = view
+  const files = view.files.map(({ name, path, sizeBytes, kind, role, variant, part, digest }) => ({
+    name,
+    path,
+    size: sizeBytes,
+    kind,
+    ...(role !== undefined && { role }),
+    ...(variant !== undefined && { variant }),
+    ...(part !== undefined && { part }),
+    ...(digest !== undefined && { digest })
+  }))
+  try {
+    return { folder, loads: runtimePath(view).path, files }
+  } catch (error) {
+    if (!(error instanceof ViewError)) throw error
+    return { folder, files }
+  }
+}

@@ -21,7 +21,6 @@ interface MirrorGauges {
   readonly lookupsTotal: number | undefined
 }
 
-/** The sources of the metrics. */
 export interface MetricsDeps {
   readonly status: () => Promise<Status>
   readonly jobs: {

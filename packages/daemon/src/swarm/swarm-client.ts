@@ -114,7 +114,7 @@ export class SwarmClient {
     limit: UploadLimit,
     options: SwarmClientOptions
   ) {
-    const { clock, store, leafLayers, documents, artifacts, log, config } = context
+    const { clock, store, leafLayers, documents, config } = context
     this.#context = context
     this.#engine = engine
     this.#webseed = webseed
@@ -134,34 +134,19 @@ export class SwarmClient {
         aside: (...work) => this.#aside(...work)
       })
     ]
-    const { trackers } = config.swarm
-    const parts = { store, leafLayers, swarm: engine, webseed: () => this.#webseed, trackers, log }
-    this.#beside = new ArtifactSwarm(parts)
-    this.#artifacts = new ArtifactSwarm({ ...parts, onSeeding: (digest) => this.#companions.follow(digest) })
+    const engines = { ...context, swarm: engine, webseed: () => this.#webseed, trackers: config.swarm.trackers }
+    this.#beside = new ArtifactSwarm(engines)
+    this.#artifacts = new ArtifactSwarm({ ...engines, onSeeding: (digest) => this.#companions.follow(digest) })
+    const parts = { ...context, config: config.swarm, torrents: this.#torrents, swarm: this.#artifacts }
     this.#companions = new CompanionsSwarm({
-      artifacts,
-      torrents: this.#torrents,
-      swarm: this.#artifacts,
+      ...parts,
       beside: this.#beside,
-      isFetching: (digest) => !this.#fetches.turns.isFree(digest),
-      config: config.swarm,
-      log
+      isFetching: (digest) => !this.#fetches.turns.isFree(digest)
     })
     const onRestricted = (digest: Sha256Digest): Promise<void> => this.#fetches.changed(digest)
-    this.#signed = new SignedRequests({ keys, artifacts, swarm: this.#artifacts, onRestricted, log })
-    const { holdings } = context
-    this.#fetches = new Fetches({ store, artifacts, holdings, swarm: this.#artifacts, config: config.swarm, clock })
-    this.#seeding = new ArtifactSeeding({
-      store,
-      artifacts,
-      needed: context.needed,
-      torrents: this.#torrents,
-      swarm: this.#artifacts,
-      config: config.swarm,
-      log,
-      clock,
-      startLimitMs: options.startLimitMs
-    })
+    this.#signed = new SignedRequests({ ...parts, keys, onRestricted })
+    this.#fetches = new Fetches(parts)
+    this.#seeding = new ArtifactSeeding({ ...parts, startLimitMs: options.startLimitMs })
   }
 
   /** @throws StartError, ConfigError when an address is unavailable. */

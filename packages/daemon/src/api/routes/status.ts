@@ -34,18 +34,8 @@ export interface StatusDeps {
 export const statusRoute = (deps: StatusDeps) => defineRoute(ROUTES.status, statusOf(deps))
 
 /** The response of `GET /v1/status`, also used for metrics. */
-export function statusOf({
-  clock,
-  version,
-  startedAt,
-  config,
-  store,
-  state,
-  jobs,
-  swarm,
-  catalog,
-  local
-}: StatusDeps): () => Promise<Status> {
+export function statusOf(deps: StatusDeps): () => Promise<Status> {
+  const { clock, version, startedAt, config, store, state, jobs, swarm, catalog, local } = deps
   const recent = recently(clock, COUNT_AGE_MS, async () => ({
     count: await countOf(store),
     damaged: await damagedIn(state)

@@ -218,14 +218,8 @@ export class Catalog {
     return this.#context.jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
       async (job) => {
-        const { result, ...outcome } = await this.#import(
-          entry,
-          { anchor, hub: signed.hub },
-          repo,
-          peers,
-          selection,
-          job
-        )
+        const { hub } = signed
+        const { result, ...outcome } = await this.#import(entry, { anchor, hub }, repo, peers, selection, job)
         return { ...outcome, ...(result && { result: { ...result, ...(notChosen !== undefined && { notChosen }) } }) }
       }
     )
@@ -248,35 +242,20 @@ export class Catalog {
     selection: ImportSelection,
     job: JobContext
   ): Promise<JobOutcome> {
-    const { clock, store, leafLayers, importer, config, trust } = this.#context
-    const swarm = await this.#started()
+    const { clock, store, importer, config, trust } = this.#context
     const { infohash } = entry
     const provenance = withMark(anchor.provenance, selection.private, clock)
     const isGiven = heldBackReason({ provenance }, config.swarm) === undefined
     const upload = isGiven && !trust.requires(formatRepoId(repo), entry.repo)
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
+    const swarm = await this.#started()
     const web = await this.#webSources(entry, anchor, hub)
     const arrivals = this.#arrivalsOf(entry)
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
-      const pulled = await new CatalogPull(
-        {
-          clock,
-          store,
-          leafLayers,
-          swarm,
-          entry,
-          anchor,
-          peers,
-          webSources: web,
-          timings: this.#timings,
-          arrivals,
-          upload,
-          quiet
-        },
-        job
-      ).run()
+      const how = { entry, anchor, peers, webSources: web, timings: this.#timings, arrivals, upload, quiet }
+      const pulled = await new CatalogPull({ ...this.#context, swarm, ...how }, job).run()
       const seed = await this.#seedOf(entry, pulled)
       return await importer.run({ repo, selection, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
     } finally {

@@ -1,7 +1,7 @@
 import type { FetchOptions, OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
-import type { FetchContext } from '../../import/source.ts'
+import type { FetchContext, ImportSource } from '../../import/source.ts'
 import type { Provenance } from '../../library/provenance.ts'
-import type { Oci } from './errors.ts'
+import { type Oci, ociFailure } from './errors.ts'
 
 /** The destination of one file's bytes. */
 type Sink = Parameters<Oci['fetchBlob']>[2]
@@ -104,4 +104,43 @@ async function manifestOf(
   if (document.mediaType !== oci.INDEX_TYPE) return document
   const { digest } = oci.chooseManifest(oci.parseOciIndex(document.bytes), undefined)
   return repository.manifest(digest, { signal })
+}
+
+/** Files fetched concurrently. */
+const CONCURRENCY = 4
+
+/**
+ * An OCI artifact as an import source. Each file's digest is that of its layer, so files that the store has are not
+ * fetched. Unrecognised files (such as a README) are not fetched either.
+ */
+export function ociSource(oci: Oci, listed: Listed): ImportSource {
+  const { model, from } = listed
+  return {
+    kind: 'oci',
+    files: model.files.map((file) => ({
+      name: file.name,
+      sizeBytes: file.sizeBytes,
+      digest: file.digest,
+      open: async () => ({
+        kind: 'remote',
+        fetch: async (into, context) => {
+          try {
+            await listed.fetch(file, into, context)
+          } catch (error) {
+            throw ociFailure(oci, error)
+          }
+        },
+        close: async () => undefined
+      })
+    })),
+    annotations: model.annotations,
+    fetchUnrecognised: false,
+    concurrency: CONCURRENCY,
+    // a registry may require a login for any of the files
+    provenance: () => ({ ...listed.provenance(), ...(model.isWithheld && { marked: true }) }),
+    origin: { kind: 'oci', ...from },
+    hints: { trackers: [], webseeds: [], peers: [] },
+    warnings: [],
+    close: () => listed.close()
+  }
 }

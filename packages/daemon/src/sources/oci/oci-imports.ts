@@ -7,9 +7,8 @@ import { importTarget } from '../../import/target.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { checkPath } from '../local/walk.ts'
-import { ociFailure } from './errors.ts'
-import { type Listed, listLayout, listRegistry } from './listing.ts'
-import { ociSource } from './source.ts'
+import { type Oci, ociFailure } from './errors.ts'
+import { type Listed, listLayout, listRegistry, ociSource } from './listing.ts'
 
 /** The daemon's objects that imports of OCI artifacts use. */
 export interface OciDeps {
@@ -64,13 +63,7 @@ export class OciImports {
     })
   }
 
-  async #run(
-    oci: typeof import('@svc/oci'),
-    listed: Listed,
-    repo: RepoId,
-    selection: ImportSelection,
-    job: JobContext
-  ): Promise<JobOutcome> {
+  async #run(oci: Oci, listed: Listed, repo: RepoId, selection: ImportSelection, job: JobContext): Promise<JobOutcome> {
     const source = ociSource(oci, listed)
     job.update({
       filesTotal: source.files.length,
