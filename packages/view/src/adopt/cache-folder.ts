@@ -44,6 +44,10 @@ export class CacheFolder {
     this.#warn({ code, path: this.path(at), message })
   }
 
+  report(warnings: readonly FoundWarning[]): void {
+    for (const warning of warnings) this.#warn(warning)
+  }
+
   path(at: string): string {
     return at === '' ? this.root : join(this.root, at)
   }
@@ -166,4 +170,6 @@ export type ParsedObject = Readonly<Record<string, unknown>>
 export const isObject = (value: unknown): value is ParsedObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+export const countOf = (value: unknown): number | undefined =>
+  Number.isSafeInteger(value) ? (value as number) : undefined
 export const listOf = (value: unknown): readonly ParsedObject[] => (Array.isArray(value) ? value.filter(isObject) : [])

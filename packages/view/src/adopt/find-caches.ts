@@ -10,7 +10,7 @@ import { readOllama } from './read-ollama.ts'
 import { readRamaLama } from './read-ramalama.ts'
 
 type CacheEnvironment = Readonly<Record<string, string | undefined>>
-type Reader = (folder: CacheFolder, warn: (warning: FoundWarning) => void) => Promise<FoundModel[]>
+type Reader = (folder: CacheFolder) => AsyncIterable<FoundModel>
 
 const READERS: Readonly<Record<Tool, Reader>> = {
   hf: readHubCache,
@@ -19,7 +19,7 @@ const READERS: Readonly<Record<Tool, Reader>> = {
   llama: readLlamaCache,
   dmr: readDocker,
   ramalama: readRamaLama,
-  dir: (folder, warn) => readFolder(folder, warn)
+  dir: readFolder
 }
 
 /** All tools except `dir`, whose folder has to be given. */
@@ -112,6 +112,7 @@ export async function readCache(root: CacheRoot): Promise<FoundCache> {
     warn({ code: 'absent', path: root.path, message: 'the folder does not exist, or cannot be read' })
     return { root, models: [], warnings }
   }
-  const models = await READERS[root.tool](new CacheFolder(path, warn), warn)
+  const models: FoundModel[] = []
+  for await (const model of READERS[root.tool](new CacheFolder(path, warn))) models.push(model)
   return { root: { tool: root.tool, path }, models, warnings }
 }

@@ -2,7 +2,7 @@ import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { ClaimedNames, defectOfPath } from '../names.ts'
 import type { CachedFile, CacheFolder } from './cache-folder.ts'
 import type { FoundFile, FoundModel, FoundWarning, Tool } from './found.ts'
-import { suggestName } from './suggest-name.ts'
+import { suggestName } from './model-names.ts'
 
 /** Limit of the files of one model. */
 const MAX_FILES = 20_000
@@ -18,7 +18,9 @@ export interface Expectation {
 export class ModelDraft {
   readonly #tool: Tool
   readonly #source: string
-  readonly #folder: CacheFolder
+  readonly #cache: CacheFolder
+  /** The cache, with its warnings going to this model. */
+  readonly folder: CacheFolder
   readonly #names = new ClaimedNames()
   readonly #files: FoundFile[] = []
   /** Sizes by device and inode. */
@@ -28,38 +30,34 @@ export class ModelDraft {
   constructor(tool: Tool, source: string, folder: CacheFolder) {
     this.#tool = tool
     this.#source = source
-    this.#folder = folder.reportingTo((warning) => this.#warnings.push(warning))
-  }
-
-  /** The cache, with its warnings going to this model. */
-  get folder(): CacheFolder {
-    return this.#folder
+    this.#cache = folder
+    this.folder = folder.reportingTo((warning) => this.#warnings.push(warning))
   }
 
   /** Adds the file at `at` to the model as `name`. A file that cannot be used becomes a warning. */
   async add(name: string, at: string, expected: Expectation = {}): Promise<void> {
-    const file = await this.#folder.file(at)
+    const file = await this.folder.file(at)
     if (file !== undefined) this.addFile(name, at, file, expected)
   }
 
   addFile(name: string, at: string, { path, stats }: CachedFile, expected: Expectation = {}): void {
     if (this.#files.length === MAX_FILES) {
-      this.#folder.warn('too-many', at, `the model has more than ${MAX_FILES} files; this one was left out`)
+      this.folder.warn('too-many', at, `the model has more than ${MAX_FILES} files; this one was left out`)
       return
     }
     const defect = defectOfPath(name)
     if (defect !== undefined) {
-      this.#folder.warn('bad-name', at, `the file cannot be imported: ${defect}`)
+      this.folder.warn('bad-name', at, `the file cannot be imported: ${defect}`)
       return
     }
     try {
       this.#names.claim(name)
     } catch (error) {
-      this.#folder.warn('bad-name', at, (error as Error).message)
+      this.folder.warn('bad-name', at, (error as Error).message)
       return
     }
     if (expected.sizeBytes !== undefined && expected.sizeBytes !== stats.size) {
-      this.#folder.warn('size-differs', at, `it has ${stats.size} bytes, but the cache says ${expected.sizeBytes}`)
+      this.folder.warn('size-differs', at, `it has ${stats.size} bytes, but the cache says ${expected.sizeBytes}`)
     }
     this.#sizes.set(`${stats.dev}:${stats.ino}`, stats.size)
     const expectedSha256 = tryParseSha256(expected.sha256)
@@ -75,18 +73,17 @@ export class ModelDraft {
 
   /**
    * @param suggested text to derive a namespace and a name from
-   * @returns undefined when the model has no files; its warnings then go to `orphaned`
+   * @returns nothing when the model has no files; its warnings then go to the cache
    */
   finish(
     suggested: { readonly ns: string; readonly name: string },
-    orphaned: (warning: FoundWarning) => void,
     more: Pick<FoundModel, 'hub' | 'refs'> = {}
-  ): FoundModel | undefined {
+  ): readonly FoundModel[] {
     if (this.#files.length === 0) {
-      for (const warning of this.#warnings) orphaned(warning)
-      return undefined
+      this.#cache.report(this.#warnings)
+      return []
     }
-    return {
+    const model = {
       tool: this.#tool,
       source: this.#source,
       suggested: suggestName(suggested.ns, suggested.name, this.#tool),
@@ -95,6 +92,7 @@ export class ModelDraft {
       sizeBytes: [...this.#sizes.values()].reduce((sum, size) => sum + size, 0),
       warnings: this.#warnings
     }
+    return [model]
   }
 }
 

@@ -1,14 +1,12 @@
-import { type CacheFolder, isObject, listOf, type ParsedObject, textOf } from './cache-folder.ts'
-import type { FoundModel, FoundWarning } from './found.ts'
-import { taggedName } from './model-base.ts'
+import { type CacheFolder, countOf, isObject, listOf, type ParsedObject, textOf } from './cache-folder.ts'
+import type { FoundModel } from './found.ts'
 import { ModelDraft, tryParseSha256 } from './model-draft.ts'
-import { namespaceOf } from './suggest-name.ts'
+import { namespaceOf, shardSuffix, taggedName } from './model-names.ts'
 
 const FILE_PATH = 'org.cncf.model.filepath'
 
 /** The models in a Docker Model Runner folder: `models.json`, the manifests it lists, and their layers as blobs. */
-export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
-  const models: FoundModel[] = []
+export async function* readDocker(folder: CacheFolder): AsyncGenerator<FoundModel> {
   for (const entry of listOf((await folder.json('models.json', true))?.models)) {
     const id = tryParseSha256(textOf(entry.id))
     if (id === undefined) {
@@ -21,10 +19,8 @@ export async function readDocker(folder: CacheFolder, warn: (warning: FoundWarni
     const manifest = await draft.folder.json(`manifests/sha256/${id.slice(7)}`)
     const { ns, name, version } = parseTag(tag)
     if (manifest !== undefined) await addLayers(draft, manifest, version === '' ? name : `${name}-${version}`)
-    const model = draft.finish({ ns, name: taggedName(name, version) }, warn)
-    if (model !== undefined) models.push(model)
+    yield* draft.finish({ ns, name: taggedName(name, version) })
   }
-  return models
 }
 
 /** `[registry/]ns/name[:tag]`; the tag `latest` is ignored. */
@@ -58,10 +54,9 @@ async function addLayers(draft: ModelDraft, manifest: ParsedObject, base: string
     const number = (seen.get(ending) ?? 0) + 1
     seen.set(ending, number)
     const named = isObject(layer.annotations) ? textOf(layer.annotations[FILE_PATH]) : undefined
-    const sizeBytes = Number.isSafeInteger(layer.size) ? (layer.size as number) : undefined
     await draft.add(named ?? nameOf(base, ending, number, counts.get(ending)!), `blobs/sha256/${digest.slice(7)}`, {
       sha256: digest,
-      sizeBytes
+      sizeBytes: countOf(layer.size)
     })
   }
 }
@@ -85,11 +80,10 @@ function endingOf(layer: ParsedObject): string | undefined {
 }
 
 function nameOf(base: string, ending: string, number: number, count: number): string {
-  const five = (n: number): string => String(n).padStart(5, '0')
   const more = number === 1 ? '' : `-${number}`
   if (ending === 'license') return `LICENSE${more}`
   if (ending === 'jinja') return number === 1 ? 'chat_template.jinja' : `chat_template-${number}.jinja`
   if (ending === 'mmproj') return `mmproj-${base}${more}.gguf`
   if (ending === 'lora.gguf') return `adapter-${base}${more}.gguf`
-  return count === 1 ? `${base}.${ending}` : `${base}-${five(number)}-of-${five(count)}.${ending}`
+  return count === 1 ? `${base}.${ending}` : `${base}${shardSuffix(number, count)}.${ending}`
 }

@@ -1,5 +1,5 @@
-import { type CacheFolder, isObject, type ParsedObject, textOf } from './cache-folder.ts'
-import type { FoundModel, FoundWarning } from './found.ts'
+import { type CacheFolder, countOf, isObject, type ParsedObject, textOf } from './cache-folder.ts'
+import type { FoundModel } from './found.ts'
 import { type Expectation, ModelDraft } from './model-draft.ts'
 
 const COMMIT = /^[0-9a-f]{40}$/
@@ -9,8 +9,7 @@ const COMMIT = /^[0-9a-f]{40}$/
  * SHA-256 for large files, otherwise git's SHA-1. If files lie in the snapshot itself, a listing in `trees/` has their
  * digests.
  */
-export async function readHubCache(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
-  const models: FoundModel[] = []
+export async function* readHubCache(folder: CacheFolder): AsyncGenerator<FoundModel> {
   for (const repoFolder of await folder.folders('')) {
     const id = /^models--(.+)$/.exec(repoFolder)?.[1]
     if (id === undefined) continue
@@ -28,11 +27,9 @@ export async function readHubCache(folder: CacheFolder, warn: (warning: FoundWar
       }
       const [org = '', ...rest] = repo.split('/')
       const words = rest.length === 0 ? { ns: 'hf.co', name: org } : { ns: org, name: rest.join('-') }
-      const model = draft.finish(words, warn, { hub: { repo, revision: commit }, refs: refs.get(commit) ?? [] })
-      if (model !== undefined) models.push(model)
+      yield* draft.finish(words, { hub: { repo, revision: commit }, refs: refs.get(commit) ?? [] })
     }
   }
-  return models
 }
 
 /** Branches and tags by commit. */
@@ -67,9 +64,8 @@ async function readListing(folder: CacheFolder, at: string): Promise<Map<string,
 }
 
 function expectedByListing(file: ParsedObject): Expectation {
-  const sizeOf = (value: unknown): number | undefined => (Number.isSafeInteger(value) ? (value as number) : undefined)
   const sha256 = textOf(file.lfs_sha256)
-  const sizeBytes = sizeOf(sha256 === undefined ? file.size : (file.lfs_size ?? file.size))
+  const sizeBytes = countOf(sha256 === undefined ? file.size : (file.lfs_size ?? file.size))
   return {
     ...(sizeBytes === undefined ? {} : { sizeBytes }),
     // For large files git's name is that of a pointer, which says nothing about the bytes.

@@ -1,16 +1,13 @@
-import { type CacheFolder, isObject, textOf } from './cache-folder.ts'
-import type { FoundModel, FoundWarning } from './found.ts'
-import { modelBase } from './model-base.ts'
+import { type CacheFolder, countOf, isObject, textOf } from './cache-folder.ts'
+import type { FoundModel } from './found.ts'
 import { type Expectation, ModelDraft } from './model-draft.ts'
+import { modelBase } from './model-names.ts'
 
 /**
  * The flat cache of llama.cpp from before it adopted the hub's: `org_name_file.gguf`, with metadata in
  * `manifest=org=name=tag.json` and `<file>.json`.
  */
-export async function readLlamaCache(
-  folder: CacheFolder,
-  warn: (warning: FoundWarning) => void
-): Promise<FoundModel[]> {
+export async function* readLlamaCache(folder: CacheFolder): AsyncGenerator<FoundModel> {
   const names = (await folder.list('')).map(({ name }) => name)
   const repos = new Map<string, { file: string; name: string; expected: Expectation }[]>()
   const manifests = await readManifests(folder, names)
@@ -19,19 +16,14 @@ export async function readLlamaCache(
     const { repo, name, expected } = origin ?? { repo: modelBase(file), name: file, expected: {} }
     repos.set(repo, [...(repos.get(repo) ?? []), { file, name, expected }])
   }
-  const models: FoundModel[] = []
   for (const [repo, files] of repos) {
     const draft = new ModelDraft('llama', repo, folder)
     for (const { file, name, expected } of files) await draft.add(name, file, expected)
     const [org, name] = repo.split('/') as [string, string?]
-    const model = draft.finish(
-      name === undefined ? { ns: 'llama', name: org } : { ns: org, name },
-      warn,
-      name === undefined ? {} : { hub: { repo } }
-    )
-    if (model !== undefined) models.push(model)
+    yield* name === undefined
+      ? draft.finish({ ns: 'llama', name: org })
+      : draft.finish({ ns: org, name }, { hub: { repo } })
   }
-  return models
 }
 
 interface LlamaOrigin {
@@ -54,9 +46,8 @@ async function readManifests(folder: CacheFolder, names: readonly string[]): Pro
       const file = manifest?.[key]
       const name = isObject(file) ? textOf(file.rfilename) : undefined
       if (!isObject(file) || name === undefined) continue
-      const sizeBytes = Number.isSafeInteger(file.size) ? (file.size as number) : undefined
       const sha256 = isObject(file.lfs) ? textOf(file.lfs.sha256) : undefined
-      origins.set(flat(repo, name), { repo, name, expected: { sizeBytes, sha256 } })
+      origins.set(flat(repo, name), { repo, name, expected: { sizeBytes: countOf(file.size), sha256 } })
     }
   }
   return origins

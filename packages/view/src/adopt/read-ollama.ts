@@ -1,8 +1,7 @@
-import { type CacheFolder, listOf, type ParsedObject, textOf } from './cache-folder.ts'
-import type { FoundModel, FoundWarning } from './found.ts'
-import { taggedName } from './model-base.ts'
+import { type CacheFolder, countOf, listOf, type ParsedObject, textOf } from './cache-folder.ts'
+import type { FoundModel } from './found.ts'
 import { ModelDraft, tryParseSha256 } from './model-draft.ts'
-import { namespaceOf } from './suggest-name.ts'
+import { namespaceOf, shardSuffix, taggedName } from './model-names.ts'
 
 const TYPE = 'application/vnd.ollama.image.'
 const LIST_TYPE = 'application/vnd.ollama.manifest.list.v2+json'
@@ -14,18 +13,19 @@ const OWN_ENGINE = new Set(['mllama', 'gemma3', 'gemma3n', 'gptoss', 'qwen25vl',
  * The models in an Ollama folder. A file's name combines the model's name, its tag and the quant in its config:
  * `llama3.2:1b` of `Q8_0` becomes `llama3.2-1b-q8_0.gguf`. Layers that are single tensors are skipped.
  */
-export async function readOllama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
-  const models = new Map<string, FoundModel>()
+export async function* readOllama(folder: CacheFolder): AsyncGenerator<FoundModel> {
+  const seen = new Set<string>()
   // The newer tree comes first: if both have a name, the tool uses that one.
   for (const tree of ['manifests-v2', 'manifests']) {
     for await (const name of folder.walk(tree, 4)) {
       const [host, ns, model, tag, ...rest] = name.split('/')
-      if (tag === undefined || rest.length > 0 || models.has(name)) continue
-      const found = await readModel(folder, `${tree}/${name}`, { host: host!, ns: ns!, model: model!, tag }, warn)
-      if (found !== undefined) models.set(name, found)
+      if (tag === undefined || rest.length > 0 || seen.has(name)) continue
+      for (const found of await readModel(folder, `${tree}/${name}`, { host: host!, ns: ns!, model: model!, tag })) {
+        seen.add(name)
+        yield found
+      }
     }
   }
-  return [...models.values()]
 }
 
 interface OllamaName {
@@ -35,12 +35,7 @@ interface OllamaName {
   readonly tag: string
 }
 
-async function readModel(
-  folder: CacheFolder,
-  at: string,
-  name: OllamaName,
-  warn: (warning: FoundWarning) => void
-): Promise<FoundModel | undefined> {
+async function readModel(folder: CacheFolder, at: string, name: OllamaName): Promise<readonly FoundModel[]> {
   const { host, ns, model, tag } = name
   const isLibrary = host === DEFAULT_HOST && ns === 'library'
   const place = isLibrary ? '' : host === DEFAULT_HOST ? `${ns}/` : `${host}/${ns}/`
@@ -49,7 +44,7 @@ async function readModel(
   if (manifest !== undefined) await addLayers(draft, at, manifest, name)
   const hub = host === 'hf.co' || host === 'huggingface.co' ? { hub: { repo: `${ns}/${model}` } } : {}
   const words = { ns: isLibrary ? 'ollama' : namespaceOf([host, ns]), name: taggedName(model, tag) }
-  return draft.finish(words, warn, hub)
+  return draft.finish(words, hub)
 }
 
 /** The manifest itself, or of a list the child with GGUF layers. */
@@ -88,7 +83,11 @@ async function addLayers(draft: ModelDraft, at: string, manifest: ParsedObject, 
     for (const [i, layer] of layers.entries()) {
       const digest = tryParseSha256(textOf(layer.digest))
       if (digest === undefined) draft.folder.warn('bad-document', at, `a layer of ${kind} has no digest`)
-      else await draft.add(nameOf(positionOf(kind, i, layers.length)), blobAt(digest), expectedOf(layer))
+      else
+        await draft.add(nameOf(positionOf(kind, i, layers.length)), blobAt(digest), {
+          sha256: digest,
+          sizeBytes: countOf(layer.size)
+        })
     }
   }
   if (layersOf(manifest, 'tensor').length > 0)
@@ -98,16 +97,10 @@ async function addLayers(draft: ModelDraft, at: string, manifest: ParsedObject, 
     draft.folder.warn('tool-only', at, `files of ${family} from this registry may not load in other runtimes`)
 }
 
-const expectedOf = (layer: ParsedObject): { sha256: string | undefined; sizeBytes?: number } => ({
-  sha256: textOf(layer.digest),
-  ...(Number.isSafeInteger(layer.size) ? { sizeBytes: layer.size as number } : {})
-})
-
 /** Several layers of weights are the shards of one model, in order. */
 function positionOf(kind: string, index: number, count: number): string {
   if (count === 1) return ''
-  const five = (n: number): string => String(n).padStart(5, '0')
-  return kind === 'model' ? `-${five(index + 1)}-of-${five(count)}` : index === 0 ? '' : `-${index + 1}`
+  return kind === 'model' ? shardSuffix(index + 1, count) : index === 0 ? '' : `-${index + 1}`
 }
 
 async function readConfig(folder: CacheFolder, manifest: ParsedObject): Promise<ParsedObject | undefined> {

@@ -1,8 +1,7 @@
 import { type CacheFolder, listOf, textOf } from './cache-folder.ts'
-import type { FoundModel, FoundWarning } from './found.ts'
-import { taggedName } from './model-base.ts'
+import type { FoundModel } from './found.ts'
 import { ModelDraft } from './model-draft.ts'
-import { namespaceOf } from './suggest-name.ts'
+import { namespaceOf, taggedName } from './model-names.ts'
 
 const HUB_TYPES = new Set(['huggingface', 'hf'])
 
@@ -15,8 +14,7 @@ function namespaceIn(type: string, folders: readonly string[]): string {
 }
 
 /** The models in a RamaLama store: `<type>/<org…>/<name>/refs/<tag>.json` lists files by the names of their blobs. */
-export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWarning) => void): Promise<FoundModel[]> {
-  const models: FoundModel[] = []
+export async function* readRamaLama(folder: CacheFolder): AsyncGenerator<FoundModel> {
   for await (const at of folder.walk('', 12)) {
     const [, model = '', tag = ''] = /^(.+)\/refs\/([^/]+)\.json$/.exec(at) ?? []
     const words = model.split('/')
@@ -31,12 +29,9 @@ export async function readRamaLama(folder: CacheFolder, warn: (warning: FoundWar
       else await draft.add(name, `${model}/blobs/${blob}`, blob.startsWith('sha256-') ? { sha256: blob } : {})
     }
     const isHub = HUB_TYPES.has(type)
-    const found = draft.finish(
+    yield* draft.finish(
       { ns: namespaceIn(type, path.slice(0, -1)), name: taggedName(path.at(-1)!, tag) },
-      warn,
       isHub && path.length === 2 ? { hub: { repo: path.join('/') } } : {}
     )
-    if (found !== undefined) models.push(found)
   }
-  return models
 }
