@@ -1,12 +1,11 @@
-import { Gate } from '@svc/internal-concurrency'
+import { allOf } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
 import { syncFolder } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
-import { blobPass } from './blob-pass.ts'
+import { readTwice } from './blob-pass.ts'
 import { notFound } from './blob-reader.ts'
-import { abortError, CasError, ioError, throwIfAborted } from './errors.ts'
+import { CasError, ioError, throwIfAborted } from './errors.ts'
 import { digestAt, SHARDS } from './layout.ts'
-import { readTwice } from './read-twice.ts'
 import type { BlobInfo, BlobStore, ScrubReport, VerifyOptions, VerifyResult } from './store.ts'
 import type { StoreContext } from './store-context.ts'
 
@@ -65,7 +64,7 @@ export class BlobAudit {
     const { layout } = this.#context
     const path = layout.blob(digest)
     try {
-      const pass = await readTwice(digest, path, () => blobPass(this.#context, digest, options, signal))
+      const pass = await readTwice(this.#context, digest, options, signal)
       const { sizeBytes, attachments } = pass
       if (pass.digest === digest) return { status: 'ok', sizeBytes, attachments }
       await this.#moveAside(digest, pass)
@@ -125,9 +124,6 @@ export class BlobAudit {
       const mismatched: Sha256Digest[] = []
       const unreadable: Sha256Digest[] = []
       let failure: unknown
-      // A few more than there are threads, so that the next file is already open when a thread becomes free.
-      const places = new Gate(this.#context.threads.hashThreads * 2, abortError)
-      const under = new Set<Promise<void>>()
       const one = async (digest: Sha256Digest): Promise<void> => {
         let told = 0
         const onProgress = (done: number): void => {
@@ -148,20 +144,15 @@ export class BlobAudit {
         blobs++
         tell(0)
       }
-      try {
-        for await (const { digest } of this.list()) {
+      const listed = this.list()
+      const lane = async (): Promise<void> => {
+        for await (const { digest } of listed) {
           if (signal.aborted) break
-          const leave = await places.enter()
-          const task = one(digest).finally(() => {
-            leave()
-            under.delete(task)
-          })
-          under.add(task)
+          await one(digest)
         }
-      } finally {
-        // also when a folder cannot be listed: nothing of this call goes on behind its back
-        await Promise.all(under)
       }
+      // More than there are threads, so that the next file is already open when a thread becomes free.
+      await allOf(Array.from({ length: this.#context.threads.hashThreads * 2 }, lane))
       throwIfAborted(signal)
       mismatched.sort()
       if (unreadable.length > 0) {

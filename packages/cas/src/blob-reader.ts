@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { errnoOf } from '@svc/internal-errors'
-import { type FilePort, QuickReads } from '@svc/internal-files'
+import { type FilePort, QuickReads, readUpTo, readUpToSync } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { CasError, closedError, ioError } from './errors.ts'
 import type { BlobReader, Lease } from './store.ts'
@@ -99,7 +99,7 @@ export class DiskBlobReader implements BlobReader {
     if (this.#closed !== undefined) throw closedError('the reader')
     if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.sizeBytes)
       checkRange(offset, offset, this.sizeBytes)
-    const reading = this.#readFully(target, offset, Math.min(target.length, this.sizeBytes - offset))
+    const reading = this.#readFully(target.subarray(0, this.sizeBytes - offset), offset)
     this.#reads.add(reading)
     try {
       return await reading
@@ -108,29 +108,21 @@ export class DiskBlobReader implements BlobReader {
     }
   }
 
-  async #readFully(target: Uint8Array, offset: number, length: number): Promise<number> {
-    let done = 0
-    while (done < length) {
-      let count: number
-      try {
-        count = await this.#readSome(target, done, length - done, offset + done)
-      } catch (error) {
-        throw ioError(error, 'read blob')
-      }
-      if (count === 0) {
-        throw new CasError('E_CORRUPT', `the file of ${this.digest} ends before its ${this.sizeBytes} bytes`, {
-          digest: this.digest
-        })
-      }
-      done += count
+  async #readFully(target: Uint8Array, offset: number): Promise<number> {
+    let found: Uint8Array
+    try {
+      const pooled = (): Promise<Uint8Array> => readUpTo(this.#port, this.#fd, target, offset)
+      found =
+        target.length > QUICK_BYTES
+          ? await pooled()
+          : await quickReads.run(() => readUpToSync(this.#port, this.#fd, target, offset), pooled)
+    } catch (error) {
+      throw ioError(error, 'read blob')
     }
-    return done
-  }
-
-  #readSome(target: Uint8Array, at: number, length: number, offset: number): Promise<number> {
-    const pooled = (): Promise<number> => this.#port.read(this.#fd, target, at, length, offset)
-    if (length > QUICK_BYTES) return pooled()
-    return quickReads.run(() => this.#port.readSync(this.#fd, target, at, length, offset), pooled)
+    if (found.length === target.length) return found.length
+    throw new CasError('E_CORRUPT', `the file of ${this.digest} ends before its ${this.sizeBytes} bytes`, {
+      digest: this.digest
+    })
   }
 
   async *stream(range?: { readonly start: number; readonly end: number }): AsyncGenerator<Uint8Array, void, undefined> {

@@ -1,7 +1,6 @@
 import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
-import { abortError, CasError } from './errors.ts'
-import type { HashThread } from './hash-thread.ts'
-import type { HashThreads } from './hash-threads.ts'
+import { abortError, CasError, shortPart } from './errors.ts'
+import type { HashThread, HashThreads } from './hash-threads.ts'
 import type { BlockAttachment, BlockShape } from './store.ts'
 
 /** Blocks until this many bytes can be read in one message, except at the end. */
@@ -54,7 +53,12 @@ export class BlockHashes {
 
   /** @throws CasError `E_RANGE` unless `hashes` has one hash for each whole block in `[start, end)` */
   check(start: number, end: number, hashes: Uint8Array | undefined): void {
-    checkBlockHashes(this.#attachment.blocks, this.#sizeBytes, start, end, hashes)
+    if (hashes === undefined) return
+    const { blockBytes, hashBytes } = this.#attachment.blocks
+    const [from, to] = wholeBlocks(this.#attachment.blocks, this.#sizeBytes, start, end)
+    const count = Math.ceil((to - from) / blockBytes)
+    if (hashes.length === count * hashBytes) return
+    throw new CasError('E_RANGE', `[${start}, ${end}) has ${count} whole blocks, hashes came for another number`)
   }
 
   /**
@@ -145,10 +149,7 @@ export class BlockHashes {
     const done = thread
       .call('run', { session, spec, fd: this.#fd, start, end, progress: false })
       .then(({ sizeBytes, attachments }) => {
-        if (sizeBytes !== end - start) {
-          const what = 'the part file is shorter than what was written to it'
-          throw new CasError('E_IO', what, { operation: 'read part' })
-        }
+        if (sizeBytes !== end - start) throw shortPart()
         this.#take(start, end, voided, attachments[this.name]!)
       })
       .catch(async (error: unknown) => {
@@ -183,19 +184,4 @@ function wholeBlocks(
   const from = Math.ceil(start / blockBytes) * blockBytes
   const to = end === sizeBytes ? end : Math.floor(end / blockBytes) * blockBytes
   return [Math.min(from, sizeBytes), Math.max(to, Math.min(from, sizeBytes))]
-}
-
-/** @throws CasError `E_RANGE` unless `hashes` has one hash for each whole block in `[start, end)` */
-function checkBlockHashes(
-  shape: BlockShape,
-  sizeBytes: number,
-  start: number,
-  end: number,
-  hashes: Uint8Array | undefined
-): void {
-  if (hashes === undefined) return
-  const [from, to] = wholeBlocks(shape, sizeBytes, start, end)
-  const count = Math.ceil((to - from) / shape.blockBytes)
-  if (hashes.length === count * shape.hashBytes) return
-  throw new CasError('E_RANGE', `[${start}, ${end}) has ${count} whole blocks, hashes came for another number`)
 }

@@ -1,7 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
-import { blobPass } from './blob-pass.ts'
+import { readTwice } from './blob-pass.ts'
 import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
-import { readTwice } from './read-twice.ts'
 import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
@@ -99,8 +98,7 @@ async function successor(
  */
 async function isSound(context: StoreContext, digest: Sha256Digest, signal: AbortSignal): Promise<boolean> {
   try {
-    const pass = await readTwice(digest, context.layout.blob(digest), () => blobPass(context, digest, {}, signal))
-    return pass.digest === digest
+    return (await readTwice(context, digest, {}, signal)).digest === digest
   } catch (error) {
     throwIfAborted(signal)
     if (error instanceof CasError && error.code === 'E_CORRUPT') return false

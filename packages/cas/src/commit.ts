@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
+import { type FilePort, readUpToSync, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { OPEN_BLOB } from './blob-reader.ts'
 import { encodeError, ioError } from './errors.ts'
 import { discardPart } from './hash-session.ts'
@@ -123,7 +123,7 @@ function linkOrRename(port: FilePort, commit: Commit): void {
     port.linkSync(item.part, blob)
   } catch (error) {
     if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
-    if (stat(port, blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
+    if (port.tryLstatSync(blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
     port.renameSync(item.part, blob)
     commit.partExists = false
   }
@@ -188,7 +188,8 @@ function end(port: FilePort, { item, partFd, partExists, outcome }: Commit): Com
 }
 
 function isWhole(port: FilePort, { blob, item }: Commit): boolean {
-  const found = stat(port, blob)
+  // most blobs of an import are new: an error for each of them would cost more than the look
+  const found = port.tryLstatSync(blob)
   return found?.isFile() === true && found.size === item.sizeBytes
 }
 
@@ -197,14 +198,7 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   let fd: number | undefined
   try {
     fd = port.openSync(path, OPEN_BLOB)
-    const found = new Uint8Array(bytes.length)
-    let done = 0
-    while (done < found.length) {
-      const count = port.readSync(fd, found, done, found.length - done, done)
-      if (count === 0) return false
-      done += count
-    }
-    return Buffer.compare(found, bytes) === 0
+    return Buffer.compare(readUpToSync(port, fd, new Uint8Array(bytes.length), 0), bytes) === 0
   } catch {
     return false
   } finally {
@@ -215,6 +209,3 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
     }
   }
 }
-
-/** Most blobs of an import are new: an error for each of them would cost more than the look. */
-const stat = (port: FilePort, path: string): ReturnType<FilePort['tryLstatSync']> => port.tryLstatSync(path)

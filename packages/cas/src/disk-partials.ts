@@ -2,7 +2,7 @@ import { constants } from 'node:fs'
 import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
-import { TEMPORARY_FILE } from '@svc/internal-files'
+import { readUpToSync, TEMPORARY_FILE } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { requireFreeSpace } from './commit-blob.ts'
 import { abortError, type CasError, ioError } from './errors.ts'
@@ -13,7 +13,8 @@ import type { ByteRanges, PartialKey, PartialOptions, PartialStatus } from './st
 import type { StoreContext } from './store-context.ts'
 import { Unsynced } from './unsynced.ts'
 
-const ENTRY = /^([0-9a-f]{32})\.(part|json)$/
+const PART = /^([0-9a-f]{32})\.part$/
+const JOURNAL = /^([0-9a-f]{32})\.json$/
 const OPEN_PART = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
@@ -54,14 +55,10 @@ export class DiskPartials {
     const { port, layout } = this.#context
     try {
       const names = port.readdirSync(layout.incoming)
-      const parts = new Set(
-        names.flatMap((name) => (ENTRY.exec(name)?.[2] === 'part' ? [ENTRY.exec(name)?.[1] as string] : []))
-      )
-      const journals = names.flatMap((name) =>
-        ENTRY.exec(name)?.[2] === 'json' ? [ENTRY.exec(name)?.[1] as string] : []
-      )
+      const idsOf = (pattern: RegExp): string[] => names.flatMap((name) => pattern.exec(name)?.[1] ?? [])
+      const parts = new Set(idsOf(PART))
       for (const name of names) if (TEMPORARY_FILE.test(name)) port.unlinkSync(`${layout.incoming}/${name}`)
-      for (const id of journals) {
+      for (const id of idsOf(JOURNAL)) {
         const found = this.#readJournal(id)
         const journal = found?.journal
         const ageMs = Math.min(nowMs, lastUsedMs) - (found?.mtimeMs ?? 0)
@@ -100,13 +97,8 @@ export class DiskPartials {
     if (!stat.isFile() || stat.size > MAX_JOURNAL_BYTES) return undefined
     const fd = port.openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW)
     try {
-      const bytes = new Uint8Array(stat.size)
-      let done = 0
-      while (done < bytes.length) {
-        const count = port.readSync(fd, bytes, done, bytes.length - done, done)
-        if (count === 0) return undefined
-        done += count
-      }
+      const bytes = readUpToSync(port, fd, new Uint8Array(stat.size), 0)
+      if (bytes.length < stat.size) return undefined
       return { journal: tryParseJournal(bytes), mtimeMs: stat.mtimeMs }
     } finally {
       port.closeSync(fd)

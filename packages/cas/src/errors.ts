@@ -101,6 +101,9 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
 
 export const closedError = (what: string): CasError => new CasError('E_CLOSED', `${what} is closed`)
 
+export const shortPart = (): CasError =>
+  new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
+
 /** What a thread throws, as plain data: always a CasError. */
 export const encodeError = (error: unknown): SerializedError => encode(ioError(error, 'work in a hashing thread'))
 export const decodeError = (wire: SerializedError): Error => decode(wire, { CasError })

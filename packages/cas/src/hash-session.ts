@@ -13,9 +13,9 @@ const PROGRESS_BYTES = 4 << 20
 export interface PumpSource {
   readonly fd: number
   /** Default 0. */
-  readonly start?: number
+  readonly start?: number | undefined
   /** Default: the end of the file. */
-  readonly end?: number
+  readonly end?: number | undefined
   /** Receives each block as well. */
   readonly forward?: BlockPipe | undefined
   /** Called with the count of bytes, every few megabytes. */

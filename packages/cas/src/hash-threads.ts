@@ -1,10 +1,17 @@
 import { availableParallelism } from 'node:os'
 import { Gate, type Release } from '@svc/internal-concurrency'
 import type { FilePortModule } from '@svc/internal-files'
+import { WorkerThread, workerUrl } from '@svc/internal-workers'
 import { Batch } from './batch.ts'
-import { abortError } from './errors.ts'
-import { HashThread } from './hash-thread.ts'
-import type { CommitItem, CommitOutcome, NamedOutcome, NamedRun, ThreadData } from './thread-protocol.ts'
+import { abortError, threadErrors } from './errors.ts'
+import type {
+  CommitItem,
+  CommitOutcome,
+  NamedOutcome,
+  NamedRun,
+  ThreadData,
+  ThreadOperations
+} from './thread-protocol.ts'
 
 /** The more are synced together, the fewer commits of the file system's journal they take. */
 const MAX_COMMITS = 256
@@ -19,6 +26,16 @@ const NICE = 10
 
 /** Session numbers are unique in the process, since a thread may serve one store after another. */
 let nextSession = 1
+
+/** One thread of the store; its operations are in `hash-worker.ts`. */
+export class HashThread extends WorkerThread<ThreadOperations> {
+  /** Passes under way in this thread, counted by their callers. */
+  passes = 0
+
+  constructor(data: ThreadData) {
+    super({ url: workerUrl('./hash-worker', import.meta.url), workerData: data, errors: threadErrors })
+  }
+}
 
 /** The store's threads: `hashThreads` of them read, hash and write; one more syncs and commits. */
 export class HashThreads {

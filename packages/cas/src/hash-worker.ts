@@ -38,13 +38,7 @@ serveCalls<ThreadOperations>(
     run: async ({ session, spec, fd, start, end, forward, progress: wanted }, { progress }) => {
       const begun = await HashSession.begin(await loading, spec)
       sessions.set(session, begun)
-      await begun.pump({
-        fd,
-        ...(start !== undefined && { start }),
-        ...(end !== undefined && { end }),
-        forward,
-        onProgress: wanted ? progress : undefined
-      })
+      await begun.pump({ fd, start, end, forward, onProgress: wanted ? progress : undefined })
       return finish(session)
     },
     finish: ({ session }) => finish(session),

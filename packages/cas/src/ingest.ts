@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
-import { Gate } from '@svc/internal-concurrency'
+import { allOf, Gate } from '@svc/internal-concurrency'
 import { digestFromHex } from '@svc/ref'
 import { Cloner } from './clone.ts'
 import { commitBlob, requireFreeSpace } from './commit-blob.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import { filePass } from './file-pass.ts'
-import type { HashThread } from './hash-thread.ts'
+import type { HashThread } from './hash-threads.ts'
 import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
 import type { ByteSource, IngestNamedOptions, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
@@ -21,12 +21,6 @@ const STREAM_BLOCKS = 3
 const MAX_NAMED_BYTES = 4 << 20
 /** Small files that one message brings to a thread, and that are committed together. */
 const MAX_NAMED = 64
-
-/** Waits for all, whatever happens to one. @throws the first error */
-async function allOf<T>(running: readonly Promise<T>[]): Promise<T[]> {
-  await Promise.allSettled(running)
-  return Promise.all(running)
-}
 
 /** An error that belongs to one file of a group; a defect of the program ends the group. */
 function casErrorOf(error: unknown): CasError {

@@ -1,10 +1,10 @@
 import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
 import type { Timer } from '@svc/internal-clock'
-import { replaceFile, writeFully } from '@svc/internal-files'
+import { readUpTo, replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
 import { BlockHashes } from './block-hashes.ts'
 import { commitBlob } from './commit-blob.ts'
-import { CasError, closedError, ioError } from './errors.ts'
+import { CasError, closedError, ioError, shortPart } from './errors.ts'
 import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
 import type {
@@ -157,19 +157,15 @@ export class DiskPartialBlob implements PartialBlob {
       throw new CasError('E_INCOMPLETE', `[${offset}, ${offset + length}) is not written yet`)
     }
     return this.#hold(async () => {
-      let done = 0
-      while (done < length) {
-        let count: number
-        try {
-          count = await this.#setup.context.port.read(this.#setup.fd, target, done, length - done, offset + done)
-        } catch (error) {
-          throw ioError(error, 'read part')
-        }
-        if (count === 0)
-          throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
-        done += count
+      const { context, fd } = this.#setup
+      let found: Uint8Array
+      try {
+        found = await readUpTo(context.port, fd, target.subarray(0, length), offset)
+      } catch (error) {
+        throw ioError(error, 'read part')
       }
-      return done
+      if (found.length < length) throw shortPart()
+      return length
     })
   }
 

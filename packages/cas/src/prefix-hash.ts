@@ -1,6 +1,5 @@
-import { abortError, CasError } from './errors.ts'
-import type { HashThread } from './hash-thread.ts'
-import type { HashThreads } from './hash-threads.ts'
+import { abortError, CasError, shortPart } from './errors.ts'
+import type { HashThread, HashThreads } from './hash-threads.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Fewer bytes are not worth a message. */
@@ -141,8 +140,7 @@ export class PrefixHash {
         this.#target = end
         const { bytes } = await session.thread.call('pump', { session: session.id, fd: this.#fd, start, end })
         if (this.#session !== session) return
-        if (bytes !== end - start)
-          throw new CasError('E_IO', 'the part file is shorter than what was written to it', { operation: 'read part' })
+        if (bytes !== end - start) throw shortPart()
         this.#position = end
       }
     } finally {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
-import { readChunks, writeAt } from '@svc/internal-files'
+import { type CopyOptions, copyVerified, readChunks } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
+
+export type { CopyOptions }
 
 /** A segment of a blob: bytes in memory, or a file. */
 export type ContentSegment = Uint8Array | { readonly path: string; readonly sizeBytes: number }
@@ -52,17 +54,8 @@ async function* readFile(path: string, start: number, end: number, digest: strin
   }
 }
 
-/** Progress and cancellation of a copy. */
-export interface CopyOptions {
-  readonly signal?: AbortSignal | undefined
-  /** Called with the bytes of each step, including those that were already there. */
-  readonly onBytes?: ((bytes: number) => void) | undefined
-}
-
 /**
- * Writes a blob into an open file at `position` and hashes it on the way. If `have` bytes of it are there from an
- * earlier attempt, those are read and hashed instead of the source's, and the copy continues after them; if they turn
- * out wrong, the whole blob is rewritten.
+ * Writes a blob into an open file, as {@link copyVerified} does.
  * @throws OciError `E_DIGEST_MISMATCH` when the source's bytes do not match the digest; errors of the file system as
  *   they are
  */
@@ -71,27 +64,10 @@ export async function copyContent(
   target: FileHandle,
   position: number,
   have: number,
-  { signal, onBytes }: CopyOptions = {}
+  options: CopyOptions
 ): Promise<void> {
-  const hash = createHash('sha256')
-  const kept = Math.min(have, content.sizeBytes)
-  // a file that ends early fails the digest check
-  for await (const chunk of readChunks(target, position, position + kept)) {
-    signal?.throwIfAborted()
-    hash.update(chunk)
-    onBytes?.(chunk.length)
-  }
-  let at = kept
-  for await (const chunk of readContent(content, kept)) {
-    signal?.throwIfAborted()
-    hash.update(chunk)
-    await writeAt(target, chunk, position + at)
-    at += chunk.length
-    onBytes?.(chunk.length)
-  }
-  if (`sha256:${hash.digest('hex')}` === content.digest) return
-  if (kept > 0) return copyContent(content, target, position, 0, { signal })
-  throw wrongBytes(content)
+  const source = { ...content, bytesFrom: (start: number) => readContent(content, start) }
+  if (!(await copyVerified(source, target, position, have, options))) throw wrongBytes(content)
 }
 
 /**

@@ -82,8 +82,15 @@ export function wrongBytes({ content, digest }: KnownContent): PublishError {
   return new PublishError('E_DIGEST_MISMATCH', `${name} does not match its digest ${digest}; run svc verify`)
 }
 
-/** Bytes in memory, with what is to be known of them. */
-export const knownBytes = (content: Uint8Array) => ({ content, sizeBytes: content.length, digest: digestOf(content) })
+/** An object with bytes in memory. */
+export const documentObject = (key: string, content: Uint8Array, contentType: string, cacheControl: string) => ({
+  key,
+  content,
+  sizeBytes: content.length,
+  digest: digestOf(content),
+  contentType,
+  cacheControl
+})
 
 /** The SHA-256 digest of bytes in memory. */
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>

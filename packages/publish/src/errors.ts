@@ -35,6 +35,15 @@ export class PublishError extends CodedError<PublishErrorCode> {
   }
 }
 
+/** Runs `work`; its file system errors say what could not be done. @throws as {@link ioError} */
+export async function attempt<T>(doing: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw ioError(error, doing, signal)
+  }
+}
+
 /** Wraps a file system error; errors of this package and aborts pass through unchanged. */
 export function ioError(error: unknown, doing: string, signal?: AbortSignal): unknown {
   if (error instanceof PublishError || signal?.aborted === true) return error

@@ -15,10 +15,10 @@ import {
   unlink
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeFolders, nodeFilePort, readChunks, readFully, syncFolder, tryFlock, writeAt } from '@svc/internal-files'
+import { copyVerified, makeFolders, nodeFilePort, readFully, syncFolder, tryFlock } from '@svc/internal-files'
 import { digestHex } from '@svc/ref'
 import { contentChunks, digestOf, wrongBytes } from './content.ts'
-import { ioError, PublishError } from './errors.ts'
+import { attempt, ioError, PublishError } from './errors.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './target.ts'
 
 /** Holds partial files, named by digest. Removed when it is empty. */
@@ -106,7 +106,7 @@ export class FolderTarget implements Target {
     { signal, onBytes, trustKey }: ObjectOptions
   ): Promise<boolean> {
     const path = join(this.#root, key)
-    try {
+    const look = async (): Promise<boolean> => {
       const stats = await lstat(path).catch(absent)
       if (stats === undefined) return false
       if (stats.isDirectory())
@@ -120,27 +120,25 @@ export class FolderTarget implements Target {
         onBytes?.(chunk.length)
       }
       return `sha256:${hash.digest('hex')}` === digest
-    } catch (error) {
-      throw ioError(error, `read ${path}`, signal)
     }
+    return attempt(`read ${path}`, look, signal)
   }
 
   async put(object: PublishedObject, options: ObjectOptions): Promise<void> {
     const path = join(this.#root, object.key)
-    try {
+    const write = async (): Promise<void> => {
       const partial = this.#partial(object.digest)
-      await write(object, partial, this.#isPrivate ? 0o600 : 0o644, options)
+      await writePartial(object, partial, this.#isPrivate ? 0o600 : 0o644, options)
       await this.#makeFolders(dirname(path))
       await rename(partial, path)
       await syncFolder(nodeFilePort, dirname(path))
-    } catch (error) {
-      throw ioError(error, `write ${path}`, options.signal)
     }
+    return attempt(`write ${path}`, write, options.signal)
   }
 
   async readRange({ key }: PublishedObject, start: number, end: number): Promise<Uint8Array> {
     const path = join(this.#root, key)
-    try {
+    return attempt(`read ${path}`, async () => {
       const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
       try {
         const bytes = Buffer.alloc(end - start)
@@ -148,23 +146,19 @@ export class FolderTarget implements Target {
       } finally {
         await handle.close()
       }
-    } catch (error) {
-      throw ioError(error, `read ${path}`)
-    }
+    })
   }
 
   async readDocument(key: string, maxBytes: number): Promise<StoredDocument | undefined> {
     const path = join(this.#root, key)
-    try {
+    return attempt(`read ${path}`, async () => {
       const size = await sizeOf(path)
       if (size === undefined) return undefined
       if (size > maxBytes)
         throw new PublishError('E_BAD_TARGET', `${path} has more than ${maxBytes} bytes: svc did not write it`)
       const bytes = await readFile(path)
       return { bytes, version: digestOf(bytes) }
-    } catch (error) {
-      throw ioError(error, `read ${path}`)
-    }
+    })
   }
 
   async replaceDocument(
@@ -181,20 +175,12 @@ export class FolderTarget implements Target {
 
   async remove(key: string): Promise<void> {
     const path = join(this.#root, key)
-    try {
-      await unlink(path).catch(absent)
-    } catch (error) {
-      throw ioError(error, `remove ${path}`)
-    }
+    await attempt(`remove ${path}`, () => unlink(path).catch(absent))
   }
 
   async isEmpty(): Promise<boolean> {
-    try {
-      const names = await readdir(this.#root)
-      return names.every((name) => name === WORK_FOLDER || name === 'lost+found')
-    } catch (error) {
-      throw ioError(error, `read ${this.name}`)
-    }
+    const names = await attempt(`read ${this.name}`, () => readdir(this.#root))
+    return names.every((name) => name === WORK_FOLDER || name === 'lost+found')
   }
 
   async close(): Promise<void> {
@@ -225,16 +211,18 @@ export class FolderTarget implements Target {
 }
 
 /** Writes an object to its partial file, resuming an earlier attempt, and syncs it. */
-async function write(object: PublishedObject, partial: string, mode: number, options: ObjectOptions): Promise<void> {
+async function writePartial(
+  object: PublishedObject,
+  partial: string,
+  mode: number,
+  options: ObjectOptions
+): Promise<void> {
   const handle = await open(partial, PARTIAL, mode)
   try {
     const stats = await handle.stat()
     if (!stats.isFile()) throw new PublishError('E_BAD_TARGET', `${partial} is not a regular file`)
-    const kept = Math.min(stats.size, object.sizeBytes)
-    if (!(await fill(object, handle, kept, options))) {
-      // the partial file may be corrupt: start over once before blaming the source
-      if (kept === 0 || !(await fill(object, handle, 0, { signal: options.signal }))) throw wrongBytes(object)
-    }
+    const source = { ...object, bytesFrom: (start: number) => contentChunks(object, start) }
+    if (!(await copyVerified(source, handle, 0, stats.size, options))) throw wrongBytes(object)
     await handle.truncate(object.sizeBytes)
     await handle.sync()
   } catch (error) {
@@ -244,30 +232,6 @@ async function write(object: PublishedObject, partial: string, mode: number, opt
   } finally {
     await handle.close()
   }
-}
-
-/** Hashes the first `kept` bytes of the partial file and appends the rest. @returns whether the whole matches the digest */
-async function fill(
-  object: PublishedObject,
-  handle: FileHandle,
-  kept: number,
-  { signal, onBytes }: ObjectOptions
-): Promise<boolean> {
-  const hash = createHash('sha256')
-  for await (const chunk of readChunks(handle, 0, kept)) {
-    signal?.throwIfAborted()
-    hash.update(chunk)
-    onBytes?.(chunk.length)
-  }
-  let at = kept
-  for await (const chunk of contentChunks(object, kept)) {
-    signal?.throwIfAborted()
-    hash.update(chunk)
-    await writeAt(handle, chunk, at)
-    at += chunk.length
-    onBytes?.(chunk.length)
-  }
-  return `sha256:${hash.digest('hex')}` === object.digest
 }
 
 function absent(error: NodeJS.ErrnoException): undefined {

@@ -1,6 +1,6 @@
 import { FolderTarget } from './folder.ts'
 import type { Place } from './place.ts'
-import type { S3Options } from './s3/options.ts'
+import type { S3Options } from './s3/bucket.ts'
 import type { Target } from './target.ts'
 
 /** How a target is opened: the settings of S3, and of folders. */

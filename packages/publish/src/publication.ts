@@ -24,7 +24,7 @@ import {
   toHex
 } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import { contentChunks, knownBytes, readContentRange } from './content.ts'
+import { contentChunks, documentObject, readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import type { PublishedObject } from './target.ts'
 
@@ -130,12 +130,8 @@ async function published(
   const hex = toHex(torrent.infohash)
   const torrentKey = `bt/${hex}.torrent`
   const audience = isWithheld ? 'private' : 'public'
-  const known = (key: string, bytes: Uint8Array, contentType: string, caching: string): PublishedObject => ({
-    key,
-    ...knownBytes(bytes),
-    contentType,
-    cacheControl: `${audience}, ${caching}`
-  })
+  const known = (key: string, bytes: Uint8Array, contentType: string, caching: string): PublishedObject =>
+    documentObject(key, bytes, contentType, `${audience}, ${caching}`)
   const files = torrent.files.filter(({ path }) => path !== manifestPath(torrent.manifestDigest))
   const hints = {
     webseeds: url === undefined ? [] : [url],

@@ -1,5 +1,5 @@
 import { checkObject, throughTarget, throughUrl } from './check.ts'
-import { knownBytes } from './content.ts'
+import { documentObject } from './content.ts'
 import { PublishError } from './errors.ts'
 import { addToListing, LISTING_KEY, type Listing, listingBytes, MAX_LISTING_BYTES, parseListing } from './listing.ts'
 import { PAGE_KEY, PAGE_MARK, pageBytes } from './page.ts'
@@ -162,12 +162,8 @@ async function writePage(target: Target, listing: Uint8Array, signal: AbortSigna
   }
 }
 
-const document = (key: string, bytes: Uint8Array, contentType: string) => ({
-  key,
-  ...knownBytes(bytes),
-  contentType,
-  cacheControl: 'no-cache'
-})
+const document = (key: string, bytes: Uint8Array, contentType: string) =>
+  documentObject(key, bytes, contentType, 'no-cache')
 
 /** Counts bytes and files, and reports progress. */
 class Meter {

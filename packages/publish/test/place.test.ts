@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { PublishError, parsePlace } from '../src/index.ts'
 import { encodeKey } from '../src/key.ts'
-import { partBytesFor, partsAtOnce } from '../src/s3/part-size.ts'
+import { partBytesFor, partsAtOnce } from '../src/s3/multipart.ts'
 
 const MIB = 1 << 20
 

@@ -1,3 +1,9 @@
+/** Waits for all, whatever happens to one. @throws the first error */
+export async function allOf<T>(running: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(running)
+  return Promise.all(running)
+}
+
 /**
  * Runs `work` for every item, in order, at most `limit` at once. The first failure aborts the others; when this
  * settles, all have ended, and that failure is thrown.

@@ -8,11 +8,21 @@ export {
 } from './file-port.ts'
 export { tryFlock } from './flock.ts'
 export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSync } from './folder.ts'
-export { readChunks, readFully, writeAt } from './handle.ts'
+export { type CopyOptions, copyVerified, readChunks, readFully, writeAt } from './handle.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
 export { holdOffOnNetworkFileSystem, isOnNetworkFileSystem, NETWORK_FILE_SYSTEMS } from './network-file-system.ts'
 export { errnoName, isNoSpace } from './no-space.ts'
 export { QuickReads } from './quick-reads.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
 export { dropFromCache } from './uncached.ts'
-export { type FileNow, type FileWindow, readNow, readWhole, readWindow, writeFully, writeFullySync } from './whole.ts'
+export {
+  type FileNow,
+  type FileWindow,
+  readNow,
+  readUpTo,
+  readUpToSync,
+  readWhole,
+  readWindow,
+  writeFully,
+  writeFullySync
+} from './whole.ts'

@@ -98,14 +98,7 @@ function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array |
     const { size } = port.fstatSync(fd)
     if (size > maxBytes) throw tooLarge(path, size, maxBytes)
     if (size > SMALL_BYTES) return 'large'
-    const bytes = new Uint8Array(size)
-    let done = 0
-    while (done < size) {
-      const count = port.readSync(fd, bytes, done, size - done, done)
-      if (count === 0) break
-      done += count
-    }
-    return bytes.subarray(0, done)
+    return readUpToSync(port, fd, new Uint8Array(size), 0)
   } finally {
     port.closeSync(fd)
   }
@@ -155,10 +148,21 @@ async function withFile<T>(
 }
 
 /** Fills `target` from `position`; returns less of it if the file ends earlier. */
-async function readUpTo(port: FilePort, fd: number, target: Uint8Array, position: number): Promise<Uint8Array> {
+export async function readUpTo(port: FilePort, fd: number, target: Uint8Array, position: number): Promise<Uint8Array> {
   let done = 0
   while (done < target.length) {
     const count = await port.read(fd, target, done, target.length - done, position + done)
+    if (count === 0) break
+    done += count
+  }
+  return target.subarray(0, done)
+}
+
+/** Like {@link readUpTo}, on this thread. */
+export function readUpToSync(port: FilePort, fd: number, target: Uint8Array, position: number): Uint8Array {
+  let done = 0
+  while (done < target.length) {
+    const count = port.readSync(fd, target, done, target.length - done, position + done)
     if (count === 0) break
     done += count
   }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { knownBytes, openContent } from '../content.ts'
+import { documentObject, openContent } from '../content.ts'
 import { ioError, PublishError } from '../errors.ts'
 import type { PublishedObject, StoredDocument, Target } from '../target.ts'
 import {
@@ -170,12 +170,8 @@ async function readsBack(target: Target, object: PublishedObject, signal: AbortS
   return hash.digest('hex') === digestHex(object.digest)
 }
 
-const documentOf = (key: string, content: Uint8Array, contentType: string) => ({
-  key,
-  ...knownBytes(content),
-  contentType,
-  cacheControl: 'no-store'
-})
+const documentOf = (key: string, content: Uint8Array, contentType: string) =>
+  documentObject(key, content, contentType, 'no-store')
 
 async function put(
   target: Target,

@@ -21,9 +21,9 @@ import type { Place } from '../place.ts'
 import type { PublishedObject } from '../target.ts'
 import { boundAnswers } from './answers.ts'
 import { errorNameOf, errorStatusOf, s3Error } from './failure.ts'
-import type { S3Options } from './options.ts'
-import { MAX_PARTS } from './part-size.ts'
 
+/** S3's limit per upload. */
+export const MAX_PARTS = 10_000
 /** Attempts per request; the backoff grows to 20 s, or follows the store's Retry-After. */
 const MAX_ATTEMPTS = 8
 const CONNECT_TIMEOUT_MS = 10_000
@@ -31,6 +31,17 @@ const CONNECT_TIMEOUT_MS = 10_000
 const STALL_MS = 60_000
 /** Of a list of parts: ten of a thousand parts each are usual. */
 const MAX_PAGES = 200
+
+/** How to reach a bucket. Defaults come from the standard AWS sources: environment, shared files, instance roles. */
+export interface S3Options {
+  /** URL of an S3-compatible store, addressed path-style. Default `AWS_ENDPOINT_URL_S3`, then `AWS_ENDPOINT_URL`. */
+  readonly endpoint?: string | undefined
+  readonly region?: string | undefined
+  /** Default `process.env`. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** Larger objects are uploaded in parts of this size, or larger ones if that took more than 10,000. Default 16 MiB. */
+  readonly partBytes?: number | undefined
+}
 
 /** Metadata of an object, from a HEAD request. */
 export interface ObjectFacts {
@@ -112,7 +123,7 @@ export class Bucket {
   }
 
   async head(key: string, signal?: AbortSignal): Promise<ObjectFacts | undefined> {
-    try {
+    const ask = async (): Promise<ObjectFacts> => {
       const answer = await this.#client.send(new HeadObjectCommand(this.#at(key)), during(signal))
       const tag = answer.ETag?.replaceAll('"', '')
       const isMd5 = answer.ServerSideEncryption !== 'aws:kms' && answer.SSECustomerAlgorithm === undefined
@@ -122,10 +133,8 @@ export class Bucket {
         md5: isMd5 && tag !== undefined && /^[0-9a-f]{32}$/.test(tag) ? tag : undefined,
         isEncoded: !['', 'identity'].includes(answer.ContentEncoding ?? '')
       }
-    } catch (error) {
-      if (errorStatusOf(error) === 404 && errorNameOf(error) !== 'NoSuchBucket') return undefined
-      throw s3Error(error, `inspect ${this.name}${key}`, signal)
     }
+    return this.#attempt(`inspect ${this.name}${key}`, ask, signal, isAbsent)
   }
 
   /** Reads an object or a range of it, at most `maxBytes`; undefined if there is no such object. */
@@ -136,7 +145,7 @@ export class Bucket {
   ): Promise<
     { readonly bytes: Uint8Array; readonly tag: string; readonly contentRange: string | undefined } | undefined
   > {
-    try {
+    const read = async () => {
       const Range = range && `bytes=${range[0]}-${range[1] - 1}`
       const answer = await this.#client.send(new GetObjectCommand({ ...this.#at(key), Range }), during(signal))
       const chunks: Uint8Array[] = []
@@ -148,10 +157,8 @@ export class Bucket {
         chunks.push(chunk)
       }
       return { bytes: Buffer.concat(chunks), tag: answer.ETag ?? '', contentRange: answer.ContentRange }
-    } catch (error) {
-      if (errorStatusOf(error) === 404 && errorNameOf(error) !== 'NoSuchBucket') return undefined
-      throw s3Error(error, `read ${this.name}${key}`, signal)
     }
+    return this.#attempt(`read ${this.name}${key}`, read, signal, isAbsent)
   }
 
   /**
@@ -177,9 +184,8 @@ export class Bucket {
   }
 
   async remove(key: string, signal?: AbortSignal): Promise<void> {
-    await this.#client.send(new DeleteObjectCommand(this.#at(key)), during(signal)).catch((error: unknown) => {
-      throw s3Error(error, `remove ${this.name}${key}`, signal)
-    })
+    const command = new DeleteObjectCommand(this.#at(key))
+    await this.#attempt(`remove ${this.name}${key}`, () => this.#client.send(command, during(signal)), signal)
   }
 
   /** @returns the id of a new multipart upload */
@@ -234,26 +240,17 @@ export class Bucket {
       Body: body,
       ContentMD5: md5Of(body, 'base64')
     }
-    try {
-      const { ETag } = await this.#client.send(new UploadPartCommand(input), during(signal))
-      return ETag ?? ''
-    } catch (error) {
-      if (isGone(error)) return undefined
-      throw s3Error(error, `write ${this.name}${key}`, signal)
-    }
+    const send = async (): Promise<string> =>
+      (await this.#client.send(new UploadPartCommand(input), during(signal))).ETag ?? ''
+    return this.#attempt(`write ${this.name}${key}`, send, signal, isGone)
   }
 
   /** Completes a multipart upload. @returns false if the store no longer knows the upload */
   async complete(key: string, uploadId: string, tags: readonly string[], signal?: AbortSignal): Promise<boolean> {
     const Parts = tags.map((ETag, i) => ({ ETag, PartNumber: i + 1 }))
     const input = { ...this.#at(key), UploadId: uploadId, MultipartUpload: { Parts } }
-    try {
-      await this.#client.send(new CompleteMultipartUploadCommand(input), during(signal))
-      return true
-    } catch (error) {
-      if (isGone(error)) return false
-      throw s3Error(error, `finish ${this.name}${key}`, signal)
-    }
+    const send = () => this.#client.send(new CompleteMultipartUploadCommand(input), during(signal))
+    return (await this.#attempt(`finish ${this.name}${key}`, send, signal, isGone)) !== undefined
   }
 
   async abort(key: string, uploadId: string): Promise<void> {
@@ -272,6 +269,21 @@ export class Bucket {
     this.#client.destroy()
   }
 
+  /** @returns undefined where what was asked for is not there, as `isNothing` tells. @throws as {@link s3Error} */
+  async #attempt<T>(
+    doing: string,
+    work: () => Promise<T>,
+    signal: AbortSignal | undefined,
+    isNothing: (error: unknown) => boolean = () => false
+  ): Promise<T | undefined> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isNothing(error)) return undefined
+      throw s3Error(error, doing, signal)
+    }
+  }
+
   #at(key: string): { readonly Bucket: string; readonly Key: string } {
     return { Bucket: this.#bucket, Key: `${this.#prefix}${key}` }
   }
@@ -280,6 +292,8 @@ export class Bucket {
 /** MD5, for Content-MD5 and ETags only: never proof of a model's integrity. */
 export const md5Of = (bytes: Uint8Array, encoding: 'hex' | 'base64'): string =>
   createHash('md5').update(bytes).digest(encoding)
+
+const isAbsent = (error: unknown): boolean => errorStatusOf(error) === 404 && errorNameOf(error) !== 'NoSuchBucket'
 
 const isGone = (error: unknown): boolean => errorNameOf(error) === 'NoSuchUpload'
 

@@ -1,10 +1,27 @@
 import { createHash } from 'node:crypto'
 import { digestHex } from '@svc/ref'
-import { digestOf, knownBytes, openContent, wrongBytes } from '../content.ts'
+import { digestOf, documentObject, openContent, wrongBytes } from '../content.ts'
 import { PublishError } from '../errors.ts'
 import type { ObjectOptions, PublishedObject } from '../target.ts'
-import { type Bucket, md5Of, type StoredPart } from './bucket.ts'
-import { partsAtOnce } from './part-size.ts'
+import { type Bucket, MAX_PARTS, md5Of, type StoredPart } from './bucket.ts'
+
+const MIB = 1 << 20
+/** Bound for the parts in memory at once. */
+const MEMORY_BYTES = 128 * MIB
+const MAX_AT_ONCE = 4
+
+/** Default part size. */
+export const PART_BYTES = 16 * MIB
+
+/** The part size for an object: the preferred one, or what 10,000 parts need. Depends on the size only, so that uploads can be resumed. */
+export function partBytesFor(sizeBytes: number, preferredBytes: number): number {
+  const least = Math.ceil(sizeBytes / MAX_PARTS)
+  return least <= preferredBytes ? preferredBytes : Math.ceil(least / MIB) * MIB
+}
+
+/** How many parts to upload concurrently. */
+export const partsAtOnce = (partBytes: number): number =>
+  Math.max(1, Math.min(MAX_AT_ONCE, Math.floor(MEMORY_BYTES / partBytes)))
 
 const MAX_NOTE_BYTES = 64 << 10
 
@@ -144,8 +161,8 @@ async function writeNote(
   signal: AbortSignal | undefined
 ): Promise<void> {
   const bytes = Buffer.from(JSON.stringify(note))
-  const written = { contentType: 'application/json', cacheControl: 'no-store', ...knownBytes(bytes) }
-  await bucket.put({ key: noteKey(object), ...written }, bytes, undefined, signal)
+  const document = documentObject(noteKey(object), bytes, 'application/json', 'no-store')
+  await bucket.put(document, bytes, undefined, signal)
 }
 
 /** Removes the note. Failures are ignored: a stale note refers to an upload that no longer exists. */

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
 import { digestHex } from '@svc/ref'
 import { contentChunks, digestOf, readContentRange, wrongBytes } from '../content.ts'
-import { ioError, PublishError } from '../errors.ts'
+import { attempt, PublishError } from '../errors.ts'
 import type { Place } from '../place.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from '../target.ts'
-import { Bucket } from './bucket.ts'
-import { sendInParts } from './multipart.ts'
-import type { S3Options } from './options.ts'
-import { PART_BYTES, partBytesFor } from './part-size.ts'
+import { Bucket, type S3Options } from './bucket.ts'
+import { PART_BYTES, partBytesFor, sendInParts } from './multipart.ts'
 
 /** S3's limit. */
 const MAX_KEY_BYTES = 1024
@@ -55,21 +53,20 @@ export class S3Target implements Target {
     if (trustKey === true) return true
     if (facts.md5 === undefined) return false
     const hash = createHash('md5')
-    try {
+    const read = async (): Promise<void> => {
       for await (const chunk of contentChunks(object)) {
         signal?.throwIfAborted()
         hash.update(chunk)
         onBytes?.(chunk.length)
       }
-    } catch (error) {
-      throw ioError(error, `read ${object.key}`, signal)
     }
+    await attempt(`read ${object.key}`, read, signal)
     return hash.digest('hex') === facts.md5
   }
 
   async put(object: PublishedObject, options: ObjectOptions): Promise<void> {
     const { signal } = options
-    try {
+    const send = async (): Promise<void> => {
       const partBytes = partBytesFor(object.sizeBytes, this.#partBytes)
       if (object.sizeBytes <= partBytes) await this.#putAtOnce(object, options)
       // retry once if the store has dropped the upload, unless another publisher has completed the object
@@ -86,9 +83,8 @@ export class S3Target implements Target {
         const found = facts === undefined ? 'does not list it' : `lists it with ${facts.sizeBytes} bytes`
         throw new PublishError('E_UNAVAILABLE', `${this.name} accepted ${object.key} but ${found}`)
       }
-    } catch (error) {
-      throw ioError(error, `read ${object.key}`, signal)
     }
+    return attempt(`read ${object.key}`, send, signal)
   }
 
   async readRange(object: PublishedObject, start: number, end: number, signal?: AbortSignal): Promise<Uint8Array> {
