@@ -29,3 +29,6 @@ export function requireExpected(
   if (expected.digest !== undefined && digest !== expected.digest)
     throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}, expected was ${expected.digest}`)
 }
+
+export const abortError = (signal?: AbortSignal): CasError =>
+  new CasError('E_ABORTED', 'the operation was aborted by its caller', {}, signal?.reason)

@@ -1,5 +1,7 @@
 import { readSync } from 'node:fs'
 import { type ByteSource, CasError, type FileSource } from '@svc/cas'
+import { orAbort } from '@svc/internal-concurrency'
+import { abortError } from './memory-hash.ts'
 
 const CHUNK_BYTES = 256 << 10
 
@@ -16,7 +18,7 @@ export async function readSource(
   let sizeBytes = 0
   try {
     for (;;) {
-      const { done, value } = await orAbort(iterator.next(), signal)
+      const { done, value } = await orAbort(iterator.next(), signal, abortError)
       if (done === true) return new Uint8Array(Buffer.concat(chunks))
       sizeBytes += value.length
       if (maxBytes !== undefined && sizeBytes > maxBytes)
@@ -39,13 +41,4 @@ async function* fileChunks({ fd }: FileSource): AsyncGenerator<Uint8Array> {
     offset += count
     yield chunk.subarray(0, count)
   }
-}
-
-function orAbort<T>(step: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(new CasError('E_ABORTED', 'the operation was aborted by its caller'))
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    step.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-  })
 }

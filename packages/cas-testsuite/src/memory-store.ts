@@ -25,7 +25,7 @@ import { ByteRangeSet, totalBytes } from '@svc/internal-byte-ranges'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
-import { hashOf, requireExpected } from './memory-hash.ts'
+import { abortError, hashOf, requireExpected } from './memory-hash.ts'
 import { readSource } from './memory-source.ts'
 
 const CHUNK_BYTES = 256 << 10
@@ -36,8 +36,6 @@ interface Remains {
   readonly ranges: ByteRanges
 }
 
-const abortError = (signal?: AbortSignal): CasError =>
-  new CasError('E_ABORTED', 'the operation was aborted by its caller', {}, signal?.reason)
 const closedError = (what: string): CasError => new CasError('E_CLOSED', `${what} is closed`)
 
 function throwIfAborted(signal: AbortSignal | undefined): void {

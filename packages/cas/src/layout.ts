@@ -14,25 +14,9 @@ const SHARD = /^[0-9a-f]{2}$/
 const REST = /^[0-9a-f]{62}$/
 
 /** The paths of one store. Digests become paths nowhere else. */
-export interface Layout {
-  readonly root: string
-  /** `blobs/sha256` */
-  readonly blobs: string
-  readonly incoming: string
-  readonly quarantine: string
-  readonly format: string
-  readonly lock: string
-  shard(digest: Sha256Digest): string
-  blob(digest: Sha256Digest): string
-  /** A fresh name within `quarantine/`. */
-  aside(digest: Sha256Digest): string
-  /** `incoming/<id>.part` */
-  part(id: string): string
-  /** `incoming/<id>.json` */
-  journal(id: string): string
-}
+export type Layout = ReturnType<typeof layoutOf>
 
-export function layoutOf(root: string): Layout {
+export function layoutOf(root: string) {
   const blobs = join(root, 'blobs', 'sha256')
   const incoming = join(root, 'incoming')
   const quarantine = join(root, 'quarantine')
@@ -45,14 +29,15 @@ export function layoutOf(root: string): Layout {
     lock: join(root, 'lock'),
     // concatenated rather than joined, because every lookup of a blob comes through here; both `blobs` and hex digits
     // are normalized
-    shard: (digest) => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
-    blob: (digest) => {
+    shard: (digest: Sha256Digest): string => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
+    blob: (digest: Sha256Digest): string => {
       const hex = digestHex(digest)
       return `${blobs}${sep}${hex.slice(0, 2)}${sep}${hex.slice(2)}`
     },
-    aside: (digest) => join(quarantine, `${digestHex(digest)}-${randomId().slice(0, 16)}`),
-    part: (id) => join(incoming, `${id}.part`),
-    journal: (id) => join(incoming, `${id}.json`)
+    /** A fresh name within `quarantine/`. */
+    aside: (digest: Sha256Digest): string => join(quarantine, `${digestHex(digest)}-${randomId().slice(0, 16)}`),
+    part: (id: string): string => join(incoming, `${id}.part`),
+    journal: (id: string): string => join(incoming, `${id}.json`)
   }
 }
 

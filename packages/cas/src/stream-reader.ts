@@ -1,3 +1,4 @@
+import { orAbort } from '@svc/internal-concurrency'
 import { abortError } from './errors.ts'
 import { oversize } from './pass-hasher.ts'
 
@@ -60,7 +61,7 @@ export class StreamReader {
 
   async #next(): Promise<boolean> {
     while (this.#rest.length === 0 && !this.ended) {
-      const { done, value } = await this.#orAbort(this.#iterator.next())
+      const { done, value } = await orAbort(this.#iterator.next(), this.#signal, abortError)
       if (done === true) {
         this.ended = true
         break
@@ -71,15 +72,5 @@ export class StreamReader {
       this.#rest = value
     }
     return this.#rest.length > 0
-  }
-
-  #orAbort<T>(step: Promise<T>): Promise<T> {
-    const signal = this.#signal
-    return new Promise((resolve, reject) => {
-      const onAbort = (): void => reject(abortError(signal))
-      if (signal.aborted) return onAbort()
-      signal.addEventListener('abort', onAbort, { once: true })
-      step.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
-    })
   }
 }

@@ -56,30 +56,31 @@ export async function publish(
   // by key: each model has its own copy of a shared file, but a model given twice is written once
   const objects = [...new Map(inOrder(publications).map((object) => [object.key, object])).values()]
   await target.requireRoom(objects)
-  const meter = new Meter(objects, options.onProgress)
+  const writing = new Meter('writing', objects, options.onProgress)
   let [sentBytes, presentBytes, checkedRanges] = [0, 0, 0]
   for (const object of objects) {
     signal?.throwIfAborted()
-    meter.begin('writing', object)
-    if (await target.has(object, { signal, onBytes: meter.add })) presentBytes += object.sizeBytes
+    writing.begin(object)
+    if (await target.has(object, { signal, onBytes: writing.add })) presentBytes += object.sizeBytes
     else {
-      meter.restart()
-      await target.put(object, { signal, onBytes: meter.add })
+      // comparing it did not help: it counts from zero again
+      writing.begin(object)
+      await target.put(object, { signal, onBytes: writing.add })
       sentBytes += object.sizeBytes
     }
-    meter.end()
+    writing.end()
   }
   const { url } = options
   const ways = [
     { where: target.name, read: throughTarget(target) },
     ...(options.checkUrl === true && url !== undefined ? [{ where: url, read: throughUrl(url) }] : [])
   ]
-  meter.rewind()
+  const checking = new Meter('checking', objects, options.onProgress)
   for (const object of objects) {
     signal?.throwIfAborted()
-    meter.begin('checking', object)
+    checking.begin(object)
     for (const { where, read } of ways) checkedRanges += await checkObject(object, where, read, signal)
-    meter.end()
+    checking.end()
   }
   await list(publications, target, url, signal)
   return { sentBytes, presentBytes, checkedRanges }
@@ -165,18 +166,23 @@ async function writePage(target: Target, listing: Uint8Array, signal: AbortSigna
 const document = (key: string, bytes: Uint8Array, contentType: string) =>
   documentObject(key, bytes, contentType, 'no-cache')
 
-/** Counts bytes and files, and reports progress. */
+/** Counts bytes and files of one phase, and reports progress. */
 class Meter {
+  readonly #phase: PublishProgress['phase']
   readonly #tell: PublishOptions['onProgress']
   readonly #bytesTotal: number
   readonly #filesTotal: number
-  #phase: PublishProgress['phase'] = 'writing'
   #bytesDone = 0
   #filesDone = 0
   #current: PublishedObject | undefined
   #currentBytes = 0
 
-  constructor(objects: readonly PublishedObject[], tell: PublishOptions['onProgress']) {
+  constructor(
+    phase: PublishProgress['phase'],
+    objects: readonly PublishedObject[],
+    tell: PublishOptions['onProgress']
+  ) {
+    this.#phase = phase
     this.#tell = tell
     this.#filesTotal = objects.length
     this.#bytesTotal = objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
@@ -187,16 +193,10 @@ class Meter {
     this.#say()
   }
 
-  begin(phase: PublishProgress['phase'], object: PublishedObject): void {
-    this.#phase = phase
+  begin(object: PublishedObject): void {
     this.#current = object
     this.#currentBytes = 0
     this.#say()
-  }
-
-  /** Counts the current object from zero again: comparing it did not help, it has to be written. */
-  restart(): void {
-    this.#currentBytes = 0
   }
 
   end(): void {
@@ -205,11 +205,6 @@ class Meter {
     this.#current = undefined
     this.#currentBytes = 0
     this.#say()
-  }
-
-  rewind(): void {
-    this.#bytesDone = 0
-    this.#filesDone = 0
   }
 
   #say(): void {

@@ -1,6 +1,6 @@
 export { Gate, type Rank, type Release } from './gate.ts'
 export { KeyedLock } from './keyed-lock.ts'
 export { Lazy } from './lazy.ts'
-export { allOf, forEachLimited } from './limited.ts'
+export { allOf, forEachLimited, orAbort } from './limited.ts'
 export { LoopBudget, type LoopUser, loopBudget, processWide } from './loop-budget.ts'
 export { yieldToEventLoop } from './yield.ts'

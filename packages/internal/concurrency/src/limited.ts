@@ -4,6 +4,16 @@ export async function allOf<T>(running: readonly Promise<T>[]): Promise<T[]> {
   return Promise.all(running)
 }
 
+/** The step's result, or as soon as `signal` is aborted the error that `aborted` makes: nobody waits for the step then. */
+export function orAbort<T>(step: Promise<T>, signal: AbortSignal, aborted: (signal: AbortSignal) => Error): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => reject(aborted(signal))
+    if (signal.aborted) return onAbort()
+    signal.addEventListener('abort', onAbort, { once: true })
+    step.then(resolve, reject).finally(() => signal.removeEventListener('abort', onAbort))
+  })
+}
+
 /**
  * Runs `work` for every item, in order, at most `limit` at once. The first failure aborts the others; when this
  * settles, all have ended, and that failure is thrown.
