@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { errnoOf } from '@svc/internal-errors'
-import { tryFlock } from '@svc/internal-files'
+import { processStart, tryFlock } from '@svc/internal-files'
 import { CasError, ioError } from './errors.ts'
 
 /** `flock`: the kernel releases it with the process. `pid-file`: weaker, used if there is no `flock` program. */
@@ -58,7 +58,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     }
     const { mtimeMs: lastUsedMs, dev, ino } = fs.fstatSync(fd)
     fs.fchmodSync(fd, 0o600)
-    writeOwner(fd, `${process.pid} ${startTimeOf(process.pid) ?? '-'} ${kind}\n`)
+    writeOwner(fd, `${process.pid} ${processStart(process.pid) ?? '-'} ${kind}\n`)
     openInThisProcess.add(path)
     let held = true
     return {
@@ -128,19 +128,9 @@ function writeOwner(fd: number, text: string): void {
   fs.fsyncSync(fd)
 }
 
-/** Field 22 of /proc/<pid>/stat: distinguishes a process from a later one with the same pid. */
-function startTimeOf(pid: number): string | undefined {
-  try {
-    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1')
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
-  } catch {
-    return undefined
-  }
-}
-
 function isAlive({ pid, startTime }: Owner): boolean {
   if (pid === process.pid) return false
-  const now = startTimeOf(pid)
+  const now = processStart(pid)
   if (now !== undefined && startTime !== '-') return now === startTime
   try {
     process.kill(pid, 0)

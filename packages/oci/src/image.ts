@@ -18,22 +18,15 @@ import { TAR_END, tarHeader } from './tar-header.ts'
 /** The folder of the files within the image. */
 const IMAGE_FOLDER = 'models'
 
-/** The platform that the image declares; its content is data and the same for all. */
-export interface ImagePlatform {
-  readonly os: string
-  readonly architecture: string
-}
+/** An image has to declare one; its content is data and the same for all. */
+const PLATFORM = { architecture: 'amd64', os: 'linux' }
 
 /**
  * Packs a model as an ordinary image, for runtimes that mount images but not artifacts: one tar layer per file, with
  * the file at `models/<name>`. A tar's digest differs from its file's, so all bytes are read once to hash them.
  * @throws OciError `E_UNSUPPORTED`, `E_DIGEST_MISMATCH`; errors of the file system as they are
  */
-export async function packImage(
-  input: PackInput,
-  { os, architecture }: ImagePlatform = { os: 'linux', architecture: 'amd64' },
-  options: CopyOptions = {}
-): Promise<PackedImage> {
+export async function packImage(input: PackInput, options: CopyOptions = {}): Promise<PackedImage> {
   if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
   const layers: PackedLayer[] = []
   for (const { name, sizeBytes, path, digest } of inLayerOrder(input.files)) {
@@ -43,8 +36,7 @@ export async function packImage(
     layers.push(await tarLayer(name, bytes, bytes.length, digestOf(bytes), options))
   }
   const config = sealOci(IMAGE_CONFIG_TYPE, {
-    architecture,
-    os,
+    ...PLATFORM,
     config: {},
     rootfs: { type: 'layers', diff_ids: layers.map(({ descriptor }) => descriptor.digest) }
   })

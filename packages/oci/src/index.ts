@@ -12,7 +12,7 @@ export {
 } from './document.ts'
 export { OciError, type OciErrorCode, type OciErrorDetails } from './errors.ts'
 export { type BlobSink, type FetchOptions, fetchBlob } from './fetch-blob.ts'
-export { type ImagePlatform, packImage } from './image.ts'
+export { packImage } from './image.ts'
 export { writeLayout } from './layout.ts'
 export {
   INDEX_TYPE,

@@ -4,6 +4,7 @@ import { lstat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { processStart } from '@svc/internal-files'
 
 /** Prefix of the folders in which views are made. */
 const PREFIX = '.svc-view-'
@@ -24,11 +25,8 @@ const short = (text: string): string => createHash('sha256').update(text).digest
 const boot = (): string => short(readOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'), hostname()))
 const processNamespace = (): string => short(readOr(() => readlinkSync('/proc/self/ns/pid'), ''))
 
-/** Start of a process in clock ticks, since process ids are reused. `0` if there is no /proc. */
-function startOf(pid: number): string {
-  const stat = readOr(() => readFileSync(`/proc/${pid}/stat`, 'latin1'), '')
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '0'
-}
+/** `0` if there is no /proc. */
+const startOf = (pid: number): string => processStart(pid) ?? '0'
 
 /** Folders that this process is working in; its own process id cannot tell whether they are in use. */
 const mine = new Set<string>()

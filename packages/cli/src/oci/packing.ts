@@ -76,7 +76,7 @@ export async function packView(
     isWithheld: subject.isWithheld,
     ...(config !== undefined && { model: await jsonDocument(session.client, config.digest, MAX_CONFIG_BYTES) })
   }
-  return image === true ? oci.packImage(input, undefined, { signal: session.signal }) : oci.packArtifact(input)
+  return image === true ? oci.packImage(input, { signal: session.signal }) : oci.packArtifact(input)
 }
 
 /** Files of a view that are not blobs are small: a configuration, the members of a tokenizer. */

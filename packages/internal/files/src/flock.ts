@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 
 /**
  * Tries to take the kernel's lock of an open file or folder for this process, without waiting. Runs `flock -n -x` in a
@@ -23,4 +24,14 @@ export function tryFlock(fd: number): Promise<boolean | undefined> {
       else reject(new Error(`flock ended with ${code}: ${said.trim()}`))
     })
   })
+}
+
+/** Field 22 of /proc/<pid>/stat: tells a process from a later one with the same pid. Undefined where that cannot be told. */
+export function processStart(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
+  } catch {
+    return undefined
+  }
 }

@@ -6,7 +6,7 @@ export {
   loadFilePort,
   nodeFilePort
 } from './file-port.ts'
-export { tryFlock } from './flock.ts'
+export { processStart, tryFlock } from './flock.ts'
 export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSync } from './folder.ts'
 export { type CopyOptions, copyVerified, readChunks, readFully, writeAt } from './handle.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
