@@ -39,7 +39,13 @@ export class Bridge {
     this.#options = options
     this.#feed = new LiveFeed(session)
     this.#server = createServer(
-      { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: 10_000, requestTimeout: 30_000 },
+      {
+        maxHeaderSize: MAX_HEADER_BYTES,
+        headersTimeout: 5_000,
+        requestTimeout: 30_000,
+        // of others' connections that send nothing, which take the places of the browser's
+        connectionsCheckingInterval: 1_000
+      },
       (request, response) => void this.#answer(request, response)
     )
     this.#server.maxConnections = MAX_CONNECTIONS
