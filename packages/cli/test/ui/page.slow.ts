@@ -1,8 +1,8 @@
 // The page in a real browser, on the bridge, the daemon and a hub on loopback. Needs `dist`, so `pnpm build` comes first.
-// With SVC_PICTURES=1 it also writes the picture of the README.
+// With SVC_PICTURES=1 it also writes the pictures of the README.
 
 import { readFileSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Browser, type BrowserContext, haveBrowser, type Page, startBrowser } from '@svc/testkit/browser'
@@ -257,12 +257,39 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
   })
 
   if (process.env.SVC_PICTURES === '1')
-    it('paints the pictures of the guide', async () => {
-      const names = ['qwen/qwen3-8b-gguf', 'google/gemma-3-12b-it', 'mistralai/small-3.2', 'microsoft/phi-4']
-      for (const [i, name] of names.entries()) await importLocal(name, 10 + i, 20 + i)
-      const page = await openPage({ colorScheme: 'light', viewport: { width: 1100, height: 620 } })
-      await showMap(page)
-      const path = fileURLToPath(new URL('../../../../docs/guide/ui-light.png', import.meta.url))
-      await page.screenshot({ path })
+    it('paints the pictures of the README', async () => {
+      for (const [name, sizes] of Object.entries(PICTURED)) {
+        const folder = join(daemon.folder, name.replace('/', '-'))
+        await mkdir(folder)
+        for (const [quant, mebibytes] of Object.entries(sizes)) {
+          const file = join(folder, `model-${quant}.gguf`)
+          await writeFile(file, gguf(mebibytes))
+          await truncate(file, mebibytes * 1024 * 1024)
+        }
+        expect(await daemon.svc('import', folder, '--as', name, '--all')).toMatchObject({ code: 0 })
+      }
+      for (const [name, sizes] of Object.entries(PICTURED).slice(1))
+        for (const quant of Object.keys(sizes))
+          expect(await daemon.svc('share', `${name}:${quant}`)).toMatchObject({ code: 0 })
+      expect(await daemon.svc('private', 'baai/bge-small-en-v1.5')).toMatchObject({ code: 0 })
+      expect(await daemon.svc('rm', 'acme/base')).toMatchObject({ code: 0 })
+      expect(await daemon.svc('pin', 'nomic-ai/nomic-embed-text-v1.5:f16')).toMatchObject({ code: 0 })
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await openPage({ colorScheme, viewport: { width: 1180, height: 720 }, deviceScaleFactor: 1.5 })
+        await showMap(page)
+        await page.evaluate('document.fonts.ready')
+        const path = fileURLToPath(new URL(`../../../../docs/guide/ui-${colorScheme}.png`, import.meta.url))
+        await page.screenshot({ path })
+      }
     })
 })
+
+/** Mebibytes by model and quant. */
+const PICTURED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  'google/gemma-3-270m-it': { q4_k_m: 241, q8_0: 278 },
+  'huggingfacetb/smollm2-135m-instruct': { q4_k_m: 101, q8_0: 138, f16: 259 },
+  'nomic-ai/nomic-embed-text-v1.5': { q8_0: 139, f16: 262 },
+  'qwen/qwen3-embedding-0.6b': { q4_k_m: 378 },
+  'baai/bge-small-en-v1.5': { q8_0: 35, f16: 64 },
+  'sentence-transformers/all-minilm-l6-v2': { f16: 44 }
+}

@@ -174,7 +174,7 @@ export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
           </div>
         ))}
         {tiles.map(({ part, isAlone, ...at }, i) => {
-          const isRoomy = at.width > 54 && at.height > 38
+          const isRoomy = at.width > 72 && at.height > 38
           return (
             <button
               type="button"
