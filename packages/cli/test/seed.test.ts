@@ -73,6 +73,21 @@ it('"off" removes everything from the swarm at once, "on" adds it again, and com
   expect((await fetch(metadata.replace(webseedAddress, opened))).status).toBe(200)
 })
 
+it('an upload limit is saved, and stands in the status', async () => {
+  const place = await given('')
+  const daemon = await daemonOf(place)
+  const client = createClient({ socketPath: daemon.socketPath })
+  onTestFinished(() => client.close())
+  expect(await client.limitUpload({ bytesPerSecond: 4096 })).toEqual({ bytesPerSecond: 4096, file: place.file })
+  expect(await swarmOf(daemon)).toMatchObject({ uploadLimitBytesPerSecond: 4096 })
+  await daemon.pause()
+  const again = await daemonOf(place)
+  expect(await swarmOf(again)).toMatchObject({ uploadLimitBytesPerSecond: 4096 })
+  await expect(client.limitUpload({ bytesPerSecond: -1 })).rejects.toMatchObject({ code: 'E_BAD_REQUEST' })
+  await client.limitUpload({ bytesPerSecond: 0 })
+  expect((await swarmOf(again)).uploadLimitBytesPerSecond).toBeUndefined()
+})
+
 it('what is private stays private when sharing is turned on', async () => {
   const daemon = await daemonOf(await given('seed = false\n'))
   expect((await daemon.svc('import', 'hf', REPO, '--private')).code).toBe(0)

@@ -17,6 +17,7 @@ import type {
   PrivateBody,
   SeedBody,
   SeedLocalBody,
+  UploadLimitBody,
   VerifyBody
 } from './protocol/bodies.ts'
 import type { Inventory } from './protocol/inventory.ts'
@@ -28,7 +29,7 @@ import type { OpenResult, ResolveResult } from './protocol/resolve.ts'
 import type { SearchQuery, SearchResult } from './protocol/search.ts'
 import type { Snapshot } from './protocol/snapshot.ts'
 import { defaultSocketPath, isDefaultSocket, type SocketEnv } from './protocol/socket-path.ts'
-import type { SeedLocalResult, SeedResult, ShareResult, Status } from './protocol/status.ts'
+import type { SeedLocalResult, SeedResult, ShareResult, Status, UploadLimitResult } from './protocol/status.ts'
 import type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry, ViewList } from './protocol/view.ts'
 import type { WhyResult } from './protocol/why.ts'
 import { SocketTransport } from './transport.ts'
@@ -114,6 +115,8 @@ export interface Client {
   decideSeed(body: SeedBody, options?: CallOptions): Promise<SeedResult>
   /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
+  /** Limits what is given to others, at once; saved in the daemon's configuration. */
+  limitUpload(body: UploadLimitBody, options?: CallOptions): Promise<UploadLimitResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
   /** To whom an artifact is given, by which door, and from which facts that follows (spec add.38). */
   why(ref: string, options?: CallOptions): Promise<WhyResult>
@@ -218,6 +221,7 @@ export function createClient(options: ClientOptions = {}): Client {
     status: (call) => get('status', call),
     decideSeed: (body, call) => post('seed', body, call),
     decideSeedLocal: (body, call) => post('seedLocal', body, call),
+    limitUpload: (body, call) => post('uploadLimit', body, call),
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
     why: (ref, call) => get('why', call, query('ref', canonical(ref))),
     joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),

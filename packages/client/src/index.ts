@@ -17,6 +17,7 @@ export type {
   PrivateBody,
   SeedBody,
   SeedLocalBody,
+  UploadLimitBody,
   VerifyBody
 } from './protocol/bodies.ts'
 export type { ErrorCode } from './protocol/error-codes.ts'
@@ -37,7 +38,15 @@ export type {
 export type { HubEntry, SearchQuery, SearchResult } from './protocol/search.ts'
 export type { Snapshot } from './protocol/snapshot.ts'
 export { defaultSocketPath, type SocketEnv } from './protocol/socket-path.ts'
-export type { SeedLocalResult, SeedResult, ShareResult, Status, SwarmStatus, TorrentStatus } from './protocol/status.ts'
+export type {
+  SeedLocalResult,
+  SeedResult,
+  ShareResult,
+  Status,
+  SwarmStatus,
+  TorrentStatus,
+  UploadLimitResult
+} from './protocol/status.ts'
 export type { RemovedView, RemoveViewBody, View, ViewBody, ViewEntry } from './protocol/view.ts'
 export type { WhyResult } from './protocol/why.ts'
 export type { WatchOptions } from './watch.ts'

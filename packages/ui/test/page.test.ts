@@ -190,11 +190,21 @@ test('the switches of the swarm act at once, and the health is what the doctor s
     { check: 'node', level: 'ok', text: 'Node is new' },
     { check: 'disk', level: 'bad', text: 'the disk is full', advice: 'free some' }
   ]
-  const page = await openPage('#machine', { ...models, 'GET bridge/doctor': { findings }, 'PUT v1/seed': {} })
+  const page = await openPage('#machine', {
+    ...models,
+    'GET bridge/doctor': { findings },
+    'PUT v1/seed': {},
+    'PUT v1/upload-limit': {}
+  })
   expect([...page.root.querySelectorAll('.findings li')].map((each) => textOf(each.querySelector('.mark')))).toEqual([
     'Problem: disk',
     'In order: node'
   ])
+  const limit = page.root.querySelector<HTMLInputElement>('input[type="number"]')!
+  limit.value = '2.5'
+  limit.dispatchEvent(new Event('change', { bubbles: true }))
+  await page.settle()
+  expect(page.asked.at(-1)).toMatchObject({ path: 'v1/upload-limit', body: { bytesPerSecond: 2_621_440 } })
   await page.click(TEXTS.machine.seed)
   expect(page.asked.at(-1)).toMatchObject({ method: 'PUT', path: 'v1/seed', body: { seed: false } })
 })

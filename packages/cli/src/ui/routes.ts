@@ -10,7 +10,8 @@ import type {
   PrivateBody,
   SearchQuery,
   SeedBody,
-  SeedLocalBody
+  SeedLocalBody,
+  UploadLimitBody
 } from '@svc/client'
 import {
   type EvictBody,
@@ -72,6 +73,7 @@ const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   outdated: posting((client, body: OutdatedBody) => client.outdated(body)),
   seed: posting((client, body: SeedBody) => client.decideSeed(body)),
   seedLocal: posting((client, body: SeedLocalBody) => client.decideSeedLocal(body)),
+  uploadLimit: posting((client, body: UploadLimitBody) => client.limitUpload(body)),
   importLocal: posting((client, body: ImportLocalBody) => client.importLocal(body)),
   importHf: posting((client, body: ImportHfBody) => client.importHf(body)),
   importHfPlan: posting((client, body: ImportHfPlanBody) => client.planHf(body)),

@@ -206,6 +206,12 @@ export const SeedLocalBodySchema = named('SeedLocalBody', {
 })
 export type SeedLocalBody = Type.Static<typeof SeedLocalBodySchema>
 
+/** Body of `PUT /v1/upload-limit`. */
+export const UploadLimitBodySchema = named('UploadLimitBody', {
+  bytesPerSecond: Type.Integer({ minimum: 0, description: '0 is unlimited' })
+})
+export type UploadLimitBody = Type.Static<typeof UploadLimitBodySchema>
+
 /** Body of `POST /v1/share` (spec route.30). */
 export const ShareBodySchema = named('ShareBody', { ref: RefSchema })
 export type ShareBody = Type.Static<typeof ShareBodySchema>

@@ -38,6 +38,7 @@ export const PATHS = {
   setPinned: { method: 'PUT', path: '/v1/pin' },
   seed: { method: 'PUT', path: '/v1/seed' },
   seedLocal: { method: 'PUT', path: '/v1/seed-local' },
+  uploadLimit: { method: 'PUT', path: '/v1/upload-limit' },
   status: { method: 'GET', path: '/v1/status' },
   share: { method: 'GET', path: '/v1/share' },
   why: { method: 'GET', path: '/v1/why' },

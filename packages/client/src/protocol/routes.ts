@@ -18,6 +18,7 @@ import {
   SeedBodySchema,
   SeedLocalBodySchema,
   ShareBodySchema,
+  UploadLimitBodySchema,
   VerifyBodySchema
 } from './bodies.ts'
 import type { ErrorCode } from './error-codes.ts'
@@ -31,7 +32,13 @@ import { OpenResultSchema, ResolveResultSchema } from './resolve.ts'
 import { text } from './schema.ts'
 import { SearchQuerySchema, SearchResultSchema } from './search.ts'
 import { SnapshotSchema } from './snapshot.ts'
-import { SeedLocalResultSchema, SeedResultSchema, ShareResultSchema, StatusSchema } from './status.ts'
+import {
+  SeedLocalResultSchema,
+  SeedResultSchema,
+  ShareResultSchema,
+  StatusSchema,
+  UploadLimitResultSchema
+} from './status.ts'
 import { RemovedViewSchema, RemoveViewBodySchema, ViewBodySchema, ViewListSchema, ViewSchema } from './view.ts'
 import { WhyResultSchema } from './why.ts'
 
@@ -327,6 +334,12 @@ const CONTRACTS = {
     summary: 'Decide, once and for all, whether own models are given to others',
     body: SeedLocalBodySchema,
     response: SeedLocalResultSchema,
+    errors: { E_BAD_REQUEST: 400 }
+  },
+  uploadLimit: {
+    summary: 'Limit what is given to others by the second; takes effect at once',
+    body: UploadLimitBodySchema,
+    response: UploadLimitResultSchema,
     errors: { E_BAD_REQUEST: 400 }
   },
   status: {

@@ -45,6 +45,7 @@ export const SwarmStatusSchema = named('SwarmStatus', {
   peers: count(),
   downBytesPerSecond: bytes(),
   upBytesPerSecond: bytes(),
+  uploadLimitBytesPerSecond: Type.Optional(bytes('`[swarm] upload_limit`; absent where there is none')),
   peerAddress: Type.Optional(text('`host:port` that is listened on')),
   webseedAddress: Type.Optional(text('`host:port` that is listened on')),
   dhtPort: Type.Optional(Type.Integer({ description: 'UDP port of the DHT node; absent when the DHT is off' })),
@@ -82,7 +83,9 @@ export const StatusSchema = named('Status', {
     id: Type.Optional(text("the store's own UUID, wherever its folder is")),
     blobs: count(),
     bytes: bytes(),
-    freeBytes: Type.Optional(bytes())
+    freeBytes: Type.Optional(bytes()),
+    maxBytes: Type.Optional(bytes('`[store] max_bytes`')),
+    minFreeBytes: Type.Optional(bytes('`[store] min_free`; absent for 0'))
   }),
   swarm: SwarmStatusSchema,
   catalog: Type.Optional(CatalogStatusSchema),
@@ -101,6 +104,10 @@ const RememberedIn = Type.Optional(text('the configuration file that remembers i
 /** `PUT /v1/seed` (additive). */
 export const SeedResultSchema = named('SeedResult', { seed: Type.Boolean(), file: RememberedIn })
 export type SeedResult = Type.Static<typeof SeedResultSchema>
+
+/** `PUT /v1/upload-limit` (additive). */
+export const UploadLimitResultSchema = named('UploadLimitResult', { bytesPerSecond: bytes(), file: RememberedIn })
+export type UploadLimitResult = Type.Static<typeof UploadLimitResultSchema>
 
 /** `PUT /v1/seed-local` (additive). */
 export const SeedLocalResultSchema = named('SeedLocalResult', {

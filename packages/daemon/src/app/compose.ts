@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore, withLease } from '@svc/cas'
-import type { Job, SeedResult } from '@svc/client/protocol'
+import type { Job, SeedResult, UploadLimitResult } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
@@ -195,7 +195,14 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
   const turns = new KeyedLock()
   const decideSeed = (seed: boolean): Promise<SeedResult> =>
     turns.run('seed', undefined, () => switchSeed(context.config, seed, { swarm, catalog }))
-  return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, decideSeed }
+  const limitUpload = async (bytesPerSecond: number): Promise<UploadLimitResult> => {
+    const { file, swarm: habits } = context.config
+    if (file !== undefined) await writeKey(file, { swarm: { upload_limit: bytesPerSecond } })
+    habits.uploadLimitBytesPerSecond = bytesPerSecond
+    swarm?.limitChanged()
+    return { bytesPerSecond, ...(file !== undefined && { file }) }
+  }
+  return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, decideSeed, limitUpload }
 }
 
 /** Takes effect at once, and is saved in the configuration file, if there is one. */

@@ -38,9 +38,9 @@ export interface HubConfig {
 /** `[swarm]` */
 export interface SwarmConfig {
   readonly enabled: boolean
-  /** The only key that changes while the daemon runs: `PUT /v1/seed`. */
+  /** This key and the next change while the daemon runs: `PUT /v1/seed`, `PUT /v1/upload-limit`. */
   seed: boolean
-  readonly uploadLimitBytesPerSecond: number
+  uploadLimitBytesPerSecond: number
   readonly noSeedVerify: boolean
   readonly dht: boolean
   readonly dhtBootstrap: readonly string[] | undefined

@@ -10,7 +10,7 @@ import type { FileConfig } from './keys.ts'
 /** The keys that our own commands write. */
 interface WrittenKeys {
   readonly store: { readonly root?: string; readonly expect?: string }
-  readonly swarm: { readonly seed?: boolean; readonly seed_local?: boolean }
+  readonly swarm: { readonly seed?: boolean; readonly seed_local?: boolean; readonly upload_limit?: number }
 }
 
 /** One key of one section, with its new value. */

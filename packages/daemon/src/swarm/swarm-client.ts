@@ -100,7 +100,7 @@ export class SwarmClient {
   readonly #fetches: Fetches
   readonly #web = new HttpClient()
   readonly #keys: WebseedKeys
-  readonly #limit: UploadLimit
+  readonly #limit: TokenBucket
   readonly #signed: SignedRequests
   readonly #companionsTimeoutMs: number
   #closing: Promise<void> | undefined
@@ -111,7 +111,7 @@ export class SwarmClient {
     webseed: WebseedListener | undefined,
     peerHost: string,
     keys: WebseedKeys,
-    limit: UploadLimit,
+    limit: TokenBucket,
     options: SwarmClientOptions
   ) {
     const { clock, store, leafLayers, documents, config } = context
@@ -205,6 +205,11 @@ export class SwarmClient {
   async prepareSeeding(): Promise<void> {
     if (this.#webseed !== undefined) return
     this.#webseed = await listenAsWebseed(this.#context, this.#limit, true)
+  }
+
+  /** After a change of `[swarm] upload_limit`. */
+  limitChanged(): void {
+    this.#limit.bytesPerSecond = this.#context.config.swarm.uploadLimitBytesPerSecond
   }
 
   /** After a change of `[swarm] seed`. Resolves when nothing is given any more, or with everything under way to be given. */
@@ -342,7 +347,7 @@ export class SwarmClient {
   }
 
   async status(): Promise<SwarmStatus> {
-    const { seed, seedOnImport } = this.#context.config.swarm
+    const { seed, seedOnImport, uploadLimitBytesPerSecond } = this.#context.config.swarm
     const torrents = [...this.#artifacts.joined].map(
       ([manifestDigest, { torrent, handle, seeding }]): TorrentStatus => {
         const { state, peers, downloadRate, uploadRate, uploadedBytes } = handle.progress()
@@ -373,6 +378,7 @@ export class SwarmClient {
       peers: sum(({ peers }) => peers),
       downBytesPerSecond: sum(({ downBytesPerSecond }) => downBytesPerSecond),
       upBytesPerSecond: sum(({ upBytesPerSecond }) => upBytesPerSecond),
+      ...(uploadLimitBytesPerSecond > 0 && { uploadLimitBytesPerSecond }),
       ...(peer !== undefined && { peerAddress: peer }),
       ...(webseed !== undefined && { webseedAddress: webseed }),
       ...(this.#engine.dhtPort !== undefined && { dhtPort: this.#engine.dhtPort }),

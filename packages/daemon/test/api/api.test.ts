@@ -74,6 +74,7 @@ describe('ensure', () => {
           verifying: undefined,
           withhold: async () => undefined,
           prepareSeeding: async () => undefined,
+          limitChanged: () => undefined,
           seedChanged: async () => undefined,
           unneeded: async () => undefined,
           importBt: () => Promise.reject(new Error('not in this test')),

@@ -6,18 +6,20 @@
  * least. It limits how long others wait for it.
  */
 export class TokenBucket {
-  /** 0 or less: unlimited. */
-  readonly bytesPerSecond: number
-  readonly #burst: number
+  /** 0 or less: unlimited. It may change at any time. */
+  bytesPerSecond: number
   #tokens: number
   #at: number
 
   constructor(bytesPerSecond: number, nowMs: number) {
     this.bytesPerSecond = bytesPerSecond
-    this.#burst = Math.max(131_072, bytesPerSecond / 2)
     // Starts nearly empty: an initial burst would exceed the limit over short transfers.
-    this.#tokens = Math.min(16_384, this.#burst)
+    this.#tokens = 16_384
     this.#at = nowMs
+  }
+
+  get #burst(): number {
+    return Math.max(131_072, this.bytesPerSecond / 2)
   }
 
   get limited(): boolean {

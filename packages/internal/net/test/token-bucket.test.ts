@@ -42,3 +42,15 @@ test('a bucket without a rate is always ready', () => {
   bucket.spend(1e12)
   expect(bucket.ready(0)).toBe(true)
 })
+
+test('another rate takes effect at once', () => {
+  const bucket = new TokenBucket(0, 0)
+  bucket.bytesPerSecond = 10_000
+  for (let sent = 0; bucket.ready(1000); sent += 16_384) {
+    bucket.spend(16_384)
+    expect(sent).toBeLessThan(131_072)
+  }
+  expect(bucket.waitMs(1000)).toBeGreaterThan(0)
+  bucket.bytesPerSecond = 0
+  expect([bucket.ready(1000), bucket.waitMs(1000)]).toEqual([true, 0])
+})

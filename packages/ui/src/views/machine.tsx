@@ -113,20 +113,44 @@ function Limits({ status }: { readonly status: Status }) {
         <input type="checkbox" checked={seedLocal} onChange={() => void attempt(() => bridge.seedLocal(!seedLocal))} />{' '}
         {T.seedLocal}
       </label>
-      <p class="hint">{T.upload}</p>
+      <UploadLimit bytesPerSecond={status.swarm.uploadLimitBytesPerSecond ?? 0} />
     </>
   )
 }
 
+const MIB = 1024 * 1024
+
+function UploadLimit({ bytesPerSecond }: { readonly bytesPerSecond: number }) {
+  const { attempt, bridge } = useStore()
+  return (
+    <label>
+      {T.upload}{' '}
+      <input
+        type="number"
+        min="0"
+        step="any"
+        value={bytesPerSecond / MIB}
+        onChange={({ currentTarget: { value } }) => {
+          const limit = Math.round(Number(value) * MIB)
+          void attempt(
+            () => bridge.limitUpload(limit),
+            () => T.limited(limit === 0 ? undefined : formatRate(limit))
+          )
+        }}
+      />
+    </label>
+  )
+}
+
 function Disk({ status }: { readonly status: Status }) {
-  const { bytes, blobs, freeBytes } = status.store
+  const { bytes, blobs, freeBytes, maxBytes, minFreeBytes = 0 } = status.store
   return (
     <section class="card" aria-label={T.disk}>
       <h2>{T.disk}</h2>
       {freeBytes !== undefined && (
         <meter
           min={0}
-          max={bytes + freeBytes}
+          max={Math.min(maxBytes ?? Number.POSITIVE_INFINITY, bytes + freeBytes - minFreeBytes)}
           value={bytes}
           aria-label={T.diskBar(formatBytes(bytes), formatBytes(freeBytes))}
         />
@@ -135,6 +159,8 @@ function Disk({ status }: { readonly status: Status }) {
         facts={[
           [T.store, formatBytes(bytes)],
           [T.free, freeBytes === undefined ? '' : formatBytes(freeBytes)],
+          [T.budget, maxBytes === undefined ? T.noBudget : formatBytes(maxBytes)],
+          [T.keptFree, minFreeBytes === 0 ? '' : formatBytes(minFreeBytes)],
           [T.blobs, blobs],
           [T.root, status.root],
           [T.version, `svcd ${status.version}`],

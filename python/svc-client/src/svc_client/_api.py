@@ -76,6 +76,7 @@ __all__ = [
     "SwarmStatusVerifying",
     "TagEntry",
     "TorrentStatus",
+    "UploadLimitResult",
     "VerifyReport",
     "View",
     "ViewEntry",
@@ -552,7 +553,7 @@ class ImportPlan:
     artifacts: list[PlanArtifact]
     """one a quant, in the same order"""
     license: str | None = None
-    """SPDX expression"""
+    """SPDX expression of the texts; without any, what the hub names"""
     gated: bool | None = None
     """true where the hub asks for consent"""
     private: bool | None = None
@@ -817,6 +818,16 @@ class SeedLocalResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UploadLimitResult:
+    """`UploadLimitResult` of the API."""
+
+    bytes_per_second: int = field(metadata={"json": "bytesPerSecond"})
+    """bytes"""
+    file: str | None = None
+    """the configuration file that remembers it"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StatusJobs:
     """`StatusJobs` of the API."""
 
@@ -837,6 +848,10 @@ class StatusStore:
     """bytes"""
     free_bytes: int | None = field(default=None, metadata={"json": "freeBytes"})
     """bytes"""
+    max_bytes: int | None = field(default=None, metadata={"json": "maxBytes"})
+    """`[store] max_bytes`"""
+    min_free_bytes: int | None = field(default=None, metadata={"json": "minFreeBytes"})
+    """`[store] min_free`; absent for 0"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -914,6 +929,8 @@ class SwarmStatus:
     """bytes"""
     up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
     """bytes"""
+    upload_limit_bytes_per_second: int | None = field(default=None, metadata={"json": "uploadLimitBytesPerSecond"})
+    """`[swarm] upload_limit`; absent where there is none"""
     peer_address: str | None = field(default=None, metadata={"json": "peerAddress"})
     """`host:port` that is listened on"""
     webseed_address: str | None = field(default=None, metadata={"json": "webseedAddress"})
@@ -1887,6 +1904,21 @@ class Routes:
             SeedLocalResult,
             body={
                 "seedLocal": seed_local,
+            },
+        )
+
+    def upload_limit(
+        self,
+        bytes_per_second: int,
+    ) -> UploadLimitResult:
+        """Limit what is given to others by the second; takes effect at once."""
+        return self._call(
+            "uploadLimit",
+            "PUT",
+            "/v1/upload-limit",
+            UploadLimitResult,
+            body={
+                "bytesPerSecond": bytes_per_second,
             },
         )
 

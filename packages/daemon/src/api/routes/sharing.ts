@@ -1,4 +1,4 @@
-import { ROUTES, type SeedResult, type ShareResult } from '@svc/client/protocol'
+import { ROUTES, type SeedResult, type ShareResult, type UploadLimitResult } from '@svc/client/protocol'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { Documents } from '../../library/documents.ts'
@@ -42,13 +42,16 @@ export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
 export interface SeedDeps {
   /** @throws ConfigError, DaemonError */
   decideSeed(seed: boolean): Promise<SeedResult>
+  /** @throws ConfigError */
+  limitUpload(bytesPerSecond: number): Promise<UploadLimitResult>
   readonly local: {
     /** @throws ConfigError */
     decideSeedLocal(value: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }>
   }
 }
 
-export const seedRoutes = ({ local, decideSeed }: SeedDeps) => ({
+export const seedRoutes = ({ local, decideSeed, limitUpload }: SeedDeps) => ({
+  uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) => refusingAsRequest(limitUpload(body.bytesPerSecond))),
   seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(decideSeed(body.seed))),
   seedLocal: defineRoute(ROUTES.seedLocal, ({ body }) => refusingAsRequest(local.decideSeedLocal(body.seedLocal)))
 })

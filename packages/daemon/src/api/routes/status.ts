@@ -22,7 +22,10 @@ export interface StatusDeps {
   readonly version: string
   readonly startedAt: string
   /** `[swarm] seed` is shown even if the swarm client is off. */
-  readonly config: { readonly swarm: { readonly seed: boolean } }
+  readonly config: {
+    readonly swarm: { readonly seed: boolean }
+    readonly store: { readonly maxBytes: number | undefined; readonly minFreeBytes: number }
+  }
   readonly store: DiskBlobStore
   readonly state: StateParts
   readonly jobs: JobRegistry
@@ -44,6 +47,7 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
     const states: Record<Job['state'], number> = { waiting: 0, fetching: 0, done: 0, failed: 0 }
     for (const { state } of jobs.list()) states[state]++
     const { count, damaged } = await recent(states.done + states.failed)
+    const { maxBytes, minFreeBytes } = config.store
     const freeBytes = await store.freeBytes().catch(() => undefined)
     return {
       pid: process.pid,
@@ -54,7 +58,9 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
       store: {
         id: store.id,
         ...count,
-        ...(freeBytes !== undefined && { freeBytes })
+        ...(freeBytes !== undefined && { freeBytes }),
+        ...(maxBytes !== undefined && { maxBytes }),
+        ...(minFreeBytes > 0 && { minFreeBytes })
       },
       swarm: (await swarm?.status()) ?? swarmOff(config.swarm.seed),
       ...(damaged.length > 0 && { damaged }),
