@@ -167,8 +167,10 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       'size>1GB, used>30d, imported<7d, complete, incomplete, away, damaged, private; repeatable',
       list
     )
-    .option('--sort <key>', 'name (default), size, imported or used')
-    .option('--format <format>', 'table, json, csv or ids')
+    .addOption(
+      new Option('--sort <key>', 'what comes first (default name)').choices(['name', 'size', 'imported', 'used'])
+    )
+    .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'csv', 'ids']))
     .action(run(() => import('./commands/inventory.ts').then(({ ls }) => ls)))
   add(program, 'du [ref]', 'show how much disk space models take, alone and shared').action(
     run(() => import('./commands/du.ts').then(({ du }) => du))
@@ -224,12 +226,12 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
     .option('--gguf', 'only repositories with GGUF files')
     .option('--safetensors', 'only repositories with safetensors')
     .option('--size <range>', 'parameters: 1B-8B, -8B or 70B-')
-    .option('--license <id>', 'as the hub names it: apache-2.0')
+    .option('--license <name>', 'as the hub names it: apache-2.0')
     .option('--limit <n>', 'repositories of a page, at most 100 (default 20)')
     .option('--page <n>', 'a later page')
     .option('--catalog', 'the community catalog instead')
     .option('--here', 'the models in the store instead')
-    .option('--format <format>', 'table, json or ids')
+    .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'ids']))
     .action(run(() => import('./commands/search.ts').then(({ search }) => search)))
   add(program, 'outdated [ref...]', 'ask the hub whether what models came from has newer commits').action(
     run(() => import('./commands/newer.ts').then(({ outdated }) => outdated))

@@ -25,8 +25,6 @@ export async function search(session: Session, words: readonly string[], options
   const { catalog, here, page = '1', format } = options
   requireSense(words, options)
   if (here === true) return ls(session, words.join(' '), format === undefined ? {} : { format })
-  if (format !== undefined && !['table', 'json', 'ids'].includes(format))
-    throw usage(`"${format}" is not a format`, '--format table, json or ids')
   const as: Session = format === 'json' ? { ...session, json: true } : session
   if (catalog === true) return catalogSearch(as, words)
   const query = queryOf(words, options)
