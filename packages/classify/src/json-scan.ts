@@ -20,55 +20,34 @@ export interface JsonScanOptions {
   readonly maxTextBytes: number
 }
 
-// States: what may come next. Between tokens:
-const VALUE = 0
-const VALUE_OR_END = 1 // after `[`
-const KEY = 2 // after `,` in an object
-const KEY_OR_END = 3 // after `{`
-const COLON = 4
-const COMMA_OR_END = 5
-const DONE = 6
-// Within tokens:
-const STRING = 7
-const ESCAPE = 8
-const HEX = 9
-const WORD = 10
-// Within numbers, named by the last character:
-const MINUS = 11
-const ZERO = 12
-const INTEGER = 13
-const POINT = 14
-const FRACTION = 15
-const EXPONENT = 16
-const EXPONENT_SIGN = 17
-const EXPONENT_DIGITS = 18
+/** What may come next between two tokens, and what is said to be lacking when it does not. */
+const LACKING = {
+  value: 'a value',
+  valueOrEnd: 'a value',
+  key: 'a key',
+  keyOrEnd: 'a key',
+  colon: 'a colon',
+  commaOrEnd: 'a comma',
+  end: ''
+} as const
 
-type NumberPart = 'zero' | 'digit' | 'point' | 'exponent' | 'sign' | 'other'
+/** Characters of a string, or one escape. */
+const STRING_PART = /[^"\\\u0000-\u001f]+|\\(?:["\\/bfnrt]|u[\dA-Fa-f]{4})/y
+/** An escape that the next chunk may complete. */
+const OPEN_ESCAPE = /\\(?:u[\dA-Fa-f]{0,3})?$/y
+/** Of a number, or of `true`, `false` or `null`. */
+const SCALAR_PART = /[^ \t\n\r"{}[\],:]+/y
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+const NOT_ASCII = /[^\0-\u007f]/
+const LITERALS: ReadonlyMap<string, boolean | null> = new Map([
+  ['true', true],
+  ['false', false],
+  ['null', null]
+])
+/** Longer numbers are checked with runs of two digits in place of longer ones, which no rule of the grammar tells apart. */
+const MIN_LONG_CHARS = 64
 
-function partOf(byte: number): NumberPart {
-  if (byte === 0x30) return 'zero'
-  if (isDigit(byte)) return 'digit'
-  if (byte === 0x2e) return 'point'
-  if (byte === 0x65 || byte === 0x45) return 'exponent'
-  return byte === 0x2b || byte === 0x2d ? 'sign' : 'other'
-}
-
-/** The state behind each part of a number (RFC 8259 §6). */
-const IN_NUMBER: Readonly<Record<number, { readonly [part in NumberPart]?: number }>> = {
-  [MINUS]: { zero: ZERO, digit: INTEGER },
-  [ZERO]: { point: POINT, exponent: EXPONENT },
-  [INTEGER]: { zero: INTEGER, digit: INTEGER, point: POINT, exponent: EXPONENT },
-  [POINT]: { zero: FRACTION, digit: FRACTION },
-  [FRACTION]: { zero: FRACTION, digit: FRACTION, exponent: EXPONENT },
-  [EXPONENT]: { zero: EXPONENT_DIGITS, digit: EXPONENT_DIGITS, sign: EXPONENT_SIGN },
-  [EXPONENT_SIGN]: { zero: EXPONENT_DIGITS, digit: EXPONENT_DIGITS },
-  [EXPONENT_DIGITS]: { zero: EXPONENT_DIGITS, digit: EXPONENT_DIGITS }
-}
-
-const WORDS: Readonly<Record<number, string>> = { 116: 'true', 102: 'false', 110: 'null' }
-const plainUtf8 = new TextDecoder('utf-8', { ignoreBOM: true })
-const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
-const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+const encoder = new TextEncoder()
 
 /**
  * A strict incremental JSON reader (RFC 8259): accepts what `JSON.parse` accepts of well-formed UTF-8 within the depth
@@ -76,26 +55,24 @@ const isSpace = (byte: number): boolean => byte === 0x20 || byte === 0x0a || byt
  * have 100 MB.
  */
 export class JsonScanner {
-  #state = VALUE
-  /** One bit per open container: 1 for an object. */
-  readonly #stack: boolean[] = []
-  #offset = 0
   readonly #events: JsonEvents
   readonly #options: JsonScanOptions
   readonly #utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  /** Raw bytes of the current token, without quotes; when `kept` exceeds its length the token is too long. */
-  readonly #token: Uint8Array
-  #kept = 0
-  #escaped = false
+  #next: keyof typeof LACKING = 'value'
+  /** The open containers: true for an object. */
+  readonly #stack: boolean[] = []
+  #bytes = 0
+  /** The start of an escape at the end of a chunk. */
+  #rest = ''
+  #inString = false
   #isKey = false
-  #hexLeft = 0
-  #word = ''
-  #wordAt = 0
+  /** The current string without quotes, or number or word; of a long one only the start. */
+  #token = ''
+  #isLong = false
 
   constructor(events: JsonEvents, options: JsonScanOptions) {
     this.#events = events
     this.#options = options
-    this.#token = new Uint8Array(options.maxTextBytes)
   }
 
   /**
@@ -103,221 +80,175 @@ export class JsonScanner {
    *   afterwards.
    */
   push(chunk: Uint8Array): void {
-    this.#checkUtf8(chunk, true)
-    let i = 0
-    while (i < chunk.length) i = this.#state === STRING ? this.#inString(chunk, i) : this.#step(chunk[i]!, i)
-    this.#offset += chunk.length
+    const text = this.#rest + this.#decode(chunk, true)
+    this.#bytes += chunk.length
+    this.#rest = ''
+    for (let at = 0; at < text.length; ) {
+      if (this.#inString) at = this.#string(text, at)
+      else if (this.#token !== '') at = this.#scalar(text, at)
+      else at = this.#between(text, at)
+    }
   }
 
   /** @throws ClassifyError `E_BAD_JSON` when the text is incomplete. */
   end(): void {
-    this.#checkUtf8(new Uint8Array(0), false)
-    if (this.#stack.length === 0) this.#endNumber()
-    if (this.#state !== DONE) this.#fail(0, 'ends too early')
+    this.#decode(new Uint8Array(0), false)
+    if (this.#token !== '' && !this.#inString) this.#endScalar('', 0)
+    if (this.#next !== 'end') this.#fail('', 0, 'ends too early')
   }
 
-  #checkUtf8(chunk: Uint8Array, stream: boolean): void {
+  #decode(chunk: Uint8Array, stream: boolean): string {
     try {
-      this.#utf8.decode(chunk, { stream })
+      return this.#utf8.decode(chunk, { stream })
     } catch (cause) {
       throw new ClassifyError('E_BAD_JSON', 'the JSON text is not UTF-8', { reason: 'utf-8' }, { cause })
     }
   }
 
-  #fail(i: number, what: string): never {
-    throw new ClassifyError('E_BAD_JSON', `the JSON text ${what} at byte ${this.#offset + i}`, { reason: 'syntax' })
+  #fail(text: string, at: number, what: string): never {
+    const offset = this.#bytes - encoder.encode(text.slice(at)).length
+    throw new ClassifyError('E_BAD_JSON', `the JSON text ${what} at byte ${offset}`, { reason: 'syntax' })
   }
 
-  #keep(byte: number): void {
-    if (this.#kept < this.#token.length) this.#token[this.#kept] = byte
-    this.#kept++
+  #failNext(text: string, at: number): never {
+    this.#fail(text, at, this.#next === 'end' ? 'goes on after its end' : `lacks ${LACKING[this.#next]}`)
   }
 
-  /** The fast path: most bytes of a header are in strings. */
-  #inString(chunk: Uint8Array, i: number): number {
-    const token = this.#token
-    const length = chunk.length
-    let kept = this.#kept
-    for (; i < length; i++) {
-      const byte = chunk[i]!
-      if (byte === 0x22) {
-        this.#kept = kept
-        this.#endString()
-        return i + 1
-      }
-      if (byte < 0x20) this.#fail(i, 'has a control character in a string')
-      if (kept < token.length) token[kept] = byte
-      kept++
-      if (byte === 0x5c) {
-        this.#kept = kept
-        this.#state = ESCAPE
-        this.#escaped = true
-        return i + 1
-      }
-    }
-    this.#kept = kept
-    return i
-  }
-
-  /** Handles one byte outside of the fast path; returns where to continue. */
-  #step(byte: number, i: number): number {
-    switch (this.#state) {
-      case ESCAPE:
-        this.#keep(byte)
-        if (byte === 0x75) [this.#state, this.#hexLeft] = [HEX, 4]
-        else if (!'"\\/bfnrt'.includes(String.fromCharCode(byte))) this.#fail(i, 'has an unknown escape')
-        else this.#state = STRING
-        return i + 1
-      case HEX:
-        this.#keep(byte)
-        if (!isDigit(byte) && !((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66))
-          this.#fail(i, 'has a malformed \\u escape')
-        if (--this.#hexLeft === 0) this.#state = STRING
-        return i + 1
-      case WORD:
-        if (byte !== this.#word.charCodeAt(this.#wordAt++)) this.#fail(i, 'has an unknown word')
-        if (this.#wordAt === this.#word.length) {
-          this.#events.literal(this.#word === 'null' ? null : this.#word === 'true')
-          this.#afterValue()
-        }
-        return i + 1
-      case MINUS:
-      case ZERO:
-      case INTEGER:
-      case POINT:
-      case FRACTION:
-      case EXPONENT:
-      case EXPONENT_SIGN:
-      case EXPONENT_DIGITS:
-        if (this.#inNumber(byte)) {
-          this.#keep(byte)
-          return i + 1
-        }
-        if (!this.#endNumber()) this.#fail(i, 'has a malformed number')
-        return i // The byte belongs to the next token.
+  /** Reads one character outside of strings, numbers and words. @returns where to continue */
+  #between(text: string, at: number): number {
+    const character = text[at]!
+    switch (character) {
+      case ' ':
+      case '\t':
+      case '\n':
+      case '\r':
+        break
+      case '"':
+        this.#isKey = this.#next === 'key' || this.#next === 'keyOrEnd'
+        if (!this.#isKey) this.#requireValue(text, at)
+        this.#inString = true
+        break
+      case '{':
+      case '[':
+        this.#requireValue(text, at)
+        this.#open(character === '{')
+        break
+      case '}':
+      case ']':
+        this.#close(character === '}', text, at)
+        break
+      case ':':
+        if (this.#next !== 'colon') this.#failNext(text, at)
+        this.#next = 'value'
+        break
+      case ',':
+        if (this.#next !== 'commaOrEnd') this.#failNext(text, at)
+        this.#next = this.#stack.at(-1) === true ? 'key' : 'value'
+        break
       default:
-        if (!isSpace(byte)) this.#between(byte, i)
-        return i + 1
+        this.#requireValue(text, at)
+        return this.#scalar(text, at)
     }
+    return at + 1
   }
 
-  #between(byte: number, i: number): void {
-    switch (this.#state) {
-      case VALUE_OR_END:
-        if (byte === 0x5d) return this.#close(false, i)
-        return this.#startValue(byte, i)
-      case VALUE:
-        return this.#startValue(byte, i)
-      case KEY_OR_END:
-      case KEY:
-        if (byte === 0x7d && this.#state === KEY_OR_END) return this.#close(true, i)
-        if (byte !== 0x22) this.#fail(i, 'lacks a key')
-        return this.#startString(true)
-      case COLON:
-        if (byte !== 0x3a) this.#fail(i, 'lacks a colon')
-        this.#state = VALUE
-        return
-      case COMMA_OR_END:
-        if (byte === 0x7d || byte === 0x5d) return this.#close(byte === 0x7d, i)
-        if (byte !== 0x2c) this.#fail(i, 'lacks a comma')
-        this.#state = this.#stack.at(-1) ? KEY : VALUE
-        return
-      default:
-        this.#fail(i, 'goes on after its end')
-    }
+  #requireValue(text: string, at: number): void {
+    if (this.#next !== 'value' && this.#next !== 'valueOrEnd') this.#failNext(text, at)
   }
 
-  #startValue(byte: number, i: number): void {
-    if (byte === 0x22) return this.#startString(false)
-    if (byte === 0x7b || byte === 0x5b) return this.#open(byte === 0x7b)
-    if (byte === 0x2d || isDigit(byte)) {
-      this.#kept = 0
-      this.#keep(byte)
-      this.#state = byte === 0x2d ? MINUS : byte === 0x30 ? ZERO : INTEGER
-      return
-    }
-    const word = WORDS[byte]
-    if (word === undefined) this.#fail(i, 'lacks a value')
-    this.#word = word
-    this.#wordAt = 1
-    this.#state = WORD
-  }
-
-  #open(object: boolean): void {
-    if (this.#stack.length >= this.#options.maxDepth)
-      throw new ClassifyError('E_BAD_JSON', `the JSON text is nested deeper than ${this.#options.maxDepth}`, {
-        reason: 'depth'
-      })
-    this.#stack.push(object)
-    this.#state = object ? KEY_OR_END : VALUE_OR_END
-    if (object) this.#events.startObject()
+  #open(isObject: boolean): void {
+    const { maxDepth } = this.#options
+    if (this.#stack.length >= maxDepth)
+      throw new ClassifyError('E_BAD_JSON', `the JSON text is nested deeper than ${maxDepth}`, { reason: 'depth' })
+    this.#stack.push(isObject)
+    this.#next = isObject ? 'keyOrEnd' : 'valueOrEnd'
+    if (isObject) this.#events.startObject()
     else this.#events.startArray()
   }
 
-  #close(object: boolean, i: number): void {
-    if (this.#stack.pop() !== object) this.#fail(i, 'closes the wrong bracket')
-    if (object) this.#events.endObject()
+  #close(isObject: boolean, text: string, at: number): void {
+    if (!this.#next.endsWith('OrEnd')) this.#failNext(text, at)
+    if (this.#stack.pop() !== isObject) this.#fail(text, at, 'closes the wrong bracket')
+    this.#endValue()
+    if (isObject) this.#events.endObject()
     else this.#events.endArray()
-    this.#afterValue()
   }
 
-  #afterValue(): void {
-    this.#state = this.#stack.length === 0 ? DONE : COMMA_OR_END
+  #endValue(): void {
+    this.#next = this.#stack.length === 0 ? 'end' : 'commaOrEnd'
   }
 
-  #startString(isKey: boolean): void {
-    this.#kept = 0
-    this.#escaped = false
-    this.#isKey = isKey
-    this.#state = STRING
+  #string(text: string, at: number): number {
+    if (text[at] === '"') {
+      this.#endString()
+      return at + 1
+    }
+    STRING_PART.lastIndex = at
+    if (STRING_PART.test(text)) {
+      const end = STRING_PART.lastIndex
+      if (this.#token.length <= this.#options.maxTextBytes) this.#token += text.slice(at, end)
+      return end
+    }
+    OPEN_ESCAPE.lastIndex = at
+    if (!OPEN_ESCAPE.test(text)) {
+      this.#fail(text, at, text[at] === '\\' ? 'has an unknown escape' : 'has a control character in a string')
+    }
+    this.#rest = text.slice(at)
+    return text.length
   }
 
   #endString(): void {
-    const text = this.#tokenText()
+    this.#inString = false
+    const raw = this.#takeToken()
+    const string = raw?.includes('\\') === true ? (JSON.parse(`"${raw}"`) as string) : raw
     if (this.#isKey) {
-      this.#state = COLON
-      this.#events.key(text)
+      this.#next = 'colon'
+      this.#events.key(string)
     } else {
-      this.#afterValue()
-      this.#events.string(text)
+      this.#endValue()
+      this.#events.string(string)
     }
   }
 
-  #tokenText(): string | undefined {
-    if (this.#kept > this.#token.length) return undefined
-    let raw = ''
-    for (let i = 0; i < this.#kept; i++) {
-      const byte = this.#token[i]!
-      if (byte > 0x7f) {
-        raw = plainUtf8.decode(this.#token.subarray(0, this.#kept))
-        break
-      }
-      raw += String.fromCharCode(byte)
-    }
-    return this.#escaped ? (JSON.parse(`"${raw}"`) as string) : raw
+  /** The current token, which ends; undefined when it is too long. */
+  #takeToken(): string | undefined {
+    const token = this.#token
+    const { maxTextBytes } = this.#options
+    const isLong =
+      this.#isLong ||
+      token.length > maxTextBytes ||
+      (NOT_ASCII.test(token) && encoder.encode(token).length > maxTextBytes)
+    this.#token = ''
+    this.#isLong = false
+    return isLong ? undefined : token
   }
 
-  /** True when the byte continues the number. */
-  #inNumber(byte: number): boolean {
-    const next = IN_NUMBER[this.#state]?.[partOf(byte)]
-    if (next === undefined) return false
-    this.#state = next
-    return true
+  /** Goes on with a number or word; what follows may be in the next chunk. */
+  #scalar(text: string, at: number): number {
+    SCALAR_PART.lastIndex = at
+    const end = SCALAR_PART.test(text) ? SCALAR_PART.lastIndex : at
+    this.#token += text.slice(at, end)
+    const most = Math.max(MIN_LONG_CHARS, this.#options.maxTextBytes)
+    if (this.#token.length > most) {
+      this.#isLong = true
+      this.#token = this.#token.replace(/\d{3,}/g, (digits) => digits.slice(0, 2))
+      if (this.#token.length > most) this.#failScalar(text, at, this.#token)
+    }
+    if (end < text.length) this.#endScalar(text, at)
+    return end
   }
 
-  /** Ends a number; false if it is incomplete. */
-  #endNumber(): boolean {
-    if (
-      this.#state === ZERO ||
-      this.#state === INTEGER ||
-      this.#state === FRACTION ||
-      this.#state === EXPONENT_DIGITS
-    ) {
-      this.#escaped = false
-      this.#afterValue()
-      this.#events.number(this.#tokenText())
-      return true
-    }
-    return false
+  #endScalar(text: string, at: number): void {
+    const scalar = this.#token
+    const spelled = this.#takeToken()
+    this.#endValue()
+    const literal = LITERALS.get(scalar)
+    if (literal !== undefined) this.#events.literal(literal)
+    else if (NUMBER.test(scalar)) this.#events.number(spelled)
+    else this.#failScalar(text, at, scalar)
+  }
+
+  #failScalar(text: string, at: number, scalar: string): never {
+    this.#fail(text, at, /^[-\d]/.test(scalar) ? 'has a malformed number' : 'has an unknown word')
   }
 }
