@@ -195,14 +195,14 @@ const MIRRORS = [
     [
       MEANWHILE('is not answered if'),
       'the S3 mirror asks before it sends a listing',
-      'if (await this.#served.allShown(page.of, DOOR)) return page',
+      'if ((await this.#served.shown(page.of, DOOR)).size === page.of.size) return page',
       'if (page.of.size >= 0) return page'
     ],
     [
       MEANWHILE('a file is not sent'),
       'the S3 mirror asks when a file is open',
-      'const mayGive = (): Promise<boolean> => this.#mayGive(name, manifest)',
-      'const mayGive = async (): Promise<boolean> => true'
+      '(await this.#served.shown([{ name, manifest }], DOOR)).size === 1',
+      'DOOR !== undefined'
     ]
   ]),
   ...of('mirror/hub-demand.ts', [

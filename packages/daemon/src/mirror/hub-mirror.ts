@@ -3,10 +3,7 @@ import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
-import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, HARDENING, type ListenerOptions, refuse } from '../http/guarded-listener.ts'
-import type { Listeners } from '../http/traffic.ts'
-import type { Log } from '../log.ts'
+import { HARDENING, refuse } from '../http/guarded-listener.ts'
 import { ArtifactFiles } from './artifact-files.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
@@ -15,11 +12,9 @@ import type { HubDemand } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving } from './send-file.ts'
-import { lacksSpace, type ServedModels } from './served-models.ts'
+import { notNowOf, type ServedModels } from './served-models.ts'
 import type { SwarmDemand } from './swarm-demand.ts'
-import { NotNowError } from './upstream.ts'
 
-const CHUNK_BYTES = 256 << 10
 /** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
 
@@ -38,20 +33,10 @@ class GoneError extends Error {
 export interface HubMirrorDeps {
   readonly store: DiskBlobStore
   readonly served: ServedModels
-  /** Counts the listener's traffic. */
-  readonly listeners?: Listeners
   /** Absent: what is not here is not brought in. */
   readonly demand?: () => HubDemand | undefined
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly coming?: () => SwarmDemand | undefined
-}
-
-/** Where a mirror listens, and the token it requires. */
-export interface MirrorOptions {
-  readonly address: { readonly host: string; readonly port: number }
-  readonly token?: string | undefined
-  readonly names?: readonly string[]
-  readonly log: Log
 }
 
 /**
@@ -59,45 +44,23 @@ export interface MirrorOptions {
  * Read-only; private and restricted models do not exist here.
  */
 export class HubMirror {
+  readonly port = { name: 'hub mirror', methods: ['GET', 'HEAD', 'POST'], hasPages: true }
   readonly #deps: HubMirrorDeps
   readonly #served: ServedModels
-  readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #gitNames = new GitNames()
   readonly #files: ArtifactFiles
   readonly #snapshots: HubRevisions
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
-  #listener!: GuardedListener
 
-  private constructor(deps: HubMirrorDeps) {
+  constructor(deps: HubMirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
-    this.#files = new ArtifactFiles(deps.served, () => deps.coming?.(), { mayStart: false })
+    this.#files = new ArtifactFiles({ ...deps, demand: deps.coming, door: 'hub-mirror', mayStart: false })
     this.#snapshots = new HubRevisions(deps.served, this.#files)
   }
 
-  /** @throws the error of `listen` */
-  static async listen(deps: HubMirrorDeps, { address, token, names = [], log }: MirrorOptions): Promise<HubMirror> {
-    const mirror = new HubMirror(deps)
-    const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
-    const methods = ['GET', 'HEAD', 'POST']
-    const traffic = deps.listeners?.add('hub')
-    const name = 'hub mirror'
-    const requireStore = (): void => deps.store.requireRoot()
-    const options = { name, address, token, names, log, methods, requireStore, answer, traffic, hasPages: true }
-    mirror.#listener = await GuardedListener.listen(options)
-    return mirror
-  }
-
-  get address(): { readonly host: string; readonly port: number } {
-    return this.#listener.address
-  }
-
-  close(): Promise<void> {
-    return this.#listener.close()
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+  async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     const path = decoded(url.split('?', 1)[0]!) ?? ''
     const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
     const paths = request.method === 'POST' && INFO.exec(path)?.[2] === 'paths-info' ? await readForm(request) : []
@@ -105,13 +68,11 @@ export class HubMirror {
     try {
       await answer()
     } catch (error) {
-      if (lacksSpace(error)) return refuse(response, 507, 'E_NO_SPACE', 'no space to lay the model out')
-      if (error instanceof NotNowError) {
-        const { status, code, message, retryAfterSeconds: wait } = error
+      if (!(error instanceof GoneError)) {
+        const { status, code, message, headers } = notNowOf(error)
         if (status === 404) return absent(response, 'RepoNotFound', message)
-        return refuse(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
+        return refuse(response, status, code, message, headers)
       }
-      if (!(error instanceof GoneError)) throw error
       // the cache was deleted: make the view again
       this.#served.forget(error.manifest)
       await answer().catch((again: unknown) => {
@@ -167,13 +128,10 @@ export class HubMirror {
       'X-Linked-ETag': `"${name}"`
     }
     const mayGive = (): Promise<boolean> => this.#mayGive(repo, found)
-    const options = { pool: this.#pool, headers, etag: `"${name}"`, mayGive }
+    const options = { headers, etag: `"${name}"`, mayGive }
     if (!isUpstream(file)) {
-      const { store } = this.#deps
       const awaited = { name: found.repo, manifest: file.manifest, file }
-      const send = (): Promise<boolean> =>
-        this.#files.send(request, response, awaited, { ...options, store, inParts: false })
-      if (!(await this.#served.whileGiven(response, file.manifest, 'hub-mirror', send)))
+      if (!(await this.#files.send(request, response, awaited, { ...options, inParts: false })))
         throw new GoneError(file.manifest)
       return
     }
@@ -183,7 +141,8 @@ export class HubMirror {
       file.isLarge
         ? demand.large(found.upstream!, file, client)
         : readerOf(await demand.small(found.upstream!, file, client.host))
-    if (!(await sendArriving(request, response, file, open, options))) return this.#unknown(response, repo)
+    if (!(await sendArriving(request, response, file, open, { ...options, pool: this.#files.pool })))
+      return this.#unknown(response, repo)
   }
 
   /** Sends a document about a repository that was asked for as `repo`. */

@@ -2,10 +2,12 @@ import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { s3KeysOf } from '../config/s3-keys.ts'
 import { ConfigError, StartError } from '../errors.ts'
+import { GuardedListener, type ListenerOptions } from '../http/guarded-listener.ts'
+import type { Listeners } from '../http/traffic.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import { Demand, type DemandFigures } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
-import { HubMirror, type MirrorOptions } from './hub-mirror.ts'
+import { HubMirror } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
 import { S3Mirror } from './s3-mirror.ts'
 import { ServedModels, type ServedModelsDeps } from './served-models.ts'
@@ -17,6 +19,8 @@ export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, S
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
   readonly wanted: WantedBlobs
+  /** Count the listeners' traffic. */
+  readonly listeners?: Listeners
 }
 
 /** The addresses of the mirrors, as `host:port`. */
@@ -32,12 +36,16 @@ interface Ways {
   swarm?: SwarmDemand
 }
 
-/** What listens. */
-interface Listening {
-  readonly hub: HubMirror | undefined
-  readonly oci: OciMirror | undefined
-  readonly s3: S3Mirror | undefined
+/** A protocol of a mirror. */
+interface Mirror {
+  /** How its listener differs from others. */
+  readonly port: Pick<ListenerOptions, 'name'> & Partial<ListenerOptions>
+  open?(): Promise<void>
+  route: ListenerOptions['answer']
 }
+
+/** What listens. */
+type Listening = Partial<Record<'hub' | 'oci' | 's3', GuardedListener>>
 
 /** The configured mirrors; without an address a mirror is off (spec add.22). */
 export class Mirrors {
@@ -55,34 +63,32 @@ export class Mirrors {
 
   /** @throws ConfigError, StartError naming the key */
   static async listen(deps: MirrorsDeps): Promise<Mirrors> {
-    const { hubAddr, ociAddr, s3Addr, token, names } = deps.config.mirror
+    const { hubAddr, ociAddr, s3Addr, token, names = [] } = deps.config.mirror
+    const { store, log, listeners } = deps
     const served = new ServedModels(deps)
     const ways: Ways = {}
-    const opened: Closable[] = []
-    const open = async <M extends Closable>(
-      key: string,
-      text: string | undefined,
-      listen: (options: MirrorOptions) => Promise<M>
-    ): Promise<M | undefined> => {
-      if (text === undefined) return undefined
+    const shared = { ...deps, served, demand: () => ways.swarm }
+    const listening: Listening = {}
+    const open = async (kind: keyof Listening, text: string | undefined, make: () => Mirror): Promise<void> => {
+      if (text === undefined) return
+      const key = `[mirror] ${kind}_addr`
       const address = configuredAddress(text, key)
-      const mirror = await named(key, text, listen({ address, token, names, log: deps.log }))
-      opened.push(mirror)
-      return mirror
+      const mirror = make()
+      const common = { address, token, names, log, requireStore: () => store.requireRoot() }
+      const listen = async (): Promise<GuardedListener> => {
+        await mirror.open?.()
+        const answer: ListenerOptions['answer'] = (...asked) => mirror.route(...asked)
+        return GuardedListener.listen({ ...common, traffic: listeners?.add(kind), answer, ...mirror.port })
+      }
+      listening[kind] = await named(key, text, listen())
     }
     try {
-      const hub = await open('[mirror] hub_addr', hubAddr, (options) =>
-        HubMirror.listen({ ...deps, served, demand: () => ways.hub, coming: () => ways.swarm }, options)
-      )
-      const oci = await open('[mirror] oci_addr', ociAddr, (options) =>
-        OciMirror.listen({ ...deps, served, demand: () => ways.swarm }, options)
-      )
-      const s3 = await open('[mirror] s3_addr', s3Addr, (options) =>
-        S3Mirror.listen({ ...deps, served, demand: () => ways.swarm, s3Keys: s3KeysOf(deps.config.mirror) }, options)
-      )
-      return new Mirrors({ hub, oci, s3 }, deps, ways)
+      await open('hub', hubAddr, () => new HubMirror({ ...shared, demand: () => ways.hub, coming: () => ways.swarm }))
+      await open('oci', ociAddr, () => new OciMirror(shared))
+      await open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys: s3KeysOf(deps.config.mirror) }))
+      return new Mirrors(listening, deps, ways)
     } catch (error) {
-      for (const mirror of opened) await mirror.close()
+      for (const listener of Object.values(listening)) await listener.close()
       throw error
     }
   }
@@ -115,12 +121,8 @@ export class Mirrors {
   }
 
   async close(): Promise<void> {
-    await Promise.all(Object.values(this.#listening).map((mirror: Closable | undefined) => mirror?.close()))
+    await Promise.all(Object.values(this.#listening).map((listener) => listener.close()))
   }
-}
-
-interface Closable {
-  close(): Promise<void>
 }
 
 /** An absent part is off. */

@@ -4,20 +4,18 @@ import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
 import { isDigest, isQuant, type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
-import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
-import type { Listeners } from '../http/traffic.ts'
+import { HARDENING, sendBytes } from '../http/guarded-listener.ts'
 import { futureQuant, storedConfigQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
+import { ArtifactFiles } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
-import type { MirrorOptions } from './hub-mirror.ts'
-import { clientOf, sendArriving, sendFile } from './send-file.ts'
-import { lacksSpace, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
+import { clientOf } from './send-file.ts'
+import { lacksSpace, notNowOf, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
 import type { Presence, SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
-const CHUNK_BYTES = 256 << 10
+const DOOR = 'oci-mirror'
 const MAX_MODEL_CONFIG_BYTES = 1 << 20
 const MAX_PACKED = 1_000
 
@@ -26,8 +24,6 @@ export interface OciMirrorDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly served: ServedModels
-  /** Counts the listener's traffic. */
-  readonly listeners?: Listeners
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly demand?: () => SwarmDemand | undefined
 }
@@ -55,48 +51,29 @@ interface Coming {
  * `…/blobs/<digest>`, for models that have a name here. Read-only; private and restricted models do not exist here.
  */
 export class OciMirror {
+  readonly port = { name: 'OCI mirror', challenge: 'Basic realm="svc"', hasPages: true }
   readonly #deps: OciMirrorDeps
   readonly #served: ServedModels
-  readonly #pool = new BufferPool(CHUNK_BYTES)
+  readonly #files: ArtifactFiles
   /** By manifest digest and name, since the OCI manifest contains the name. */
   readonly #packed = new LRUCache<string, { readonly packed: Promise<Packed>; readonly isLacking: boolean }>({
     max: MAX_PACKED
   })
-  #listener!: GuardedListener
 
-  private constructor(deps: OciMirrorDeps) {
+  constructor(deps: OciMirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
+    this.#files = new ArtifactFiles({ ...deps, demand: deps.demand, door: DOOR, mayStart: true })
   }
 
-  /** @throws the error of `listen` */
-  static async listen(deps: OciMirrorDeps, { address, token, names = [], log }: MirrorOptions): Promise<OciMirror> {
-    const mirror = new OciMirror(deps)
-    const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
-    const challenge = 'Basic realm="svc"'
-    const traffic = deps.listeners?.add('oci')
-    const name = 'OCI mirror'
-    const requireStore = (): void => deps.store.requireRoot()
-    const options = { name, address, token, names, challenge, log, requireStore, answer, traffic, hasPages: true }
-    mirror.#listener = await GuardedListener.listen(options)
-    return mirror
-  }
-
-  get address(): { readonly host: string; readonly port: number } {
-    return this.#listener.address
-  }
-
-  close(): Promise<void> {
-    return this.#listener.close()
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+  async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     try {
       await this.#answer(request, response, url)
     } catch (error) {
-      if (error instanceof NotNowError) return notNow(response, error)
-      if (!lacksSpace(error)) throw error
-      refuse(response, 507, 'E_NO_SPACE', 'no space to lay the model out')
+      const { status, message, headers: retry } = notNowOf(error)
+      // 429 and 503 are what clients of registries try again
+      const code = status === 429 ? 'TOOMANYREQUESTS' : status === 503 ? 'UNAVAILABLE' : 'DENIED'
+      sendFailure(response, status, code, message, retry)
     }
   }
 
@@ -138,14 +115,11 @@ export class OciMirror {
     digest: Sha256Digest,
     headers: OutgoingHttpHeaders
   ): Promise<'sent' | 'gone' | 'absent'> {
-    const shared = { store: this.#deps.store, pool: this.#pool, headers, etag: `"${digest}"` }
     const client = clientOf(request, response)
-    const demand = this.#deps.demand?.()
     let result: 'gone' | 'absent' = 'absent'
     let notNow: NotNowError | undefined
     for await (const { artifact, files, small } of this.#walk(name, digest, client, true)) {
       const mayGive = (): Promise<boolean> => this.#mayGive(name, artifact)
-      const options = { ...shared, mayGive }
       const bytes = small.get(digest)
       if (bytes !== undefined) {
         if (!(await mayGive())) continue
@@ -154,21 +128,14 @@ export class OciMirror {
       }
       const file = files.get(digest)
       if (file === undefined) continue
-      const given = (send: () => Promise<boolean>): Promise<boolean> =>
-        this.#served.whileGiven(response, artifact, 'oci-mirror', send)
-      if (await given(() => sendFile(request, response, file, options))) return 'sent'
-      if (file.isBlob && demand !== undefined) {
-        const awaited = { name, manifest: file.manifest }
-        const open = (start: number) => demand.open(awaited, file, start, client, { mayRead: mayGive })
-        try {
-          if (demand.offers(awaited) && (await given(() => sendArriving(request, response, file, open, options))))
-            return 'sent'
-        } catch (error) {
-          if (!(error instanceof NotNowError)) throw error
-          // another artifact with the same file may be luckier
-          notNow ??= error
-          continue
-        }
+      try {
+        const options = { headers, etag: `"${digest}"`, mayGive, inParts: false }
+        if (await this.#files.send(request, response, { name, manifest: artifact, file }, options)) return 'sent'
+      } catch (error) {
+        if (!(error instanceof NotNowError)) throw error
+        // another artifact with the same file may be luckier
+        notNow ??= error
+        continue
       }
       this.#forget(file.manifest)
       result = 'gone'
@@ -178,17 +145,13 @@ export class OciMirror {
   }
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
-    const members = [...(await this.#served.named(name, 'oci-mirror'))]
+    const members = [...(await this.#served.named(name, DOOR))]
     const demand = this.#deps.demand?.()
-    for (const manifest of demand === undefined ? [] : await this.#served.awaited(name, 'oci-mirror'))
+    for (const manifest of demand === undefined ? [] : await this.#served.awaited(name, DOOR))
       if (demand?.offers({ name, manifest }) && (await demand.presence(manifest))?.isDescribed)
         members.push({ quant: await this.#quantOf(manifest), manifest })
-    const shown = await this.#served.shown(
-      name,
-      members.map(({ manifest }) => manifest),
-      'oci-mirror'
-    )
-    const tags = new Set(members.filter(({ manifest }) => shown.has(manifest)).map(({ quant }) => quant))
+    const named = members.map((member) => ({ ...member, name }))
+    const tags = new Set([...(await this.#served.shown(named, DOOR))].map(({ quant }) => quant))
     if (tags.size === 0) return absent(response, 'NAME_UNKNOWN')
     const body = Buffer.from(JSON.stringify({ name, tags: [...tags].sort() }))
     sendBytes(request, response, body, { 'Content-Type': 'application/json' })
@@ -201,7 +164,7 @@ export class OciMirror {
   async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const tag = isDigest(wanted) ? undefined : wanted
     const demand = this.#deps.demand?.()
-    const members = await this.#served.named(name, 'oci-mirror')
+    const members = await this.#served.named(name, DOOR)
     const coming: Coming[] = []
     for (const { quant, manifest } of members) {
       if (tag !== undefined && quant !== tag) continue
@@ -244,7 +207,7 @@ export class OciMirror {
     demand: SwarmDemand
   ): Promise<Coming[]> {
     const awaited: Coming[] = []
-    for (const manifest of await this.#served.awaited(name, 'oci-mirror')) {
+    for (const manifest of await this.#served.awaited(name, DOOR)) {
       if (members.some((member) => member.manifest === manifest)) continue
       const presence = await demand.presence(manifest)
       if (presence === undefined) continue
@@ -277,7 +240,7 @@ export class OciMirror {
 
   /** Right before the head is sent. */
   async #mayGive(name: string, artifact: Sha256Digest): Promise<boolean> {
-    return (await this.#served.shown(name, [artifact], 'oci-mirror')).has(artifact)
+    return (await this.#served.shown([{ name, manifest: artifact }], DOOR)).size === 1
   }
 
   #forget(manifest: Sha256Digest): void {
@@ -349,16 +312,10 @@ async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGen
   if (failure !== undefined) throw failure
 }
 
-/** In the form of the distribution specification; 429 and 503 are what clients of registries try again. */
-function notNow(response: ServerResponse, error: NotNowError): void {
-  const { status, message, retryAfterSeconds: wait } = error
-  const code = status === 429 ? 'TOOMANYREQUESTS' : status === 503 ? 'UNAVAILABLE' : 'DENIED'
-  sendFailure(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
-}
-
 const absent = (response: ServerResponse, code: string): void =>
   sendFailure(response, 404, code, 'there is no such path')
 
+/** In the form of the distribution specification. */
 function sendFailure(
   response: ServerResponse,
   status: number,

@@ -5,23 +5,18 @@ import { Gate } from '@svc/internal-concurrency'
 import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
 import { S3_KEYS, type S3Keys } from '../config/s3-keys.ts'
 import { blobAnswerTo } from '../http/blob-response.ts'
-import { BufferPool } from '../http/buffer-pool.ts'
-import { GuardedListener, HARDENING, type ListenerOptions } from '../http/guarded-listener.ts'
-import type { Listeners } from '../http/traffic.ts'
+import { HARDENING } from '../http/guarded-listener.ts'
 import { futureQuant } from '../library/config-quant.ts'
 import type { SecretFile } from '../secret-file.ts'
 import { ArtifactFiles } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
-import type { MirrorOptions } from './hub-mirror.ts'
 import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendXml } from './s3-answers.ts'
 import { requireSignature } from './s3-auth.ts'
 import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage, parseListQuery } from './s3-listing.ts'
 import { clientOf } from './send-file.ts'
-import { lacksSpace, type NamedMember, type ServedFile, type ServedModels } from './served-models.ts'
+import { type NamedMember, notNowOf, type ServedFile, type ServedModels } from './served-models.ts'
 import type { SwarmDemand } from './swarm-demand.ts'
-import { NotNowError } from './upstream.ts'
 
-const CHUNK_BYTES = 256 << 10
 const LISTED_AT_ONCE = 2
 /** How often a page is made anew that names what was withheld meanwhile. */
 const MAX_TRIES = 4
@@ -38,8 +33,6 @@ export interface S3MirrorDeps {
   readonly clock: Clock
   readonly store: DiskBlobStore
   readonly served: ServedModels
-  /** Counts the listener's traffic. */
-  readonly listeners?: Listeners
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly demand?: () => SwarmDemand | undefined
   /** Absent: nobody needs a key. */
@@ -51,51 +44,33 @@ export interface S3MirrorDeps {
  * `ns/name/quant/path` (spec add.58). Read-only, path style; private and restricted models do not exist here.
  */
 export class S3Mirror {
+  /** Clients have keys in place of the mirrors' token. */
+  readonly port = { name: 'S3 mirror', token: undefined, refuse: refuseAsS3 }
   readonly #deps: S3MirrorDeps
   readonly #served: ServedModels
   readonly #files: ArtifactFiles
-  readonly #pool = new BufferPool(CHUNK_BYTES)
   readonly #lists = new Gate(LISTED_AT_ONCE)
-  #listener!: GuardedListener
 
-  private constructor(deps: S3MirrorDeps) {
+  constructor(deps: S3MirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
-    this.#files = new ArtifactFiles(deps.served, () => deps.demand?.(), { mayStart: true })
+    this.#files = new ArtifactFiles({ ...deps, demand: deps.demand, door: DOOR, mayStart: true })
   }
 
-  /** Clients have keys in place of the mirrors' token. @throws the error of `listen` */
-  static async listen(deps: S3MirrorDeps, { address, names = [], log }: MirrorOptions): Promise<S3Mirror> {
-    const mirror = new S3Mirror(deps)
-    await deps.s3Keys?.read(S3_KEYS)
-    const answer: ListenerOptions['answer'] = (request, response, url) => mirror.#route(request, response, url)
-    const traffic = deps.listeners?.add('s3')
-    const requireStore = (): void => deps.store.requireRoot()
-    const options = { name: 'S3 mirror', address, names, log, requireStore, answer, traffic, refuse: refuseAsS3 }
-    mirror.#listener = await GuardedListener.listen(options)
-    return mirror
+  /** @throws ConfigError for keys that cannot be used */
+  async open(): Promise<void> {
+    await this.#deps.s3Keys?.read(S3_KEYS)
   }
 
-  get address(): { readonly host: string; readonly port: number } {
-    return this.#listener.address
-  }
-
-  close(): Promise<void> {
-    return this.#listener.close()
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+  async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
     try {
       const keys = await this.#deps.s3Keys?.read(S3_KEYS)
       if (keys !== undefined) requireSignature(request, url, keys, this.#deps.clock.now())
       await this.#answer(request, response, url)
     } catch (error) {
       if (error instanceof S3Error) return refuseS3(response, error)
-      if (lacksSpace(error))
-        return refuseS3(response, { code: 'ServiceUnavailable', message: 'no space to lay the model out' })
-      if (!(error instanceof NotNowError)) throw error
-      const { status, code, message, retryAfterSeconds: wait } = error
-      refuseAsS3(response, status, code, message, wait === undefined ? {} : { 'Retry-After': wait })
+      const { status, code, message, headers } = notNowOf(error)
+      refuseAsS3(response, status, code, message, headers)
     }
   }
 
@@ -130,7 +105,7 @@ export class S3Mirror {
       const all = coming.length === 0 ? named : [...named, ...coming].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
       const page = await listPage(query, all, (member) => this.#objectsOf(member))
       // asked last: the owner may have changed their mind meanwhile
-      if (await this.#served.allShown(page.of, DOOR)) return page
+      if ((await this.#served.shown(page.of, DOOR)).size === page.of.size) return page
     }
     throw new S3Error('SlowDown', 'the models kept changing while they were listed')
   }
@@ -203,17 +178,9 @@ export class S3Mirror {
     const isWhole = blobAnswerTo(request, version, file.sizeBytes).status === 200
     const asksForSum = `${request.headers['x-amz-checksum-mode']}`.toUpperCase() === 'ENABLED'
     const headers = { ...HARDENING, ...(isWhole && asksForSum && checksumOf(file)) }
-    const mayGive = (): Promise<boolean> => this.#mayGive(name, manifest)
-    const shared = { store: this.#deps.store, pool: this.#pool, headers, mayGive, refuse: refuseAsS3, ...version }
-    const options = { ...shared, inParts: !isWhole }
-    return this.#served.whileGiven(response, manifest, DOOR, () =>
-      this.#files.send(request, response, { name, manifest, file }, options)
-    )
-  }
-
-  /** Right before the head is sent. */
-  async #mayGive(name: string, manifest: Sha256Digest): Promise<boolean> {
-    return (await this.#served.shown(name, [manifest], DOOR)).has(manifest)
+    const mayGive = async (): Promise<boolean> => (await this.#served.shown([{ name, manifest }], DOOR)).size === 1
+    const options = { headers, mayGive, refuse: refuseAsS3, inParts: !isWhole, ...version }
+    return this.#files.send(request, response, { name, manifest, file }, options)
   }
 }
 

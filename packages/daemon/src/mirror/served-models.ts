@@ -20,7 +20,7 @@ import type { Trust } from '../library/trust.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
-import { fetchOf, type UpstreamJobs } from './upstream.ts'
+import { fetchOf, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** The daemon's objects that this uses. */
 export interface ServedModelsDeps {
@@ -68,6 +68,13 @@ const RETRY_MS = 2_000
 
 /** True for a reason why a mirror cannot show an existing model, as opposed to a model that is not here. */
 export const lacksSpace = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
+
+/** Why a mirror cannot answer now. @throws an error of another kind */
+export function notNowOf(error: unknown): NotNowError {
+  if (error instanceof NotNowError) return error
+  if (lacksSpace(error)) return new NotNowError(507, 'E_NO_SPACE', 'no space to lay the model out')
+  throw error
+}
 
 /** What the imports of each repository of the hub left. */
 interface ByRepo {
@@ -204,14 +211,9 @@ export class ServedModels {
     return this.#those(manifests, async (manifest) => verdictOf(await artifacts.standing(manifest), door).given)
   }
 
-  /** Which artifacts a door shows under `ns/name` at this moment, complete or not. To be asked last, as {@link given}. */
-  shown(name: string, manifests: Iterable<Sha256Digest>, door: NameDoor): Promise<ReadonlySet<Sha256Digest>> {
-    return this.#those(manifests, (manifest) => this.#isShownAs({ name, manifest }, door))
-  }
-
-  /** Whether a door shows all of them under their names at this moment. To be asked last, as {@link given}. */
-  async allShown(members: ReadonlySet<ByName>, door: NameDoor): Promise<boolean> {
-    return (await this.#those(members, (member) => this.#isShownAs(member, door))).size === members.size
+  /** Which artifacts a door shows under their names at this moment, complete or not. To be asked last, as {@link given}. */
+  shown<T extends ByName>(members: Iterable<T>, door: NameDoor): Promise<ReadonlySet<T>> {
+    return this.#those(members, (member) => this.#isShownAs(member, door))
   }
 
   async #isShownAs({ name, manifest }: ByName, door: NameDoor): Promise<boolean> {

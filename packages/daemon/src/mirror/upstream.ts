@@ -1,3 +1,4 @@
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { ErrorCode, Job } from '@svc/client/protocol'
 import type { OmissionReason } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
@@ -79,6 +80,10 @@ export class NotNowError extends Error {
     this.status = status
     this.code = code
     this.retryAfterSeconds = retryAfterSeconds
+  }
+
+  get headers(): OutgoingHttpHeaders {
+    return this.retryAfterSeconds === undefined ? {} : { 'Retry-After': this.retryAfterSeconds }
   }
 }
 
