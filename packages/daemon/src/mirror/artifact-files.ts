@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { DiskBlobStore } from '@svc/cas'
+import type { Sha256Digest } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
 import type { Door } from '../library/provenance.ts'
 import { clientOf, type SendOptions, sendArriving, sendFile } from './send-file.ts'
@@ -17,6 +18,8 @@ export interface ArtifactFilesDeps {
   readonly demand: (() => SwarmDemand | undefined) | undefined
   /** A client that asks for bytes may have them fetched, as far as the configuration allows. Otherwise it follows what others fetch. */
   readonly mayStart: boolean
+  /** Told of reads by clients whom the owner gave a token or a key: these count as use. */
+  readonly onUse?: ((manifest: Sha256Digest) => void) | undefined
 }
 
 /** The files of artifacts for mirrors that know them by their names, also while they come (spec add.36). */
@@ -56,6 +59,7 @@ export class ArtifactFiles {
   ): Promise<boolean> {
     const { served, store, door } = this.#deps
     const options = { ...given, store, pool: this.pool }
+    if (request.method === 'GET') this.#deps.onUse?.(awaited.manifest)
     return served.whileGiven(response, awaited.manifest, door, async () => {
       if (await sendFile(request, response, file, options)) return true
       const demand = this.#deps.demand?.()

@@ -4,7 +4,7 @@ import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { HARDENING, refuse } from '../http/guarded-listener.ts'
-import { ArtifactFiles } from './artifact-files.ts'
+import { ArtifactFiles, type ArtifactFilesDeps } from './artifact-files.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
@@ -33,6 +33,7 @@ class GoneError extends Error {
 export interface HubMirrorDeps {
   readonly store: DiskBlobStore
   readonly served: ServedModels
+  readonly onUse?: ArtifactFilesDeps['onUse']
   /** Absent: what is not here is not brought in. */
   readonly demand?: () => HubDemand | undefined
   /** Absent: of artifacts that are not complete nothing is shown. */

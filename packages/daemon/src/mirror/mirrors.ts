@@ -1,9 +1,11 @@
+import type { Sha256Digest } from '@svc/ref'
 import { configuredAddress, formatHostPort } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { s3KeysOf } from '../config/s3-keys.ts'
 import { ConfigError, StartError } from '../errors.ts'
 import { GuardedListener, type ListenerOptions } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
+import type { Usage } from '../library/usage.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import { Demand, type DemandFigures } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
@@ -19,6 +21,7 @@ export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, S
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
   readonly wanted: WantedBlobs
+  readonly usage: Pick<Usage, 'note'>
   /** Count the listeners' traffic. */
   readonly listeners?: Listeners
 }
@@ -64,10 +67,12 @@ export class Mirrors {
   /** @throws ConfigError, StartError naming the key */
   static async listen(deps: MirrorsDeps): Promise<Mirrors> {
     const { hubAddr, ociAddr, s3Addr, token, names = [] } = deps.config.mirror
-    const { store, log, listeners } = deps
+    const { store, log, listeners, usage } = deps
     const served = new ServedModels(deps)
     const ways: Ways = {}
-    const shared = { ...deps, served, demand: () => ways.swarm }
+    const onUse = (manifest: Sha256Digest): void => usage.note(manifest)
+    const shared = { ...deps, served, demand: () => ways.swarm, onUse: token === undefined ? undefined : onUse }
+    const s3Keys = s3KeysOf(deps.config.mirror)
     const listening: Listening = {}
     const open = async (kind: keyof Listening, text: string | undefined, make: () => Mirror): Promise<void> => {
       if (text === undefined) return
@@ -85,7 +90,7 @@ export class Mirrors {
     try {
       await open('hub', hubAddr, () => new HubMirror({ ...shared, demand: () => ways.hub, coming: () => ways.swarm }))
       await open('oci', ociAddr, () => new OciMirror(shared))
-      await open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys: s3KeysOf(deps.config.mirror) }))
+      await open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
       return new Mirrors(listening, deps, ways)
     } catch (error) {
       for (const listener of Object.values(listening)) await listener.close()

@@ -8,7 +8,7 @@ import { HARDENING, sendBytes } from '../http/guarded-listener.ts'
 import { futureQuant, storedConfigQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
-import { ArtifactFiles } from './artifact-files.ts'
+import { ArtifactFiles, type ArtifactFilesDeps } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { clientOf } from './send-file.ts'
 import { lacksSpace, notNowOf, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
@@ -24,6 +24,7 @@ export interface OciMirrorDeps {
   readonly store: DiskBlobStore
   readonly documents: Documents
   readonly served: ServedModels
+  readonly onUse?: ArtifactFilesDeps['onUse']
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly demand?: () => SwarmDemand | undefined
 }

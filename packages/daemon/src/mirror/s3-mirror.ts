@@ -8,7 +8,7 @@ import { blobAnswerTo } from '../http/blob-response.ts'
 import { HARDENING } from '../http/guarded-listener.ts'
 import { futureQuant } from '../library/config-quant.ts'
 import type { SecretFile } from '../secret-file.ts'
-import { ArtifactFiles } from './artifact-files.ts'
+import { ArtifactFiles, type ArtifactFilesDeps } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendXml } from './s3-answers.ts'
 import { requireSignature } from './s3-auth.ts'
@@ -33,6 +33,7 @@ export interface S3MirrorDeps {
   readonly clock: Clock
   readonly store: DiskBlobStore
   readonly served: ServedModels
+  readonly onUse?: ArtifactFilesDeps['onUse']
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly demand?: () => SwarmDemand | undefined
   /** Absent: nobody needs a key. */

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Inventory } from '@svc/client/protocol'
 import { describe, expect, test } from 'vitest'
 import { mergeConfig } from '../../src/config/config.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
@@ -224,7 +225,7 @@ describe('with keys', () => {
     writeFileSync(path, `# readers\n${KEY.id}:${KEY.secret}\n`, { mode: 0o600 })
     const daemon = await withModels({ s3_keys: path }, cleanUp)
     const { s3MirrorAddress: host } = JSON.parse(readFileSync(join(daemon.folder, 'runtime.json'), 'utf8'))
-    return { host: host as string, path }
+    return { daemon, host: host as string, path }
   })
   const codeOf = async (path: string, headers: Record<string, string>, method = 'GET'): Promise<unknown> => {
     const { status, code } = await askS3((await locked()).host, path, { headers, method })
@@ -241,6 +242,19 @@ describe('with keys', () => {
     expect(await codeOf(OBJECT, signed(host, OBJECT, { headers: { range: 'bytes=0-1' } }))).toBe(206)
     // what does not matter to who may read need not be signed
     expect(await codeOf(OBJECT, signed(host, OBJECT, { more: { range: 'bytes=0-1' } }))).toBe(206)
+  })
+
+  test('a read with a key is use, as a quota counts it; one of an open bucket is not', async () => {
+    const { daemon, host } = await locked()
+    const usedAt = async (of: TestDaemon): Promise<unknown> => {
+      const { namespaces } = (await of.get('/v1/models')).body as Inventory
+      const { members } = namespaces.find(({ ns, name }) => `${ns}/${name}` === 'acme/tiny')!
+      return members.find(({ quant }) => quant === 'q4_0')!.lastUsedAt
+    }
+    await codeOf(OBJECT, signed(host, OBJECT))
+    expect(await usedAt(daemon)).toEqual(expect.any(String))
+    expect((await ask(OBJECT)).status).toBe(200)
+    expect(await usedAt(await open())).toBeUndefined()
   })
 
   test('a signature is for one request', async () => {
