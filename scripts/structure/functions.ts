@@ -14,9 +14,7 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
   'packages/client/src/client.ts#createClient': 'one line for each route',
   'packages/daemon/src/app/daemon.ts#startInspected': 'composes, in the order of a start',
   'packages/daemon/src/http/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs',
-  'packages/daemon/src/jobs/ensure.ts#ensure': 'the steps of a fill',
-  'packages/metainfo/src/bencode.ts#root': 'a loop per byte, on a stack of its own',
-  'packages/swarm/src/upload/super-seed.ts#offers': 'one pass over all peers, whose counts depend on each other'
+  'packages/daemon/src/jobs/ensure.ts#ensure': 'the steps of a fill'
 }
 
 export interface FunctionFault {

@@ -16,8 +16,7 @@ const RARITIES = 32
 const OUT = PRIORITIES * RARITIES
 
 /**
- * Chooses the piece to start next: by priority, then rarest first, random among equals. The first few are random
- * whatever their rarity. While no peer lacks any piece, every order serves the swarm equally; the first piece is then
+ * Chooses the piece to start next: by priority, then rarest first, random among equals. While no peer lacks any piece, every order serves the swarm equally; the first piece is then
  * taken, so that hashing or reading the file in order can follow closely. Peers are near or far: an unshared piece is
  * one that no near peer has, the only kind to ask of a far source while near ones deliver. Pure state: it counts the
  * peers per piece, and seeds once for all pieces.
@@ -41,7 +40,6 @@ export class PiecePicker {
   #nearSeeds = 0
   #openCount = 0
   #openUnshared = 0
-  #started = 0
   #first = 0
   /** Set while every peer has all pieces, see above. */
   inOrder = false
@@ -205,19 +203,9 @@ export class PiecePicker {
     if (this.inOrder && !unshared && (bits === undefined || bits.complete)) return this.#firstOpen()
     const fits = (piece: number): boolean =>
       (bits === undefined || bits.has(piece)) && (!unshared || (this.#near[piece] === 0 && mine(piece)))
-    if (this.#started < 4) {
-      for (let attempt = 0; attempt < 8; attempt += 1) {
-        const piece = this.#order[Math.floor(this.#random() * this.#topCount())]!
-        if (!fits(piece)) continue
-        this.#started += 1
-        return piece
-      }
-    }
     for (let at = 0; at < this.#openCount; at += 1) {
       const piece = this.#order[at]!
-      if (!fits(piece)) continue
-      this.#started += 1
-      return piece
+      if (fits(piece)) return piece
     }
     return undefined
   }
@@ -229,15 +217,6 @@ export class PiecePicker {
     let piece = this.#first
     while (!(this.isOpen(piece) && this.#priority[piece] === top)) piece += 1
     return piece
-  }
-
-  /** Number of open pieces of the highest priority among them. */
-  #topCount(): number {
-    for (let priority = 1; priority <= PRIORITIES; priority += 1) {
-      const end = this.#bucketStart[priority * RARITIES]!
-      if (end > 0) return end
-    }
-    return this.#openCount
   }
 
   /**

@@ -269,7 +269,6 @@ export class ActivePhase {
     switch (event.kind) {
       case 'extended':
         this.#leeching?.stands(peer)
-        this.#seeding.stands(peer, this.#told)
         return this.#closeIfPointless(peer)
       case 'pieces':
         if (!this.#told.has(peer.id)) return

@@ -35,7 +35,6 @@ import {
 } from '../wire/messages.ts'
 import { Choking } from './choking.ts'
 import type { TorrentEnvironment } from './environment.ts'
-import { isFar } from './zone.ts'
 
 /** Files of at most so many pieces are told of as a whole. */
 const SMALL_PIECES = 4
@@ -69,8 +68,6 @@ export class Seeding {
   readonly #uploads = new Map<number, UploadQueue>()
   readonly #replies = new Map<number, ReplyQueue>()
   readonly #superSeed: SuperSeed | undefined
-  /** Peers that are told of single pieces, and have not said in which zone they are. */
-  readonly #unplaced = new Set<number>()
   /** The pieces of small files. */
   readonly #small: readonly number[]
 
@@ -118,16 +115,7 @@ export class Seeding {
   admit(peer: Peer, peers: ReadonlyMap<number, Peer>): void {
     if (!this.hidesFrom(peer)) return
     for (const piece of this.#small) peer.sendHave(piece)
-    this.#unplaced.add(peer.id)
-    this.stands(peer, peers)
-  }
-
-  /** The peer may have said where it stands: nothing is offered before, if this engine has a zone. */
-  stands(peer: Peer, peers: ReadonlyMap<number, Peer>): void {
-    const { zone } = this.#deps.env
-    if (zone !== undefined && peer.handshake.extended && peer.extended === undefined) return
-    if (!this.#unplaced.delete(peer.id)) return
-    this.#superSeed!.joined(peer.id, peer.bits!, this.#nowMs, isFar(peer, zone))
+    this.#superSeed!.joined(peer.id, peer.bits!, this.#nowMs)
     this.#offer(peers)
   }
 
@@ -263,7 +251,6 @@ export class Seeding {
   /** The peer disconnected; `peers` are the others. */
   gone(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
     this.#superSeed?.gone(peer.id)
-    this.#unplaced.delete(peer.id)
     this.#uploads.get(peer.id)?.close()
     this.#uploads.delete(peer.id)
     this.#replies.get(peer.id)?.close()

@@ -1,15 +1,12 @@
 import { Bitfield } from '../bitfield.ts'
 
-/** Number of peers with offers at first: a piece is uploaded sooner if few peers share the link. Grows with each uploaded piece. */
-const FIRST_PEERS = 4
 /** Limit of unused offers per peer. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
 /** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much, and a piece for each peer. */
 const MIN_OFFERED_BYTES = 16 * 1_048_576
+const MIN_OFFERED = 8
 const RATE_MS = 1_000
-/** Far peers are left to get pieces from near ones for so many time-outs. */
-const FAR_TIMEOUTS = 3
 /** An offer that led to nothing for this long no longer counts against the limit. */
 const STALE_MS = 5_000
 const TIMEOUT_MS = 4_000
@@ -39,8 +36,6 @@ interface Receiver {
   usedAt: number
   /** It joined before many pieces were uploaded: part of a flash crowd, whose members all depend on this seed. */
   readonly early: boolean
-  /** In another zone: what it is offered may be another node's to fetch there. */
-  readonly far: boolean
   /** Unused offers since it last used one. */
   wasted: number
 }
@@ -50,8 +45,7 @@ interface Receiver {
  * before anything leaves twice, and the peers give it to one another. Once the peers have every piece among them, those that were there from the
  * beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
  *
- * Peers of the own zone come first, unless they are few: a zone agrees who fetches a piece from outside, and that is seldom the one who
- * was offered it. Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
+ * Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
  *
  * Peers may lie. A piece counts as out only if this seed sent it to a peer that then announced it, or if most peers announce it:
  * who says that it has everything changes nothing for the others. An offer stays with a peer only while bytes of it are sent, and peers
@@ -76,9 +70,7 @@ export class SuperSeed {
   #nextUnclaimed = 0
   /** Pieces that some peer really has or had. */
   readonly #out: Bitfield
-  /** Number of offers that peers used. */
-  #left = 0
-  /** Of these, in the current and in the previous interval of about a second. */
+  /** Number of offers that peers used, in the current and in the previous interval of about a second. */
   #leftNow = 0
   #leftBefore = 0
   #leftSince = 0
@@ -118,13 +110,10 @@ export class SuperSeed {
     }
   }
 
-  /**
-   * @param bits what it has, updated by the caller; must not change before this returns
-   * @param far it is in another zone
-   */
-  joined(id: number, bits: Bitfield, nowMs: number, far = false): void {
+  /** @param bits what it has, updated by the caller; must not change before this returns */
+  joined(id: number, bits: Bitfield, nowMs: number): void {
     const early = this.#out.count - this.#known.size < this.#pieceCount / 4
-    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, usedAt: nowMs, early, far, wasted: 0 })
+    this.#receivers.set(id, { bits, offered: new Map(), elsewhereAt: nowMs, usedAt: nowMs, early, wasted: 0 })
     for (let piece = 0; piece < this.#pieceCount; piece += 1) if (bits.has(piece)) this.#announced(piece)
   }
 
@@ -152,7 +141,6 @@ export class SuperSeed {
     const used = offer !== undefined && offer.sentBytes >= this.#sizeOf(piece) / 2
     if (used) {
       this.#letOut(piece)
-      this.#left += 1
       this.#leftNow += 1
       receiver.wasted = 0
       receiver.usedAt = nowMs
@@ -196,7 +184,7 @@ export class SuperSeed {
       this.#leftNow = 0
       this.#leftSince = nowMs
     }
-    const least = Math.max(2 * FIRST_PEERS, Math.ceil(MIN_OFFERED_BYTES / this.#pieceBytes))
+    const least = Math.max(MIN_OFFERED, Math.ceil(MIN_OFFERED_BYTES / this.#pieceBytes))
     return Math.max(least, 2 * (this.#leftBefore + this.#leftNow))
   }
 
@@ -242,52 +230,30 @@ export class SuperSeed {
    */
   offers(nowMs: number, idle = false): readonly (readonly [id: number, piece: number])[] {
     this.#takeBack(nowMs)
-    const out: (readonly [number, number])[] = []
     const all = [...this.#receivers].filter(([, { bits }]) => !bits.complete)
-    const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
-    let left = Math.max(all.length, this.#budget(nowMs))
-    let anyIdle = false
-    for (const [, receiver] of all) {
-      if (receiver.offered.size === 0) anyIdle = true
-      for (const offer of receiver.offered.values()) if (this.#isUnderWay(receiver, offer, nowMs)) left -= 1
-    }
+    let left = Math.max(all.length, this.#budget(nowMs)) - this.#underWay(nowMs)
     // asked at every piece of every peer
-    if (left <= 0 && !anyIdle) return out
-    let active = all.filter(([, receiver]) => this.#isActive(receiver, nowMs)).length
-    const nearFirst = this.#manyNear(all.map(([, receiver]) => receiver))
-    all.sort(
-      ([, a], [, b]) =>
-        a.wasted - b.wasted ||
-        (nearFirst ? Number(a.far) - Number(b.far) : 0) ||
-        a.offered.size - b.offered.size ||
-        a.bits.count - b.bits.count
-    )
+    if (left <= 0 && all.every(([, { offered }]) => offered.size > 0)) return []
+    const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
+    all.sort(([, a], [, b]) => a.wasted - b.wasted || a.offered.size - b.offered.size || a.bits.count - b.bits.count)
+    const out: (readonly [number, number])[] = []
     for (const [id, receiver] of all) {
-      if (receiver.offered.size >= perPeer) continue
-      const isActive = this.#isActive(receiver, nowMs)
-      if (!isActive && active >= FIRST_PEERS + this.#left) continue
-      const timeoutMs = this.timeoutMs * (nearFirst && receiver.far ? FAR_TIMEOUTS : 1)
-      const starving = nowMs - receiver.elsewhereAt >= timeoutMs
-      const before = out.length
+      const starving = nowMs - receiver.elsewhereAt >= this.timeoutMs
       while (receiver.offered.size < perPeer && (left > 0 || (starving && receiver.offered.size === 0))) {
-        const piece =
-          this.#freshFor(receiver.bits) ??
-          (starving || (receiver.early && (idle || this.#out.complete)) ? this.#rarestFor(receiver) : undefined)
+        const piece = this.#pieceFor(receiver, starving, idle)
         if (piece === undefined) break
         receiver.offered.set(piece, { sinceMs: nowMs, servedAt: nowMs, sentBytes: 0 })
         this.#copies[piece]! += 1
         out.push([id, piece])
         left -= 1
       }
-      if (!isActive && out.length > before) active += 1
     }
     return out
   }
 
-  /** Whether those of the own zone that use what they are offered are at least half as many as the others. */
-  #manyNear(receivers: readonly Receiver[]): boolean {
-    const near = receivers.filter(({ far, wasted }) => !far && wasted === 0).length
-    return near > 0 && 2 * near >= receivers.filter(({ far }) => far).length
+  #pieceFor(receiver: Receiver, starving: boolean, idle: boolean): number | undefined {
+    const mayShare = starving || (receiver.early && (idle || this.#out.complete))
+    return this.#freshFor(receiver.bits) ?? (mayShare ? this.#rarestFor(receiver) : undefined)
   }
 
   /** A peer that gets nothing from others for this long is offered pieces that others have, too. */
@@ -295,19 +261,18 @@ export class SuperSeed {
     return TIMEOUT_MS + (TIMEOUT_PER_MIB_MS * this.#pieceBytes) / MIB
   }
 
-  #isActive(receiver: Receiver, nowMs: number): boolean {
-    for (const offer of receiver.offered.values()) if (this.#isUnderWay(receiver, offer, nowMs)) return true
-    return false
+  /** Number of offers that count against what may be offered to all. */
+  #underWay(nowMs: number): number {
+    let count = 0
+    for (const receiver of this.#receivers.values())
+      for (const offer of receiver.offered.values())
+        if (this.#isUsing(receiver, offer, nowMs) && nowMs - offer.servedAt < STALE_MS) count += 1
+    return count
   }
 
   /** Whether the peer uses what it is offered. */
   #isUsing({ wasted, usedAt }: Receiver, { sinceMs }: Offer, nowMs: number): boolean {
     return wasted === 0 && nowMs - Math.max(usedAt, sinceMs) < this.timeoutMs * UNUSED_TIMEOUTS
-  }
-
-  /** Whether the offer counts against what may be offered to all. */
-  #isUnderWay(receiver: Receiver, offer: Offer, nowMs: number): boolean {
-    return this.#isUsing(receiver, offer, nowMs) && nowMs - offer.servedAt < STALE_MS
   }
 
   /** A piece that nobody was offered and nobody really has; better one that nobody says it has. */

@@ -167,7 +167,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
         if (!far && other.doneAt === undefined) node.neighbourhood.joined(other.id, other.hash)
       } else {
         other.revealed.set(node.id, new Bitfield(pieces))
-        other.superSeed.joined(node.id, node.bits, clock.monotonic(), far)
+        other.superSeed.joined(node.id, node.bits, clock.monotonic())
       }
     }
   }
