@@ -94,15 +94,13 @@ class Decoder {
     const stack: OpenContainer[] = []
     for (;;) {
       const frame = stack.at(-1)
-      const byte = this.#bytes[this.#at]
-      if (byte === undefined) throw fail('truncated', this.#at, 'the data ends within a value')
       const start = this.#at
+      const byte = this.#bytes[start]
+      if (byte === undefined) throw fail('truncated', start, 'the data ends within a value')
       let value: BencodeValue
       let valueStart = start
       if (byte === LETTER_E && frame !== undefined) {
-        if (frame.key !== undefined) throw fail('missing-value', start, 'a dictionary key has no value')
-        if (frame.isUnsorted && !(frame.container as BencodeDictionary).sort()) throw twice(start)
-        this.#at++
+        this.#close(frame)
         stack.pop()
         value = frame.container
         valueStart = frame.start
@@ -113,15 +111,10 @@ class Decoder {
           continue
         }
         if (byte === LETTER_D || byte === LETTER_L) {
-          if (stack.length >= this.#maxDepth) throw fail('depth', start, `nested deeper than ${this.#maxDepth}`)
-          this.#at++
-          const container = byte === LETTER_D ? new BencodeDictionary(this.#bytes) : []
-          stack.push({ container, start, key: undefined, lastKey: undefined, isUnsorted: false })
+          stack.push(this.#open(byte, stack.length))
           continue
         }
-        if (byte === LETTER_I) value = this.#integer()
-        else if (byte >= DIGIT_0 && byte <= DIGIT_9) value = this.#string()
-        else throw fail('unexpected-byte', start, 'expected an integer, a string, a list or a dictionary')
+        value = this.#scalar(byte)
       }
       const parent = stack.at(-1)
       if (parent === undefined) return value
@@ -131,6 +124,26 @@ class Decoder {
         parent.key = undefined
       } else parent.container.push(value)
     }
+  }
+
+  #open(byte: number, depth: number): OpenContainer {
+    const start = this.#at
+    if (depth >= this.#maxDepth) throw fail('depth', start, `nested deeper than ${this.#maxDepth}`)
+    this.#at++
+    const container = byte === LETTER_D ? new BencodeDictionary(this.#bytes) : []
+    return { container, start, key: undefined, lastKey: undefined, isUnsorted: false }
+  }
+
+  #close({ container, key, isUnsorted }: OpenContainer): void {
+    if (key !== undefined) throw fail('missing-value', this.#at, 'a dictionary key has no value')
+    if (isUnsorted && !(container as BencodeDictionary).sort()) throw twice(this.#at)
+    this.#at++
+  }
+
+  #scalar(byte: number): BencodeValue {
+    if (byte === LETTER_I) return this.#integer()
+    if (byte >= DIGIT_0 && byte <= DIGIT_9) return this.#string()
+    throw fail('unexpected-byte', this.#at, 'expected an integer, a string, a list or a dictionary')
   }
 
   #readKey(frame: OpenContainer, byte: number): void {
