@@ -118,7 +118,6 @@ export interface Swarm {
   add(options: TorrentOptions): SwarmTorrent
   /** By 32-byte infohash. */
   get(infohash: Uint8Array): SwarmTorrent | undefined
-  addDhtNode(node: { readonly host: string; readonly port: number }): void
   /** Removes all torrents and releases all sockets, timers, threads and descriptors of the engine. Idempotent. */
   close(): Promise<void>
 }
@@ -261,10 +260,6 @@ export class Engine implements Swarm {
     if (this.#dht !== undefined) found.push(this.#dht.join(infohash, port, sink))
     if (this.#local !== undefined) found.push(this.#local.join(infohash, sink))
     return found
-  }
-
-  addDhtNode(node: { readonly host: string; readonly port: number }): void {
-    this.#dht?.addNode(node)
   }
 
   #accept(socket: Socket): void {

@@ -81,10 +81,6 @@ export class DhtNode {
     return this.#dht.address().port
   }
 
-  addNode(node: PeerAddress): void {
-    if (!this.#closed) this.#dht.addNode({ host: node.host, port: node.port })
-  }
-
   /**
    * Looks up peers of a torrent and, given a `port`, announces it.
    * @param infohash 40 hex characters: that of BitTorrent v1, or the truncated one of v2 (BEP 52)

@@ -11,7 +11,6 @@ declare module 'bittorrent-dht' {
     })
     listen(port: number, host: string, listening: () => void): void
     address(): { readonly port: number }
-    addNode(node: { readonly host: string; readonly port: number }): void
     announce(infohash: string, port: number, done: (error?: Error) => void): void
     lookup(infohash: string, done: (error?: Error) => void): void
     destroy(done: () => void): void

@@ -20,8 +20,6 @@ port.on('message', (message: ToDht) => {
         )
       case 'leave':
         return dht.leave(message.infohash)
-      case 'node':
-        return dht.addNode(message)
       case 'close':
         await dht.close()
         port.close()

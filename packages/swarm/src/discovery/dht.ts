@@ -8,7 +8,6 @@ import type { Discovery, DiscoverySink } from './discovery.ts'
 export type ToDht =
   | { readonly kind: 'join'; readonly infohash: string; readonly port: number | undefined }
   | { readonly kind: 'leave'; readonly infohash: string }
-  | { readonly kind: 'node'; readonly host: string; readonly port: number }
   | { readonly kind: 'close' }
 
 /** Messages from the thread. */
@@ -75,10 +74,6 @@ export class DhtThread {
   /** UDP. */
   get port(): number {
     return this.#port!
-  }
-
-  addNode({ host, port }: PeerAddress): void {
-    if (isHost(host) && isPort(port)) this.#thread.post({ kind: 'node', host, port })
   }
 
   /** Looks up peers of a torrent and, given a `port`, announces it. */

@@ -43,8 +43,6 @@ export interface TorrentProgress {
   readonly downloadRate: number
   readonly uploadRate: number
   readonly peers: number
-  readonly seeds: number
   /** Number of active webseeds. */
   readonly webseeds: number
-  readonly knownAddresses: number
 }

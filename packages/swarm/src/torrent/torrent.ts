@@ -151,11 +151,9 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     const active = this.#active
     let downloadRate = active?.webseedStatus.downloadRate ?? 0
     let uploadRate = 0
-    let seeds = 0
     for (const peer of this.#peers.values()) {
       downloadRate += peer.down.bytesPerSecond
       uploadRate += peer.up.bytesPerSecond
-      if (peer.isSeed) seeds += 1
     }
     return {
       state: this.state,
@@ -166,9 +164,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       downloadRate,
       uploadRate,
       peers: this.#peers.size,
-      seeds,
-      webseeds: active?.webseedStatus.active ?? 0,
-      knownAddresses: this.#peers.book.size
+      webseeds: active?.webseedStatus.active ?? 0
     }
   }
 
