@@ -10,7 +10,6 @@ const PRODUCT = /^packages\/(?!testkit\/|cas-testsuite\/)(?:internal\/)?[^/]+\/s
 
 /** By file and name, with the reason. */
 const EXCEPTIONS: Readonly<Record<string, string>> = {
-  'packages/cli/src/program.ts#buildProgram': 'the list of all commands and options',
   'packages/client/src/client.ts#createClient': 'one line for each route',
   'packages/daemon/src/app/daemon.ts#startInspected': 'composes, in the order of a start',
   'packages/daemon/src/http/blob-pump.ts#pumpBlob': 'a loop per chunk, where a call that waits costs',

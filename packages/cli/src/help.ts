@@ -275,34 +275,6 @@ function belowOptions(command: Command, words: string): string {
   return wrapped.map((part) => `\n${part}`).join('\n')
 }
 
-/** The commands on the first page, grouped by purpose. */
-const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  'Get models:': ['search', 'import', 'catalog', 'adopt', 'pull', 'outdated', 'upgrade', 'companions'],
-  'Use them:': ['path', 'view', 'exec'],
-  'Inspect:': ['ui', 'ls', 'show', 'du', 'cat', 'resolve', 'verify-signature'],
-  'Remove:': ['rm', 'gc', 'evict', 'pin', 'unpin'],
-  'Share:': ['share', 'seed', 'private', 'why', 'swarm', 'export', 'push', 'publish', 'sign'],
-  'Maintain:': [
-    'status',
-    'jobs',
-    'cancel',
-    'verify',
-    'fsck',
-    'doctor',
-    'service',
-    'login',
-    'logout',
-    'move',
-    'backup',
-    'restore',
-    'completion',
-    'help'
-  ]
-}
-
-const groupOf = (name: string): string | undefined =>
-  Object.keys(GROUPS).find((heading) => GROUPS[heading]!.includes(name))
-
 /**
  * Formats the help page of every command: adds the texts above, omits `[options]` in lists, and says after a mistake
  * where to read more.
@@ -323,7 +295,6 @@ export function dressHelp(command: Command, words = ''): void {
     command.showHelpAfterError(`  hint: svc help ${words}`)
     if (command.commands.length === 0) command.addHelpText('after', () => belowOptions(command, words))
   } else command.showHelpAfterError('  hint: svc help')
-  if (words !== '' && !words.includes(' ')) command.helpGroup(groupOf(words) ?? 'Commands:')
   for (const inner of command.commands) dressHelp(inner, `${words} ${inner.name()}`.trimStart())
 }
 

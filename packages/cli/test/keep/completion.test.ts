@@ -47,7 +47,7 @@ async function completed(...words: string[]): Promise<string[]> {
 
 describe('what is offered', () => {
   it('commands, options and choices', async () => {
-    expect(await completed('ver')).toEqual(['verify', 'verify-signature'])
+    expect(await completed('ver')).toEqual(['verify-signature', 'verify'])
     for (const command of ['why', 'backup', 'restore']) expect(await completed(command)).toEqual([command])
     expect(await completed('import', 'local', '--rep')).toEqual(['--replace'])
     expect(await completed('import', '')).toEqual(['local', 'hf', 'bt', 'catalog', 'oci'])

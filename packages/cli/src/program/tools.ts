@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
-import { COMMON_OPTIONS } from './help.ts'
-import type { Session } from './session.ts'
+import { COMMON_OPTIONS } from '../help.ts'
+import type { Session } from '../session.ts'
 
 /** What commander gives to an action: the arguments, the options, the command. */
 type Given = Parameters<Parameters<Command['action']>[0]>
@@ -10,10 +10,17 @@ type Work = (session: Session, ...given: Given) => Promise<void> | void
 
 /** What `program.ts` gives to those who add commands. */
 export interface CommandTools {
-  add(parent: Command, nameAndArgs: string, description: string): Command
+  readonly program: Command
+  /** That of this `svc`. */
+  readonly version: string
+  /** Adds a command, to the program if there is no other parent. */
+  add(nameAndArgs: string, description: string, parent?: Command): Command
+  /** Adds a command that has only commands. */
   group(name: string, description: string): Command
-  /** The action of a command: what it loads, in a session of its own. */
+  /** The action of a command that needs the daemon, and waits while it starts: what it loads, in a session of its own. */
   run(load: () => Promise<Work>): (...given: Given) => Promise<void>
+  /** The action of a command that works without the daemon, too. */
+  runAtOnce: CommandTools['run']
 }
 
 /** The options of every command, which are also accepted before the command. */

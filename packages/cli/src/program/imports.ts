@@ -1,0 +1,68 @@
+import { type Command, Option } from 'commander'
+import { ALL, AUX, type CommandTools, EVICT, imported, list, PEER, PLAIN_HTTP, PRIVATE, QUANT } from './tools.ts'
+
+/** `svc import` and its sources. */
+export function addImportCommands({ add, group, run }: CommandTools): void {
+  const imports = group('import', 'import a model from files, the hub, a swarm, the catalog or a registry')
+  const ofHub = (command: Command): Command =>
+    imported(command, 'another name to keep it under')
+      .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
+      .addOption(AUX)
+      .addOption(ALL)
+      .option('--dry-run', 'only show what would be fetched, stored and skipped')
+  const ofEach = (command: Command): Command =>
+    command
+      .option('-d, --detach', 'do not wait; print the job id')
+      .option('--replace', 'give the name to this model, even if another one has it')
+      .addOption(EVICT)
+  const importSource = run(() => import('../commands/imports.ts').then(({ importSource }) => importSource))
+  ofHub(ofEach(imports))
+    .argument('[source]', 'org/name:quant or an address of the hub, or a path')
+    .action((source: string | undefined, options, command: Command) =>
+      source === undefined ? command.help() : importSource(source, options, command)
+    )
+  const addImport = (nameAndArgs: string, description: string): Command =>
+    ofEach(add(nameAndArgs, description, imports))
+  imported(addImport('local <path...>', 'import files and folders of this machine'), 'the name to keep it under')
+    .addOption(AUX)
+    .addOption(QUANT)
+    .addOption(
+      new Option(
+        '--companions <which>',
+        'which companion files to share with it: those that loaders read (default), or all'
+      ).choices(['loaders', 'all'])
+    )
+    .action(run(() => import('../commands/imports.ts').then(({ importLocal }) => importLocal)))
+  ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')).action(
+    run(() => import('../commands/imports.ts').then(({ importHf }) => importHf))
+  )
+  addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
+    .option('--pin <digest>', 'the expected digest of the manifest; required')
+    .option('--companions <digest@infohash>', 'the pin and the torrent of the companion files')
+    .option('--as <ns/name>', 'a name to keep it under')
+    .addOption(PRIVATE)
+    .option('--webseed <url>', 'a web server that serves it; repeatable', list)
+    .option('--tracker <url>', 'a tracker to ask for peers; repeatable', list)
+    .addOption(PEER)
+    .action(run(() => import('../commands/imports.ts').then(({ importBt }) => importBt)))
+  const ofCatalog = addImport(
+    'catalog <owner/name[:quant,...]>',
+    'import from the community catalog, verified against the hub'
+  )
+  imported(ofCatalog, 'another name to keep it under')
+    .addOption(AUX)
+    .addOption(QUANT)
+    .addOption(ALL)
+    .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
+    .addOption(PEER)
+    .action(run(() => import('../commands/catalog.ts').then(({ importCatalog }) => importCatalog)))
+  const ofOci = addImport(
+    'oci <source>',
+    'from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag'
+  )
+  imported(ofOci, 'the name to keep it under; default: the one that it was packed under')
+    .option('--tag <tag>', 'one model of a layout; default: all of them')
+    .addOption(QUANT)
+    .addOption(PLAIN_HTTP)
+    .action(run(() => import('../commands/oci.ts').then(({ importOci }) => importOci)))
+}

@@ -1,0 +1,87 @@
+import { Argument, type Command } from 'commander'
+import { SHELLS } from '../completion/scripts.ts'
+import { usage } from '../errors.ts'
+import { addServiceCommands } from './service.ts'
+import { type CommandTools, DAEMON } from './tools.ts'
+
+/** Commands for the daemon, its jobs, and the installation. */
+export function addMaintainCommands(tools: CommandTools): void {
+  const { version, add, run, runAtOnce } = tools
+  add('status', 'show the daemon, its store and its jobs').action(
+    run(() => import('../commands/daemon.ts').then(({ status }) => status))
+  )
+  add('jobs [id]', 'list running and recent jobs')
+    .option('-f, --follow', 'follow a job to its end; without an id the newest running one')
+    .action(run(() => import('../commands/jobs.ts').then(({ jobs }) => jobs)))
+  add('cancel <id>', 'cancel a job; verified data is kept for the next attempt').action(
+    run(() => import('../commands/jobs.ts').then(({ cancel }) => cancel))
+  )
+  add('verify [target]', 'read a model, or the whole store, and verify every byte').action(
+    run(() => import('../commands/jobs.ts').then(({ verify }) => verify))
+  )
+  add('fsck', 'the same as svc verify all').action(
+    run(async () => async (session) => (await import('../commands/jobs.ts')).verify(session, 'all'))
+  )
+  add('doctor', 'check everything that the store depends on, and suggest fixes').action(
+    runAtOnce(() =>
+      import('../commands/doctor.ts').then(
+        ({ doctor }) =>
+          (session) =>
+            doctor(session, version)
+      )
+    )
+  )
+  addServiceCommands(tools)
+  const hubs = ['hf'] as const
+  add('login', 'store a token of the model hub, for gated and private repositories')
+    .addArgument(new Argument('<hub>', 'which').choices(hubs))
+    .action(runAtOnce(() => import('../commands/login.ts').then(({ login }) => login)))
+  add('logout', 'remove the token of the model hub')
+    .addArgument(new Argument('<hub>', 'which').choices(hubs))
+    .action(runAtOnce(() => import('../commands/login.ts').then(({ logout }) => logout)))
+  add('move <dir>', 'copy the store to another disk; the old one stays until you delete it')
+    .addOption(DAEMON)
+    .action(runAtOnce(() => import('../commands/move.ts').then(({ move }) => move)))
+  const bucket = (command: Command): Command =>
+    command
+      .option('--endpoint <url>', 'address of an S3-compatible store')
+      .option('--region <name>', 'region of the bucket')
+  bucket(add('backup <dest>', 'copy the store to a folder or a bucket; a second run adds what is new'))
+    .option('--verify', 'read existing files back, and replace damaged ones')
+    .option('--prune', 'then remove older snapshots, and files that only they need')
+    .action(runAtOnce(() => import('../commands/backup.ts').then(({ backup }) => backup)))
+  bucket(add('restore <src>', 'restore a store from a backup into a new or empty folder'))
+    .option('--root <dir>', 'the folder; default: the configured one')
+    .option('--incomplete', 'continue without the damaged files of the backup')
+    .addOption(DAEMON)
+    .action(runAtOnce(() => import('../commands/backup.ts').then(({ restore }) => restore)))
+  addHelpCommands(tools)
+}
+
+function addHelpCommands({ program, add, runAtOnce }: CommandTools): void {
+  add('completion', 'print a script for shell completion of commands and references')
+    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .action(runAtOnce(() => import('../commands/completion.ts').then(({ completion }) => completion)))
+  // Hidden: only the completion scripts call it.
+  program
+    .command('__complete [words...]', { hidden: true })
+    .allowUnknownOption()
+    .action(
+      runAtOnce(() =>
+        import('../commands/completion.ts').then(
+          ({ complete }) =>
+            (session, words) =>
+              complete(session, program, words)
+        )
+      )
+    )
+  add('help [command...]', 'show what a command does').action((words: string[]) => {
+    let page = program
+    for (const word of words) {
+      const inner = page.commands.find((each) => each.name() === word)
+      if (inner === undefined) throw usage(`there is no command ${words.join(' ')}`, 'svc help lists them')
+      page = inner
+    }
+    page.help()
+  })
+}
