@@ -1,6 +1,7 @@
 export type { ThreadFault } from '@svc/internal-workers'
 export { SwarmV1Error, type SwarmV1ErrorCode } from './errors.ts'
 export { parseV1Torrent, type V1File, type V1Layout } from './layout.ts'
+export type { V1Progress } from './messages.ts'
 export type { V1Storage } from './pieces.ts'
 export { V1Swarm, type V1SwarmOptions } from './swarm.ts'
-export type { V1JoinOptions, V1Progress, V1Torrent } from './torrent.ts'
+export type { V1JoinOptions, V1Torrent } from './torrent.ts'

@@ -34,12 +34,11 @@ export type ToThread =
   | { readonly kind: 'leave'; readonly id: number }
   | { readonly kind: 'close' }
 
-/** The current progress of one torrent. */
-export interface ThreadProgress {
+/** Progress of a torrent. */
+export interface V1Progress {
   readonly peers: number
   readonly downBytesPerSecond: number
   readonly upBytesPerSecond: number
-  /** Since the thread joined the swarm. */
   readonly uploadedBytes: number
 }
 
@@ -64,7 +63,7 @@ export type FromThread =
       readonly piece: number
       readonly bytes: Uint8Array
     }
-  | { readonly kind: 'progress'; readonly id: number; readonly progress: ThreadProgress }
+  | { readonly kind: 'progress'; readonly id: number; readonly progress: V1Progress }
   | { readonly kind: 'warning'; readonly id: number; readonly message: string }
   /** Every piece is verified and stored. */
   | { readonly kind: 'done'; readonly id: number }
@@ -120,7 +119,7 @@ export function parseFromThread(message: unknown): FromThread {
   throw new TypeError(`the thread sent an unknown message: ${String(kind)}`)
 }
 
-function parseProgress(value: unknown): ThreadProgress {
+function parseProgress(value: unknown): V1Progress {
   const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = (value ?? {}) as Record<string, unknown>
   return {
     peers: count(peers),

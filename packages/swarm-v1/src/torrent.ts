@@ -2,7 +2,7 @@ import type { Clock, Timer } from '@svc/internal-clock'
 import { tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from './errors.ts'
 import { parseV1Torrent, type V1Layout } from './layout.ts'
-import type { FromThread, ThreadProgress, ToThread } from './messages.ts'
+import type { FromThread, ToThread, V1Progress } from './messages.ts'
 import { Pieces, type V1Storage } from './pieces.ts'
 
 /** How to join a torrent. */
@@ -30,14 +30,6 @@ export interface V1JoinOptions {
   readonly onWarning?: (message: string) => void
 }
 
-/** Progress of a torrent. */
-export interface V1Progress {
-  readonly peers: number
-  readonly downBytesPerSecond: number
-  readonly upBytesPerSecond: number
-  readonly uploadedBytes: number
-}
-
 /** A torrent that was joined. */
 export interface V1Torrent {
   readonly infohash: string
@@ -54,7 +46,7 @@ export interface V1Torrent {
 
 /** How long the thread may take to announce that it stops. */
 const LEAVE_GRACE_MS = 5_000
-const IDLE: ThreadProgress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: 0 }
+const IDLE: V1Progress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0, uploadedBytes: 0 }
 
 /** What a torrent uses of its swarm. */
 export interface TorrentOwner {
@@ -86,6 +78,7 @@ export class JoinedTorrent implements V1Torrent {
   readonly #timer: Timer
   #info: Uint8Array | undefined
   #opening: Promise<Pieces> | undefined
+  /** Of this thread. */
   #progress = IDLE
   /** Bytes uploaded by earlier threads. */
   #uploadedBefore = 0

@@ -499,9 +499,7 @@ describe('peers that abuse a seed', () => {
       infohash: new Uint8Array(20),
       peerId: new Uint8Array(20),
       extended: true,
-      fast: true,
-      dht: false,
-      v2: true
+      fast: true
     })
     for (const bytes of [wrong, new Uint8Array(2000).fill(1)]) {
       const socket = connect(swarm.port!, '127.0.0.1')
@@ -541,9 +539,7 @@ describe('peers that abuse a seed', () => {
       infohash: truncateInfohash(fixture.info.infohash),
       peerId: new Uint8Array(20).fill(5),
       extended: true,
-      fast: true,
-      dht: false,
-      v2: true
+      fast: true
     })
     const first = connect(swarm.port!, '127.0.0.1')
     first.write(bytes)

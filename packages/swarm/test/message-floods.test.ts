@@ -37,9 +37,7 @@ async function plainPeer(port: number): Promise<{ readonly socket: Socket; reado
   sockets.push(socket)
   socket.on('error', () => undefined)
   const infohash = truncateInfohash(fixture.info.infohash)
-  socket.write(
-    formatHandshake({ infohash, peerId: randomBytes(20), extended: false, fast: false, dht: false, v2: true })
-  )
+  socket.write(formatHandshake({ infohash, peerId: randomBytes(20), extended: false, fast: false }))
   const counts = new Map<number, number>()
   const countOne = (id: number): void => void counts.set(id, (counts.get(id) ?? 0) + 1)
   const decoder = new WireDecoder({

@@ -64,9 +64,7 @@ export class RawPeer implements WireSink {
         infohash: truncateInfohash(this.#fixture.info.infohash),
         peerId: randomBytes(20),
         extended: true,
-        fast: true,
-        dht: false,
-        v2: true
+        fast: true
       })
     )
   }

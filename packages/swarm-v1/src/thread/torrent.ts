@@ -3,7 +3,7 @@ import { type DhtNode, Trackers } from '@svc/internal-discovery'
 import { formatAddress, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from '../errors.ts'
 import { parseV1Torrent, torrentBytes } from '../layout.ts'
-import type { FromThread, ThreadProgress, ToThread } from '../messages.ts'
+import type { FromThread, ToThread, V1Progress } from '../messages.ts'
 import { Blame } from './blame.ts'
 import { Chunks, type PieceCalls } from './chunks.ts'
 import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './client.ts'
@@ -114,7 +114,7 @@ export class ThreadTorrent {
   tick(): void {
     const torrent = this.#torrent
     if (torrent.destroyed) return
-    const progress: ThreadProgress = {
+    const progress: V1Progress = {
       peers: torrent.numPeers,
       downBytesPerSecond: Math.round(torrent.downloadSpeed),
       upBytesPerSecond: Math.round(torrent.uploadSpeed),

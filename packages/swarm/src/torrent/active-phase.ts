@@ -255,7 +255,7 @@ export class ActivePhase {
     this.#told.set(peer.id, peer)
     this.#seeding.admit(peer, this.#told)
     this.#leeching?.joined(peer)
-    if (peer.peerInterested) this.#seeding.interest(peer, this.#peers, this.state === 'fetching')
+    if (peer.peerInterested) this.#seeding.interestChanged(this.#peers, this.state === 'fetching')
     this.#closeIfPointless(peer)
   }
 
@@ -276,7 +276,7 @@ export class ActivePhase {
         this.#seeding.pieces(peer, event.piece, this.#told)
         return this.#closeIfPointless(peer)
       case 'interest':
-        if (this.#told.has(peer.id)) this.#interest(peer)
+        if (this.#told.has(peer.id)) this.#interestChanged()
         return
       case 'choke':
         if (this.#told.has(peer.id)) this.#leeching?.choke(peer)
@@ -309,14 +309,14 @@ export class ActivePhase {
    * The first change of a turn of the event loop counts at once, and all later ones together: peers may change their
    * minds thousands of times in what is read at once, and each choice looks at all peers.
    */
-  #interest(peer: Peer): void {
+  #interestChanged(): void {
     if (this.#interests++ > 0) return
-    this.#seeding.interest(peer, this.#peers, this.state === 'fetching')
+    this.#seeding.interestChanged(this.#peers, this.state === 'fetching')
     setImmediate(
       guarded(() => {
         const more = this.#interests > 1
         this.#interests = 0
-        if (more && !this.#closed) this.#seeding.interests(this.#peers, this.state === 'fetching')
+        if (more && !this.#closed) this.#seeding.interestChanged(this.#peers, this.state === 'fetching')
       })
     )
   }

@@ -36,14 +36,8 @@ export class Choking {
     return used < this.#slots
   }
 
-  /** The peer's interest in us changed. */
-  interest(peer: Peer, peers: readonly Peer[], fetching: boolean, nowMs: number): void {
-    if (!peer.peerInterested) this.#set(peer, true, nowMs)
-    if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
-  }
-
-  /** The interest of some of them changed. */
-  interests(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+  /** The interest of some of them in us changed. */
+  interestChanged(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
     for (const peer of peers) if (!peer.peerInterested) this.#set(peer, true, nowMs)
     if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
   }

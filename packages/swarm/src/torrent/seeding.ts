@@ -136,14 +136,9 @@ export class Seeding {
 
   // Slots
 
-  /** The peer's interest in us changed. `peers`: all that may be served. */
-  interest(peer: Peer, peers: readonly Peer[], fetching: boolean): void {
-    if (this.#deps.upload) this.#choking.interest(peer, peers, fetching, this.#nowMs)
-  }
-
-  /** The interest of some changed. */
-  interests(peers: readonly Peer[], fetching: boolean): void {
-    if (this.#deps.upload) this.#choking.interests(peers, fetching, this.#nowMs)
+  /** The interest of some peers in us changed. `peers`: all that may be served. */
+  interestChanged(peers: readonly Peer[], fetching: boolean): void {
+    if (this.#deps.upload) this.#choking.interestChanged(peers, fetching, this.#nowMs)
   }
 
   #choke(peer: Peer, choke: boolean, nowMs: number): void {

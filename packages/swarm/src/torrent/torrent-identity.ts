@@ -60,7 +60,5 @@ export const handshakeOf = ({ infohash }: TorrentIdentity, peerId: Uint8Array): 
   infohash: truncateInfohash(infohash),
   peerId,
   extended: true,
-  fast: true,
-  dht: false,
-  v2: true
+  fast: true
 })

@@ -21,7 +21,6 @@ export interface ExtendedHandshake {
   readonly requestQueue: number | undefined
   readonly listenPort: number | undefined
   readonly client: string | undefined
-  readonly uploadOnly: boolean
   /** Longest request that the peer accepts; 16 KiB unless it says more. */
   readonly maxRequestBytes: number
   /** The peer's zone label (`svc_zone`); undefined if it sent none. */
@@ -58,7 +57,6 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
     requestQueue: integer(root.get('reqq'), 1_000_000),
     listenPort: integer(root.get('p'), 65_535),
     client: client instanceof Uint8Array ? utf8.decode(client.subarray(0, 64)).replace(/\p{C}/gu, '') : undefined,
-    uploadOnly: root.get('upload_only') === 1,
     maxRequestBytes: maxRequest < 16_384 ? 16_384 : maxRequest & ~16_383,
     zone: zone instanceof Uint8Array && isZone(utf8.decode(zone)) ? utf8.decode(zone) : undefined
   }

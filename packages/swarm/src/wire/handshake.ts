@@ -3,7 +3,10 @@ import { Buffer } from 'node:buffer'
 export const HANDSHAKE_BYTES = 68
 const PROTOCOL = Buffer.from('\x13BitTorrent protocol', 'latin1')
 
-/** The 68 bytes that open a connection (BEP 3), with the reserved bits that this engine reads. */
+/**
+ * The 68 bytes that open a connection (BEP 3), with the reserved bits that this engine reads. Ours say that BEP 52 is supported; who
+ * connects with a v2 infohash supports it, whatever its bit says.
+ */
 export interface Handshake {
   /** 20 bytes: the truncated v2 infohash (BEP 52). */
   readonly infohash: Uint8Array
@@ -11,16 +14,13 @@ export interface Handshake {
   readonly peerId: Uint8Array
   readonly extended: boolean
   readonly fast: boolean
-  readonly dht: boolean
-  /** The peer supports BEP 52. */
-  readonly v2: boolean
 }
 
 export function formatHandshake(handshake: Handshake): Uint8Array {
   const out = Buffer.alloc(HANDSHAKE_BYTES)
   out.set(PROTOCOL, 0)
   if (handshake.extended) out[25] = 0x10
-  out[27] = (handshake.fast ? 0x04 : 0) | (handshake.dht ? 0x01 : 0) | (handshake.v2 ? 0x10 : 0)
+  out[27] = (handshake.fast ? 0x04 : 0) | 0x10
   out.set(handshake.infohash, 28)
   out.set(handshake.peerId, 48)
   return out
@@ -40,8 +40,6 @@ export function tryParseHandshake(bytes: Uint8Array): Handshake | undefined {
     infohash: new Uint8Array(bytes.subarray(28, 48)),
     peerId: new Uint8Array(bytes.subarray(48, 68)),
     extended: (bytes[25]! & 0x10) !== 0,
-    fast: (bytes[27]! & 0x04) !== 0,
-    dht: (bytes[27]! & 0x01) !== 0,
-    v2: (bytes[27]! & 0x10) !== 0
+    fast: (bytes[27]! & 0x04) !== 0
   }
 }

@@ -108,12 +108,6 @@ export function formatIndex(id: number, piece: number): Uint8Array {
   return out
 }
 
-export function formatPort(port: number): Uint8Array {
-  const out = message(MESSAGE.port, 2)
-  out.writeUInt16BE(port, 5)
-  return out
-}
-
 export function formatBitfield(bits: Uint8Array): Uint8Array {
   const out = message(MESSAGE.bitfield, bits.length)
   out.set(bits, 5)

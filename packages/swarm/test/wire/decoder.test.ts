@@ -11,13 +11,15 @@ import {
   formatHashRange,
   formatIndex,
   formatPieceHeader,
-  formatPort,
   formatSimple,
   KEEP_ALIVE,
   MAX_UNKNOWN_BYTES,
   MESSAGE,
   parseHashRange
 } from '../../src/wire/messages.ts'
+
+/** BEP 5: the port of a DHT node. */
+const formatPort = (port: number): Uint8Array => Buffer.from([0, 0, 0, 3, MESSAGE.port, port >> 8, port & 255])
 
 type Heard = string
 

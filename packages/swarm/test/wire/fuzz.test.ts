@@ -16,10 +16,12 @@ import {
   formatExtended,
   formatIndex,
   formatPieceHeader,
-  formatPort,
   formatSimple,
   MESSAGE
 } from '../../src/wire/messages.ts'
+
+/** BEP 5: the port of a DHT node. */
+const formatPort = (port: number): Uint8Array => Buffer.from([0, 0, 0, 3, MESSAGE.port, port >> 8, port & 255])
 
 const expected = (error: unknown): string | undefined =>
   error instanceof SwarmError || error instanceof MetainfoError ? `${error.code} ${error.reason}` : undefined
