@@ -47,3 +47,11 @@ export class HubError extends CodedError<HubErrorCode, HubErrorDetails> {
     this.reason = reason
   }
 }
+
+/** A listing that is not what it should be: nothing of it is used. */
+export const refusedListing = (repoId: string, why: string): HubError =>
+  new HubError(
+    'E_NOT_IMPORTABLE',
+    'bad-listing',
+    `the listing of "${repoId}" is refused, and nothing was fetched: ${why}`
+  )

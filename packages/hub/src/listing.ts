@@ -1,6 +1,6 @@
 import { Backoff, DownloadError, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
-import { HubError } from './errors.ts'
+import { HubError, refusedListing } from './errors.ts'
 import { isObject, own, parseJson } from './json.ts'
 import type { Net } from './net.ts'
 import { gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
@@ -61,13 +61,13 @@ export async function fetchListing(
   let bytes = 0
   let url: URL | undefined = new URL(treeUrl(net.endpoint, info.repoId, info.commit))
   while (url) {
-    if (seen.has(url.href)) throw badPaging(info.repoId, 'its pages form a loop')
-    if (seen.size >= net.limits.pages) throw badPaging(info.repoId, `it has more than ${net.limits.pages} pages`)
+    if (seen.has(url.href)) throw refusedListing(info.repoId, 'its pages form a loop')
+    if (seen.size >= net.limits.pages) throw refusedListing(info.repoId, `it has more than ${net.limits.pages} pages`)
     seen.add(url.href)
     const answer = await fetchJson(net, url, { repoId: info.repoId, revision: info.commit }, options)
     bytes += answer.bytes
     if (bytes > net.limits.listingBytes)
-      throw badPaging(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
+      throw refusedListing(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
     try {
       check.add(answer.value)
     } catch (error) {
@@ -89,7 +89,7 @@ export async function fetchNamedCommits(net: Net, repo: string, options: Listing
   for (const kind of ['branches', 'tags']) {
     const refs = isObject(value) ? own(value, kind) : undefined
     if (refs === undefined && kind === 'tags') continue
-    if (!Array.isArray(refs)) throw badPaging(repo, `the hub sent no list of its ${kind}`)
+    if (!Array.isArray(refs)) throw refusedListing(repo, `the hub sent no list of its ${kind}`)
     for (const ref of refs as unknown[]) {
       const commit = isObject(ref) ? own(ref, 'targetCommit') : undefined
       if (typeof commit === 'string' && SHA1.test(commit)) commits.add(commit)
@@ -136,10 +136,10 @@ export async function fetchInfo(
   const info = isObject(answer.value) ? answer.value : {}
   const commit = own(info, 'sha')
   if (typeof commit !== 'string' || !SHA1.test(commit)) {
-    throw badPaging(repo, 'the hub does not say which commit the revision points to')
+    throw refusedListing(repo, 'the hub does not say which commit the revision points to')
   }
   const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
-  if (!isRepoId(repoId)) throw badPaging(repo, 'the hub gives it an impossible name')
+  if (!isRepoId(repoId)) throw refusedListing(repo, 'the hub gives it an impossible name')
   const isPrivate = own(info, 'private')
   const gated = own(info, 'gated')
   const unsaid = isPrivate === undefined || gated === undefined
@@ -166,13 +166,6 @@ function leftOutIn(response: Response): Pick<HubListing, 'leftOut'> {
 
 const SHA1 = /^[0-9a-f]{40}$/
 
-const badPaging = (repoId: string, what: string) =>
-  new HubError(
-    'E_NOT_IMPORTABLE',
-    'bad-listing',
-    `the listing of "${repoId}" is refused, and nothing was fetched: ${what}`
-  )
-
 /** The target of `Link: <url>; rel="next"` (RFC 8288), which must be at the hub's own origin. */
 export function nextPage(response: Response, base: URL, net: Net, repoId: string): URL | undefined {
   const link = response.header('link') ?? ''
@@ -180,7 +173,7 @@ export function nextPage(response: Response, base: URL, net: Net, repoId: string
     if (!/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next)\s*(?:;|$)/i.test(parameters ?? '')) continue
     const url = URL.parse(target ?? '', base.href)
     if (url === null || url.origin !== net.endpoint.origin || url.username + url.password !== '') {
-      throw badPaging(repoId, 'its next page is on another host than the hub; set the endpoint to that host')
+      throw refusedListing(repoId, 'its next page is on another host than the hub; set the endpoint to that host')
     }
     url.hash = ''
     return url
@@ -234,7 +227,7 @@ async function tryJson(
     signal?.throwIfAborted()
     if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') {
       onBytes?.(net.limits.jsonBytes)
-      throw badPaging(context.repoId, `sent a response of more than ${net.limits.jsonBytes} bytes`)
+      throw refusedListing(context.repoId, `sent a response of more than ${net.limits.jsonBytes} bytes`)
     }
     if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {
       throw badAnswer(url, 'does not respond with JSON; is the endpoint a model hub?', error)

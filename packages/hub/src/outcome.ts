@@ -1,7 +1,7 @@
 import { DownloadError, type DownloadErrorKind, headerOf, parseRetryAfter, rateLimitWaitMs } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
-import { HubError, type HubErrorCode, type HubErrorReason } from './errors.ts'
+import { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'
 import type { ResponseHead } from './net.ts'
 
 export interface OutcomeContext {
@@ -54,102 +54,69 @@ export function networkFailure(error: unknown, url: URL, context: OutcomeContext
   )
 }
 
+type Fail = (
+  kind: DownloadErrorKind,
+  code: HubErrorCode,
+  reason: HubErrorReason,
+  message: string,
+  waitMs?: number
+) => DownloadError<HubError>
+
 /** What a status other than success or redirect means (the outcome table of docs/hub.md). */
 export function statusFailure(head: ResponseHead, url: URL, context: OutcomeContext): DownloadError<HubError> {
   const { status, headers } = head
-  const { nowMs } = context
-  const atHub = url.origin === context.endpoint.origin
-  const details = {
-    url: printableUrl(url),
-    status,
-    ...(context.path === undefined ? {} : { path: context.path })
-  }
-  const make = (
-    kind: DownloadErrorKind,
-    code: HubErrorCode,
-    reason: HubErrorReason,
-    message: string,
-    waitMs?: number
-  ): DownloadError<HubError> => new DownloadError(kind, new HubError(code, reason, message, details), waitMs)
+  const { endpoint, nowMs, path } = context
+  const details = { url: printableUrl(url), status, ...(path === undefined ? {} : { path }) }
+  const fail: Fail = (kind, code, reason, message, waitMs) =>
+    new DownloadError(kind, new HubError(code, reason, message, details), waitMs)
+  const unavailable = (kind: DownloadErrorKind, reason: HubErrorReason, message: string, waitMs?: number) =>
+    fail(kind, 'E_SOURCE_UNAVAILABLE', reason, `${url.origin} ${message}`, waitMs)
 
   if (status === 429) {
-    return make(
-      'wait',
-      'E_RATE_LIMITED',
-      'rate-limited',
-      `${url.origin} limits the rate of requests; try again later, or set a token (it has a larger quota)`,
-      rateLimitWaitMs(headers, nowMs)
-    )
+    const message = `${url.origin} limits the rate of requests; try again later, or set a token (it has a larger quota)`
+    return fail('wait', 'E_RATE_LIMITED', 'rate-limited', message, rateLimitWaitMs(headers, nowMs))
   }
   if (status >= 500 || status === 408 || status === 425) {
-    return make(
-      'retry',
-      'E_SOURCE_UNAVAILABLE',
-      'unreachable',
-      `${url.origin} answers ${status}; try again later`,
-      parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)
-    )
+    const waitMs = parseRetryAfter(headerOf(headers, 'retry-after'), nowMs)
+    return unavailable('retry', 'unreachable', `answers ${status}; try again later`, waitMs)
   }
   // At other hosts a refusal concerns only the URL's signature, not the right to the file.
-  if (!atHub && status >= 400) {
-    return make(
-      'stale-url',
-      'E_SOURCE_UNAVAILABLE',
-      'unreachable',
-      `${url.origin} refuses the address that the hub gave (${status}); try again later`
-    )
-  }
-
-  if (status === 401 || status === 403 || status === 451) return forbidden(head, context, details)
-  if (status === 404 || status === 410) return absent(head, context, details)
-  if (status === 416) {
-    return make('wrong', 'E_NOT_IMPORTABLE', 'wrong-bytes', `"${context.path}" is shorter than the hub lists it`)
-  }
-  return make(
-    'final',
-    'E_SOURCE_UNAVAILABLE',
-    'bad-answer',
-    `${url.origin} answers ${status} to a plain request; is the endpoint a model hub?`
-  )
-}
-
-interface FailureDetails {
-  readonly url: string
-  readonly status: number
-  readonly path?: string
+  if (url.origin !== endpoint.origin && status >= 400)
+    return unavailable('stale-url', 'unreachable', `refuses the address that the hub gave (${status}); try again later`)
+  if (status === 401 || status === 403 || status === 451) return forbidden(head, context, details, fail)
+  if (status === 404 || status === 410) return absent(head, context, fail)
+  if (status === 416)
+    return fail('wrong', 'E_NOT_IMPORTABLE', 'wrong-bytes', `"${path}" is shorter than the hub lists it`)
+  return unavailable('final', 'bad-answer', `answers ${status} to a plain request; is the endpoint a model hub?`)
 }
 
 function forbidden(
   { status, headers }: ResponseHead,
-  context: OutcomeContext,
-  details: FailureDetails
+  { endpoint, ...context }: OutcomeContext,
+  details: HubErrorDetails,
+  fail: Fail
 ): DownloadError<HubError> {
   const { repoId, hasToken, tokenName } = context
   const errorMessage = headerOf(headers, 'x-error-message') ?? ''
-  const page = `${context.endpoint.base}/${repoId}`
-  const refused = (reason: HubErrorReason, message: string) =>
-    new DownloadError('final', new HubError('E_SOURCE_FORBIDDEN', reason, message, details))
+  const page = `${endpoint.base}/${repoId}`
+  const refused = (reason: HubErrorReason, message: string) => fail('final', 'E_SOURCE_FORBIDDEN', reason, message)
 
-  if (status === 451) {
+  if (status === 451)
     return refused('legal', `the hub may not give out "${repoId}" for legal reasons; it cannot be imported from there`)
-  }
   if (headerOf(headers, 'x-error-code') === 'GatedRepo') return gatedFailure(page, context, details)
-  if (/disabled/i.test(errorMessage)) {
+  if (/disabled/i.test(errorMessage))
     return refused('disabled', `the hub has disabled access to "${repoId}"; see ${page}`)
-  }
-  if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage))) {
+  if (hasToken && (status === 401 || /credential|token|password/i.test(errorMessage)))
     return refused(
       'token-rejected',
       `the hub rejects the token (for "${repoId}"): renew ${tokenName}, or remove it if the repository is public; ` +
         'a stale token is refused for public repositories too'
     )
-  }
-  if (hasToken) {
+  if (hasToken)
     return refused(
       'denied',
       `the account of ${tokenName} has no access to "${repoId}"; ask its owner, or use another token`
     )
-  }
   return refused(
     'hidden-or-absent',
     `"${repoId}" does not exist or is private (the hub does not tell which); check the name, or set ${tokenName} of an ` +
@@ -159,43 +126,29 @@ function forbidden(
 
 function absent(
   { status, headers }: ResponseHead,
-  context: OutcomeContext,
-  details: FailureDetails
+  { endpoint, path, repoId, revision }: OutcomeContext,
+  fail: Fail
 ): DownloadError<HubError> {
-  const { repoId } = context
   const errorCode = headerOf(headers, 'x-error-code') ?? ''
-  const make = (kind: DownloadErrorKind, code: HubErrorCode, reason: HubErrorReason, message: string) =>
-    new DownloadError(kind, new HubError(code, reason, message, details))
-  if (context.path !== undefined && errorCode !== 'RepoNotFound' && errorCode !== 'RevisionNotFound') {
-    return make(
-      'retry',
-      'E_SOURCE_UNAVAILABLE',
-      'bad-answer',
-      `the hub lists "${context.path}" of "${repoId}" but does not have it (${status}); try again later`
-    )
+  const unknown = (reason: HubErrorReason, message: string) => fail('final', 'E_UNKNOWN_REF', reason, message)
+  if (path !== undefined && errorCode !== 'RepoNotFound' && errorCode !== 'RevisionNotFound') {
+    const message = `the hub lists "${path}" of "${repoId}" but does not have it (${status}); try again later`
+    return fail('retry', 'E_SOURCE_UNAVAILABLE', 'bad-answer', message)
   }
   if (errorCode === 'RevisionNotFound') {
-    const revision = context.revision === undefined ? 'default branch' : `revision "${context.revision}"`
-    return make(
-      'final',
-      'E_UNKNOWN_REF',
-      'no-such-revision',
-      `"${repoId}" has no ${revision}; name a branch, tag or commit that ${context.endpoint.base}/${repoId} shows`
-    )
+    const named = revision === undefined ? 'default branch' : `revision "${revision}"`
+    const todo = `name a branch, tag or commit that ${endpoint.base}/${repoId} shows`
+    return unknown('no-such-revision', `"${repoId}" has no ${named}; ${todo}`)
   }
-  return make(
-    'final',
-    'E_UNKNOWN_REF',
-    'no-such-repo',
-    `the hub has no repository "${repoId}"${context.revision === undefined ? '' : ` at "${context.revision}"`}; ` +
-      'check the spelling of org/name and of the revision'
-  )
+  const at = revision === undefined ? '' : ` at "${revision}"`
+  const todo = 'check the spelling of org/name and of the revision'
+  return unknown('no-such-repo', `the hub has no repository "${repoId}"${at}; ${todo}`)
 }
 
 export function gatedFailure(
   page: string,
   { repoId, hasToken, tokenName }: Pick<OutcomeContext, 'repoId' | 'hasToken' | 'tokenName'>,
-  details: { url?: string; status?: number; path?: string }
+  details: HubErrorDetails
 ): DownloadError<HubError> {
   const todo = hasToken
     ? `accept its conditions at ${page} with the account of ${tokenName}, and wait for approval if the repository requires it`

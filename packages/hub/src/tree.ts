@@ -1,5 +1,5 @@
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
-import { HubError } from './errors.ts'
+import { type HubError, refusedListing } from './errors.ts'
 import { gitBlobSha1, lfsPointerText } from './git-blob-sha1.ts'
 import { isObject, own } from './json.ts'
 
@@ -125,11 +125,7 @@ export class ListingCheck {
   }
 
   #refuse(what: string): HubError {
-    return new HubError(
-      'E_NOT_IMPORTABLE',
-      'bad-listing',
-      `the listing of "${this.#repoId}" is refused, and nothing was fetched: ${what}`
-    )
+    return refusedListing(this.#repoId, what)
   }
 }
 

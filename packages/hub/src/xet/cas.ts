@@ -22,6 +22,9 @@ interface Access {
   readonly untilMs: number
 }
 
+type About = Pick<HubFile, 'repoId' | 'commit' | 'path'>
+type Place = Omit<About, 'path'>
+
 /** A body with one range of a xorb, or with several, in their order. */
 export interface XorbBody {
   readonly reader: BodyReader
@@ -55,11 +58,7 @@ export class Cas {
   }
 
   /** @param at the commit whose token is asked for @throws XetAnswerError, HubError; on abort the signal's reason */
-  async reconstruction(
-    file: HubFile,
-    at: Pick<HubFile, 'repoId' | 'commit'>,
-    options: DownloadOptions
-  ): Promise<Reconstruction> {
+  async reconstruction(file: HubFile, at: Place, options: DownloadOptions): Promise<Reconstruction> {
     const { cas, token } = await this.#access(at, options)
     const headers = { accept: 'application/json', authorization: `Bearer ${token}` }
     const ask = (version: 1 | 2): Promise<Reconstruction | undefined> => {
@@ -105,7 +104,7 @@ export class Cas {
     })
   }
 
-  #access(at: Pick<HubFile, 'repoId' | 'commit'>, options: DownloadOptions): Promise<Access> {
+  #access(at: Place, options: DownloadOptions): Promise<Access> {
     const key = `${at.repoId}@${at.commit}`
     const isOver = ({ untilMs }: Access): boolean => untilMs - SAFETY_MS <= this.#net.timings.now()
     const asked = (this.#accesses.get(key) ?? Promise.reject()).then(
@@ -120,7 +119,7 @@ export class Cas {
     return asked
   }
 
-  #ask(at: Pick<HubFile, 'repoId' | 'commit'>, options: DownloadOptions): Promise<Access> {
+  #ask(at: Place, options: DownloadOptions): Promise<Access> {
     const url = new URL(readTokenUrl(this.#net.endpoint, at.repoId, at.commit))
     const about = { ...at, path: '' }
     return this.#tried(url, about, options, async () => {
@@ -138,11 +137,7 @@ export class Cas {
     })
   }
 
-  async #json(
-    response: Response,
-    about: Pick<HubFile, 'repoId' | 'commit' | 'path'>,
-    maxBytes: number
-  ): Promise<unknown> {
+  async #json(response: Response, about: About, maxBytes: number): Promise<unknown> {
     if (response.status !== 200) throw this.#refused(response, about)
     try {
       if (!isIdentity(response.headers)) throw new XetAnswerError('an answer is encoded')
@@ -158,7 +153,7 @@ export class Cas {
   }
 
   /** Another try helps only where the service is busy. */
-  #refused(response: Response, about: Pick<HubFile, 'repoId' | 'commit' | 'path'>): Error {
+  #refused(response: Response, about: About): Error {
     const { status, url } = response
     void response.discard()
     const isBusy = status >= 500 || [408, 425, 429].includes(status)
@@ -169,7 +164,7 @@ export class Cas {
 
   async #tried<T>(
     url: URL,
-    about: Pick<HubFile, 'repoId' | 'commit' | 'path'>,
+    about: About,
     { signal, onWaiting }: DownloadOptions,
     attempt: () => Promise<T>
   ): Promise<T> {
@@ -184,13 +179,13 @@ export class Cas {
     }
   }
 
-  #meaning(error: unknown, url: URL, about: Pick<HubFile, 'repoId' | 'commit' | 'path'>): unknown {
+  #meaning(error: unknown, url: URL, about: About): unknown {
     if (error instanceof XetAnswerError || error instanceof DownloadError) return error
     const isOfNetwork = typeof (error as { code?: unknown } | null)?.code === 'string'
     return isOfNetwork ? networkFailure(this.#net.refusal(error, url), url, this.#contextOf(about)) : error
   }
 
-  #contextOf({ repoId, commit, path }: Pick<HubFile, 'repoId' | 'commit' | 'path'>) {
+  #contextOf({ repoId, commit, path }: About) {
     const { endpoint, hasToken, tokenName, timings } = this.#net
     return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
   }

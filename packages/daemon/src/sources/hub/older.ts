@@ -81,7 +81,6 @@ export class OlderVersions {
     if (known !== undefined) return known
     if (this.#listings.size === MAX_LISTINGS) return Promise.resolve(undefined)
     const asked = this.#hub
-
       .listing(this.#now.repoId, commit, { ...(signal && { signal }), tries: TRIES, maxRateWaitMs: 0 })
       .catch((error: unknown) => {
         // a branch may have been written anew; whatever it is, the file can be fetched
