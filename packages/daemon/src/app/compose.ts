@@ -119,8 +119,7 @@ export async function composeContext(
       wanted: new WantedBlobs()
     }
     const views = await Views.open({ ...library, files })
-    const needed = new Needed(library)
-    needed.addHolder(views)
+    const needed = new Needed({ ...library, views })
     const snapshots = new Snapshots({ ...library, files, needed })
     const members = new Members(library)
     const holdings = new Holdings({ ...library, arrivals: new Arrivals(store.root, files) })

@@ -5,17 +5,14 @@ import type { BlobReader } from '@svc/cas'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { loopBudget } from '@svc/internal-concurrency'
 import { QuickReads } from '@svc/internal-files'
+import type { TokenBucket } from '@svc/internal-net'
 import type { BufferPool } from './buffer-pool.ts'
 
 /** A client has to accept a chunk within this time: a floor of about 9 KB/s, far below any honest one. */
 const SLOW_READER_TIMEOUT_MS = 120_000
 
-/** A limit of bytes over time that is shared with other senders (a token bucket). */
-export interface SendBudget {
-  /** Milliseconds until something may be sent; 0: now. */
-  waitMs(nowMs: number): number
-  spend(bytes: number): void
-}
+/** A limit of bytes over time that is shared with other senders. */
+export type SendBudget = Pick<TokenBucket, 'waitMs' | 'spend'>
 
 /** Bytes sent at once under a budget. */
 const BUDGET_CHUNK_BYTES = 64 << 10

@@ -11,26 +11,7 @@ import { Nameable, type WantedArtifacts, want } from './nameable.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { OnUnreadable, UnreadableStateError } from './strict.ts'
-
-/** An artifact that is needed for another reason than names and pins. */
-export interface HeldArtifact {
-  readonly manifest: Sha256Digest
-  /** The path of what holds it. */
-  readonly place: string
-  /**
-   * The holder was made on demand, such as the view behind `svc path`. That alone is no reason to share an artifact.
-   */
-  readonly managed: boolean
-}
-
-/** Holders of artifacts other than names and pins, such as views (spec add.13). */
-export interface HeldArtifacts {
-  /** Increases with every change of what is held. */
-  readonly changes: number
-  held(onUnreadable: OnUnreadable): Promise<Iterable<HeldArtifact>>
-  /** The companions that lie at a place, as far as it can be read: their artifact may have others by now. */
-  companionsAt(place: string): Promise<readonly Sha256Digest[]>
-}
+import type { Views } from './views.ts'
 
 /** Who keeps an artifact. */
 export type ArtifactHolder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
@@ -40,6 +21,8 @@ export interface NeededDeps {
   readonly repos: Repos
   readonly documents: Documents
   readonly artifacts: Artifacts
+  /** Who else holds artifacts than names and pins (spec add.13). */
+  readonly views: Pick<Views, 'changes' | 'held' | 'companionsAt'>
 }
 
 interface KnownManifests {
@@ -53,7 +36,6 @@ interface KnownManifests {
  */
 export class Needed {
   readonly #deps: NeededDeps
-  readonly #holders: HeldArtifacts[] = []
   readonly #nameable: Nameable
   #known: { readonly revision: number; readonly manifests: Promise<KnownManifests> } | undefined
 
@@ -62,15 +44,10 @@ export class Needed {
     this.#nameable = new Nameable(deps.store)
   }
 
-  addHolder(holder: HeldArtifacts): void {
-    this.#holders.push(holder)
-    this.#known = undefined
-  }
-
   /** Increases with every change of the state; results are valid while it is unchanged. */
   get revision(): number {
-    const { repos, artifacts } = this.#deps
-    return this.#holders.reduce((sum, { changes }) => sum + changes, repos.changes + artifacts.changes)
+    const { repos, artifacts, views } = this.#deps
+    return repos.changes + artifacts.changes + views.changes
   }
 
   /**
@@ -110,7 +87,7 @@ export class Needed {
     }
     const standing = await artifacts.standing(manifestDigest)
     if (standing !== 'damaged' && standing?.pinned === true) holders.push({ kind: 'pin' })
-    const views = (await this.#held(ignore)).filter(({ manifest }) => manifest === manifestDigest)
+    const views = (await this.#deps.views.held(ignore)).filter(({ manifest }) => manifest === manifestDigest)
     for (const what of new Set(views.map(({ place }) => place))) holders.push({ kind: 'view', what })
     return holders
   }
@@ -140,13 +117,13 @@ export class Needed {
     const unreadable: UnreadableStateError[] = []
     const onUnreadable = (error: UnreadableStateError): void => void unreadable.push(error)
     const wanted = await this.#named(blobs, { onUnreadable, ignored })
-    const held = (await this.#held(onUnreadable)).filter(({ place }) => !ignored.has(place))
+    const held = (await this.#deps.views.held(onUnreadable)).filter(({ place }) => !ignored.has(place))
     for (const { manifest } of held) want(wanted, manifest)
     // what a view shows is needed whole
     const shown = new Set(held.map(({ manifest }) => manifest))
     for (const place of new Set(held.map((each) => each.place)))
-      for (const holder of this.#holders)
-        for (const digest of await holder.companionsAt(place)) await addListed(digest, blobs, this.#deps.documents)
+      for (const digest of await this.#deps.views.companionsAt(place))
+        await addListed(digest, blobs, this.#deps.documents)
     for (const [manifestDigest, records] of wanted)
       await this.#addArtifact(manifestDigest, records, blobs, { strict: true, whole: shown.has(manifestDigest) })
     if (unreadable.length > 0) await this.#addNameable(unreadable, blobs)
@@ -185,16 +162,12 @@ export class Needed {
 
   async #wantedManifests(): Promise<KnownManifests> {
     const named = await this.#named(new Set(), { onUnreadable: ignore, onInvalid: ignore })
-    const held = await this.#held(ignore)
+    const held = await this.#deps.views.held(ignore)
     const placed = held.filter(({ managed }) => !managed)
     return {
       needed: new Set([...named.keys(), ...held.map(({ manifest }) => manifest)]),
       given: new Set([...named.keys(), ...placed.map(({ manifest }) => manifest)])
     }
-  }
-
-  async #held(onUnreadable: OnUnreadable): Promise<HeldArtifact[]> {
-    return (await Promise.all(this.#holders.map(async (holder) => [...(await holder.held(onUnreadable))]))).flat()
   }
 
   async #named(

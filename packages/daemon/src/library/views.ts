@@ -15,7 +15,6 @@ import type { Log } from '../log.ts'
 import type { Artifacts } from './artifacts.ts'
 import { keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
-import type { HeldArtifact } from './needed.ts'
 import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
@@ -39,6 +38,15 @@ export interface ViewsDeps {
 /** Name below `<root>/views`: the artifact, and the layout unless it is `files`. */
 const MANAGED_NAME = /^([0-9a-f]{64})(-hf)?$/
 const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.exec(name)![1]!)
+
+/** An artifact that a view shows. */
+export interface HeldArtifact {
+  readonly manifest: Sha256Digest
+  /** The path of the view. */
+  readonly place: string
+  /** It was made on demand, by `svc path` for example. That alone is no reason to share an artifact. */
+  readonly managed: boolean
+}
 
 type ViewPlace = { readonly place: string; readonly device: string }
 
@@ -123,7 +131,7 @@ export class Views {
     return held
   }
 
-  /** The documents of the companions in a view. */
+  /** The documents of the companions in a view, as far as it can be read: their artifact may have others by now. */
   async companionsAt(path: string): Promise<readonly Sha256Digest[]> {
     const found = await this.#read(path)
     return typeof found === 'object' ? found.companions : []

@@ -18,13 +18,12 @@ import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { Trust, TrustRule } from '../library/trust.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
+import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import {
   type Brought,
   bringCompanions,
   type CompanionsDeps,
   checkBrought,
-  type FromPeers,
-  type FromPeersContext,
   fetchCompanions,
   ruleFor
 } from './pinned-companions.ts'
@@ -43,7 +42,7 @@ export interface ImportBtContext extends CommitContext {
 
 export interface ImportBtDeps extends CompanionsDeps {
   readonly context: ImportBtContext
-  readonly manifestFromPeers: (request: FromPeers, context: FromPeersContext) => Promise<Uint8Array>
+  readonly manifestFromPeers: (request: PeerDocumentRequest, context: PeerDocumentContext) => Promise<Uint8Array>
   /** Resolves when the engine has started. */
   readonly fetch: (
     request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints' | 'heldManifest'>,

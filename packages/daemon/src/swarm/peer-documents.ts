@@ -32,13 +32,18 @@ export interface PeerDocumentRequest {
   /** Known where a webseed gave it; else peers do. */
   readonly info?: TorrentInfo | undefined
   readonly hints: SwarmHints
-  /** Announced to in addition to the hints. */
-  readonly trackers: readonly string[]
   /** Only the hinted sources are contacted, and it is not announced. */
   readonly quiet: boolean
 }
 
-export interface PeerDocumentContext extends FetchTimeouts {
+/** How long to look, and where. */
+export interface PeerDocumentOptions extends FetchTimeouts {
+  /** Announced to in addition to the hints. */
+  readonly trackers: readonly string[]
+}
+
+/** Of the job that waits. */
+export interface PeerDocumentContext {
   readonly signal: AbortSignal
   /** Called for a source that was proven wrong and dropped. */
   readonly onLie: (source: string) => void
@@ -55,7 +60,8 @@ export interface PeerDocumentContext extends FetchTimeouts {
 export function manifestFromPeers(
   engine: Swarm,
   request: PeerDocumentRequest,
-  context: PeerDocumentContext
+  context: PeerDocumentContext,
+  options: PeerDocumentOptions
 ): Promise<Uint8Array> {
   const { pin } = request
   const refuse = (): DaemonError => notBound(pin, 'it contains no manifest')
@@ -69,7 +75,7 @@ export function manifestFromPeers(
     ([own]) => (own!.digest === pin ? own!.bytes : undefined),
     refuse
   )
-  return fetchInto(storage, 'the manifest', engine, request, context)
+  return fetchInto(storage, 'the manifest', engine, request, context, options)
 }
 
 /** Companions that were fetched, in memory still. */
@@ -86,7 +92,8 @@ export interface FetchedCompanions {
 export async function companionsFromPeers(
   engine: Swarm,
   request: PeerDocumentRequest,
-  context: PeerDocumentContext
+  context: PeerDocumentContext,
+  options: PeerDocumentOptions
 ): Promise<FetchedCompanions> {
   const { pin, infohashText } = request
   const refuse = (): DaemonError => notBound(pin, 'it does not contain the companions')
@@ -105,7 +112,7 @@ export async function companionsFromPeers(
     (files) => checkedCompanions(files, pin, infohashText),
     refuse
   )
-  return fetchInto(storage, 'the companions', engine, request, context)
+  return fetchInto(storage, 'the companions', engine, request, context, options)
 }
 
 /** The document that a torrent has its name from, if it is in it. */
@@ -146,8 +153,9 @@ async function fetchInto<T>(
   storage: MemoryStorage<T>,
   what: string,
   engine: Swarm,
-  { infohashText, info, hints, trackers, quiet }: PeerDocumentRequest,
-  { signal, onProgress, onLie, ...timeouts }: PeerDocumentContext
+  { infohashText, info, hints, quiet }: PeerDocumentRequest,
+  { signal, onProgress, onLie }: PeerDocumentContext,
+  { trackers, ...timeouts }: PeerDocumentOptions
 ): Promise<T> {
   const torrent = engine.add({
     ...(info === undefined ? { infohash: parseInfohash(infohashText) } : { info, webseeds: hints.webseeds }),

@@ -44,9 +44,6 @@ export function importBtCommand({
   return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
 }
 
-export type FromPeers = Omit<PeerDocumentRequest, 'trackers'>
-export type FromPeersContext = Pick<PeerDocumentContext, 'signal' | 'onProgress' | 'onLie'>
-
 /** The daemon's objects that bring companions by their pin. */
 export interface CompanionsDeps {
   readonly context: {
@@ -62,8 +59,8 @@ export interface CompanionsDeps {
   readonly hasCompanions: (digest: Sha256Digest) => boolean
   /** Undefined if they came here meanwhile, as {@link hasCompanions} says. */
   readonly companionsFromPeers: (
-    request: FromPeers,
-    context: FromPeersContext
+    request: PeerDocumentRequest,
+    context: PeerDocumentContext
   ) => Promise<(FetchedCompanions & { /** With the key of a webseed. */ readonly isSigned: boolean }) | undefined>
   /** True if only the sources in the request may learn of it. */
   readonly isWithheld: (artifact: Pick<ArtifactState, 'provenance'> | 'damaged') => boolean

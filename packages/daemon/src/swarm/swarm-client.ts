@@ -30,14 +30,14 @@ import { CompanionsSwarm } from './companions-swarm.ts'
 import { Fetches, lonelyTimeoutMs } from './fetches.ts'
 import { type ImportBtContext, startImportBt } from './import-bt.ts'
 import { PeerCopies } from './peer-copies.ts'
-import { companionsFromPeers, manifestFromPeers } from './peer-documents.ts'
 import {
-  bringCompanions,
-  type CompanionsDeps,
-  type FromPeers,
-  type FromPeersContext,
-  importBtCommand
-} from './pinned-companions.ts'
+  companionsFromPeers,
+  manifestFromPeers,
+  type PeerDocumentContext,
+  type PeerDocumentOptions,
+  type PeerDocumentRequest
+} from './peer-documents.ts'
+import { bringCompanions, type CompanionsDeps, importBtCommand } from './pinned-companions.ts'
 import { type PinnedImport, parseImportBt } from './pinned-import.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
@@ -240,40 +240,41 @@ export class SwarmClient {
     return startImportBt(request, {
       ...this.#companionsDeps,
       context: this.#context,
-      manifestFromPeers: (request, { signal, onProgress, onLie }) =>
+      manifestFromPeers: (request, context) =>
         // one at a time: the engine can join a swarm only once
-        this.#fetches.turns.run(request.pin, signal, async () => {
-          const { clock, store, config } = this.#context
-          const present = await readSmallBlob(store, request.pin)
-          if (present !== undefined) return present
-          const { trackers, fillTimeoutMs } = config.swarm
-          return manifestFromPeers(
-            this.#engine,
-            { ...request, trackers },
-            { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyTimeoutMs(config.swarm, request) }
-          )
+        this.#fetches.turns.run(request.pin, context.signal, async () => {
+          const present = await readSmallBlob(this.#context.store, request.pin)
+          return present ?? manifestFromPeers(this.#engine, request, context, this.#optionsFor(request))
         }),
       fetch: (request, fetching) => this.#fetches.run(request, fetching),
       joinWhenDone: (digest) => this.#joinWhenDone(digest)
     })
   }
 
-  async #companionsFromPeers(
-    request: FromPeers,
-    { signal, onProgress, onLie }: FromPeersContext
-  ): ReturnType<CompanionsDeps['companionsFromPeers']> {
-    const { pin, infohashText } = request
+  #optionsFor(request: PeerDocumentRequest, maxTimeoutMs = Number.POSITIVE_INFINITY): PeerDocumentOptions {
     const { clock, config } = this.#context
     const { trackers } = config.swarm
-    const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, this.#companionsTimeoutMs)
-    const lonelyMs = lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
-    const context = { signal, onProgress, onLie, clock, fillTimeoutMs, lonelyTimeoutMs: lonelyMs }
+    const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, maxTimeoutMs)
+    return {
+      clock,
+      trackers,
+      fillTimeoutMs,
+      lonelyTimeoutMs: lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
+    }
+  }
+
+  async #companionsFromPeers(
+    request: PeerDocumentRequest,
+    context: PeerDocumentContext
+  ): ReturnType<CompanionsDeps['companionsFromPeers']> {
+    const { pin, infohashText } = request
+    const options = this.#optionsFor(request, this.#companionsTimeoutMs)
     try {
-      return await this.#fetches.turns.run(pin, signal, async () =>
+      return await this.#fetches.turns.run(pin, context.signal, async () =>
         this.#beside.joined.has(pin)
           ? undefined
           : this.#signed.watching(parseInfohash(infohashText), () =>
-              companionsFromPeers(this.#engine, { ...request, trackers }, context)
+              companionsFromPeers(this.#engine, request, context, options)
             )
       )
     } finally {

@@ -12,6 +12,7 @@ import { Needed } from '../../src/library/needed.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
 import { Snapshots } from '../../src/library/snapshots.ts'
+import type { HeldArtifact } from '../../src/library/views.ts'
 import { createLog } from '../../src/log.ts'
 
 async function setUp() {
@@ -23,7 +24,8 @@ async function setUp() {
   })
   const files = await ReplacedFiles.open(join(root, 'state'))
   const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
-  const needed = new Needed({ store, repos, artifacts, documents })
+  const views = { changes: 0, held: async (): Promise<HeldArtifact[]> => [], companionsAt: async () => [] }
+  const needed = new Needed({ store, repos, artifacts, documents, views })
   const snapshots = new Snapshots({
     clock: systemClock,
     store,
@@ -32,7 +34,7 @@ async function setUp() {
     log: createLog('silent'),
     version: '0'
   })
-  return { root, files, repos, needed, snapshots }
+  return { root, files, repos, views, snapshots }
 }
 
 /** Some hundred file operations: a change of the state takes ten. */
@@ -41,26 +43,22 @@ async function longTime(folder: string): Promise<void> {
 }
 
 test('the state does not change between its copy and the list of needed blobs', async () => {
-  const { root, repos, needed, snapshots } = await setUp()
+  const { root, repos, views, snapshots } = await setUp()
   const index = parseDigest(`sha256:${'1'.repeat(64)}`)
   const looked: boolean[] = []
   let change: Promise<unknown> | undefined
   let isChanged = false
   // asked for while the blobs that are needed are collected
-  needed.addHolder({
-    changes: 0,
-    async held() {
-      change ??= repos
-        .update({ ns: 'me', name: 'late' }, async () => ({ index, tags: new Map() }))
-        .then(() => {
-          isChanged = true
-        })
-      await longTime(root)
-      looked.push(isChanged)
-      return []
-    },
-    companionsAt: async () => []
-  })
+  views.held = async () => {
+    change ??= repos
+      .update({ ns: 'me', name: 'late' }, async () => ({ index, tags: new Map() }))
+      .then(() => {
+        isChanged = true
+      })
+    await longTime(root)
+    looked.push(isChanged)
+    return []
+  }
   const { path, id } = await snapshots.make()
   await change
   expect(looked).toEqual([false])
