@@ -22,11 +22,9 @@ export function configuredAddress(text: string, key: string): HostPort {
   throw new ConfigError(`${key} is "${text}", expected "host:port", e.g. "127.0.0.1:0"`)
 }
 
-export const formatHostPort = ({ host, port }: HostPort): string =>
-  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-
 /** Whether only programs of this machine reach a listening address. */
-export const isLoopback = ({ host }: HostPort): boolean => host === 'localhost' || addressReach(host) === 'loopback'
+export const isLoopback = ({ host }: Pick<HostPort, 'host'>): boolean =>
+  host === 'localhost' || addressReach(host) === 'loopback'
 
 /** `[swarm] trusted`. @throws ConfigError naming the entry */
 export function configuredRanges(texts: readonly string[]): readonly string[] {

@@ -1,12 +1,11 @@
 import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
-import { ClassifyError, globTest } from '@svc/classify'
 import { hubTokenFile } from '@svc/client/protocol'
 import { ConfigError } from '../errors.ts'
 import { configuredAddress, configuredRanges, configuredZone, isLoopback } from './address.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
-import { type TrustRuleConfig, trustRules } from './trust.ts'
+import { globsOf, type TrustRuleConfig, trustRules } from './trust.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
 /** `[store]` */
@@ -189,7 +188,10 @@ function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig |
   if (revisions !== 'named' && revisions !== 'any')
     throw new ConfigError(`[mirror] on_demand_revisions is ${JSON.stringify(revisions)}; write "named" or "any"`)
   const timeoutMs = (mirror.on_demand_timeout ?? DEFAULT_IMPORT_SECONDS) * 1000
-  const allows = allowTest(allow)
+  const allows = globsOf(
+    allow.map((pattern) => (pattern === '*' ? '**' : pattern)),
+    (what) => new ConfigError(`[mirror] on_demand_allow: ${what}`)
+  )
   return mirror.on_demand === true ? { allows, bytesPerDay, timeoutMs, revisions } : undefined
 }
 
@@ -211,19 +213,6 @@ function requireKeys({ s3Addr, s3Keys, token }: MirrorConfig): void {
   if (token === undefined && isLoopback(configuredAddress(s3Addr, '[mirror] s3_addr'))) return
   const who = token === undefined ? `s3_addr = "${s3Addr}" lets any machine read` : 'SVC_MIRROR_TOKEN is set'
   throw new ConfigError(`[mirror] ${who}; set s3_keys = "FILE" to lines ID:SECRET`)
-}
-
-/** @throws ConfigError for patterns beyond the bounds of a choice */
-function allowTest(patterns: readonly string[]): (repo: string) => boolean {
-  try {
-    return globTest(
-      patterns.map((pattern) => (pattern === '*' ? '**' : pattern)),
-      true
-    )
-  } catch (cause) {
-    if (!(cause instanceof ClassifyError)) throw cause
-    throw new ConfigError(`[mirror] on_demand_allow: ${cause.message}`, { cause })
-  }
 }
 
 function checkOf(text = 'never'): HubConfig['check'] {

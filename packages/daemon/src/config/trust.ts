@@ -60,16 +60,17 @@ function ruleOf({ names = [], mode, identities = [], ...files }: TrustTable, pos
   if ((root === undefined) !== (identities.length === 0)) throw wrong('identities and root require each other')
   if (mode !== 'off' && keys.length + certificates.length + identities.length === 0)
     throw wrong('it names no signer: set keys, certificates or identities')
-  const test = testOf(names, wrong)
+  const test = globsOf(names, (what) => wrong(`names: ${what}`))
   const isFor = (asked: readonly string[]): boolean => names.includes('*') || asked.some(test)
   return { label, isFor, mode, keys, certificates, identities, root }
 }
 
-function testOf(names: readonly string[], wrong: (what: string) => ConfigError): (name: string) => boolean {
+/** Whether a name fits one of the patterns, without regard to case. @throws ConfigError that `wrong` makes, beyond their bounds */
+export function globsOf(patterns: readonly string[], wrong: (what: string) => ConfigError): (name: string) => boolean {
   try {
-    return globTest(names, true)
+    return globTest(patterns, true)
   } catch (cause) {
     if (!(cause instanceof ClassifyError)) throw cause
-    throw wrong(`names: ${cause.message}`)
+    throw wrong(cause.message)
   }
 }

@@ -41,7 +41,7 @@ export async function inventoryText(deps: InventoryDeps): Promise<readonly Uint8
       const state = repos.now(ns, name) ?? (await readable(() => repos.read(ns, name), onUnreadable))
       if (state === undefined) continue
       if (state.index !== undefined) {
-        const presence = presenceNow(state.index, deps) ?? (await presenceOf(state.index, deps))
+        const presence = indexPresenceNow(state.index, deps) ?? (await indexPresenceOf(state.index, deps))
         const listed = members.of(`${ns}/${name}`, presence.index, quarantined, { present, onUnreadable })
         const entry = entryOf(ns, name, state.index, presence, Array.isArray(listed) ? listed : await listed)
         text.add(JSON.stringify(entry))
@@ -136,12 +136,12 @@ interface IndexPresence {
   readonly index: Pick<ModelIndex, 'members'>
 }
 
-function presenceNow(digest: Sha256Digest, { documents }: InventoryDeps): IndexPresence | undefined {
+function indexPresenceNow(digest: Sha256Digest, { documents }: InventoryDeps): IndexPresence | undefined {
   const index = documents.indexNow(digest)
   return index && { indexPresent: true, index }
 }
 
-async function presenceOf(digest: Sha256Digest, { documents, store }: InventoryDeps): Promise<IndexPresence> {
+async function indexPresenceOf(digest: Sha256Digest, { documents, store }: InventoryDeps): Promise<IndexPresence> {
   try {
     return { indexPresent: true, index: await documents.index(digest, { scan: true }) }
   } catch (error) {

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
-import { configuredAddress, formatHostPort } from '../config/address.ts'
+import { formatAddress } from '@svc/internal-net'
+import { configuredAddress } from '../config/address.ts'
 import { StartError } from '../errors.ts'
 import { EXPOSITION_TYPE } from '../http/envelope.ts'
 import { GuardedListener, refuse, sendBytes } from '../http/guarded-listener.ts'
@@ -66,7 +67,7 @@ export class MetricsListener {
   }
 
   get address(): string {
-    return formatHostPort(this.#listener.address)
+    return formatAddress(this.#listener.address)
   }
 
   /** Sets whether the API responds. */

@@ -1,5 +1,6 @@
+import { formatAddress } from '@svc/internal-net'
 import type { Sha256Digest } from '@svc/ref'
-import { configuredAddress, formatHostPort } from '../config/address.ts'
+import { configuredAddress } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { s3KeysOf } from '../config/s3-keys.ts'
 import { ConfigError, StartError } from '../errors.ts'
@@ -119,9 +120,9 @@ export class Mirrors {
   addresses(): MirrorAddresses {
     const { hub, oci, s3 } = this.#listening
     return {
-      ...(hub !== undefined && { hubMirrorAddress: formatHostPort(hub.address) }),
-      ...(oci !== undefined && { ociMirrorAddress: formatHostPort(oci.address) }),
-      ...(s3 !== undefined && { s3MirrorAddress: formatHostPort(s3.address) })
+      ...(hub !== undefined && { hubMirrorAddress: formatAddress(hub.address) }),
+      ...(oci !== undefined && { ociMirrorAddress: formatAddress(oci.address) }),
+      ...(s3 !== undefined && { s3MirrorAddress: formatAddress(s3.address) })
     }
   }
 

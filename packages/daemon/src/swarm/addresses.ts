@@ -1,5 +1,6 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import { formatHostPort, type HostPort } from '../config/address.ts'
+import { formatAddress } from '@svc/internal-net'
+import { type HostPort, isLoopback } from '../config/address.ts'
 
 /** The addresses under which a listener on `host` can be reached; a wildcard stands for those of all interfaces. */
 function reachableHosts(host: string): string[] {
@@ -25,9 +26,9 @@ export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined
   const hostsOf = (listener: HostPort | undefined): HostPort[] =>
     listener === undefined ? [] : reachableHosts(listener.host).map((host) => ({ host, port: listener.port }))
   const [peers, webseeds] = [hostsOf(peer), hostsOf(webseed)]
-  const open = [...peers, ...webseeds].filter(({ host }) => !isLoopback(host))
+  const open = [...peers, ...webseeds].filter((address) => !isLoopback(address))
   const told = (addresses: readonly HostPort[]): string[] =>
-    addresses.filter((address) => open.length === 0 || open.includes(address)).map(formatHostPort)
+    addresses.filter((address) => open.length === 0 || open.includes(address)).map(formatAddress)
   const isWildcard = [peer, webseed].some((each) => each !== undefined && reachableHosts(each.host)[0] !== each.host)
   return {
     peers: told(peers),
@@ -39,8 +40,6 @@ export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined
     })
   }
 }
-
-const isLoopback = (host: string): boolean => /^(127\.|::1$|localhost$)/.test(host)
 
 /** Empty if the system refuses to list them, like a sandbox without netlink sockets does: sharing works without. */
 function interfaceAddresses(): (NetworkInterfaceInfo[] | undefined)[] {

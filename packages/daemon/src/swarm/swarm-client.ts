@@ -1,12 +1,12 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
 import { HttpClient } from '@svc/internal-http'
-import { TokenBucket } from '@svc/internal-net'
+import { formatAddress, TokenBucket } from '@svc/internal-net'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { formatMagnet, parseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
-import { configuredAddress, formatHostPort } from '../config/address.ts'
+import { configuredAddress } from '../config/address.ts'
 import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
@@ -402,8 +402,8 @@ export class SwarmClient {
     const { port } = this.#engine
     const webseed = this.#webseed?.address
     return {
-      ...(port !== undefined && { peer: formatHostPort({ host: this.#peerHost, port }) }),
-      ...(webseed !== undefined && { webseed: formatHostPort(webseed) })
+      ...(port !== undefined && { peer: formatAddress({ host: this.#peerHost, port }) }),
+      ...(webseed !== undefined && { webseed: formatAddress(webseed) })
     }
   }
 

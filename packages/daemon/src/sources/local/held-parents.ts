@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { type OpenFolder, openParent } from './folder.ts'
 
 const MAX_HELD = 16
@@ -14,7 +15,13 @@ interface CachedParent {
  * found, whatever is at its path now.
  */
 export class HeldParents {
-  readonly #held = new Map<string, CachedParent>()
+  readonly #held = new LRUCache<string, CachedParent>({
+    max: MAX_HELD,
+    dispose: (held) => {
+      held.evicted = true
+      if (held.users === 0) void shut(held)
+    }
+  })
 
   /** Calls `use` with the folder of a file's absolute, normalised path, and the file's name. @throws as `openParent` */
   async with<T>(path: string, use: (parent: OpenFolder, name: string) => Promise<T>): Promise<T> {
@@ -33,7 +40,7 @@ export class HeldParents {
     held.users++
     const release = async (): Promise<void> => {
       held.users--
-      if (held.evicted && held.users === 0) await this.#shut(held)
+      if (held.evicted && held.users === 0) await shut(held)
     }
     try {
       return { parent: await held.folder, name: path.slice(slash + 1), release }
@@ -45,35 +52,22 @@ export class HeldParents {
 
   /** Closes unused folders; the others are closed after their last use. */
   async close(): Promise<void> {
-    for (const key of [...this.#held.keys()]) await this.#evict(key)
+    const unused = [...this.#held.values()].filter(({ users }) => users === 0)
+    this.#held.clear()
+    await Promise.all(unused.map(shut))
   }
 
   #take(key: string, path: string): CachedParent {
     const known = this.#held.get(key)
-    const held = known ?? { folder: openParent(path).then(({ parent }) => parent), users: 0, evicted: false }
-    // most recently used: last in order
-    this.#held.delete(key)
+    if (known !== undefined) return known
+    const held = { folder: openParent(path).then(({ parent }) => parent), users: 0, evicted: false }
     this.#held.set(key, held)
-    if (known === undefined) {
-      held.folder.catch(() => {
-        if (this.#held.get(key) === held) this.#held.delete(key)
-      })
-      const [oldest] = this.#held.keys()
-      if (this.#held.size > MAX_HELD) void this.#evict(oldest!)
-    }
+    held.folder.catch(() => {
+      if (this.#held.peek(key) === held) this.#held.delete(key)
+    })
     return held
   }
-
-  async #evict(key: string): Promise<void> {
-    const held = this.#held.get(key)
-    if (held === undefined) return
-    this.#held.delete(key)
-    held.evicted = true
-    if (held.users === 0) await this.#shut(held)
-  }
-
-  /** A folder that could not be opened needs no closing, and closing one that was only read loses nothing. */
-  async #shut(held: CachedParent): Promise<void> {
-    await held.folder.then((folder) => folder.close()).catch(() => undefined)
-  }
 }
+
+/** A folder that could not be opened needs no closing, and closing one that was only read loses nothing. */
+const shut = ({ folder }: CachedParent): Promise<void> => folder.then((open) => open.close()).catch(() => undefined)
