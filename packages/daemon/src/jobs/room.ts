@@ -96,8 +96,11 @@ export class Room {
       const shortBytes = await this.shortBytes(neededBytes)
       if (shortBytes <= 0) return done
       const evictors = this.#evictors
-      const going = evictors && round < MAX_ROUNDS ? await this.#plan(evictors, shortBytes, signal) : undefined
-      if (going === undefined) throw await this.#noSpace(neededBytes)
+      const plan = evictors && round < MAX_ROUNDS ? await this.#plan(evictors, shortBytes, signal) : undefined
+      const going = plan?.evicted ?? []
+      // what is to come would not fit all the same; a quota is better kept in part than not at all
+      if (going.length === 0 || (neededBytes > 0 && plan!.freedBytes < shortBytes))
+        throw await this.#noSpace(neededBytes)
       if (!mayEvict) throw await this.#wouldGo(neededBytes, going)
       for (const manifest of going) {
         const freed = await evictors!.evictions.evict(manifest, { force: false, signal }).catch(ofKept)
@@ -123,12 +126,12 @@ export class Room {
     }
   }
 
-  /** What goes, oldest use first; undefined where all that may go is not enough. Sources are asked until it is. */
+  /** What goes, oldest use first. Sources are asked until it is enough. */
   async #plan(
     evictors: Evictors,
     shortBytes: number,
     signal: AbortSignal
-  ): Promise<readonly Sha256Digest[] | undefined> {
+  ): Promise<ReturnType<typeof planEviction> | undefined> {
     const { limits } = evictors.evictions
     const found = await this.#candidates(evictors)
     const oldest = found.filter(({ kept, blobs }) => kept === undefined && blobs.length > 0)
@@ -138,18 +141,16 @@ export class Room {
       found.map((each) => [each.manifest, { ...each, kept: each.kept ?? 'in-use' }])
     )
     let asked = 0
+    let plan: ReturnType<typeof planEviction> | undefined
     for (const each of oldest) {
       let { provenMs } = each
       if (keptFact(each, limits) === 'unproven' && asked++ < MAX_ASKED)
         provenMs = (await evictors.copies.prove(each.manifest, signal)).provenMs
       decided.set(each.manifest, { ...each, provenMs })
-      const { evicted, freedBytes } = planEviction([...decided.values()], shortBytes, {
-        ...limits,
-        nowMs: this.#deps.clock.now()
-      })
-      if (freedBytes >= shortBytes) return evicted
+      plan = planEviction([...decided.values()], shortBytes, { ...limits, nowMs: this.#deps.clock.now() })
+      if (plan.freedBytes >= shortBytes) break
     }
-    return undefined
+    return plan
   }
 
   async #candidates({ evictions }: Evictors): Promise<EvictionCandidate[]> {

@@ -93,6 +93,19 @@ test('a smaller quota is enforced automatically, without unevictable models', as
   expect(members).toEqual([true, false])
 })
 
+test('a quota that pinned models exceed evicts the others, and the job says that it is not enough', async () => {
+  const before = await quotaOf()
+  for (const name of ['A', 'B']) await before.bring(name)
+  await before.rig.client.setPinned({ ref: 'svc:///org/a:q8_0', pinned: true })
+  await before.rig.daemon.close()
+  const rig = await rigOf(before.fake, { root: before.rig.root, store: { max_bytes: 1 << 20 } })
+  const ended = async (): Promise<Job | undefined> =>
+    (await rig.client.jobs()).find(({ kind, state }) => kind === 'evict' && state === 'failed')
+  await expect.poll(async () => (await ended())?.error?.code, { timeout: 10_000 }).toBe('E_NO_SPACE')
+  const members = (await rig.client.models()).namespaces.map(({ members }) => members[0]!.away === true)
+  expect(members).toEqual([false, true])
+})
+
 test("models that mirror clients fetched are evicted before the owner's", async () => {
   const clock = new VirtualClock()
   const { rig, bring } = await quotaOf({ clock })
