@@ -1,14 +1,14 @@
 import type { Inventory, ModelMember } from '@svc/client'
 
 /** A quant with its names. */
-export interface NamedMember extends ModelMember {
+export interface StoredMember extends ModelMember {
   /** `ns/name` */
   readonly repo: string
   /** `ns/name:quant` */
   readonly ref: string
 }
 
-export const membersOf = ({ namespaces }: Inventory): NamedMember[] =>
+export const membersOf = ({ namespaces }: Inventory): StoredMember[] =>
   namespaces.flatMap(({ ns, name, members }) =>
     members.map((member) => ({ ...member, repo: `${ns}/${name}`, ref: `${ns}/${name}:${member.quant}` }))
   )

@@ -1,7 +1,7 @@
 import type { SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
 import { count, formatBytes, formatTime, shortDigest, spokenAddress } from '../format.ts'
-import { membersOf, type NamedMember } from '../models-here.ts'
+import { membersOf, type StoredMember } from '../models-here.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -27,7 +27,7 @@ export async function status(session: Session): Promise<void> {
 }
 
 /** What is shared with others, in a line. */
-export function swarmLine(swarm: SwarmStatus, members: readonly NamedMember[]): string {
+export function swarmLine(swarm: SwarmStatus, members: readonly StoredMember[]): string {
   if (!swarm.enabled) return 'off ([swarm] enabled = false)'
   const parts = [swarm.seed ? `sharing ${count(swarm.seeding, 'model')}` : 'fetching only ([swarm] seed = false)']
   parts.push(count(swarm.peers, 'peer'))

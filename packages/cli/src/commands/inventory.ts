@@ -2,7 +2,7 @@ import type { Inventory, ModelMember } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatSince } from '../format.ts'
-import { membersOf, type NamedMember, repositoryIn } from '../models-here.ts'
+import { membersOf, repositoryIn, type StoredMember } from '../models-here.ts'
 import type { Session } from '../session.ts'
 import { unknownRepository } from '../unknown-here.ts'
 
@@ -12,7 +12,7 @@ export interface LsOptions {
   readonly format?: string
 }
 
-interface Line extends NamedMember {
+interface Line extends StoredMember {
   readonly state: string
   readonly shared: string
 }
@@ -127,7 +127,7 @@ function stateOf({ complete, away, damaged, missingBytes = 0, newer, pinned }: M
   return `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
 }
 
-const lineOf = (member: NamedMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
+const lineOf = (member: StoredMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
   ...member,
   state: stateOf(member),
   shared: sharedOf(member, seeded, seeds)

@@ -26,7 +26,7 @@ export interface CopiesDeps {
   readonly witnesses: readonly CopyWitness[]
 }
 
-export interface Proof {
+export interface CopyProof {
   /** Unix time at which a place was last seen to have all weights. */
   readonly provenMs: number | undefined
   /** Why others are not, for people. */
@@ -42,7 +42,7 @@ export class Copies {
   }
 
   /** Asks until a place has it, and records what they say. One that does not answer keeps the proof of an earlier time. */
-  async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<Proof> {
+  async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<CopyProof> {
     const { artifacts, documents, clock, witnesses } = this.#deps
     const state = await artifacts.standing(manifestDigest)
     if (state === undefined || state === 'damaged') return { provenMs: undefined, why: ['its origin is unknown'] }

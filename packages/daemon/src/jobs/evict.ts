@@ -15,7 +15,7 @@ import { digestsOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
 import { Unneeded } from '../library/unneeded.ts'
 import type { Views } from '../library/views.ts'
-import type { Copies, Proof } from './copies.ts'
+import type { Copies, CopyProof } from './copies.ts'
 import type { JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
@@ -165,5 +165,5 @@ const viewsOf = (manifest: Sha256Digest, views: readonly ViewEntry[]) =>
 
 const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `its bytes stay: ${why}`)
 
-const unproven = ({ why }: Proof): DaemonError =>
+const unproven = ({ why }: CopyProof): DaemonError =>
   keptError(`no other copy of them is known (${why.join('; ')}); svc evict --force frees them anyway`)

@@ -21,7 +21,7 @@ export interface PullTimings {
   readonly checkpointMs: number
 }
 
-export interface PullOptions {
+export interface AnchoredPullOptions {
   readonly clock: Clock
   readonly store: DiskBlobStore
   readonly leafLayers: Pick<LeafLayers, 'keep'>
@@ -72,7 +72,7 @@ interface WantedFile {
  * Invariant: `#contents` has one entry per distinct content, however many files share it.
  */
 export class CatalogPull {
-  readonly #options: PullOptions
+  readonly #options: AnchoredPullOptions
   readonly #job: JobContext
   readonly #contents = new Map<string, Promise<AnchoredContent>>()
   readonly #opened: AnchoredContent[] = []
@@ -85,7 +85,7 @@ export class CatalogPull {
   #layout: V1Layout | undefined
   #webBytes = false
 
-  constructor(options: PullOptions, job: JobContext) {
+  constructor(options: AnchoredPullOptions, job: JobContext) {
     this.#options = options
     this.#job = job
   }
@@ -388,5 +388,5 @@ async function pause(clock: Clock, ms: number, until: Promise<unknown>): Promise
   handle.cancel()
 }
 
-const hasNobodyToAsk = ({ entry, peers, quiet }: Pick<PullOptions, 'entry' | 'peers' | 'quiet'>): boolean =>
+const hasNobodyToAsk = ({ entry, peers, quiet }: Pick<AnchoredPullOptions, 'entry' | 'peers' | 'quiet'>): boolean =>
   entry.seeds === 0 || (quiet && peers.length === 0)
