@@ -19,7 +19,7 @@ export const EXIT_HELP: readonly (readonly [ExitCode, string])[] = [
   [EXIT.usage, 'wrong usage: arguments, a malformed reference, a request that the daemon refuses'],
   [EXIT.notFound, 'no such model, quant, file, blob or job'],
   [EXIT.unreachable, 'the daemon does not answer'],
-  [EXIT.verification, 'verification failed: corrupt or missing bytes, or other bytes than the pin'],
+  [EXIT.verification, 'verification failed: corrupt or missing bytes, or bytes that differ from the pin'],
   [EXIT.source, 'the hub, the catalog or the swarm is unreachable or refuses'],
   [EXIT.interrupted, 'interrupted by Ctrl-C; a running job continues']
 ]
