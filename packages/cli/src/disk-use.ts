@@ -1,3 +1,4 @@
+import { ClientError } from '@svc/client'
 import { forEachLimited } from '@svc/internal-concurrency'
 import { readManifestBlob } from './manifest-facts.ts'
 import { membersOf } from './models-here.ts'
@@ -58,12 +59,16 @@ export interface StoreUse {
 export async function readDiskUse(session: Session): Promise<StoreUse> {
   const { client } = session
   const [inventory, { store }] = await Promise.all([client.models(), client.status()])
-  const members = membersOf(inventory).map(({ ref, repo, manifest, companions }) => ({
+  const members = membersOf(inventory).map(({ ref, repo, manifest, companions, complete }) => ({
     ref,
     repo,
+    complete,
     documents: [manifest, ...(companions === undefined ? [] : [companions])]
   }))
-  const contents = await readContents(session, new Set(members.flatMap(({ documents }) => documents)))
+  const documents = new Map<string, boolean>()
+  for (const { documents: own, complete } of members)
+    for (const document of own) documents.set(document, complete && documents.get(document) !== false)
+  const contents = await readContents(session, documents)
   const stored = members.map(({ ref, repo, documents }): StoredModel => {
     const digests = new Set(documents.flatMap((document) => contents.get(document)!.map(({ digest }) => digest)))
     return { ref, repo, digests }
@@ -93,20 +98,32 @@ interface ListedBlob {
   readonly size: number
 }
 
-/** The blobs that each manifest, or document of companions, lists, and it itself. They are read as blobs: opening a model would count as a use of it. */
+/** The blobs that each manifest, or document of companions, lists, and it itself, as far as they are here. They are read as blobs: opening a model would count as a use of it. */
 async function readContents(
   { client, signal }: Session,
-  documents: ReadonlySet<string>
+  documents: ReadonlyMap<string, boolean>
 ): Promise<ReadonlyMap<string, readonly ListedBlob[]>> {
   const contents = new Map<string, readonly ListedBlob[]>()
-  await forEachLimited([...documents], READS, signal, async (document) => {
+  await forEachLimited([...documents], READS, signal, async ([document, isComplete]) => {
     const { files = [], sizeBytes } = await readManifestBlob(client, document)
-    contents.set(document, [
-      { digest: document, size: sizeBytes },
-      ...files.map(({ digest, size }) => ({ digest, size }))
-    ])
+    const listed = files.map(({ digest, size }) => ({ digest, size }))
+    const here = isComplete ? listed : await presentOf(client, listed)
+    contents.set(document, [{ digest: document, size: sizeBytes }, ...here])
   })
   return contents
+}
+
+/** What was evicted, or is yet to come, takes no space. */
+async function presentOf(client: Session['client'], blobs: readonly ListedBlob[]): Promise<ListedBlob[]> {
+  const present: ListedBlob[] = []
+  for (const blob of blobs) {
+    const head = await client.headBlob(blob.digest).catch((error: unknown) => {
+      if (error instanceof ClientError && error.code === 'E_NOT_FOUND') return undefined
+      throw error
+    })
+    if (head !== undefined) present.push(blob)
+  }
+  return present
 }
 
 /** How many of the models need each blob. */

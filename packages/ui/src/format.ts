@@ -12,8 +12,7 @@ export function formatBytes(sizeBytes: number): string {
 export const formatRate = (bytesPerSecond: number): string => `${formatBytes(Math.round(bytesPerSecond))}/s`
 
 /** `7.6B`, `12.3M`, `950`. */
-export const formatCount = (count: number): string =>
-  new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 }).format(count)
+export const formatCount = (count: number): string => COMPACT.format(count)
 
 /** `2 h 5 min`, `3 min 7 s`, `12 s`. */
 export function formatSeconds(seconds: number): string {
@@ -21,6 +20,9 @@ export function formatSeconds(seconds: number): string {
   if (whole >= 3600) return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
   return whole >= 60 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${whole} s`
 }
+
+const AGO = new Intl.RelativeTimeFormat('en')
+const COMPACT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 /** `3 days ago`; empty without a time. */
 export function formatSince(at: string | undefined, nowMs: number): string {
@@ -35,5 +37,5 @@ export function formatSince(at: string | undefined, nowMs: number): string {
         : seconds < 60 * 86_400
           ? (['day', 86_400] as const)
           : (['month', 30.4 * 86_400] as const)
-  return new Intl.RelativeTimeFormat('en').format(-Math.floor(seconds / length), unit)
+  return AGO.format(-Math.floor(seconds / length), unit)
 }

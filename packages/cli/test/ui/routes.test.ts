@@ -129,6 +129,17 @@ describe('routes of the bridge', () => {
     expect(use.storeBytes).toBe((await page.session.client.status()).store.bytes)
   })
 
+  it('count no bytes that were evicted', async () => {
+    const page = await openBridge(daemon.socketPath)
+    writeFileSync(join(daemon.folder, 'left-q8_0.gguf'), makeGguf({ seed: 10 }))
+    await daemon.svc('import', 'local', 'left-q8_0.gguf', '--as', 'acme/left')
+    const evicted = await done(page, 'POST v1/evict', { ref: 'acme/left:q8_0', force: true })
+    expect(evicted.result?.bytes).toBeGreaterThan(1_000_000)
+    const { models } = await of(page, 'GET bridge/disk')
+    expect(models.find(({ ref }: { ref: string }) => ref === 'acme/left:q8_0').bytes).toBeLessThan(10_000)
+    await of(page, 'DELETE v1/models/acme/left/q8_0')
+  })
+
   it('examine, and describe the machine', async () => {
     const page = await openBridge(daemon.socketPath)
     const { ok, findings } = await of(page, 'GET bridge/doctor')

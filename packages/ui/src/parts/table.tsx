@@ -39,6 +39,11 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     const row = box.current?.querySelector('[data-row]')?.getBoundingClientRect().height
     setView({ top: scrollTop, height: clientHeight || 600, row: row || ROW_HEIGHT })
   }
+  // Rows do not change while it scrolls: measuring them would lay the page out for each frame.
+  const scroll = (): void => {
+    const { scrollTop: top = 0 } = box.current ?? {}
+    setView((seen) => (Math.floor(top / seen.row) === Math.floor(seen.top / seen.row) ? seen : { ...seen, top }))
+  }
   useLayoutEffect(() => {
     look()
     addEventListener('resize', look)
@@ -57,13 +62,13 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
     if (to === undefined || !(event.target instanceof Element) || event.target.closest('tbody') === null) return
     event.preventDefault()
     scrollTo(box.current!, to, view.row)
-    look()
+    scroll()
     setActive(to)
     setMoved(true)
   }
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the keys are those of the buttons in it
-    <div class="table" ref={box} onScroll={look} onKeyDown={move} data-rows={rows.length}>
+    <div class="table" ref={box} onScroll={scroll} onKeyDown={move} data-rows={rows.length}>
       <table aria-label={label} aria-rowcount={rows.length + 1}>
         <Head columns={columns} sort={sort} />
         <Gap height={first * view.row} />
