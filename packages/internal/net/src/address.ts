@@ -40,11 +40,18 @@ export function addressReach(ip: string): AddressReach {
   return range === 'unicast' ? 'public' : 'other'
 }
 
+/** What is used of ipaddr.js's address: packages that bundle it name it in no type. */
+interface IPv6Address {
+  readonly parts: readonly number[]
+  range(): string
+  toByteArray(): number[]
+}
+
 /**
  * An IPv6 address without its zone. ipaddr.js takes `::8.8.8.8` (IPv4-compatible, obsolete) for a mapped address; the URL parser
  * writes it in hexadecimal.
  */
-export const parseIPv6 = (ip: string): ipaddr.IPv6 =>
+export const parseIPv6 = (ip: string): IPv6Address =>
   ipaddr.IPv6.parse(new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1))
 
 function reachOfIPv4(ip: string): AddressReach {
