@@ -11,6 +11,7 @@ const BLOCK = 512
 /** Limit of members in one tar. Tokenizers have a dozen, adapters two. */
 const MAX_MEMBERS = 1_024
 
+/** One file of a tar, while its bytes are read. */
 export interface TarMemberReader {
   readonly name: string
   readonly sizeBytes: number
