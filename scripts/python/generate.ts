@@ -33,28 +33,44 @@ export type ErrorTable = Readonly<Record<string, { readonly description: string 
 
 const KEYWORDS = new Set(['as', 'from', 'import', 'global', 'in', 'is', 'class', 'def', 'pass', 'with'])
 const SCALARS: Readonly<Record<string, string>> = { integer: 'int', number: 'float', string: 'str', boolean: 'bool' }
-const WIDTH = 88
+/** What the API says of many fields is said once, of a type. */
+const MEANINGS: Readonly<Record<string, readonly [name: string, type: string, meaning: string]>> = {
+  bytes: ['Bytes', 'int', 'A number of bytes.'],
+  '`sha256:` and 64 lower-case hex characters': ['Digest', 'str', '`sha256:` and 64 lower-case hex characters.'],
+  'UTC, RFC 3339, with fractional seconds': ['Timestamp', 'str', 'UTC, RFC 3339, with fractional seconds.']
+}
+const WIDTH = 100
 
+/** `_json.wire` is the other way. */
 function snakeCase(name: string): string {
   const snake = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const back = snake.replaceAll(/_[a-z]/g, ([, letter]) => letter!.toUpperCase())
+  if (back !== name) throw new Error(`${name} has no name in Python that leads back to it`)
   return KEYWORDS.has(snake) ? `${snake}_` : snake
 }
 
 const capitalized = (name: string): string => name[0]!.toUpperCase() + name.slice(1)
 const quoted = (text: string): string => JSON.stringify(text)
 
-/** Text as a docstring, wrapped, indented by so many spaces. */
-function docstring(text: string, indent: number): string[] {
+/** Words in lines, all indented by so many spaces. */
+function wrapped(words: readonly string[], indent: number): string[] {
   const margin = ' '.repeat(indent)
-  const words = text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").split(/\s+/)
   const lines: string[] = []
   for (const word of words) {
     const last = lines.at(-1)
-    if (last === undefined || indent + last.length + 1 + word.length > WIDTH - 6) lines.push(word)
+    if (last === undefined || last.length + 1 + word.length > WIDTH) lines.push(margin + word)
     else lines[lines.length - 1] = `${last} ${word}`
   }
-  if (lines.length === 1) return [`${margin}"""${lines[0]}"""`]
-  return [`${margin}"""${lines[0]}`, ...lines.slice(1).map((line) => margin + line), `${margin}"""`]
+  return lines
+}
+
+/** Text as a docstring, wrapped. */
+function docstring(text: string, indent: number): string[] {
+  const words = text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").split(/\s+/)
+  const margin = ' '.repeat(indent)
+  const line = `${margin}"""${words.join(' ')}"""`
+  if (line.length <= WIDTH) return [line]
+  return [...wrapped([`"""${words[0]}`, ...words.slice(1)], indent), `${margin}"""`]
 }
 
 class Generator {
@@ -72,9 +88,11 @@ class Generator {
     if (schema.$ref !== undefined) return this.#named(schema.$ref.split('/').at(-1)!)
     if (schema.enum !== undefined && schema.type === undefined) return `Literal[${schema.enum.map(quoted).join(', ')}]`
     if (schema.anyOf !== undefined)
-      return schema.anyOf.map((option, i) => this.#typeOf(option, `${name}${i}`)).join(' | ')
+      return [...new Set(schema.anyOf.map((option, i) => this.#typeOf(option, `${name}${i}`)))].join(' | ')
     if (schema.type === 'array') return `list[${this.#typeOf(schema.items!, name.replace(/s$/, ''))}]`
     if (schema.type === 'object') return schema.properties === undefined ? 'dict[str, Any]' : this.#class(name, schema)
+    const [meaning, of] = MEANINGS[schema.description ?? ''] ?? []
+    if (of !== undefined && SCALARS[schema.type ?? ''] === of) return meaning!
     const scalar = SCALARS[schema.type ?? '']
     if (scalar === undefined) throw new Error(`no type in Python for ${name}: ${JSON.stringify(schema)}`)
     return scalar
@@ -92,16 +110,14 @@ class Generator {
   #class(name: string, { properties = {}, required = [], description }: Schema): string {
     if (this.#classes.has(name)) return name
     const lines = ['@dataclass(frozen=True, kw_only=True)', `class ${name}:`]
-    lines.push(...docstring(description ?? `\`${name}\` of the API.`, 4), '')
+    if (description !== undefined) lines.push(...docstring(description, 4), '')
     for (const [key, schema] of Object.entries(properties)) {
       const type = this.#typeOf(schema, name + capitalized(key))
-      const field = snakeCase(key)
-      const wire = field === key ? '' : `metadata={"json": ${quoted(key)}}`
-      if (required.includes(key)) lines.push(`    ${field}: ${type}${wire && ` = field(${wire})`}`)
-      else lines.push(`    ${field}: ${type} | None = ${wire ? `field(default=None, ${wire})` : 'None'}`)
-      if (schema.description !== undefined) lines.push(...docstring(schema.description, 4))
+      lines.push(`    ${snakeCase(key)}: ${type}${required.includes(key) ? '' : ' | None = None'}`)
+      if (schema.description !== undefined && MEANINGS[schema.description]?.[0] !== type)
+        lines.push(...docstring(schema.description, 4))
     }
-    if (Object.keys(properties).length === 0) lines.push('    pass')
+    if (lines.length === 2) lines.push('    pass')
     this.#classes.set(name, lines)
     return name
   }
@@ -134,36 +150,17 @@ class Generator {
         .filter((one) => one !== lone)
         .map(({ key, type, isRequired }) => `${snakeCase(key)}: ${type}${isRequired ? '' : ' | None = None'}`)
     ]
-    const inPath = parameters.filter((one) => one.in === 'path').map(({ name }) => name)
-    const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name)
-    const entries = (option: string, names: readonly string[]): string[] =>
-      names.length === 0
-        ? []
-        : [
-            `            ${option}={`,
-            ...names.map((name) => `                ${quoted(name)}: ${snakeCase(name)},`),
-            '            },'
-          ]
+    const asked = ['self', ...positional, ...(named.length > 0 ? ['*', ...named] : [])].join(', ')
+    const line = `    def ${snakeCase(operationId)}(${asked}) -> ${result}:`
+    // where it is not as `_call` has it
+    const hasBody = body !== undefined
+    const odd = hasBody === ['post', 'put'].includes(verb) ? '' : `, has_body=${capitalized(String(hasBody))}`
     return [
-      `    def ${snakeCase(operationId)}(`,
-      '        self,',
-      ...positional.map((one) => `        ${one},`),
-      ...(named.length > 0 ? ['        *,', ...named.map((one) => `        ${one},`)] : []),
-      `    ) -> ${result}:`,
+      ...(line.length <= WIDTH
+        ? [line]
+        : [`    def ${snakeCase(operationId)}(`, ...wrapped(asked.split(/(?<=,) /), 8), `    ) -> ${result}:`]),
       ...docstring([`${summary}.`, description].filter(Boolean).join(' '), 8),
-      '        return self._call(',
-      `            ${quoted(operationId)},`,
-      `            ${quoted(verb.toUpperCase())},`,
-      `            ${inPath.length === 0 ? quoted(path) : `${quoted(path)}.format(${inPath.map((name) => `${name}=segment(${snakeCase(name)})`).join(', ')})`},`,
-      `            ${result},`,
-      ...entries('query', query),
-      ...(body !== undefined && fields.length === 0
-        ? ['            body={},']
-        : entries(
-            'body',
-            fields.map(({ key }) => key)
-          )),
-      '        )',
+      `        return self._call("${verb.toUpperCase()} ${path}", ${result}, locals()${odd})`,
       ''
     ]
   }
@@ -180,20 +177,26 @@ class Generator {
       '',
       'from __future__ import annotations',
       '',
-      'from collections.abc import Mapping',
-      'from dataclasses import dataclass, field',
+      'from dataclasses import dataclass',
       'from typing import Any, Literal, TypeAlias, TypeVar',
       '',
-      'from ._json import segment',
-      '',
       '__all__ = [',
-      ...[...this.#aliases.map((alias) => alias.split(':')[0]!), ...this.#classes.keys(), 'Routes']
-        .toSorted()
-        .map((name) => `    ${quoted(name)},`),
+      ...wrapped(
+        [
+          ...this.#aliases.map((alias) => alias.split(':')[0]!),
+          ...MEANT.map(([name]) => name),
+          ...this.#classes.keys(),
+          'Routes'
+        ]
+          .toSorted()
+          .map((name) => `${quoted(name)},`),
+        4
+      ),
       ']',
       '',
       'T = TypeVar("T")',
       '',
+      ...MEANT.flatMap(([name, type, meaning]) => [`${name}: TypeAlias = ${type}`, `"""${meaning}"""`]),
       ...this.#aliases,
       '',
       ...[...this.#classes.values()].flatMap((lines) => ['', ...lines, '']),
@@ -202,14 +205,7 @@ class Generator {
       '    """The routes of the API that answer with JSON."""',
       '',
       '    def _call(',
-      '        self,',
-      '        operation: str,',
-      '        method: str,',
-      '        path: str,',
-      '        result: type[T],',
-      '        *,',
-      '        query: Mapping[str, str | None] | None = None,',
-      '        body: Mapping[str, Any] | None = None,',
+      '        self, route: str, result: type[T], asked: dict[str, Any], has_body: bool | None = None',
       '    ) -> T:',
       '        raise NotImplementedError',
       '',
@@ -219,6 +215,8 @@ class Generator {
       .replace(/\n*$/, '\n')
   }
 }
+
+const MEANT = Object.values(MEANINGS)
 
 /** The module `_api.py`. */
 export const pythonApi = (api: OpenApi): string => new Generator(api).run()

@@ -1,7 +1,8 @@
 // What Python's loaders make of views: models that they wrote themselves, through svc, and back into them.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeLlamaGgufs } from '@svc/testkit/llama-gguf'
@@ -58,6 +59,16 @@ withPython(
     )
   }
 )
+
+withPython('transformers loads the folder that the Python client names, as the guide has it', async () => {
+  const at = (path: string): string => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
+  const guide = readFileSync(at('docs/guide/python.md'), 'utf8')
+  const [, named] = /^model = transformers.*from_pretrained\((.*)\)$/m.exec(guide)!
+  const script = `from svc_client import Client\nclient = Client()\nprint(${named!.replace('acme/model-7b:bf16', 'acme/tiny:f32')})`
+  const env = { ...process.env, SVC_SOCKET: daemon.socketPath, PYTHONPATH: at('python/svc-client/src') }
+  const { stdout } = await promisify(execFile)(PYTHON, ['-c', script], { env })
+  expect(await python.ask<Loaded>('load', stdout.trim())).toMatchObject({ ids: [1, 2, 3, 4] })
+})
 
 withPython('peft loads the adapter from its folder in the view', async () => {
   const folder = await line('path', 'acme/tiny:f32', '--dir')

@@ -34,6 +34,8 @@ class Daemon(unittest.TestCase):
                 self.assertEqual(blob.read(), b"")
                 blob.seek(1)
                 self.assertEqual(blob.read(5), whole[1:6])
+            with self.assertRaises(ValueError):
+                blob.raw.readinto(bytearray(1))
 
     def test_paths(self) -> None:
         path = self.client.path(REF)
@@ -86,8 +88,10 @@ class Daemon(unittest.TestCase):
                 whole = plain.read()
                 self.assertEqual(file.read(), whole)
             self.assertEqual(files.cat_file(f"svc://{REF}/{name}", start=1, end=4), whole[1:4])
-        with self.assertRaises(FileNotFoundError):
-            files.info(f"svc://{REF}/absent")
+            self.assertEqual(files.read_block(f"svc://{REF}/{name}", 1, 3), whole[1:4])
+        for absent in (f"{REF}/absent", "nobody/nothing:q8_0/x", REF.rpartition(":")[0] + ":f16/x", "no model"):
+            with self.subTest(absent), self.assertRaises(FileNotFoundError):
+                files.info(f"svc://{absent}")
         with self.assertRaises(OSError):
             files.open(f"svc://{REF}/{next(iter(expected))}", "wb")
 

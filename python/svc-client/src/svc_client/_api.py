@@ -5,96 +5,35 @@ Made from docs/openapi.json by scripts/python.ts. Do not edit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from ._json import segment
-
 __all__ = [
-    "ActiveFile",
-    "AdoptFile",
-    "AdoptHub",
-    "AdoptPlan",
-    "AdoptPlanFile",
-    "AdoptPlanHub",
-    "CatalogEntry",
-    "CatalogSearch",
-    "CatalogStatus",
-    "CompanionFile",
-    "DamagedRecord",
-    "ErrorBody",
-    "EvictResult",
-    "GcResult",
-    "HeldBack",
-    "HubEntry",
-    "ImportBtCompanions",
-    "ImportHfBody",
-    "ImportPlan",
-    "ImportPlanTotals",
-    "ImportResult",
-    "ImportResultReplaced",
-    "Inventory",
-    "Job",
-    "JobKind",
-    "JobList",
-    "JobState",
-    "Making",
-    "MemoryNeed",
-    "MemoryUnknown",
-    "ModelMember",
-    "NamespaceEntry",
-    "OmittedFile",
-    "OpenCompanions",
-    "OpenCompanionsMissing",
-    "OpenFile",
-    "OpenResult",
-    "Origin",
-    "OutdatedModel",
-    "OutdatedResult",
-    "PinResult",
-    "PlanArtifact",
-    "PlanFile",
-    "PrivateResult",
-    "RemovedModel",
-    "RemovedModelQuant",
-    "RemovedModelQuantHolder",
-    "RemovedView",
-    "ResolveResult",
-    "Routes",
-    "SearchResult",
-    "SeedLocalResult",
-    "SeedResult",
-    "ShareResult",
-    "ShareResultCompanions",
-    "Snapshot",
-    "Status",
-    "StatusJobs",
-    "StatusStore",
-    "SwarmStatus",
-    "SwarmStatusSignedWebseed",
-    "SwarmStatusVerifying",
-    "TagEntry",
-    "TorrentStatus",
-    "UploadLimitResult",
-    "VerifyReport",
-    "View",
-    "ViewEntry",
-    "ViewFile",
-    "ViewLayout",
-    "ViewList",
-    "ViewMode",
-    "WhyResult",
-    "WhyResultCompanions",
-    "WhyResultCopie",
-    "WhyResultDecision",
-    "WhyResultDoor",
-    "WhyResultSource",
-    "Withheld",
+    "ActiveFile", "AdoptFile", "AdoptHub", "AdoptPlan", "AdoptPlanFile", "AdoptPlanHub", "Bytes",
+    "CatalogEntry", "CatalogSearch", "CatalogStatus", "CompanionFile", "DamagedRecord", "Digest",
+    "ErrorBody", "EvictResult", "GcResult", "HeldBack", "HubEntry", "ImportBtCompanions",
+    "ImportHfBody", "ImportPlan", "ImportPlanTotals", "ImportResult", "ImportResultReplaced",
+    "Inventory", "Job", "JobKind", "JobList", "JobState", "Making", "MemoryNeed", "MemoryUnknown",
+    "ModelMember", "NamespaceEntry", "OmittedFile", "OpenCompanions", "OpenCompanionsMissing",
+    "OpenFile", "OpenResult", "Origin", "OutdatedModel", "OutdatedResult", "PinResult",
+    "PlanArtifact", "PlanFile", "PrivateResult", "RemovedModel", "RemovedModelQuant",
+    "RemovedModelQuantHolder", "RemovedView", "ResolveResult", "Routes", "SearchResult",
+    "SeedLocalResult", "SeedResult", "ShareResult", "ShareResultCompanions", "Snapshot", "Status",
+    "StatusJobs", "StatusStore", "SwarmStatus", "SwarmStatusSignedWebseed", "SwarmStatusVerifying",
+    "TagEntry", "Timestamp", "TorrentStatus", "UploadLimitResult", "VerifyReport", "View",
+    "ViewEntry", "ViewFile", "ViewLayout", "ViewList", "ViewMode", "WhyResult",
+    "WhyResultCompanions", "WhyResultCopie", "WhyResultDecision", "WhyResultDoor",
+    "WhyResultSource", "Withheld",
 ]
 
 T = TypeVar("T")
 
+Bytes: TypeAlias = int
+"""A number of bytes."""
+Digest: TypeAlias = str
+"""`sha256:` and 64 lower-case hex characters."""
+Timestamp: TypeAlias = str
+"""UTC, RFC 3339, with fractional seconds."""
 JobKind: TypeAlias = Literal["ensure", "import-local", "import-hf", "import-bt", "import-catalog", "import-oci", "companions", "verify", "gc", "evict", "outdated"]
 JobState: TypeAlias = Literal["waiting", "fetching", "done", "failed"]
 ViewLayout: TypeAlias = Literal["files", "hf"]
@@ -103,34 +42,26 @@ ViewMode: TypeAlias = Literal["symlink", "copy", "hardlink"]
 
 @dataclass(frozen=True, kw_only=True)
 class ResolveResult:
-    """`ResolveResult` of the API."""
-
     ref: str
     """canonical, the selector as typed"""
     ns: str
     name: str
     quant: str | None = None
     """the member that was selected; absent for a reference by digest"""
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
-    index_digest: str | None = field(default=None, metadata={"json": "indexDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
+    index_digest: Digest | None = None
     plan: str
     """a constant without meaning"""
-    plan_reason: str = field(metadata={"json": "planReason"})
+    plan_reason: str
     """a constant without meaning"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenFile:
-    """`OpenFile` of the API."""
-
-    digest: str
-    """`sha256:` and 64 lower-case hex characters"""
+    digest: Digest
     path: str
     """absolute path of the blob"""
-    size: int
-    """bytes"""
+    size: Bytes
     name: str | None = None
     """artifact-relative path"""
     kind: str | None = None
@@ -143,44 +74,33 @@ class OpenFile:
 
 @dataclass(frozen=True, kw_only=True)
 class CompanionFile:
-    """`CompanionFile` of the API."""
-
     path: str
     """as the source has it"""
-    digest: str
-    """`sha256:` and 64 lower-case hex characters"""
-    size: int
-    """bytes"""
+    digest: Digest
+    size: Bytes
     own: bool | None = None
     """true: the owner's own, which no road out takes (additive)"""
-    blob_path: str = field(metadata={"json": "blobPath"})
+    blob_path: str
     """absolute path of the blob"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenCompanionsMissing:
-    """`OpenCompanionsMissing` of the API."""
-
     path: str
     """as the source has it"""
-    digest: str
-    """`sha256:` and 64 lower-case hex characters"""
-    size: int
-    """bytes"""
+    digest: Digest
+    size: Bytes
     own: bool | None = None
     """true: the owner's own, which no road out takes (additive)"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OmittedFile:
-    """`OmittedFile` of the API."""
-
     path: str
-    size: int
-    """bytes"""
+    size: Bytes
     reason: str
-    """`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files
-    or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`
+    """`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB;
+    `hidden`, `secret`, `unreadable`: on its owner's disk; `name`
     """
     own: bool | None = None
     """true: no road out tells the name (additive)"""
@@ -188,8 +108,6 @@ class OmittedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenCompanions:
-    """`OpenCompanions` of the API."""
-
     digest: str
     """of the document that lists them"""
     files: list[CompanionFile]
@@ -201,33 +119,27 @@ class OpenCompanions:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenResult:
-    """`OpenResult` of the API."""
-
     ref: str
     """canonical, the selector as typed"""
     ns: str
     name: str
     quant: str | None = None
     """the member that was selected; absent for a reference by digest"""
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
-    index_digest: str | None = field(default=None, metadata={"json": "indexDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
+    index_digest: Digest | None = None
     plan: str
     """a constant without meaning"""
-    plan_reason: str = field(metadata={"json": "planReason"})
+    plan_reason: str
     """a constant without meaning"""
     files: list[OpenFile]
     """the index blob, the manifest blob, then its files in order; those present"""
-    missing: list[str] | None = None
+    missing: list[Digest] | None = None
     """absent when nothing is missing"""
     companions: OpenCompanions | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorBody:
-    """`ErrorBody` of the API."""
-
     code: str
     """a code of the error table"""
     message: str
@@ -238,20 +150,14 @@ class ErrorBody:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResultReplaced:
-    """`ImportResultReplaced` of the API."""
-
     quant: str
-    manifest: str
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest: Digest
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportResult:
-    """`ImportResult` of the API."""
-
-    manifests: list[str]
-    index_digest: str | None = field(default=None, metadata={"json": "indexDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifests: list[Digest]
+    index_digest: Digest | None = None
     quants: list[str] | None = None
     infohash: str | None = None
     """`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash"""
@@ -259,16 +165,14 @@ class ImportResult:
     replaced: list[ImportResultReplaced] | None = None
     """artifacts that had a quant of this name before; absent when there were none"""
     skipped: int
-    not_chosen: int | None = field(default=None, metadata={"json": "notChosen"})
+    not_chosen: int | None = None
     """weights and aux files that the choice left out, where there was one"""
     before: str | None = None
     """the tag that keeps what the name stood for before (additive)"""
-    fetched_bytes: int | None = field(default=None, metadata={"json": "fetchedBytes"})
+    fetched_bytes: int | None = None
     """bytes of files that came from the source in this run, unpacked (additive)"""
-    reused_bytes: int | None = field(default=None, metadata={"json": "reusedBytes"})
-    """bytes of files that were copied from older versions here; absent for none
-    (additive)
-    """
+    reused_bytes: int | None = None
+    """bytes of files that were copied from older versions here; absent for none (additive)"""
     companions: str | None = None
     """the document of the files beside the artifacts (additive)"""
     omitted: int | None = None
@@ -277,12 +181,9 @@ class ImportResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GcResult:
-    """`GcResult` of the API."""
-
     blobs: int
     """removed, or with `dryRun` what would be"""
-    bytes: int
-    """bytes"""
+    bytes: Bytes
     unreadable: int | None = None
     """records that cannot be read: what they could name was kept (additive)"""
     tags: int | None = None
@@ -293,53 +194,40 @@ class GcResult:
 
 @dataclass(frozen=True, kw_only=True)
 class EvictResult:
-    """`EvictResult` of the API."""
-
     blobs: int
     """weights that were removed"""
-    bytes: int
-    """bytes"""
-    evicted: list[str]
+    bytes: Bytes
+    evicted: list[Digest]
     """manifests"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
-    """`Origin` of the API."""
-
     kind: str
     """`local`, `hf`, `catalog`, `oci` or `bt`"""
     repo: str | None = None
     """`org/name`, as its source spells it"""
     revision: str | None = None
-    """the branch or tag that it follows; absent for one that was imported by its
-    commit
-    """
+    """the branch or tag that it follows; absent for one that was imported by its commit"""
     commit: str | None = None
     """40 hex"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportHfBody:
-    """`ImportHfBody` of the API."""
-
     repo: str
     """`org/name` on the hub, or `name` for one without an owner"""
     revision: str | None = None
     """branch, tag or commit; the default branch when absent"""
     follows: str | None = None
-    """the branch or tag that `revision`, a commit, was found at; it is followed
-    (additive)
-    """
-    keep_before: bool | None = field(default=None, metadata={"json": "keepBefore"})
-    """what the name stands for now gets the tag `before-<date>` if it changes
-    (additive)
-    """
-    as_: str | None = field(default=None, metadata={"json": "as"})
+    """the branch or tag that `revision`, a commit, was found at; it is followed (additive)"""
+    keep_before: bool | None = None
+    """what the name stands for now gets the tag `before-<date>` if it changes (additive)"""
+    as_: str | None = None
     """`ns/name`, lower case"""
-    aux: str | str | list[str] | None = None
-    """which projectors and importance matrices come along: precisions (`f16`),
-    `imatrix`, and `one` for one projector a folder; `all` when absent
+    aux: str | list[str] | None = None
+    """which projectors and importance matrices come along: precisions (`f16`), `imatrix`, and `one`
+    for one projector a folder; `all` when absent
     """
     names: Literal["upstream", "normalized"] | None = None
     """how names of `*.gguf` are taken; `upstream` when absent"""
@@ -350,32 +238,30 @@ class ImportHfBody:
     private: bool | None = None
     """not announced, and given to nobody"""
     replace: bool | None = None
-    """false: the job fails where a quant of that name is another artifact here,
-    unless it came from the same repository of the hub; true when absent
+    """false: the job fails where a quant of that name is another artifact here, unless it came from
+    the same repository of the hub; true when absent
     """
     evict: bool | None = None
-    """where it does not fit, models go that can be had again; else the job fails and
-    names them (additive)
+    """where it does not fit, models go that can be had again; else the job fails and names them
+    (additive)
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutdatedModel:
-    """`OutdatedModel` of the API."""
-
     ref: str
     """`ns/name:quant`"""
     status: Literal["same", "newer", "gone", "gated", "pinned", "elsewhere", "unknown"]
     origin: Origin | None = None
     commit: str | None = None
     """what the revision points to now"""
-    moved_to: str | None = field(default=None, metadata={"json": "movedTo"})
+    moved_to: str | None = None
     """the repository's new name"""
     files: int | None = None
     """on `newer`: of it, new or changed"""
     bytes: int | None = None
     """on `newer`: the bytes of these files"""
-    bytes_present: int | None = field(default=None, metadata={"json": "bytesPresent"})
+    bytes_present: int | None = None
     """on `newer`: of these, bytes that the store has"""
     reason: str | None = None
     """on `gone`, `gated` and `unknown`, for people"""
@@ -384,68 +270,52 @@ class OutdatedModel:
 
 @dataclass(frozen=True, kw_only=True)
 class OutdatedResult:
-    """`OutdatedResult` of the API."""
-
     models: list[OutdatedModel]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyReport:
-    """`VerifyReport` of the API."""
-
-    mismatched: list[str] | None = None
-    missing: list[str] | None = None
-    state_errors: list[str] | None = field(default=None, metadata={"json": "stateErrors"})
+    mismatched: list[Digest] | None = None
+    missing: list[Digest] | None = None
+    state_errors: list[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActiveFile:
-    """`ActiveFile` of the API."""
-
     name: str
-    bytes_done: int = field(metadata={"json": "bytesDone"})
-    """bytes"""
-    bytes_total: int = field(metadata={"json": "bytesTotal"})
-    """bytes"""
+    bytes_done: Bytes
+    bytes_total: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`Job` of the API."""
-
     id: str
     """opaque hex"""
     kind: JobKind
     ref: str
     state: JobState
-    created_at: str = field(metadata={"json": "createdAt"})
-    """UTC, RFC 3339, with fractional seconds"""
-    manifest: str | None = None
-    """`sha256:` and 64 lower-case hex characters"""
-    as_: str | None = field(default=None, metadata={"json": "as"})
+    created_at: Timestamp
+    manifest: Digest | None = None
+    as_: str | None = None
     """`ns/name`, on imports"""
     target: str | None = None
     """on verify: the resolved digest, or `all`"""
-    dry_run: bool | None = field(default=None, metadata={"json": "dryRun"})
+    dry_run: bool | None = None
     """true on gc jobs that only count"""
-    files_done: int | None = field(default=None, metadata={"json": "filesDone"})
-    files_total: int | None = field(default=None, metadata={"json": "filesTotal"})
+    files_done: int | None = None
+    files_total: int | None = None
     error: ErrorBody | None = None
     result: ImportResult | GcResult | EvictResult | OutdatedResult | None = None
     verify: VerifyReport | None = None
-    bytes_done: int | None = field(default=None, metadata={"json": "bytesDone"})
-    """bytes"""
-    bytes_total: int | None = field(default=None, metadata={"json": "bytesTotal"})
-    """bytes"""
-    started_at: str | None = field(default=None, metadata={"json": "startedAt"})
-    """UTC, RFC 3339, with fractional seconds"""
-    finished_at: str | None = field(default=None, metadata={"json": "finishedAt"})
-    """UTC, RFC 3339, with fractional seconds"""
+    bytes_done: Bytes | None = None
+    bytes_total: Bytes | None = None
+    started_at: Timestamp | None = None
+    finished_at: Timestamp | None = None
     message: str | None = None
     """one line for people on what is going on, e.g. a wait for a rate limit"""
     warnings: list[str] | None = None
-    """on imports at work: what the names give reason to, before the bytes are in;
-    the result has all
+    """on imports at work: what the names give reason to, before the bytes are in; the result has
+    all
     """
     files: list[ActiveFile] | None = None
     """files in flight"""
@@ -453,24 +323,18 @@ class Job:
     """connected peers of the swarm"""
     sources: int | None = None
     """webseeds and peers that give bytes"""
-    rate_bytes_per_second: int | None = field(default=None, metadata={"json": "rateBytesPerSecond"})
-    """bytes"""
+    rate_bytes_per_second: Bytes | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobList:
-    """`JobList` of the API."""
-
     jobs: list[Job]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanFile:
-    """`PlanFile` of the API."""
-
     name: str
-    size: int
-    """bytes"""
+    size: Bytes
     action: Literal["store", "annotate", "present", "skip"]
     kind: str | None = None
     """kind of the entry that it becomes or joins"""
@@ -479,73 +343,54 @@ class PlanFile:
     reason: str | None = None
     """on `skip`"""
     companion: bool | None = None
-    """true where it is kept beside the artifacts, although no manifest has it
-    (additive)
-    """
+    """true where it is kept beside the artifacts, although no manifest has it (additive)"""
     upstream: str | None = None
     """its name on the hub, where it is imported under another one"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportPlanTotals:
-    """`ImportPlanTotals` of the API."""
-
     files: int
-    bytes: int
-    """bytes"""
-    fetch_files: int = field(metadata={"json": "fetchFiles"})
-    fetch_bytes: int = field(metadata={"json": "fetchBytes"})
-    """bytes"""
-    store_files: int = field(metadata={"json": "storeFiles"})
-    store_bytes: int = field(metadata={"json": "storeBytes"})
-    """bytes"""
-    skip_files: int = field(metadata={"json": "skipFiles"})
-    skip_bytes: int = field(metadata={"json": "skipBytes"})
-    """bytes"""
+    bytes: Bytes
+    fetch_files: int
+    fetch_bytes: Bytes
+    store_files: int
+    store_bytes: Bytes
+    skip_files: int
+    skip_bytes: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlanArtifact:
-    """`PlanArtifact` of the API."""
-
     quant: str
     files: int
     """entries, those that it shares with other artifacts included"""
-    bytes: int
-    """bytes"""
-    bytes_present: int = field(metadata={"json": "bytesPresent"})
+    bytes: Bytes
+    bytes_present: int
     """of these, bytes that the store has"""
-    weights_bytes: int | None = field(default=None, metadata={"json": "weightsBytes"})
+    weights_bytes: int | None = None
     """of weights and projectors, where `memory` was asked for"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryNeed:
-    """`MemoryNeed` of the API."""
-
-    context_tokens: int = field(metadata={"json": "contextTokens"})
-    cache_bytes: int = field(metadata={"json": "cacheBytes"})
-    """bytes"""
-    compute_bytes: int = field(metadata={"json": "computeBytes"})
-    """bytes"""
+    context_tokens: int
+    cache_bytes: Bytes
+    compute_bytes: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryUnknown:
-    """`MemoryUnknown` of the API."""
-
     unknown: str
     """why nobody can tell"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportPlan:
-    """`ImportPlan` of the API."""
-
     repo: str
     commit: str
     """40 hex"""
-    as_: str = field(metadata={"json": "as"})
+    as_: str
     """`ns/name` that it would have"""
     files: list[PlanFile]
     totals: ImportPlanTotals
@@ -575,14 +420,12 @@ class ImportBtCompanions:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogEntry:
-    """`CatalogEntry` of the API."""
-
     repo: str
     """`owner/name`, as listed"""
     name: str
     """file or torrent name"""
     quant: str | None = None
-    size_label: str = field(metadata={"json": "sizeLabel"})
+    size_label: str
     """as the provider prints it"""
     seeds: int
     infohash: str
@@ -591,15 +434,11 @@ class CatalogEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogSearch:
-    """`CatalogSearch` of the API."""
-
     entries: list[CatalogEntry]
 
 
 @dataclass(frozen=True, kw_only=True)
 class HubEntry:
-    """`HubEntry` of the API."""
-
     repo: str
     """`org/name`"""
     gated: bool
@@ -610,14 +449,12 @@ class HubEntry:
     """as the hub names it"""
     parameters: int | None = None
     downloads: int | None = None
-    updated_at: str | None = field(default=None, metadata={"json": "updatedAt"})
+    updated_at: str | None = None
     """UTC, RFC 3339"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """`SearchResult` of the API."""
-
     entries: list[HubEntry]
     """of the hub, the most downloaded first"""
     catalog: list[CatalogEntry] | None = None
@@ -628,29 +465,22 @@ class SearchResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Withheld:
-    """`Withheld` of the API."""
-
-    fact: Literal["no-record", "damaged-record", "private", "restricted", "marked", "unproven", "unknown-access"]
+    fact: Literal["no-record", "damaged-record", "private", "restricted", "marked", "unproven", "unknown-access", "unsigned"]
     reason: str
     """for people"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMember:
-    """`ModelMember` of the API."""
-
     quant: str
-    manifest: str
-    """`sha256:` and 64 lower-case hex characters"""
-    size_bytes: int = field(metadata={"json": "sizeBytes"})
+    manifest: Digest
+    size_bytes: int
     """of its files; 0 while the manifest is missing"""
     complete: bool
     private: bool
-    imported_at: str | None = field(default=None, metadata={"json": "importedAt"})
-    """UTC, RFC 3339, with fractional seconds"""
-    last_used_at: str | None = field(default=None, metadata={"json": "lastUsedAt"})
-    """UTC, RFC 3339, with fractional seconds"""
-    missing_bytes: int | None = field(default=None, metadata={"json": "missingBytes"})
+    imported_at: Timestamp | None = None
+    last_used_at: Timestamp | None = None
+    missing_bytes: int | None = None
     """of files that are not here"""
     damaged: bool | None = None
     """some of what is missing was found corrupt"""
@@ -670,13 +500,10 @@ class ModelMember:
 
 @dataclass(frozen=True, kw_only=True)
 class NamespaceEntry:
-    """`NamespaceEntry` of the API."""
-
     ns: str
     name: str
-    index_digest: str = field(metadata={"json": "indexDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
-    index_present: bool = field(metadata={"json": "indexPresent"})
+    index_digest: Digest
+    index_present: bool
     quants: list[str]
     """of the current index, where it is present and valid"""
     members: list[ModelMember]
@@ -685,20 +512,15 @@ class NamespaceEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class TagEntry:
-    """`TagEntry` of the API."""
-
     repo: str
     """`ns/name`"""
     tag: str
-    digest: str
-    """`sha256:` and 64 lower-case hex characters"""
-    blob_present: bool = field(metadata={"json": "blobPresent"})
+    digest: Digest
+    blob_present: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class DamagedRecord:
-    """`DamagedRecord` of the API."""
-
     file: str
     """relative to the store, as in `state/repos/ns/name.json`"""
     what: str
@@ -707,8 +529,6 @@ class DamagedRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class Inventory:
-    """`Inventory` of the API."""
-
     skeleton: bool
     note: str
     """a constant"""
@@ -720,22 +540,15 @@ class Inventory:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedModelQuantHolder:
-    """`RemovedModelQuantHolder` of the API."""
-
     kind: Literal["name", "tag", "pin", "view", "job", "use"]
     what: str | None = None
-    """the name, the tag, the path of the view or the id of the job; absent for `pin`
-    and `use`
-    """
+    """the name, the tag, the path of the view or the id of the job; absent for `pin` and `use`"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedModelQuant:
-    """`RemovedModelQuant` of the API."""
-
     quant: str
-    manifest: str
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest: Digest
     needed: bool
     """true where another name, a tag, a pin or a view still needs it"""
     holders: list[RemovedModelQuantHolder] | None = None
@@ -744,65 +557,45 @@ class RemovedModelQuant:
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedModel:
-    """`RemovedModel` of the API."""
-
     ref: str
     """`ns/name`, or `ns/name:quant`"""
     quants: list[RemovedModelQuant]
     tags: list[str]
     """tags that were taken away as well"""
-    freeable_bytes: int = field(metadata={"json": "freeableBytes"})
-    """bytes"""
+    freeable_bytes: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """`Snapshot` of the API."""
-
     id: str
-    store_id: str = field(metadata={"json": "storeId"})
+    store_id: str
     """the id of the store"""
-    created_at: str = field(metadata={"json": "createdAt"})
-    """UTC, RFC 3339, with fractional seconds"""
+    created_at: Timestamp
     path: str
-    """a file of JSON lines: the state files of that moment, and the blobs that they
-    need
-    """
+    """a file of JSON lines: the state files of that moment, and the blobs that they need"""
     blobs: int
-    bytes: int
-    """bytes"""
-    missing_blobs: int = field(metadata={"json": "missingBlobs"})
-    """blobs that the state names and that are not here: of unfinished models, or
-    lost
-    """
-    held_until: str = field(metadata={"json": "heldUntil"})
-    """UTC, RFC 3339, with fractional seconds"""
+    bytes: Bytes
+    missing_blobs: int
+    """blobs that the state names and that are not here: of unfinished models, or lost"""
+    held_until: Timestamp
 
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateResult:
-    """`PrivateResult` of the API."""
-
     ref: str
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     private: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class PinResult:
-    """`PinResult` of the API."""
-
     ref: str
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     pinned: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeedResult:
-    """`SeedResult` of the API."""
-
     seed: bool
     file: str | None = None
     """the configuration file that remembers it"""
@@ -810,27 +603,20 @@ class SeedResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SeedLocalResult:
-    """`SeedLocalResult` of the API."""
-
-    seed_local: bool = field(metadata={"json": "seedLocal"})
+    seed_local: bool
     file: str | None = None
     """the configuration file that remembers it"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class UploadLimitResult:
-    """`UploadLimitResult` of the API."""
-
-    bytes_per_second: int = field(metadata={"json": "bytesPerSecond"})
-    """bytes"""
+    bytes_per_second: Bytes
     file: str | None = None
     """the configuration file that remembers it"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StatusJobs:
-    """`StatusJobs` of the API."""
-
     waiting: int
     fetching: int
     done: int
@@ -839,27 +625,20 @@ class StatusJobs:
 
 @dataclass(frozen=True, kw_only=True)
 class StatusStore:
-    """`StatusStore` of the API."""
-
     id: str | None = None
     """the store's own UUID, wherever its folder is"""
     blobs: int
-    bytes: int
-    """bytes"""
-    free_bytes: int | None = field(default=None, metadata={"json": "freeBytes"})
-    """bytes"""
-    max_bytes: int | None = field(default=None, metadata={"json": "maxBytes"})
+    bytes: Bytes
+    free_bytes: Bytes | None = None
+    max_bytes: int | None = None
     """`[store] max_bytes`"""
-    min_free_bytes: int | None = field(default=None, metadata={"json": "minFreeBytes"})
+    min_free_bytes: int | None = None
     """`[store] min_free`; absent for 0"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldBack:
-    """`HeldBack` of the API."""
-
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     ref: str | None = None
     reason: str
 
@@ -868,44 +647,33 @@ class HeldBack:
 class SwarmStatusVerifying:
     """the re-hash at start-up, while it runs"""
 
-    artifacts_done: int = field(metadata={"json": "artifactsDone"})
-    artifacts_total: int = field(metadata={"json": "artifactsTotal"})
-    bytes_done: int = field(metadata={"json": "bytesDone"})
-    """bytes"""
-    bytes_total: int = field(metadata={"json": "bytesTotal"})
-    """bytes"""
+    artifacts_done: int
+    artifacts_total: int
+    bytes_done: Bytes
+    bytes_total: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class TorrentStatus:
-    """`TorrentStatus` of the API."""
-
     infohash: str
     """`btmh:1220<hex>`; `btih:<40 hex>` for a torrent of the catalog"""
     name: str
-    manifest_digest: str | None = field(default=None, metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest | None = None
     ref: str | None = None
     """a local name of the artifact, `ns/name:quant`"""
     state: Literal["verifying", "fetching", "seeding"]
-    size_bytes: int | None = field(default=None, metadata={"json": "sizeBytes"})
-    """bytes"""
+    size_bytes: Bytes | None = None
     peers: int
-    down_bytes_per_second: int = field(metadata={"json": "downBytesPerSecond"})
-    """bytes"""
-    up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
-    """bytes"""
-    uploaded_bytes: int = field(metadata={"json": "uploadedBytes"})
-    """bytes"""
+    down_bytes_per_second: Bytes
+    up_bytes_per_second: Bytes
+    uploaded_bytes: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class SwarmStatusSignedWebseed:
-    """`SwarmStatusSignedWebseed` of the API."""
-
     url: str
     """of `[webseed."URL"]`"""
-    credentials_file: str | None = field(default=None, metadata={"json": "credentialsFile"})
+    credentials_file: str | None = None
     """absent: the key of the daemon's environment"""
     problem: str | None = None
     """why the key cannot be used now"""
@@ -913,67 +681,55 @@ class SwarmStatusSignedWebseed:
 
 @dataclass(frozen=True, kw_only=True)
 class SwarmStatus:
-    """`SwarmStatus` of the API."""
-
     enabled: bool
     seed: bool
     """`[swarm] seed`"""
     seeding: int
     """artifacts that are announced"""
-    held_back: list[HeldBack] = field(metadata={"json": "heldBack"})
+    held_back: list[HeldBack]
     verifying: SwarmStatusVerifying | None = None
     """the re-hash at start-up, while it runs"""
     torrents: list[TorrentStatus]
     peers: int
-    down_bytes_per_second: int = field(metadata={"json": "downBytesPerSecond"})
-    """bytes"""
-    up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
-    """bytes"""
-    upload_limit_bytes_per_second: int | None = field(default=None, metadata={"json": "uploadLimitBytesPerSecond"})
+    down_bytes_per_second: Bytes
+    up_bytes_per_second: Bytes
+    upload_limit_bytes_per_second: int | None = None
     """`[swarm] upload_limit`; absent where there is none"""
-    peer_address: str | None = field(default=None, metadata={"json": "peerAddress"})
+    peer_address: str | None = None
     """`host:port` that is listened on"""
-    webseed_address: str | None = field(default=None, metadata={"json": "webseedAddress"})
+    webseed_address: str | None = None
     """`host:port` that is listened on"""
-    dht_port: int | None = field(default=None, metadata={"json": "dhtPort"})
+    dht_port: int | None = None
     """UDP port of the DHT node; absent when the DHT is off"""
-    seed_on_import: bool | None = field(default=None, metadata={"json": "seedOnImport"})
+    seed_on_import: bool | None = None
     """true: imports are shared at once; absent: from the next start on"""
-    signed_webseeds: list[SwarmStatusSignedWebseed] | None = field(default=None, metadata={"json": "signedWebseeds"})
+    signed_webseeds: list[SwarmStatusSignedWebseed] | None = None
     """absent where none is configured"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CatalogStatus:
-    """`CatalogStatus` of the API."""
-
     torrents: list[TorrentStatus]
     peers: int
-    up_bytes_per_second: int = field(metadata={"json": "upBytesPerSecond"})
-    """bytes"""
-    peer_address: str | None = field(default=None, metadata={"json": "peerAddress"})
+    up_bytes_per_second: Bytes
+    peer_address: str | None = None
     """`host:port` that is listened on, once a BitTorrent v1 swarm was joined"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """`Status` of the API."""
-
     pid: int
     version: str
     root: str
     """absolute path of the store"""
-    started_at: str = field(metadata={"json": "startedAt"})
-    """UTC, RFC 3339, with fractional seconds"""
+    started_at: Timestamp
     jobs: StatusJobs
     store: StatusStore
     swarm: SwarmStatus
     catalog: CatalogStatus | None = None
     damaged: list[DamagedRecord] | None = None
-    """records of the state that cannot be read, looked at a few seconds ago; absent
-    without any
-    """
-    seed_local: bool | None = field(default=None, metadata={"json": "seedLocal"})
+    """records of the state that cannot be read, looked at a few seconds ago; absent without any"""
+    seed_local: bool | None = None
     """`[swarm] seed_local`; absent while nobody has decided, which means true"""
 
 
@@ -989,11 +745,8 @@ class ShareResultCompanions:
 
 @dataclass(frozen=True, kw_only=True)
 class ShareResult:
-    """`ShareResult` of the API."""
-
     ref: str
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     infohash: str
     """`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash"""
     name: str
@@ -1015,8 +768,6 @@ class ShareResult:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyResultSource:
-    """`WhyResultSource` of the API."""
-
     kind: str
     """`local`, `hf`, `catalog`, `oci` or `bt`"""
     repo: str | None = None
@@ -1025,23 +776,17 @@ class WhyResultSource:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyResultDecision:
-    """`WhyResultDecision` of the API."""
-
-    is_: str = field(metadata={"json": "is"})
+    is_: str
     """`private` or `shared`: what the owner said"""
-    at: str | None = None
-    """UTC, RFC 3339, with fractional seconds"""
+    at: Timestamp | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class WhyResultCopie:
-    """`WhyResultCopie` of the API."""
-
     kind: str
     """`hub`, `webseed` or `peer`"""
     where: str
-    at: str
-    """UTC, RFC 3339, with fractional seconds"""
+    at: Timestamp
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1056,12 +801,8 @@ class WhyResultCompanions:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyResultDoor:
-    """`WhyResultDoor` of the API."""
-
     door: str
-    """`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `s3-mirror`, `publish`,
-    `export` or `push`
-    """
+    """`swarm`, `webseed`, `hub-mirror`, `oci-mirror`, `s3-mirror`, `publish`, `export` or `push`"""
     open: bool
     """false: the configuration keeps it closed for all models"""
     given: bool
@@ -1070,21 +811,16 @@ class WhyResultDoor:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyResult:
-    """`WhyResult` of the API."""
-
     ref: str
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     record: Literal["present", "absent", "damaged"]
     source: WhyResultSource | None = None
-    imported_at: str | None = field(default=None, metadata={"json": "importedAt"})
-    """UTC, RFC 3339, with fractional seconds"""
+    imported_at: Timestamp | None = None
     access: str | None = None
     """`own`, `public`, `restricted` or `unknown`"""
     by: str | None = None
     """`hub-token`, `registry-login` or `webseed-key`"""
-    confirmed_public_at: str | None = field(default=None, metadata={"json": "confirmedPublicAt"})
-    """UTC, RFC 3339, with fractional seconds"""
+    confirmed_public_at: Timestamp | None = None
     unproven: list[str] | None = None
     marked: bool | None = None
     """whoever exported it marked it as not for others"""
@@ -1098,23 +834,19 @@ class WhyResult:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptFile:
-    """`AdoptFile` of the API."""
-
     name: str
     """in the artifact; a path with `/`"""
     path: str
     """absolute path of the regular file; no component is a link"""
     sha256: str | None = None
     """`sha256:<hex>` that the bytes must have"""
-    git_sha1: str | None = field(default=None, metadata={"json": "gitSha1"})
+    git_sha1: str | None = None
     """40 hex characters, git's name of the blob"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptHub:
-    """where the files came from; noted when each of them has a digest that was
-    checked
-    """
+    """where the files came from; noted when each of them has a digest that was checked"""
 
     repo: str
     revision: str
@@ -1122,30 +854,24 @@ class AdoptHub:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptPlan:
-    """`AdoptPlan` of the API."""
-
     quants: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptPlanFile:
-    """`AdoptPlanFile` of the API."""
-
     name: str
     """in the artifact; a path with `/`"""
     path: str
     """absolute path of the regular file; no component is a link"""
     sha256: str | None = None
     """`sha256:<hex>` that the bytes must have"""
-    git_sha1: str | None = field(default=None, metadata={"json": "gitSha1"})
+    git_sha1: str | None = None
     """40 hex characters, git's name of the blob"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptPlanHub:
-    """where the files came from; noted when each of them has a digest that was
-    checked
-    """
+    """where the files came from; noted when each of them has a digest that was checked"""
 
     repo: str
     revision: str
@@ -1153,50 +879,42 @@ class AdoptPlanHub:
 
 @dataclass(frozen=True, kw_only=True)
 class ViewFile:
-    """`ViewFile` of the API."""
-
     name: str
     """within the model"""
     path: str
     """absolute; to be handed on as it is, links not resolved"""
-    size: int
-    """bytes"""
+    size: Bytes
     kind: str
-    """of the entry in the manifest; that of the tar for what was in one; `companion`
-    beside the manifest
+    """of the entry in the manifest; that of the tar for what was in one; `companion` beside the
+    manifest
     """
     role: str | None = None
     variant: str | None = None
     part: int | None = None
     own: bool | None = None
     """true: the owner's own, which no road out takes (additive)"""
-    digest: str | None = None
-    """`sha256:` and 64 lower-case hex characters"""
+    digest: Digest | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """`View` of the API."""
-
     ref: str
     """canonical reference, `svc:///ns/name[:sel][@digest]`, at most 512 bytes"""
     path: str
     """absolute"""
     managed: bool
     """it lies below `<root>/views`"""
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     layout: ViewLayout
     mode: ViewMode
-    held_until: str | None = field(default=None, metadata={"json": "heldUntil"})
-    """UTC, RFC 3339, with fractional seconds"""
+    held_until: Timestamp | None = None
     made: bool
     """false when the same view was there already, whole"""
     folder: str
     """what a runtime that takes a folder is given"""
     loads: str | None = None
-    """what a runtime is given: the GGUF, the first shard of a split one, else the
-    folder; absent where several could be meant
+    """what a runtime is given: the GGUF, the first shard of a split one, else the folder; absent
+    where several could be meant
     """
     files: list[ViewFile]
     warnings: list[str] | None = None
@@ -1205,50 +923,37 @@ class View:
 
 @dataclass(frozen=True, kw_only=True)
 class Making:
-    """`Making` of the API."""
-
-    bytes_done: int = field(metadata={"json": "bytesDone"})
-    """bytes"""
-    bytes_total: int = field(metadata={"json": "bytesTotal"})
-    """bytes"""
+    bytes_done: Bytes
+    bytes_total: Bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewEntry:
-    """`ViewEntry` of the API."""
-
     path: str
     """absolute"""
     managed: bool
     """it lies below `<root>/views`"""
-    manifest_digest: str = field(metadata={"json": "manifestDigest"})
-    """`sha256:` and 64 lower-case hex characters"""
+    manifest_digest: Digest
     layout: ViewLayout
     mode: ViewMode
-    held_until: str | None = field(default=None, metadata={"json": "heldUntil"})
-    """UTC, RFC 3339, with fractional seconds"""
-    others: list[str] | None = None
+    held_until: Timestamp | None = None
+    others: list[Digest] | None = None
     """in a hub cache: the artifacts of the other models in it (additive)"""
     present: bool
     """false where it cannot be found now: on a disk that is away, or not made yet"""
     needed: bool | None = None
-    """false where no name, tag or pin stands for its artifact any more, so that only
-    views keep it
+    """false where no name, tag or pin stands for its artifact any more, so that only views keep it
     """
     making: Making | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ViewList:
-    """`ViewList` of the API."""
-
     views: list[ViewEntry]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedView:
-    """`RemovedView` of the API."""
-
     path: str
     removed: bool
     """false when the folder was gone already"""
@@ -1258,832 +963,249 @@ class Routes:
     """The routes of the API that answer with JSON."""
 
     def _call(
-        self,
-        operation: str,
-        method: str,
-        path: str,
-        result: type[T],
-        *,
-        query: Mapping[str, str | None] | None = None,
-        body: Mapping[str, Any] | None = None,
+        self, route: str, result: type[T], asked: dict[str, Any], has_body: bool | None = None
     ) -> T:
         raise NotImplementedError
 
-    def resolve(
-        self,
-        ref: str,
-    ) -> ResolveResult:
+    def resolve(self, ref: str) -> ResolveResult:
         """Resolve a reference to digests, from local state only."""
-        return self._call(
-            "resolve",
-            "GET",
-            "/v1/resolve",
-            ResolveResult,
-            query={
-                "ref": ref,
-            },
-        )
+        return self._call("GET /v1/resolve", ResolveResult, locals())
 
-    def open(
-        self,
-        ref: str,
-    ) -> OpenResult:
+    def open(self, ref: str) -> OpenResult:
         """Resolve, and list the blobs that are present."""
-        return self._call(
-            "open",
-            "GET",
-            "/v1/open",
-            OpenResult,
-            query={
-                "ref": ref,
-            },
-        )
+        return self._call("GET /v1/open", OpenResult, locals())
 
-    def ensure(
-        self,
-        ref: str,
-        *,
-        evict: bool | None = None,
-    ) -> Job:
-        """Make a model locally complete. The job can fail with: E_PARSE, E_LENGTH,
-        E_UNKNOWN_REF, E_AMBIGUOUS_SELECTOR, E_NO_INDEX, E_INVALID_INDEX,
-        E_NO_MEMBER, E_PIN_MISMATCH, E_CORRUPTION, E_NOT_IMPORTABLE,
-        E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
+    def ensure(self, ref: str, *, evict: bool | None = None) -> Job:
+        """Make a model locally complete. The job can fail with: E_PARSE, E_LENGTH, E_UNKNOWN_REF,
+        E_AMBIGUOUS_SELECTOR, E_NO_INDEX, E_INVALID_INDEX, E_NO_MEMBER, E_PIN_MISMATCH,
+        E_CORRUPTION, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "ensure",
-            "POST",
-            "/v1/ensure",
-            Job,
-            body={
-                "ref": ref,
-                "evict": evict,
-            },
-        )
+        return self._call("POST /v1/ensure", Job, locals())
 
-    def job(
-        self,
-        id: str,
-    ) -> Job:
+    def job(self, id: str) -> Job:
         """One job, a consistent snapshot."""
-        return self._call(
-            "job",
-            "GET",
-            "/v1/jobs/{id}".format(id=segment(id)),
-            Job,
-        )
+        return self._call("GET /v1/jobs/{id}", Job, locals())
 
-    def cancel_job(
-        self,
-        id: str,
-    ) -> Job:
+    def cancel_job(self, id: str) -> Job:
         """Cancel a job."""
-        return self._call(
-            "cancelJob",
-            "DELETE",
-            "/v1/jobs/{id}".format(id=segment(id)),
-            Job,
-        )
+        return self._call("DELETE /v1/jobs/{id}", Job, locals())
 
-    def jobs(
-        self,
-    ) -> JobList:
+    def jobs(self) -> JobList:
         """All jobs, newest first."""
-        return self._call(
-            "jobs",
-            "GET",
-            "/v1/jobs",
-            JobList,
-        )
+        return self._call("GET /v1/jobs", JobList, locals())
 
     def import_local(
-        self,
-        *,
-        paths: list[str],
-        as_: str,
-        companions: Literal["loaders", "all"] | None = None,
-        aux: str | str | list[str] | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        quants: list[str] | None = None,
-        files: list[str] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
-        evict: bool | None = None,
+        self, *, paths: list[str], as_: str, companions: Literal["loaders", "all"] | None = None,
+        aux: str | list[str] | None = None, names: Literal["upstream", "normalized"] | None = None,
+        quants: list[str] | None = None, files: list[str] | None = None,
+        private: bool | None = None, replace: bool | None = None, evict: bool | None = None
     ) -> Job:
-        """Import files and folders of this machine. The job can fail with:
-        E_NOT_IMPORTABLE, E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE,
-        E_ABORTED, E_INTERNAL.
+        """Import files and folders of this machine. The job can fail with: E_NOT_IMPORTABLE,
+        E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "importLocal",
-            "POST",
-            "/v1/import/local",
-            Job,
-            body={
-                "paths": paths,
-                "as": as_,
-                "companions": companions,
-                "aux": aux,
-                "names": names,
-                "quants": quants,
-                "files": files,
-                "private": private,
-                "replace": replace,
-                "evict": evict,
-            },
-        )
+        return self._call("POST /v1/import/local", Job, locals())
 
     def import_hf(
-        self,
-        repo: str,
-        *,
-        revision: str | None = None,
-        follows: str | None = None,
-        keep_before: bool | None = None,
-        as_: str | None = None,
-        aux: str | str | list[str] | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        quants: list[str] | None = None,
-        files: list[str] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
-        evict: bool | None = None,
+        self, repo: str, *, revision: str | None = None, follows: str | None = None,
+        keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
+        files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
+        evict: bool | None = None
     ) -> Job:
-        """Import a repository of the model hub at one commit. The job can fail with:
-        E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_INVALID_INDEX,
-        E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
-        """
-        return self._call(
-            "importHf",
-            "POST",
-            "/v1/import/hf",
-            Job,
-            body={
-                "repo": repo,
-                "revision": revision,
-                "follows": follows,
-                "keepBefore": keep_before,
-                "as": as_,
-                "aux": aux,
-                "names": names,
-                "quants": quants,
-                "files": files,
-                "private": private,
-                "replace": replace,
-                "evict": evict,
-            },
-        )
-
-    def import_hf_plan(
-        self,
-        repo: str,
-        *,
-        revision: str | None = None,
-        follows: str | None = None,
-        keep_before: bool | None = None,
-        as_: str | None = None,
-        aux: str | str | list[str] | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        quants: list[str] | None = None,
-        files: list[str] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
-        evict: bool | None = None,
-        context: int | None = None,
-    ) -> ImportPlan:
-        """What an import from the hub would fetch, store and skip."""
-        return self._call(
-            "importHfPlan",
-            "POST",
-            "/v1/import/hf/plan",
-            ImportPlan,
-            body={
-                "repo": repo,
-                "revision": revision,
-                "follows": follows,
-                "keepBefore": keep_before,
-                "as": as_,
-                "aux": aux,
-                "names": names,
-                "quants": quants,
-                "files": files,
-                "private": private,
-                "replace": replace,
-                "evict": evict,
-                "context": context,
-            },
-        )
-
-    def import_bt(
-        self,
-        manifest_digest: str,
-        *,
-        magnet: str | None = None,
-        infohash: str | None = None,
-        trackers: list[str] | None = None,
-        webseeds: list[str] | None = None,
-        peers: list[str] | None = None,
-        companions: ImportBtCompanions | None = None,
-        manifest_from_peers: bool | None = None,
-        as_: str | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
-        evict: bool | None = None,
-    ) -> Job:
-        """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail
-        with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED,
-        E_INTERNAL.
-        """
-        return self._call(
-            "importBt",
-            "POST",
-            "/v1/import/bt",
-            Job,
-            body={
-                "magnet": magnet,
-                "infohash": infohash,
-                "manifestDigest": manifest_digest,
-                "trackers": trackers,
-                "webseeds": webseeds,
-                "peers": peers,
-                "companions": companions,
-                "manifestFromPeers": manifest_from_peers,
-                "as": as_,
-                "private": private,
-                "replace": replace,
-                "evict": evict,
-            },
-        )
-
-    def import_catalog(
-        self,
-        repo: str,
-        *,
-        quant: str | None = None,
-        trust_catalog: bool | None = None,
-        as_: str | None = None,
-        peers: list[str] | None = None,
-        aux: str | str | list[str] | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        quants: list[str] | None = None,
-        files: list[str] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
-        evict: bool | None = None,
-    ) -> Job:
-        """Anchored pull of a model that the community catalog lists. The job can
-        fail with: E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
+        """Import a repository of the model hub at one commit. The job can fail with: E_UNKNOWN_REF,
+        E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
         E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "importCatalog",
-            "POST",
-            "/v1/import/catalog",
-            Job,
-            body={
-                "repo": repo,
-                "quant": quant,
-                "trustCatalog": trust_catalog,
-                "as": as_,
-                "peers": peers,
-                "aux": aux,
-                "names": names,
-                "quants": quants,
-                "files": files,
-                "private": private,
-                "replace": replace,
-                "evict": evict,
-            },
-        )
+        return self._call("POST /v1/import/hf", Job, locals())
 
-    def import_oci(
-        self,
-        as_: str,
-        *,
-        path: str | None = None,
-        manifest: str | None = None,
-        image: str | None = None,
-        plain_http: bool | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        quants: list[str] | None = None,
-        files: list[str] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
-        evict: bool | None = None,
-    ) -> Job:
-        """Imports an OCI artifact, from an image layout on this machine or from a
-        registry. The job can fail with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
-        E_NO_SPACE, E_ABORTED, E_INTERNAL, E_UNKNOWN_REF, E_SOURCE_FORBIDDEN,
-        E_RATE_LIMITED, E_BAD_REQUEST, E_NO_MEMBER.
-        """
-        return self._call(
-            "importOci",
-            "POST",
-            "/v1/import/oci",
-            Job,
-            body={
-                "path": path,
-                "manifest": manifest,
-                "image": image,
-                "plainHttp": plain_http,
-                "as": as_,
-                "names": names,
-                "quants": quants,
-                "files": files,
-                "private": private,
-                "replace": replace,
-                "evict": evict,
-            },
-        )
+    def import_hf_plan(
+        self, repo: str, *, revision: str | None = None, follows: str | None = None,
+        keep_before: bool | None = None, as_: str | None = None, aux: str | list[str] | None = None,
+        names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
+        files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
+        evict: bool | None = None, context: int | None = None
+    ) -> ImportPlan:
+        """What an import from the hub would fetch, store and skip."""
+        return self._call("POST /v1/import/hf/plan", ImportPlan, locals())
 
-    def companions(
-        self,
-        ref: str,
+    def import_bt(
+        self, manifest_digest: str, *, magnet: str | None = None, infohash: str | None = None,
+        trackers: list[str] | None = None, webseeds: list[str] | None = None,
+        peers: list[str] | None = None, companions: ImportBtCompanions | None = None,
+        manifest_from_peers: bool | None = None, as_: str | None = None,
+        private: bool | None = None, replace: bool | None = None, evict: bool | None = None
     ) -> Job:
-        """Fetch what lies beside an artifact at the hub, and nothing else. The job
-        can fail with: E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED,
+        """Import a pinned artifact from a BitTorrent v2 swarm. The job can fail with:
         E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "companions",
-            "POST",
-            "/v1/companions",
-            Job,
-            body={
-                "ref": ref,
-            },
-        )
+        return self._call("POST /v1/import/bt", Job, locals())
 
-    def catalog_search(
-        self,
-        q: str,
-        *,
-        names: str | None = None,
-    ) -> CatalogSearch:
+    def import_catalog(
+        self, repo: str, *, quant: str | None = None, trust_catalog: bool | None = None,
+        as_: str | None = None, peers: list[str] | None = None, aux: str | list[str] | None = None,
+        names: Literal["upstream", "normalized"] | None = None, quants: list[str] | None = None,
+        files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
+        evict: bool | None = None
+    ) -> Job:
+        """Anchored pull of a model that the community catalog lists. The job can fail with:
+        E_INVALID_INDEX, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """
+        return self._call("POST /v1/import/catalog", Job, locals())
+
+    def import_oci(
+        self, as_: str, *, path: str | None = None, manifest: str | None = None,
+        image: str | None = None, plain_http: bool | None = None, names: Literal["upstream",
+        "normalized"] | None = None, quants: list[str] | None = None,
+        files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
+        evict: bool | None = None
+    ) -> Job:
+        """Imports an OCI artifact, from an image layout on this machine or from a registry. The job
+        can fail with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL,
+        E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_BAD_REQUEST, E_NO_MEMBER.
+        """
+        return self._call("POST /v1/import/oci", Job, locals())
+
+    def companions(self, ref: str) -> Job:
+        """Fetch what lies beside an artifact at the hub, and nothing else. The job can fail with:
+        E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
+        E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """
+        return self._call("POST /v1/companions", Job, locals())
+
+    def catalog_search(self, q: str, *, names: str | None = None) -> CatalogSearch:
         """Search the community catalog."""
-        return self._call(
-            "catalogSearch",
-            "GET",
-            "/v1/catalog/search",
-            CatalogSearch,
-            query={
-                "q": q,
-                "names": names,
-            },
-        )
+        return self._call("GET /v1/catalog/search", CatalogSearch, locals())
 
     def search(
-        self,
-        q: str,
-        *,
-        source: str | None = None,
-        format: str | None = None,
-        license: str | None = None,
-        min_parameters: str | None = None,
-        max_parameters: str | None = None,
-        limit: str | None = None,
-        cursor: str | None = None,
+        self, q: str, *, source: str | None = None, format: str | None = None,
+        license: str | None = None, min_parameters: str | None = None,
+        max_parameters: str | None = None, limit: str | None = None, cursor: str | None = None
     ) -> SearchResult:
         """Search the model hub, or the community catalog."""
-        return self._call(
-            "search",
-            "GET",
-            "/v1/search",
-            SearchResult,
-            query={
-                "q": q,
-                "source": source,
-                "format": format,
-                "license": license,
-                "minParameters": min_parameters,
-                "maxParameters": max_parameters,
-                "limit": limit,
-                "cursor": cursor,
-            },
-        )
+        return self._call("GET /v1/search", SearchResult, locals())
 
-    def verify(
-        self,
-        target: str,
-    ) -> Job:
-        """Re-hash a model, a blob, or the whole store. The job can fail with:
-        E_VERIFY_FAILED, E_CORRUPTION, E_ABORTED, E_INTERNAL.
+    def verify(self, target: str) -> Job:
+        """Re-hash a model, a blob, or the whole store. The job can fail with: E_VERIFY_FAILED,
+        E_CORRUPTION, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "verify",
-            "POST",
-            "/v1/verify",
-            Job,
-            body={
-                "target": target,
-            },
-        )
+        return self._call("POST /v1/verify", Job, locals())
 
-    def models(
-        self,
-    ) -> Inventory:
+    def models(self) -> Inventory:
         """The local inventory."""
-        return self._call(
-            "models",
-            "GET",
-            "/v1/models",
-            Inventory,
-        )
+        return self._call("GET /v1/models", Inventory, locals())
 
-    def remove_model(
-        self,
-        ns: str,
-        name: str,
-        *,
-        tags: str | None = None,
-    ) -> RemovedModel:
+    def remove_model(self, ns: str, name: str, *, tags: str | None = None) -> RemovedModel:
         """Take the name of a model away, all its quants."""
-        return self._call(
-            "removeModel",
-            "DELETE",
-            "/v1/models/{ns}/{name}".format(ns=segment(ns), name=segment(name)),
-            RemovedModel,
-            query={
-                "tags": tags,
-            },
-        )
+        return self._call("DELETE /v1/models/{ns}/{name}", RemovedModel, locals())
 
     def remove_quant(
-        self,
-        ns: str,
-        name: str,
-        quant: str,
-        *,
-        tags: str | None = None,
+        self, ns: str, name: str, quant: str, *, tags: str | None = None
     ) -> RemovedModel:
         """Take one quant of a model away."""
-        return self._call(
-            "removeQuant",
-            "DELETE",
-            "/v1/models/{ns}/{name}/{quant}".format(ns=segment(ns), name=segment(name), quant=segment(quant)),
-            RemovedModel,
-            query={
-                "tags": tags,
-            },
-        )
+        return self._call("DELETE /v1/models/{ns}/{name}/{quant}", RemovedModel, locals())
 
-    def unpin(
-        self,
-        digest: str,
-    ) -> RemovedModel:
+    def unpin(self, digest: str) -> RemovedModel:
         """Let go of a pinned import that has no name."""
-        return self._call(
-            "unpin",
-            "DELETE",
-            "/v1/pins/{digest}".format(digest=segment(digest)),
-            RemovedModel,
-        )
+        return self._call("DELETE /v1/pins/{digest}", RemovedModel, locals())
 
     def gc(
-        self,
-        *,
-        dry_run: bool | None = None,
-        grace_seconds: int | None = None,
-        before_older_than_seconds: int | None = None,
-        views: bool | None = None,
+        self, *, dry_run: bool | None = None, grace_seconds: int | None = None,
+        before_older_than_seconds: int | None = None, views: bool | None = None
     ) -> Job:
-        """Remove blobs that nothing needs any more. The job can fail with:
-        E_NO_INDEX, E_INVALID_INDEX, E_CORRUPTION, E_ABORTED, E_INTERNAL.
+        """Remove blobs that nothing needs any more. The job can fail with: E_NO_INDEX,
+        E_INVALID_INDEX, E_CORRUPTION, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "gc",
-            "POST",
-            "/v1/gc",
-            Job,
-            body={
-                "dryRun": dry_run,
-                "graceSeconds": grace_seconds,
-                "beforeOlderThanSeconds": before_older_than_seconds,
-                "views": views,
-            },
-        )
+        return self._call("POST /v1/gc", Job, locals())
 
-    def evict(
-        self,
-        ref: str,
-        *,
-        force: bool | None = None,
-    ) -> Job:
-        """Free the weights of a model, and keep its name and documents. The job can
-        fail with: E_KEPT, E_NO_INDEX, E_INVALID_INDEX, E_CORRUPTION, E_ABORTED,
-        E_INTERNAL.
+    def evict(self, ref: str, *, force: bool | None = None) -> Job:
+        """Free the weights of a model, and keep its name and documents. The job can fail with:
+        E_KEPT, E_NO_INDEX, E_INVALID_INDEX, E_CORRUPTION, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "evict",
-            "POST",
-            "/v1/evict",
-            Job,
-            body={
-                "ref": ref,
-                "force": force,
-            },
-        )
+        return self._call("POST /v1/evict", Job, locals())
 
-    def outdated(
-        self,
-        *,
-        refs: list[str] | None = None,
-    ) -> Job:
-        """Ask the hub whether the revisions that models follow have newer commits.
-        The job can fail with: E_SOURCE_UNAVAILABLE, E_RATE_LIMITED,
-        E_SOURCE_FORBIDDEN, E_ABORTED, E_INTERNAL.
+    def outdated(self, *, refs: list[str] | None = None) -> Job:
+        """Ask the hub whether the revisions that models follow have newer commits. The job can fail
+        with: E_SOURCE_UNAVAILABLE, E_RATE_LIMITED, E_SOURCE_FORBIDDEN, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "outdated",
-            "POST",
-            "/v1/outdated",
-            Job,
-            body={
-                "refs": refs,
-            },
-        )
+        return self._call("POST /v1/outdated", Job, locals())
 
-    def make_snapshot(
-        self,
-    ) -> Snapshot:
+    def make_snapshot(self) -> Snapshot:
         """A complete state of the store, held for a backup."""
-        return self._call(
-            "makeSnapshot",
-            "POST",
-            "/v1/snapshots",
-            Snapshot,
-            body={},
-        )
+        return self._call("POST /v1/snapshots", Snapshot, locals())
 
-    def hold_snapshot(
-        self,
-        id: str,
-    ) -> Snapshot:
+    def hold_snapshot(self, id: str) -> Snapshot:
         """Hold a snapshot for longer."""
-        return self._call(
-            "holdSnapshot",
-            "PUT",
-            "/v1/snapshots/{id}".format(id=segment(id)),
-            Snapshot,
-        )
+        return self._call("PUT /v1/snapshots/{id}", Snapshot, locals(), has_body=False)
 
-    def release_snapshot(
-        self,
-        id: str,
-    ) -> Snapshot:
+    def release_snapshot(self, id: str) -> Snapshot:
         """Let a snapshot go."""
-        return self._call(
-            "releaseSnapshot",
-            "DELETE",
-            "/v1/snapshots/{id}".format(id=segment(id)),
-            Snapshot,
-        )
+        return self._call("DELETE /v1/snapshots/{id}", Snapshot, locals())
 
-    def set_private(
-        self,
-        *,
-        ref: str,
-        private: bool,
-    ) -> PrivateResult:
+    def set_private(self, *, ref: str, private: bool) -> PrivateResult:
         """Keep an artifact from everybody, or give it to others again."""
-        return self._call(
-            "setPrivate",
-            "PUT",
-            "/v1/private",
-            PrivateResult,
-            body={
-                "ref": ref,
-                "private": private,
-            },
-        )
+        return self._call("PUT /v1/private", PrivateResult, locals())
 
-    def set_pinned(
-        self,
-        *,
-        ref: str,
-        pinned: bool,
-    ) -> PinResult:
-        """Keep the bytes of an artifact here whatever the quota, or let it take them
-        again.
-        """
-        return self._call(
-            "setPinned",
-            "PUT",
-            "/v1/pin",
-            PinResult,
-            body={
-                "ref": ref,
-                "pinned": pinned,
-            },
-        )
+    def set_pinned(self, *, ref: str, pinned: bool) -> PinResult:
+        """Keep the bytes of an artifact here whatever the quota, or let it take them again."""
+        return self._call("PUT /v1/pin", PinResult, locals())
 
-    def seed(
-        self,
-        seed: bool,
-    ) -> SeedResult:
+    def seed(self, seed: bool) -> SeedResult:
         """Share what is here with others, or share nothing; takes effect at once."""
-        return self._call(
-            "seed",
-            "PUT",
-            "/v1/seed",
-            SeedResult,
-            body={
-                "seed": seed,
-            },
-        )
+        return self._call("PUT /v1/seed", SeedResult, locals())
 
-    def seed_local(
-        self,
-        seed_local: bool,
-    ) -> SeedLocalResult:
+    def seed_local(self, seed_local: bool) -> SeedLocalResult:
         """Decide, once and for all, whether own models are given to others."""
-        return self._call(
-            "seedLocal",
-            "PUT",
-            "/v1/seed-local",
-            SeedLocalResult,
-            body={
-                "seedLocal": seed_local,
-            },
-        )
+        return self._call("PUT /v1/seed-local", SeedLocalResult, locals())
 
-    def upload_limit(
-        self,
-        bytes_per_second: int,
-    ) -> UploadLimitResult:
+    def upload_limit(self, bytes_per_second: int) -> UploadLimitResult:
         """Limit what is given to others by the second; takes effect at once."""
-        return self._call(
-            "uploadLimit",
-            "PUT",
-            "/v1/upload-limit",
-            UploadLimitResult,
-            body={
-                "bytesPerSecond": bytes_per_second,
-            },
-        )
+        return self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
 
-    def status(
-        self,
-    ) -> Status:
+    def status(self) -> Status:
         """The daemon, its store and its swarm client."""
-        return self._call(
-            "status",
-            "GET",
-            "/v1/status",
-            Status,
-        )
+        return self._call("GET /v1/status", Status, locals())
 
-    def share(
-        self,
-        ref: str,
-    ) -> ShareResult:
+    def share(self, ref: str) -> ShareResult:
         """All that another node needs to import this artifact over the swarm."""
-        return self._call(
-            "share",
-            "GET",
-            "/v1/share",
-            ShareResult,
-            query={
-                "ref": ref,
-            },
-        )
+        return self._call("GET /v1/share", ShareResult, locals())
 
-    def join_share(
-        self,
-        ref: str,
-    ) -> ShareResult:
+    def join_share(self, ref: str) -> ShareResult:
         """The same, and announce the artifact now where nothing stands in the way."""
-        return self._call(
-            "joinShare",
-            "POST",
-            "/v1/share",
-            ShareResult,
-            body={
-                "ref": ref,
-            },
-        )
+        return self._call("POST /v1/share", ShareResult, locals())
 
-    def why(
-        self,
-        ref: str,
-    ) -> WhyResult:
-        """To whom an artifact is given, by which door, and from which facts that
-        follows.
-        """
-        return self._call(
-            "why",
-            "GET",
-            "/v1/why",
-            WhyResult,
-            query={
-                "ref": ref,
-            },
-        )
+    def why(self, ref: str) -> WhyResult:
+        """To whom an artifact is given, by which door, and from which facts that follows."""
+        return self._call("GET /v1/why", WhyResult, locals())
 
     def adopt(
-        self,
-        *,
-        as_: str,
-        files: list[AdoptFile],
-        hub: AdoptHub | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
+        self, *, as_: str, files: list[AdoptFile], hub: AdoptHub | None = None,
+        names: Literal["upstream", "normalized"] | None = None, private: bool | None = None,
+        replace: bool | None = None
     ) -> Job:
-        """Import files that lie under other names. The job can fail with:
-        E_NOT_IMPORTABLE, E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE,
-        E_ABORTED, E_INTERNAL.
+        """Import files that lie under other names. The job can fail with: E_NOT_IMPORTABLE,
+        E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
-        return self._call(
-            "adopt",
-            "POST",
-            "/v1/adopt",
-            Job,
-            body={
-                "as": as_,
-                "files": files,
-                "hub": hub,
-                "names": names,
-                "private": private,
-                "replace": replace,
-            },
-        )
+        return self._call("POST /v1/adopt", Job, locals())
 
     def adopt_plan(
-        self,
-        *,
-        as_: str,
-        files: list[AdoptPlanFile],
-        hub: AdoptPlanHub | None = None,
-        names: Literal["upstream", "normalized"] | None = None,
-        private: bool | None = None,
-        replace: bool | None = None,
+        self, *, as_: str, files: list[AdoptPlanFile], hub: AdoptPlanHub | None = None,
+        names: Literal["upstream", "normalized"] | None = None, private: bool | None = None,
+        replace: bool | None = None
     ) -> AdoptPlan:
         """The quants that such an import would make."""
-        return self._call(
-            "adoptPlan",
-            "POST",
-            "/v1/adopt/plan",
-            AdoptPlan,
-            body={
-                "as": as_,
-                "files": files,
-                "hub": hub,
-                "names": names,
-                "private": private,
-                "replace": replace,
-            },
-        )
+        return self._call("POST /v1/adopt/plan", AdoptPlan, locals())
 
     def make_view(
-        self,
-        ref: str,
-        *,
-        layout: ViewLayout | None = None,
-        mode: ViewMode | None = None,
-        path: str | None = None,
-        hold_seconds: int | None = None,
+        self, ref: str, *, layout: ViewLayout | None = None, mode: ViewMode | None = None,
+        path: str | None = None, hold_seconds: int | None = None
     ) -> View:
         """Lay an artifact out in a folder that runtimes load."""
-        return self._call(
-            "makeView",
-            "POST",
-            "/v1/views",
-            View,
-            body={
-                "ref": ref,
-                "layout": layout,
-                "mode": mode,
-                "path": path,
-                "holdSeconds": hold_seconds,
-            },
-        )
+        return self._call("POST /v1/views", View, locals())
 
-    def views(
-        self,
-    ) -> ViewList:
+    def views(self) -> ViewList:
         """The views of this store."""
-        return self._call(
-            "views",
-            "GET",
-            "/v1/views",
-            ViewList,
-        )
+        return self._call("GET /v1/views", ViewList, locals())
 
-    def remove_view(
-        self,
-        path: str,
-        *,
-        ref: str | None = None,
-    ) -> RemovedView:
+    def remove_view(self, path: str, *, ref: str | None = None) -> RemovedView:
         """Remove a view."""
-        return self._call(
-            "removeView",
-            "DELETE",
-            "/v1/views",
-            RemovedView,
-            body={
-                "path": path,
-                "ref": ref,
-            },
-        )
+        return self._call("DELETE /v1/views", RemovedView, locals(), has_body=True)

@@ -6,13 +6,13 @@ import io
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ._api import Job, Routes, View, ViewFile
-from ._json import decode, segment
+from ._json import decode, segment, wire
 from ._progress import Watcher, watcher
 from ._socket import default_socket_path, require_own_folder
 from ._transport import Transport
@@ -23,11 +23,9 @@ T = TypeVar("T")
 
 _SHORT = re.compile(r"[^/:@\s]+/[^/:@\s]+([:@].*)?")
 _HUB = re.compile(r"(?:(?:https?://)?(?:huggingface\.co|hf\.co)/)?([^/\s:@+#]+/[^/\s:@+#]+)(?::([^@+#\s]+))?")
-_SLOW = frozenset(
-    {"importLocal", "importHf", "importHfPlan", "importBt", "importCatalog", "importOci", "adopt"}
-)
+_SLOW = ("POST /v1/import/", "POST /v1/adopt")
 """They may have to list a repository before they answer."""
-_UNBOUNDED = frozenset({"makeView", "makeSnapshot", "cancelJob"})
+_UNBOUNDED = frozenset({"POST /v1/views", "POST /v1/snapshots", "DELETE /v1/jobs/{id}"})
 """They take as long as a copy takes."""
 _REFERENCE = frozenset({"ref", "target"})
 
@@ -65,22 +63,24 @@ class Client(Routes):
         return self._transport
 
     def _call(
-        self,
-        operation: str,
-        method: str,
-        path: str,
-        result: type[T],
-        *,
-        query: Mapping[str, str | None] | None = None,
-        body: Mapping[str, Any] | None = None,
+        self, route: str, result: type[T], asked: dict[str, Any], has_body: bool | None = None
     ) -> T:
-        timeout = None if operation in _UNBOUNDED else self._timeout * (10 if operation in _SLOW else 1)
+        given = {wire(name): value for name, value in asked.items() if name != "self"}
+        method, path = route.split()
+        for name in re.findall(r"{(\w+)}", path):
+            path = path.replace(f"{{{name}}}", segment(given.pop(name)))
+        for name in _REFERENCE & given.keys():
+            if isinstance(given[name], str):
+                given[name] = canonical(given[name])
+        if has_body is None:
+            has_body = method in ("POST", "PUT")
+        times = 10 if route.startswith(_SLOW) else 1
         answer = self._ready().json(
             method,
             path,
-            query=None if query is None else _with_references(query),
-            body=None if body is None else _with_references(body),
-            timeout=timeout,
+            query=None if has_body else given,
+            body=given if has_body else None,
+            timeout=None if route in _UNBOUNDED else self._timeout * times,
         )
         value: T = decode(result, answer)
         return value
@@ -177,13 +177,6 @@ class Client(Routes):
         """
         raw = RawBlob(self._ready(), f"/v1/blob/{segment(digest)}", self._timeout)
         return io.BufferedReader(raw, buffer_size)
-
-
-def _with_references(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: canonical(value) if key in _REFERENCE and isinstance(value, str) else value
-        for key, value in values.items()
-    }
 
 
 __all__ = ["Client", "View", "canonical"]

@@ -19,8 +19,8 @@ class MethodNotAllowed(SvcError):
 
 
 class BadRequest(SvcError):
-    """A missing or malformed body field, query parameter or digest, `magnet` and
-    `infohash` together, or a request that is not HTTP.
+    """A missing or malformed body field, query parameter or digest, `magnet` and `infohash`
+    together, or a request that is not HTTP.
     """
 
 
@@ -49,8 +49,8 @@ class Length(SvcError):
 
 
 class UnknownRef(SvcError):
-    """No local index of that name, no such tag, a digest whose blob is not a
-    manifest, or a repository that the hub or the catalog does not have.
+    """No local index of that name, no such tag, a digest whose blob is not a manifest, or a
+    repository that the hub or the catalog does not have.
     """
 
 
@@ -83,8 +83,8 @@ class RangeInvalid(SvcError):
 
 
 class SourceNotRegular(SvcError):
-    """A path to import is, or holds, a symlink, FIFO, device or socket; or a file
-    was swapped in mid-import.
+    """A path to import is, or holds, a symlink, FIFO, device or socket; or a file was swapped in
+    mid-import.
     """
 
 
@@ -93,20 +93,20 @@ class SourceForbidden(SvcError):
 
 
 class SourceUnavailable(SvcError):
-    """No source has the bytes: unreachable, swarm disabled, manifest not local, or
-    other bytes than the pin.
+    """No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than
+    the pin.
     """
 
 
 class RateLimited(SvcError):
-    """The hub limits the rate, also after the polite wait. With 503: more jobs are
-    open than the daemon takes.
+    """The hub limits the rate, also after the polite wait. With 503: more jobs are open than the
+    daemon takes.
     """
 
 
 class NotImportable(SvcError):
-    """No recognized weights, a listing that is refused, or fetched bytes that fail
-    verification or the pin.
+    """No recognized weights, a listing that is refused, or fetched bytes that fail verification or
+    the pin.
     """
 
 
@@ -119,14 +119,14 @@ class NotAnchored(SvcError):
 
 
 class VerifyFailed(SvcError):
-    """The re-hash found mismatches, missing blobs or state errors; the job lists
-    them under `verify`.
+    """The re-hash found mismatches, missing blobs or state errors; the job lists them under
+    `verify`.
     """
 
 
 class Kept(SvcError):
-    """An eviction is refused: nothing else was seen to have the bytes, or they are
-    pinned, viewed or in use.
+    """An eviction is refused: nothing else was seen to have the bytes, or they are pinned, viewed
+    or in use.
     """
 
 
@@ -135,8 +135,7 @@ class NoSpace(SvcError):
 
 
 class Aborted(SvcError):
-    """The daemon stopped, or somebody cancelled, before the job ended. What was
-    verified is kept.
+    """The daemon stopped, or somebody cancelled, before the job ended. What was verified is kept.
     """
 
 

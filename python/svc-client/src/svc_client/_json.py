@@ -18,6 +18,12 @@ def segment(text: str) -> str:
     return quote(text, safe="")
 
 
+def wire(name: str) -> str:
+    """The name in JSON of a field or an argument: `bytesDone` of `bytes_done`, `as` of `as_`."""
+    first, *others = name.rstrip("_").split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
@@ -65,7 +71,7 @@ def _decode_object(kind: Any, value: Any, where: str) -> Any:
     hints = _hints(kind)
     known = {}
     for each in fields(kind):
-        name = each.metadata.get("json", each.name)
+        name = wire(each.name)
         if name in value:
             known[each.name] = decode(hints[each.name], value[name], f"{where}.{name}")
         elif each.default is MISSING:
@@ -76,8 +82,7 @@ def _decode_object(kind: Any, value: Any, where: str) -> Any:
 def encode(value: Any) -> Any:
     """The JSON of a request; what is None is left out."""
     if is_dataclass(value):
-        names = ((each.name, each.metadata.get("json", each.name)) for each in fields(value))
-        return encode({name: getattr(value, field) for field, name in names})
+        return encode({wire(each.name): getattr(value, each.name) for each in fields(value)})
     if isinstance(value, dict):
         return {key: encode(each) for key, each in value.items() if each is not None}
     if isinstance(value, (list, tuple)):

@@ -58,6 +58,8 @@ class RawBlob(io.RawIOBase):
         return self._position
 
     def readinto(self, target: Buffer) -> int:
+        if self.closed:
+            raise ValueError("read of closed file")
         view = memoryview(target).cast("B")
         if self._position >= self.size or len(view) == 0:
             return 0

@@ -9,7 +9,10 @@ from typing import Any
 
 from fsspec import AbstractFileSystem  # type: ignore[import-untyped, unused-ignore]
 
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped, unused-ignore]
+
 from ._client import Client
+from .errors import NoMember, NotFound, Parse, UnknownRef
 
 
 class SvcFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
@@ -37,6 +40,10 @@ class SvcFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
     def _files(self, path: str) -> dict[str, dict[str, Any]]:
         """Files below a path, by their whole name."""
         ref, name = self._split(path)
+        try:
+            files = self._client.files(ref)
+        except (NoMember, NotFound, Parse, UnknownRef) as error:
+            raise FileNotFoundError(f"{path}: {error}") from error
         return {
             f"{ref}/{file.name}": {
                 "name": f"{ref}/{file.name}",
@@ -45,7 +52,7 @@ class SvcFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
                 "local_path": file.path,
                 "sha256": file.digest,
             }
-            for file in self._client.files(ref)
+            for file in files
             if not name or file.name == name or file.name.startswith(f"{name}/")
         }
 
@@ -78,7 +85,7 @@ class SvcFileSystem(AbstractFileSystem):  # type: ignore[misc, unused-ignore]
         facts = self.info(path)
         if facts["type"] != "file":
             raise IsADirectoryError(path)
-        return open(facts["local_path"], "rb")
+        return LocalFileSystem().open(facts["local_path"], "rb")
 
     def ukey(self, path: str) -> str:
         facts = self.info(path)
