@@ -1,4 +1,5 @@
 import { malformed } from './errors.ts'
+import { type Fields, parsedJson, record } from './json.ts'
 
 /** A bundle lists a hundred bytes or so for each file of a model. */
 const MAX_BUNDLE_BYTES = 8 << 20
@@ -27,7 +28,7 @@ export interface Bundle {
 /** @throws SignatureError `malformed` */
 export function parseBundle(bytes: Uint8Array): Bundle {
   if (bytes.length > MAX_BUNDLE_BYTES) throw malformed(`it has more than ${MAX_BUNDLE_BYTES} bytes`)
-  const json = fields(parsed(bytes))
+  const json = fields(parsedJson(bytes, 'it'))
   if (typeof json.mediaType !== 'string' || !BUNDLE.test(json.mediaType)) throw malformed('it is not a Sigstore bundle')
   const { payload, payloadType, signatures } = fields(json.dsseEnvelope)
   if (payloadType !== PAYLOAD_TYPE) throw malformed('its content is not an in-toto statement')
@@ -55,21 +56,7 @@ function materialOf({ publicKey, certificate, x509CertificateChain, tlogEntries 
   return { kind: 'certificates', chain: certificates.map((each) => fromBase64(fields(each).rawBytes)) }
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch (cause) {
-    throw malformed('it is not JSON', cause)
-  }
-}
-
-function fields(value: unknown): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw malformed('a part of the bundle is missing')
-  return value as Fields
-}
+const fields = (value: unknown): Fields => record(value, 'a part of the bundle')
 
 function fromBase64(value: unknown): Buffer {
   if (typeof value !== 'string' || value === '' || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(value))

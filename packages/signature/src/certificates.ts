@@ -1,14 +1,13 @@
 import { X509Certificate } from 'node:crypto'
 import { X509Certificate as Parsed } from '@sigstore/core'
-import { SignatureError } from './errors.ts'
+import { given, refused as refusedFor, SignatureError } from './errors.ts'
 
 const CODE_SIGNING = '1.3.6.1.5.5.7.3.3'
 /** Key usage, basic constraints, names, key identifiers, extended key usage: what is looked at, or needs no look. */
 const UNDERSTOOD = new Set(['2.5.29.14', '2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.35', '2.5.29.37'])
 const MAX_DEPTH = 10
 
-const refused = (what: string, cause?: unknown): SignatureError =>
-  new SignatureError('E_SIGNATURE', 'certificate', what, { cause })
+const refused = (what: string, cause?: unknown): SignatureError => refusedFor('certificate', what, cause)
 
 /**
  * The signer's certificate, if a chain leads from it to one of `trusted`, every certificate of the chain is valid at `now`, and it may
@@ -78,9 +77,5 @@ function parsed(der: Buffer): X509Certificate {
 export function certificatesOfPem(text: string): X509Certificate[] {
   const found = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g)
   if (found === null) throw new SignatureError('E_INVALID', 'input', 'it contains no certificate (PEM)')
-  try {
-    return found.map((pem) => new X509Certificate(pem))
-  } catch (cause) {
-    throw new SignatureError('E_INVALID', 'input', 'it contains a certificate that cannot be read', { cause })
-  }
+  return given(() => found.map((pem) => new X509Certificate(pem)), 'it contains a certificate that cannot be read')
 }

@@ -1,10 +1,18 @@
 import { type KeyObject, verify } from 'node:crypto'
 import { type Bundle, PAYLOAD_TYPE } from './bundle.ts'
+import { given, SignatureError } from './errors.ts'
 
 const CURVES: Readonly<Record<string, string>> = { prime256v1: 'sha256', secp384r1: 'sha384', secp521r1: 'sha512' }
 
 /** The hash that belongs to an elliptic-curve key; undefined for keys that signers of models do not use. */
 export const hashOfKey = (key: KeyObject): string | undefined => CURVES[key.asymmetricKeyDetails?.namedCurve ?? '']
+
+/** A key that models may be signed with. @throws SignatureError `input` */
+export function signersKey(read: () => KeyObject, what: string): KeyObject {
+  const key = given(read, `the ${what} cannot be read`)
+  if (hashOfKey(key) !== undefined) return key
+  throw new SignatureError('E_INVALID', 'input', 'the key is not on the curve P-256, P-384 or P-521')
+}
 
 /** What a DSSE signature is made of (secure-systems-lab/dsse, protocol 1.0.0). */
 export const signedBytes = (payload: Buffer): Buffer =>

@@ -30,5 +30,18 @@ export class SignatureError extends ReasonedError<SignatureErrorCode, SignatureE
   override readonly name = 'SignatureError'
 }
 
+/** What the signature lacks. */
+export const refused = (reason: SignatureErrorReason, what: string, cause?: unknown): SignatureError =>
+  new SignatureError('E_SIGNATURE', reason, what, { cause })
+
 export const malformed = (what: string, cause?: unknown): SignatureError =>
-  new SignatureError('E_SIGNATURE', 'malformed', `not a signature of a model: ${what}`, { cause })
+  refused('malformed', `not a signature of a model: ${what}`, cause)
+
+/** What `read` makes of something that was given. @throws SignatureError `input` */
+export function given<T>(read: () => T, otherwise: string): T {
+  try {
+    return read()
+  } catch (cause) {
+    throw new SignatureError('E_INVALID', 'input', otherwise, { cause })
+  }
+}

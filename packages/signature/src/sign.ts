@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto'
 import { BUNDLE_TYPE, PAYLOAD_TYPE } from './bundle.ts'
 import { certificatesOfPem } from './certificates.ts'
-import { hashOfKey, signedBytes } from './envelope.ts'
+import { hashOfKey, signedBytes, signersKey } from './envelope.ts'
 import { SignatureError } from './errors.ts'
 import { statementOf } from './statement.ts'
 import { fingerprintOf } from './verify.ts'
@@ -26,7 +26,7 @@ export interface SigningKey {
 
 /** Signs a model. @returns the bundle, as JSON @throws SignatureError `input` */
 export function signModel({ name, files, ignored }: ModelToSign, { key: pem, certificates }: SigningKey): Uint8Array {
-  const key = privateKeyOfPem(pem)
+  const key = signersKey(() => createPrivateKey(pem), 'private key (PEM, without a password)')
   const payload = Buffer.from(statementOf(name, files, ignored))
   const signature = sign(hashOfKey(key)!, signedBytes(payload), key)
   const bundle = {
@@ -49,17 +49,4 @@ function materialOf(key: KeyObject, pem: string | undefined): object {
   return {
     x509CertificateChain: { certificates: certificates.map(({ raw }) => ({ rawBytes: raw.toString('base64') })) }
   }
-}
-
-function privateKeyOfPem(pem: string): KeyObject {
-  let key: KeyObject
-  try {
-    key = createPrivateKey(pem)
-  } catch (cause) {
-    throw new SignatureError('E_INVALID', 'input', 'the private key (PEM, without a password) cannot be read', {
-      cause
-    })
-  }
-  if (hashOfKey(key) !== undefined) return key
-  throw new SignatureError('E_INVALID', 'input', 'the key is not on the curve P-256, P-384 or P-521')
 }

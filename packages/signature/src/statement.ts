@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { malformed } from './errors.ts'
+import { type Fields, parsedJson, record } from './json.ts'
 
 /** OpenSSF model signing: the predicate of release 1.0, and that of 0.2, which lists files as subjects. */
 const PREDICATE = 'https://model_signing/signature/v1.0'
@@ -32,7 +33,10 @@ export interface SignedModel {
 
 /** @throws SignatureError `malformed` */
 export function parseStatement(payload: Uint8Array): SignedModel {
-  const { _type, predicateType, subject, predicate } = record(parsed(payload), 'the statement')
+  const { _type, predicateType, subject, predicate } = record(
+    parsedJson(payload, 'the signed statement'),
+    'the statement'
+  )
   if (_type !== STATEMENT) throw malformed(`its statement is of type ${quoted(_type)}`)
   const subjects = list(subject, '"subject"')
   if (predicateType === PREDICATE_0_2) {
@@ -109,21 +113,6 @@ function ignoredPath(path: string): string {
   const plain = path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '')
   if (plain === '' || plain === '.') throw malformed('it ignores the whole model')
   return plain
-}
-
-type Fields = Readonly<Record<string, unknown>>
-
-function parsed(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-  } catch (cause) {
-    throw malformed('the signed statement is not JSON', cause)
-  }
-}
-
-function record(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${what} is not an object`)
-  return value as Fields
 }
 
 function list(value: unknown, what: string): readonly unknown[] {

@@ -1,11 +1,11 @@
-import { createHash, createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto'
+import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { bundleFromJSON } from '@sigstore/bundle'
 import { TrustedRoot } from '@sigstore/protobuf-specs'
 import { toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify'
 import { type Bundle, parseBundle } from './bundle.ts'
 import { certificateOfSigner, certificatesOfPem } from './certificates.ts'
-import { hashOfKey, isSignedBy } from './envelope.ts'
-import { SignatureError } from './errors.ts'
+import { isSignedBy, signersKey } from './envelope.ts'
+import { given, refused } from './errors.ts'
 import { parseStatement, type SignedModel } from './statement.ts'
 
 /** Who may have signed; one of them suffices. */
@@ -59,14 +59,15 @@ function signerOf(bundle: Bundle, trust: Trust, now: Date): Signer {
   if (material.kind === 'keyless') return identityOf(bundle, trust)
   const trusted = required(trust.certificates, 'a certificate').flatMap(certificatesOfPem)
   const certificate = certificateOfSigner(material.chain, trusted, now)
-  requireSigned(bundle, certificate)
+  if (!isSignedBy(certificate.publicKey, bundle))
+    throw refused('signature', 'the key of its certificate did not make it, or it was changed')
   const fingerprint = createHash('sha256').update(certificate.raw).digest('hex')
   return { kind: 'certificate', subject: certificate.subject.replaceAll('\n', ', '), fingerprint }
 }
 
 function required<T>(given: readonly T[] | undefined, what: string): readonly T[] {
   if (given !== undefined && given.length > 0) return given
-  throw new SignatureError('E_SIGNATURE', 'untrusted', `it is made with ${what}, and none was given to verify it with`)
+  throw refused('untrusted', `it is made with ${what}, and none was given to verify it with`)
 }
 
 function keyOf(bundle: Bundle, hint: string | undefined, pems: readonly string[]): Signer {
@@ -76,48 +77,30 @@ function keyOf(bundle: Bundle, hint: string | undefined, pems: readonly string[]
     if (hint !== undefined && hint.toLowerCase() !== fingerprint) continue
     if (isSignedBy(key, bundle)) return { kind: 'key', fingerprint }
   }
-  throw new SignatureError('E_SIGNATURE', 'key', 'none of the given keys made it, or it was changed')
-}
-
-function requireSigned(bundle: Bundle, { publicKey }: X509Certificate): void {
-  if (!isSignedBy(publicKey, bundle))
-    throw new SignatureError(
-      'E_SIGNATURE',
-      'signature',
-      'the key of its certificate did not make it, or it was changed'
-    )
+  throw refused('key', 'none of the given keys made it, or it was changed')
 }
 
 function identityOf({ json }: Bundle, { identities, root }: Trust): Signer {
   const wanted = required(identities, 'an identity (issuer and subject)')
   if (root === undefined)
-    throw new SignatureError(
-      'E_SIGNATURE',
-      'untrusted',
-      'a login is verified with a trust root (trusted_root.json), and none was given'
-    )
+    throw refused('untrusted', 'a login is verified with a trust root (trusted_root.json), and none was given')
   const material = trustMaterialOf(root)
   let found: ReturnType<Verifier['verify']>['identity']
   try {
     found = new Verifier(material).verify(toSignedEntity(bundleFromJSON(json))).identity
   } catch (cause) {
-    throw new SignatureError('E_SIGNATURE', 'keyless', `it does not hold: ${(cause as Error).message}`, { cause })
+    throw refused('keyless', `it does not hold: ${(cause as Error).message}`, cause)
   }
   // compared here: the library takes a subject as a regular expression
   const issuer = found?.extensions?.issuer
   const subject = found?.subjectAlternativeName
   if (wanted.some((each) => each.issuer === issuer && each.subject === subject))
     return { kind: 'identity', issuer: issuer!, subject: subject! }
-  throw new SignatureError('E_SIGNATURE', 'identity', `it was made by ${subject} (${issuer})`)
+  throw refused('identity', `it was made by ${subject} (${issuer})`)
 }
 
-function trustMaterialOf(root: string): ReturnType<typeof toTrustMaterial> {
-  try {
-    return toTrustMaterial(TrustedRoot.fromJSON(JSON.parse(root)))
-  } catch (cause) {
-    throw new SignatureError('E_INVALID', 'input', 'the trust root cannot be read', { cause })
-  }
-}
+const trustMaterialOf = (root: string): ReturnType<typeof toTrustMaterial> =>
+  given(() => toTrustMaterial(TrustedRoot.fromJSON(JSON.parse(root))), 'the trust root cannot be read')
 
 /** Whether all of what is given to verify with can be read. @throws SignatureError `input` */
 export function requireReadable({ keys = [], certificates = [], root }: Trust): void {
@@ -126,17 +109,7 @@ export function requireReadable({ keys = [], certificates = [], root }: Trust): 
   if (root !== undefined) trustMaterialOf(root)
 }
 
-/** @throws SignatureError `input` */
-function publicKeyOfPem(pem: string): KeyObject {
-  let key: KeyObject
-  try {
-    key = createPublicKey(pem)
-  } catch (cause) {
-    throw new SignatureError('E_INVALID', 'input', 'the public key (PEM) cannot be read', { cause })
-  }
-  if (hashOfKey(key) !== undefined) return key
-  throw new SignatureError('E_INVALID', 'input', 'the key is not on the curve P-256, P-384 or P-521')
-}
+const publicKeyOfPem = (pem: string): KeyObject => signersKey(() => createPublicKey(pem), 'public key (PEM)')
 
 /** As signatures name a key. */
 export const fingerprintOf = (key: KeyObject): string =>

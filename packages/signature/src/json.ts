@@ -1,0 +1,18 @@
+import { malformed } from './errors.ts'
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** @throws SignatureError `malformed` */
+export function parsedJson(bytes: Uint8Array, what: string): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch (cause) {
+    throw malformed(`${what} is not JSON`, cause)
+  }
+}
+
+/** @throws SignatureError `malformed` */
+export function record(value: unknown, what: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${what} is not an object`)
+  return value as Fields
+}
