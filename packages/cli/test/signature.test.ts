@@ -1,7 +1,9 @@
 // A signed model: what is signed here verifies here, and each change of the folder is named.
 import { generateKeyPairSync, hash } from 'node:crypto'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { signModel } from '@svc/signature'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
@@ -145,6 +147,29 @@ it('a quant of a signed repository verifies under the name that imports give it,
   ])
   const changed = await one('other-quant', { 'Tiny.Q8_0.gguf': makeGguf({ seed: 4 }) })
   expect([changed.code, changed.stderr]).toEqual([5, expect.stringContaining('Tiny.Q8_0.gguf')])
+})
+
+it('a login is told with the date of the trust root', async () => {
+  const signature = fileURLToPath(new URL('../../signature/test/reference/v1.1.0-sigstore.sig', import.meta.url))
+  const seeds = createRequire(new URL('../../signature/package.json', import.meta.url))('@sigstore/tuf/seeds.json')
+  const [{ targets }] = Object.values(seeds) as [{ targets: Record<string, string> }]
+  writeFileSync(at('root.json'), Buffer.from(targets['trusted_root.json']!, 'base64'))
+  const changed = new Date('2026-02-03T12:00:00Z')
+  utimesSync(at('root.json'), changed, changed)
+  const by = ['--issuer', 'https://sigstore.verify.ibm.com/oauth2', '--subject', 'stefanb@us.ibm.com']
+  const ran = await daemon.svc(
+    'verify-signature',
+    'acme/plain',
+    '--root',
+    at('root.json'),
+    ...by,
+    '--signature',
+    signature
+  )
+  expect(ran.stdout).toContain('signed by stefanb@us.ibm.com')
+  expect(ran.stdout).toContain(`trust root  ${at('root.json')} of 2026-02-03`)
+  // it signs other files
+  expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('missing: signme-1, signme-2')])
 })
 
 it("the owner's own files, which never leave, are not in the signature, and neither are their names", async () => {

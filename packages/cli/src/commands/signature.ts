@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { isLeftOut, normalisedName } from '@svc/classify'
 import type { View } from '@svc/client'
 import {
@@ -61,8 +61,13 @@ export async function verifyModel(session: Session, ref: string, options: Signat
     isLeftOut: (path) => isLeftOut(path, companions?.omitted ?? [])
   })
   const defects = defectsOf(options.allowUncovered === true ? { ...found, uncovered: [] } : found)
-  if (session.json) session.document({ ref: view.ref, signer, ...found, valid: defects.length === 0 })
-  else for (const line of linesOf(shortRef(view.ref), signer, found)) session.print(line)
+  // updating it is left to the user
+  const root =
+    signer.kind === 'identity'
+      ? `${options.root} of ${(await stat(options.root!)).mtime.toISOString().slice(0, 10)}`
+      : undefined
+  if (session.json) session.document({ ref: view.ref, signer, root, ...found, valid: defects.length === 0 })
+  else for (const line of linesOf(shortRef(view.ref), signer, root, found)) session.print(line)
   if (defects.length > 0) {
     const what = defects.map(([what, paths]) => `${what}: ${named(paths)}`).join('; ')
     throw new CliError(EXIT.verification, `${shortRef(view.ref)} is not what was signed: ${what}`, {
@@ -139,17 +144,20 @@ const named = (paths: readonly string[]): string =>
     ', '
   )
 
-function linesOf(ref: string, signer: Signer, found: Comparison): string[] {
-  const more = (what: string, paths: readonly string[]): string[] =>
-    paths.length === 0 ? [] : [`  ${what.padEnd(11)} ${named(paths)}`]
+function linesOf(ref: string, signer: Signer, root: string | undefined, found: Comparison): string[] {
+  const rows: readonly (readonly [string, readonly string[]])[] = [
+    ['trust root', root === undefined ? [] : [root]],
+    ['covered', [count(found.covered.length, 'file')]],
+    ['ignored', found.ignored],
+    ['not chosen', found.notChosen],
+    ['not signed', found.uncovered],
+    ['missing', found.missing],
+    ['changed', found.changed]
+  ]
+  const told = rows.filter(([, what]) => what.length > 0)
   return [
     `${ref}: signed by ${signerText(signer)}`,
-    `  ${'covered'.padEnd(11)} ${count(found.covered.length, 'file')}`,
-    ...more('ignored', found.ignored),
-    ...more('not chosen', found.notChosen),
-    ...more('not signed', found.uncovered),
-    ...more('missing', found.missing),
-    ...more('changed', found.changed)
+    ...told.map(([name, what]) => `  ${name.padEnd(11)} ${named(what)}`)
   ]
 }
 
