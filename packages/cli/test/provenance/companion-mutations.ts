@@ -109,7 +109,10 @@ export const COMPANIONS: readonly Mutation[] = [
       what: 'companions: what it took to have them counts',
       find: `provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),`,
       replace: `provenance: before.provenance,`,
-      caughtBy: { file: 'packages/daemon/test/sources/hub/companions-alone.test.ts', name: 'what a token brought' }
+      caughtBy: {
+        file: 'packages/daemon/test/sources/hub/companions-alone.test.ts',
+        name: 'companions fetched with a token'
+      }
     }
   ]),
   ...of('daemon/src/swarm/artifact-torrents.ts', [

@@ -38,7 +38,7 @@ export interface DirectTest {
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 /** The packages that are copied, and found by each other in the copy. */
-const COPIED = ['cli', 'daemon', 'oci']
+const COPIED = ['classify', 'cli', 'daemon', 'oci']
 
 /** Copies the packages with these mutations, and their tests, into `folder`. @returns the copy's `main.ts` */
 export function mutatedCopy(folder: string, mutations: readonly Mutation[]): string {

@@ -1,6 +1,7 @@
 import { COMPANIONS } from './companion-mutations.ts'
 import { DIRECT, of, RULE_TEST } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
+import { TRUST } from './trust-mutations.ts'
 import { USES } from './use-mutations.ts'
 
 const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.slow.ts', name: 'by an archive' }
@@ -202,5 +203,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...PASSING_ON,
   ...DIRECT,
   ...COMPANIONS,
+  ...TRUST,
   ...USES
 ]

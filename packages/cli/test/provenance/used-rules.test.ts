@@ -1,6 +1,6 @@
 // A rule has one home, and each use of it is needed: the list of mutations takes away every one in turn. Whoever asks the rule at a new
 // place adds a mutation, and the test that finds it.
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -33,7 +33,10 @@ const ASKED = [
     '#served\\.(?:given|allShown)'
   ],
   ...['givenCompanions', 'ownCompanions', 'isForLoaders', 'isSecretByName', 'markedOwn'],
-  ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone']
+  ...['holdings\\.proven', 'inherited', 'unprovenOf', 'unprovenNow', 'isAlone'],
+  // whose signature a model needs
+  ...['ruleFor', '#ruled', 'withSignature', '#doubts', 'trust\\.requireSigned', 'checkBrought', 'checkStored'],
+  ...['complaintOfStored', 'signed\\.complaint', '#isSigned', 'signedOf', 'mayBeSigned', 'signed\\.covers']
 ]
 const USE = new RegExp(`(?:^|[^\\w#])(?:${ASKED.join('|')})\\(`)
 /** A line that says what one of them is, or whose it is. */
@@ -85,6 +88,14 @@ test('a mutation removes each use of a provenance rule', () => {
 test('each mutation names the one test that detects it', () => {
   for (const { what, caughtBy, dies } of MUTATIONS)
     expect([what, caughtBy === undefined]).toEqual([what, dies !== undefined])
+})
+
+test('each test that a mutation names is there', () => {
+  for (const { what, caughtBy } of MUTATIONS) {
+    if (caughtBy === undefined) continue
+    const file = join(ROOT, caughtBy.file)
+    expect([what, existsSync(file) && readFileSync(file, 'utf8').includes(caughtBy.name ?? '')]).toEqual([what, true])
+  }
 })
 
 test('each mutation matches exactly one place', () => {

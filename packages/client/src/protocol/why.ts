@@ -4,7 +4,16 @@ import { count, flag, listOf, named, text } from './schema.ts'
 
 /** Why an artifact is withheld (spec add.37). */
 export const WithheldSchema = named('Withheld', {
-  fact: Type.Enum(['no-record', 'damaged-record', 'private', 'restricted', 'marked', 'unproven', 'unknown-access']),
+  fact: Type.Enum([
+    'no-record',
+    'damaged-record',
+    'private',
+    'restricted',
+    'marked',
+    'unproven',
+    'unknown-access',
+    'unsigned'
+  ]),
   reason: text('for people')
 })
 

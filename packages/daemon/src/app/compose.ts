@@ -31,6 +31,7 @@ import { Removals } from '../library/removal.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import { Resolver } from '../library/resolve.ts'
+import { SignedModels } from '../library/signed-models.ts'
 import { Snapshots } from '../library/snapshots.ts'
 import { Superseded } from '../library/superseded.ts'
 import { Trust } from '../library/trust.ts'
@@ -105,6 +106,7 @@ export async function composeContext(
       log,
       version,
       trust,
+      signed: new SignedModels({ store, documents, trust, clock, log }),
       store,
       repos,
       artifacts,

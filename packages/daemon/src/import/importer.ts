@@ -71,6 +71,10 @@ export interface CompanionsRequest {
   readonly source: (signal: AbortSignal) => Promise<ImportSource>
 }
 
+interface RuledImport extends PlannedImport {
+  readonly rule: TrustRule | undefined
+}
+
 /** Planning a listing is bounded by the limits of its source; there is no job yet that could be cancelled. */
 const UNSTOPPED = new AbortController().signal
 
@@ -101,11 +105,10 @@ export class Importer {
     const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
-      const rule = this.#ruleFor(repo, source)
-      const plan = withSignature(await planSelected(source, selection, offload, UNSTOPPED), rule)
+      const plan = this.#ruled(repo, await planSelected(source, selection, offload, UNSTOPPED))
       return jobs.start(
         { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
-        (context) => this.#run(plan, selection, { repo, rule }, { ...context, offload }),
+        (context) => this.#run(plan, selection, repo, { ...context, offload }),
         () => source.close()
       )
     } catch (error) {
@@ -126,9 +129,8 @@ export class Importer {
   ): Promise<JobOutcome> {
     const { offload } = this.#deps
     try {
-      const rule = this.#ruleFor(repo, source)
-      const plan = withSignature(await planSelected(source, selection, offload, context.signal), rule)
-      return await this.#run(plan, selection, { repo, rule }, { ...context, offload })
+      const plan = this.#ruled(repo, await planSelected(source, selection, offload, context.signal))
+      return await this.#run(plan, selection, repo, { ...context, offload })
     } finally {
       await source.close()
     }
@@ -156,8 +158,7 @@ export class Importer {
     { signal, update }: JobContext
   ): Promise<JobOutcome> {
     const { store, offload, holdings, artifacts, documents } = this.#deps
-    const rule = this.#ruleFor(repo, listed)
-    const plan = withSignature(await planListing(listed, offload), rule)
+    const plan = this.#ruled(repo, await planListing(listed, offload))
     const alone = companionsAlone(plan)
     update({ filesTotal: alone.companions.files.size, bytesTotal: alone.bytesTotal })
     const proof = new Proof(holdings, listed.origin)
@@ -166,7 +167,7 @@ export class Importer {
     const companions = companionsOf(plan.companions, listed, ingested.companions)!
     const entries = (await documents.manifest(manifestDigest))?.files ?? []
     const { files, omitted } = companions.document
-    const doubts = await this.#doubts(rule, { entries, companions: files, omitted }, update)
+    const doubts = await this.#doubts(plan, { entries, companions: files, omitted }, update)
     await writeDocument(store, companions, signal)
     signal.throwIfAborted()
     await artifacts.addCompanions(manifestDigest, formatRepoId(repo), {
@@ -226,13 +227,13 @@ export class Importer {
   }
 
   async #run(
-    plan: PlannedImport,
+    plan: RuledImport,
     selection: ImportSelection,
-    { repo, rule }: { readonly repo: RepoId; readonly rule: TrustRule | undefined },
+    repo: RepoId,
     { signal, update, offload }: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
-    const { source, recognition } = plan
+    const { source, recognition, rule } = plan
     requireWeights(plan)
     if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
@@ -245,7 +246,7 @@ export class Importer {
     const ingested = await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof })
     const { companions, brought } = this.#beside(plan, ingested)
     // before documents are written that make a model of the blobs
-    const doubts = await this.#doubts(rule, brought, update)
+    const doubts = await this.#doubts(plan, brought, update)
     const artifacts = await classifyFiles(plan, ingested, store, offload)
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     if (companions !== undefined) await writeDocument(store, companions, signal)
@@ -281,13 +282,15 @@ export class Importer {
     }
   }
 
-  /** The rule for the signature of what comes from a source under a name. */
-  #ruleFor(repo: RepoId, { origin, annotations }: ImportSource): TrustRule | undefined {
-    return this.#deps.trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])
+  /** With the rule for the signature of what comes from a source under a name. */
+  #ruled(repo: RepoId, plan: PlannedImport): RuledImport {
+    const { origin, annotations } = plan.source
+    const rule = this.#deps.trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])
+    return { ...withSignature(plan, rule), rule }
   }
 
   /** @throws DaemonError `E_NOT_IMPORTABLE` for what the rule refuses @returns warnings */
-  async #doubts(rule: TrustRule | undefined, brought: BroughtModel, update: JobContext['update']): Promise<string[]> {
+  async #doubts({ rule }: RuledImport, brought: BroughtModel, update: JobContext['update']): Promise<string[]> {
     const { store, clock, trust } = this.#deps
     if (rule === undefined) return []
     const warnings = await trust.check(rule, brought, { store, clock, onReading: (message) => update({ message }) })
@@ -296,14 +299,16 @@ export class Importer {
   }
 
   /** The companions of an import, and all that its signature is to cover. */
-  #beside({ source, recognition, companions: planned }: PlannedImport, ingested: Ingested) {
+  #beside({ source, recognition, companions: planned, rule }: RuledImport, ingested: Ingested) {
     const companions = companionsOf(planned, source, ingested.companions)
     const entries = recognition.entries.map(({ kind, name }) => {
       const { digest, sizeBytes: size } = ingested.blobs.get(name)!
       return { kind, name, digest, size }
     })
     const brought = { entries, companions: companions?.document.files ?? [], omitted: planned.omitted }
-    return { companions: source.origin.onDemand === true ? undefined : companions, brought }
+    // what mirrors show later needs the signature again
+    const isKept = source.origin.onDemand !== true || rule?.mode === 'require'
+    return { companions: isKept ? companions : undefined, brought }
   }
 
   async #withheld(repo: RepoId, sealed: readonly Pick<SealedArtifact, 'member'>[]): Promise<string[]> {
@@ -337,8 +342,8 @@ const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonl
     .map(({ name }) => blobs.get(name)!.digest)
 
 /**
- * A rule needs the signature, whatever else lies beside what was chosen, and all that lies there: also of an import that keeps none of
- * it, since a client of a mirror caused it.
+ * A rule needs the signature, whatever else lies beside what was chosen, and all that lies there: also of an import that a client of a
+ * mirror caused.
  */
 function withSignature(plan: PlannedImport, rule: TrustRule | undefined): PlannedImport {
   const { source, recognition, files } = plan

@@ -42,6 +42,8 @@ export interface CheckContext {
   readonly onReading: (what: string) => void
 }
 
+type StoredModel = readonly [Manifest, beside: Pick<Companions, 'files' | 'omitted'>, CheckContext]
+
 /** What a signature that holds says of single files. */
 export interface SignedListing {
   /** All that was signed. */
@@ -54,7 +56,7 @@ export interface SignedListing {
 
 /**
  * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Whoever shows or serves something of a model before
- * its import is over asks {@link requires} first.
+ * its import is over asks {@link ruleFor} first.
  */
 export class Trust {
   readonly #rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]
@@ -73,6 +75,11 @@ export class Trust {
     return new Trust(rules)
   }
 
+  /** Some rule requires signatures. */
+  get isStrict(): boolean {
+    return this.#rules.some(({ rule }) => rule?.mode === 'require')
+  }
+
   /**
    * The rule for a model: the first one that is for one of its names, here or at its source. Undefined where there is none, or it is off.
    * @param names `ns/name`, without regard to case
@@ -82,32 +89,31 @@ export class Trust {
     return this.#rules.find(({ isFor }) => isFor(known))?.rule
   }
 
-  /** Nothing of the model may be seen or read before its signature was checked. @param names as {@link ruleFor} */
-  requires(...names: readonly (string | undefined)[]): boolean {
-    return this.ruleFor(...names)?.mode === 'require'
-  }
-
   /**
    * Checks what an import brings against its signature, by the digests that the store verified.
    * @returns warnings @throws DaemonError `E_NOT_IMPORTABLE` naming rule and file, where the rule requires a signature that covers them
    */
   async check(rule: TrustRule, model: BroughtModel, context: CheckContext): Promise<string[]> {
-    const complaint = await complaintOf(rule, model, context)
-    if (complaint === undefined) return []
-    if (rule.mode === 'require') throw refused(rule, complaint)
-    return [`${rule.label}: ${complaint}`]
+    return this.#saidOf(rule, await complaintOf(rule, model, context))
   }
 
   /** {@link check} of an artifact whose blobs are all here, with what lies beside it. */
-  async checkStored(
-    rule: TrustRule,
-    manifest: Manifest,
-    { files: companions, omitted }: Pick<Companions, 'files' | 'omitted'>,
-    context: CheckContext
-  ): Promise<string[]> {
+  async checkStored(rule: TrustRule, ...stored: StoredModel): Promise<string[]> {
+    return this.#saidOf(rule, await this.complaintOfStored(rule, ...stored))
+  }
+
+  /** What is wrong with such an artifact, for people. */
+  async complaintOfStored(rule: TrustRule, ...[manifest, beside, context]: StoredModel): Promise<string | undefined> {
     const text = await upstreamConfigOf(manifest, context.store)
     const config = text === undefined ? undefined : Buffer.from(text)
-    return this.check(rule, { entries: manifest.files, companions, omitted, config }, context)
+    const model = { entries: manifest.files, companions: beside.files, omitted: beside.omitted, config }
+    return complaintOf(rule, model, context)
+  }
+
+  #saidOf(rule: TrustRule, complaint: string | undefined): string[] {
+    if (complaint === undefined) return []
+    if (rule.mode === 'require') throw refused(rule, complaint)
+    return [`${rule.label}: ${complaint}`]
   }
 
   /** What a signature says. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule, for one that does not hold */

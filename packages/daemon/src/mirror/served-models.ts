@@ -15,8 +15,8 @@ import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
+import type { SignedModels } from '../library/signed-models.ts'
 import { UnreadableStateError } from '../library/strict.ts'
-import type { Trust } from '../library/trust.ts'
 import type { Views } from '../library/views.ts'
 import type { Log } from '../log.ts'
 import { hashFile } from './file-hash.ts'
@@ -33,7 +33,7 @@ export interface ServedModelsDeps {
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
   readonly jobs: Pick<UpstreamJobs, 'openOf'>
-  readonly trust: Pick<Trust, 'requires'>
+  readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
   readonly log: Log
 }
 
@@ -181,7 +181,11 @@ export class ServedModels {
     try {
       const shown: ArtifactState[] = []
       for (const state of (await listed.byRepo).shown.get(repo) ?? [])
-        if (this.#isHere(state.manifestDigest, state.away) && (await needed.isGiven(state.manifestDigest)))
+        if (
+          this.#isHere(state.manifestDigest, state.away) &&
+          (await needed.isGiven(state.manifestDigest)) &&
+          (await this.#isSigned(state))
+        )
           shown.push(state)
       return shown
     } catch (error) {
@@ -239,7 +243,7 @@ export class ServedModels {
   async named(name: string, door: NameDoor): Promise<readonly ServedMember[]> {
     const shown: ServedMember[] = []
     for (const member of (await this.#names(door)).byName.get(name) ?? []) {
-      const state = await this.#shownState(member.manifest, door)
+      const state = await this.#shownState({ name, manifest: member.manifest }, door)
       if (state !== undefined && this.#isHere(member.manifest, state.away)) shown.push(member)
     }
     return shown
@@ -273,10 +277,10 @@ export class ServedModels {
 
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
   async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
-    const { artifacts, holdings, jobs, trust } = this.#deps
-    if (trust.requires(name)) return false
+    const { artifacts, holdings, jobs, signed } = this.#deps
     const state = await artifacts.standing(manifest)
     if (state === 'damaged' || state?.futureName !== name) return false
+    if ((await signed.ruleFor(state, name)) !== undefined) return false
     const isComing = state.incomplete === true
     if (!isComing && !jobs.openOf(manifest).some(({ as }) => as === name)) return false
     // what came by another way since its fetch began, its record does not name yet
@@ -299,9 +303,14 @@ export class ServedModels {
     }
   }
 
-  async #shownState(manifest: Sha256Digest, door: NameDoor): Promise<ArtifactState | undefined> {
+  async #isSigned(state: ArtifactState, name?: string): Promise<boolean> {
+    return (await this.#deps.signed.complaint(state, name)) === undefined
+  }
+
+  async #shownState({ name, manifest }: ByName, door: NameDoor): Promise<ArtifactState | undefined> {
     const state = await this.#deps.artifacts.standing(manifest)
-    return state !== undefined && state !== 'damaged' && isShown(state, door) ? state : undefined
+    if (state === undefined || state === 'damaged' || !isShown(state, door)) return undefined
+    return (await this.#isSigned(state, name)) ? state : undefined
   }
 
   async #findNames(door: NameDoor): Promise<Names> {
@@ -315,10 +324,11 @@ export class ServedModels {
       try {
         const shown: NamedMember[] = []
         for (const { quant, manifest } of (await documents.index(state.index, { scan: true })).members) {
-          const shownState = await this.#shownState(manifest, door)
+          const named = { name: `${ns}/${name}`, manifest }
+          const shownState = await this.#shownState(named, door)
           if (shownState === undefined) continue
           const { importedAt, away } = shownState
-          shown.push({ quant, manifest, importedAt, away, name: `${ns}/${name}`, prefix: `${ns}/${name}/${quant}/` })
+          shown.push({ ...named, quant, importedAt, away, prefix: `${named.name}/${quant}/` })
         }
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
         all.push(...shown)

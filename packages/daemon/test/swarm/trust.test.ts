@@ -1,9 +1,11 @@
 // Rules [[trust]] for a pinned import: a model that is refused is nowhere to be seen, not while it comes and not after a stop.
 import type { ServerResponse } from 'node:http'
 import type { ShareResult } from '@svc/client/protocol'
+import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { ServedModels } from '../../src/mirror/served-models.ts'
+import { ruleFor } from '../../src/swarm/pinned-companions.ts'
 import { sharedByFile, temporaryFolder } from '../support/daemon.ts'
 import { FOLDER, SPOILT, signerIn } from '../support/signed-models.ts'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
@@ -89,6 +91,27 @@ test('while it comes and after a stop nothing of it is visible; asked for again,
   expect(await again.ensure(good.manifestDigest)).toMatchObject({ state: 'failed' })
   expect(await again.importBt(wanted)).toMatchObject({ state: 'done', result: { quants: ['bf16'] } })
   await again.announced(good.manifestDigest)
+})
+
+test('without a signature nothing of the weights is fetched', async () => {
+  const { signer, trust } = await served()
+  const source = await Node.start()
+  const share = await source.publish(SPOILT['no signature']!(signer).files)
+  const webseed = await startWebseed(await contentOf(share))
+  const node = await Node.start({ trust: trust('require') })
+  const job = await node.importBt(pinned(share, { webseeds: [webseed.url], as: 'their/model' }))
+  expect(job).toMatchObject({ state: 'failed', error: { message: expect.stringContaining('model.sig') } })
+  expect(webseed.requests.filter((path) => path.endsWith('.safetensors'))).toEqual([])
+})
+
+test('a pinned model without a name here is known by the one at its source', async () => {
+  const { trust } = await served()
+  const { context } = (await Node.start({ trust: trust('require') })).running
+  const of = (repo?: string): Manifest =>
+    ({ annotations: repo === undefined ? {} : { 'svc.hf.repo': repo } }) as Manifest
+  expect(ruleFor(context.trust, undefined, of('Their/Model'))).toMatchObject({ mode: 'require' })
+  expect(ruleFor(context.trust, undefined, of('Other/Model'))).toBeUndefined()
+  expect(ruleFor(context.trust, undefined, of())).toBeUndefined()
 })
 
 test('without its companions a pinned import has no signature', async () => {

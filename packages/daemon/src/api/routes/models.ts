@@ -11,6 +11,7 @@ import { digestsOf, type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
 import type { Removals } from '../../library/removal.ts'
 import type { Resolver } from '../../library/resolve.ts'
+import type { SignedModels } from '../../library/signed-models.ts'
 import { UnreadableStateError } from '../../library/strict.ts'
 import type { Usage } from '../../library/usage.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
@@ -86,6 +87,7 @@ interface WhyDeps {
   readonly resolver: Resolver
   readonly artifacts: Artifacts
   readonly documents: Documents
+  readonly signed: Pick<SignedModels, 'complaint'>
   readonly config: {
     readonly swarm: {
       readonly enabled: boolean
@@ -97,7 +99,7 @@ interface WhyDeps {
   }
 }
 
-const whyRoute = ({ resolver, artifacts, documents, config }: WhyDeps) =>
+const whyRoute = ({ resolver, artifacts, documents, signed, config }: WhyDeps) =>
   defineRoute(ROUTES.why, async ({ query }): Promise<WhyResult> => {
     const resolved = await resolver.resolve(query.ref)
     const [manifestDigest] = digestsOf(resolved)
@@ -105,8 +107,14 @@ const whyRoute = ({ resolver, artifacts, documents, config }: WhyDeps) =>
       if (!(error instanceof UnreadableStateError)) throw error
       return 'damaged' as const
     })
+    const isHere = typeof state === 'object' && state.incomplete !== true && state.away !== true
+    const unsigned = isHere ? await signed.complaint(state, formatRepoId(resolved)) : undefined
     const doors = DOORS.map((door) => {
-      const { given, ...withheld } = verdictOf(state, door, config.swarm)
+      const verdict = verdictOf(state, door, config.swarm)
+      const isUnsigned = verdict.given && unsigned !== undefined && door.endsWith('-mirror')
+      const { given, ...withheld } = isUnsigned
+        ? ({ given: false, fact: 'unsigned', reason: unsigned } as const)
+        : verdict
       return {
         door,
         open: isOpen(door, config),

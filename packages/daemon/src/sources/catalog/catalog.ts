@@ -44,7 +44,7 @@ export interface CatalogDeps {
   readonly leafLayers: LeafLayers
   readonly holdings: Pick<Holdings, 'arrivals'>
   readonly importer: Importer
-  readonly trust: Pick<Trust, 'requires'>
+  readonly trust: Pick<Trust, 'ruleFor'>
   readonly jobs: JobRegistry
   readonly log: Log
 }
@@ -246,7 +246,7 @@ export class Catalog {
     const { infohash } = entry
     const provenance = withMark(anchor.provenance, selection.private, clock)
     const isGiven = heldBackReason({ provenance }, config.swarm) === undefined
-    const upload = isGiven && !trust.requires(formatRepoId(repo), entry.repo)
+    const upload = isGiven && trust.ruleFor(formatRepoId(repo), entry.repo)?.mode !== 'require'
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const swarm = await this.#started()
     const web = await this.#webSources(entry, anchor, hub)

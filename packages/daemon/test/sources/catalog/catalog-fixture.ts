@@ -73,7 +73,8 @@ export async function start(
     fileConfig: {
       hub: { endpoint: hub.endpoint },
       catalog: { endpoint: catalog.endpoint, ...more.file?.catalog },
-      swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20, ...more.file?.swarm }
+      swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20, ...more.file?.swarm },
+      ...(more.file?.trust && { trust: more.file.trust })
     },
     networks: {
       hub: (context) => createHubImports(context),

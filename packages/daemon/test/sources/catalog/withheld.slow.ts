@@ -9,6 +9,7 @@ import type { Client } from '@svc/client'
 import { digestFromHex } from '@svc/ref'
 import { haveLibtorrent } from '@svc/testkit/v1-peer'
 import { describe, expect, test } from 'vitest'
+import { signerIn } from '../../support/signed-models.ts'
 import {
   catalog,
   cleanups,
@@ -90,33 +91,36 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(await infohashes(client)).toEqual([])
   })
 
-  test.each(['nobody keeps', 'is imported as private', 'has bytes of what its owner keeps'] as const)(
-    'while a torrent that %s arrives, its peers get only what is shared',
-    async (which) => {
-      const source = await folder()
-      const files = { [GGUF]: weights(300_000), 'README.md': Buffer.alloc(600_000, 'a') }
-      await mkdir(join(source, 'model'))
-      for (const [name, bytes] of Object.entries(files)) await writeFile(join(source, 'model', name), bytes)
-      const commit = hub.commit({
-        id: REPO,
-        files: Object.entries(files).map(([path, content]) => ({ path, content, lfs: path === GGUF }))
-      })
-      const options = { folder: source, name: 'model', piece_length: 65_536 }
-      const seed = await peer({ mode: 'seed', ...options, upload_limit: 300_000 })
-      catalog.list([line(seed.infohash, GGUF, commit)])
-      const leecher = await peer({ mode: 'leech', folder: await folder(), torrent: seed.torrent, peers: [] })
-      const { client } = await start()
-      if (which === 'has bytes of what its owner keeps') {
-        const paths = [join(source, 'model', GGUF)]
-        await finished(client, await client.importLocal({ paths, as: 'me/own', private: true }))
-      }
-      const peers = [seed.address, leecher.address]
-      const job = await pull(client, { peers, private: which === 'is imported as private' })
-      expect(job.state).toBe('done')
-      const { downloaded } = await leecher.until(() => true)
-      expect(downloaded > 0).toBe(which === 'nobody keeps')
+  test.each([
+    'nobody keeps',
+    'is imported as private',
+    'needs a signature',
+    'has bytes of what its owner keeps'
+  ] as const)('while a torrent that %s arrives, its peers get only what is shared', async (which) => {
+    const source = await folder()
+    const files = { [GGUF]: weights(300_000), 'README.md': Buffer.alloc(600_000, 'a') }
+    await mkdir(join(source, 'model'))
+    for (const [name, bytes] of Object.entries(files)) await writeFile(join(source, 'model', name), bytes)
+    const commit = hub.commit({
+      id: REPO,
+      files: Object.entries(files).map(([path, content]) => ({ path, content, lfs: path === GGUF }))
+    })
+    const options = { folder: source, name: 'model', piece_length: 65_536 }
+    const seed = await peer({ mode: 'seed', ...options, upload_limit: 300_000 })
+    catalog.list([line(seed.infohash, GGUF, commit)])
+    const leecher = await peer({ mode: 'leech', folder: await folder(), torrent: seed.torrent, peers: [] })
+    const trust = [{ names: ['*/model-gguf'], mode: 'require', keys: [signerIn(await folder()).keyFile] }]
+    const { client } = await start(which === 'needs a signature' ? { file: { trust } } : {})
+    if (which === 'has bytes of what its owner keeps') {
+      const paths = [join(source, 'model', GGUF)]
+      await finished(client, await client.importLocal({ paths, as: 'me/own', private: true }))
     }
-  )
+    const peers = [seed.address, leecher.address]
+    const job = await pull(client, { peers, private: which === 'is imported as private' })
+    expect(job.state).toBe(which === 'needs a signature' ? 'failed' : 'done')
+    const { downloaded } = await leecher.until(() => true)
+    expect(downloaded > 0).toBe(which === 'nobody keeps')
+  })
 })
 
 /** A tracker and a node of the DHT on loopback that answer nothing. @returns what was asked of them about the torrent */

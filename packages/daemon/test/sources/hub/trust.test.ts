@@ -42,7 +42,7 @@ async function world(trusting: 'require' | 'off' = 'require') {
     }
   }
   const names = async (): Promise<unknown> => (await api.get('/v1/models')).body.namespaces
-  return { hub, api, signer, publish, importHf, read, names }
+  return { hub, api, signer, mirror, publish, importHf, read, names }
 }
 
 const filesOf = (files: Files): FakeRepoFile[] =>
@@ -93,7 +93,9 @@ test.each(Object.entries(SPOILT))(
     const { publish, read, signer, names } = await world()
     const { names: file, files } = spoil(signer)
     publish(files)
-    for (const path of [file === 'model.sig' ? 'config.json' : file, 'model.safetensors']) {
+    // what a listing tells keeps all of the model from clients
+    const rest = file === 'model.sig' || file === 'model.safetensors' ? ['config.json'] : []
+    for (const path of [...rest, file === 'model.sig' ? 'tokenizer.json' : file, 'model.safetensors']) {
       const answer = await read(path)
       expect([path, answer.ok]).toEqual([path, false])
       await answer.body?.cancel()
@@ -101,6 +103,17 @@ test.each(Object.entries(SPOILT))(
     expect(await names()).toEqual([])
   }
 )
+
+test('a client of the mirror neither gets nor sees a file that nobody signed and no import brings', async () => {
+  const { publish, read, signer, mirror } = await world()
+  publish({ ...signer.sign(FOLDER), 'pickled.bin': Buffer.alloc((1 << 20) + 1) })
+  const answers = [await read('pickled.bin'), await read('config.json')]
+  for (const answer of answers) await answer.body?.cancel()
+  expect(answers.map(({ ok }) => ok)).toEqual([false, true])
+  const { siblings } = (await (await fetch(`http://${mirror}/api/models/Acme/Model`)).json()) as { siblings: object[] }
+  expect(siblings).toContainEqual({ rfilename: 'config.json' })
+  expect(siblings).not.toContainEqual({ rfilename: 'pickled.bin' })
+})
 
 test('companions that come later are checked with the model', async () => {
   const { publish, importHf, signer, api } = await world()

@@ -1,0 +1,227 @@
+// Each place of the product that asks whose signature a model needs, without it.
+import { of } from './direct-mutations.ts'
+import type { DirectTest, Mutation } from './mutated-copy.ts'
+
+const TESTS = 'packages/daemon/test'
+const IMPORT = (name: string): DirectTest => ({ file: `${TESTS}/import/trust.test.ts`, name })
+const HUB = (name: string): DirectTest => ({ file: `${TESTS}/sources/hub/trust.test.ts`, name })
+const PINNED = (name: string): DirectTest => ({ file: `${TESTS}/swarm/trust.test.ts`, name })
+const MIRRORS = (name: string): DirectTest => ({ file: `${TESTS}/mirror/signed-models.test.ts`, name })
+const YOUNGER = MIRRORS('what is not signed leaves the mirrors')
+
+export const TRUST: readonly Mutation[] = [
+  ...of('daemon/src/import/importer.ts', [
+    {
+      what: 'trust: an import asks for the rule',
+      find: `this.#ruled(repo, await planSelected(source, selection, offload, UNSTOPPED))`,
+      replace: `{ ...(await planSelected(source, selection, offload, UNSTOPPED)), rule: undefined }`,
+      caughtBy: IMPORT('refused with the names')
+    },
+    {
+      what: 'trust: an import within a job asks for the rule',
+      find: `this.#ruled(repo, await planSelected(source, selection, offload, context.signal))`,
+      replace: `{ ...(await planSelected(source, selection, offload, context.signal)), rule: undefined }`,
+      caughtBy: { file: 'packages/cli/test/signature.test.ts', name: 'OCI artifact' }
+    },
+    {
+      what: 'trust: companions that come later need the rule',
+      find: `this.#ruled(repo, await planListing(listed, offload))`,
+      replace: `{ ...(await planListing(listed, offload)), rule: undefined }`,
+      caughtBy: HUB('does not cover are refused')
+    },
+    {
+      what: 'trust: a model is known by the name of its source, too',
+      find: `trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])`,
+      replace: `trust.ruleFor(formatRepoId(repo))`,
+      caughtBy: HUB('refused, whatever the name here')
+    },
+    {
+      what: 'trust: an import for a client of a mirror brings the signature',
+      find: `...withSignature(plan, rule), rule`,
+      replace: `...plan, rule`,
+      caughtBy: HUB('a client of the mirror gets every file')
+    },
+    {
+      what: 'trust: the signature of what a client of a mirror caused is kept',
+      find: ` || rule?.mode === 'require'`,
+      replace: ``,
+      caughtBy: MIRRORS('what a client of the mirror caused')
+    },
+    {
+      what: 'trust: companions that come later are checked',
+      find: `await this.#doubts(plan, { entries, companions: files, omitted }, update)`,
+      replace: `[] as string[]`,
+      caughtBy: HUB('does not cover are refused')
+    },
+    {
+      what: 'trust: an import is checked',
+      find: `await this.#doubts(plan, brought, update)`,
+      replace: `[] as string[]`,
+      caughtBy: IMPORT('refused with the names')
+    }
+  ]),
+  ...of('daemon/src/library/trust.ts', [
+    {
+      what: 'trust: what is in the store already is checked',
+      find: `await this.complaintOfStored(rule, ...stored)`,
+      replace: `undefined`,
+      caughtBy: PINNED('refused, and nothing of it')
+    }
+  ]),
+  ...of('daemon/src/swarm/import-bt.ts', [
+    {
+      what: 'trust: a pinned import asks for the rule',
+      find: `const rule = ruleFor(context.trust, repo, torrent.manifest.document)`,
+      replace: `const rule = undefined as TrustRule | undefined`,
+      caughtBy: PINNED('refused, and nothing of it')
+    },
+    {
+      what: 'trust: weights are not fetched for a model without a signature',
+      find: `await trust.requireSigned(rule, brought.document.files, { store, clock })`,
+      replace: ``,
+      caughtBy: PINNED('nothing of the weights')
+    },
+    {
+      what: 'trust: a pinned import is checked before it is visible',
+      find: `await checkBrought(rule, torrent.manifest.document, brought, context, this.#job)`,
+      replace: ``,
+      caughtBy: PINNED('refused, and nothing of it')
+    }
+  ]),
+  ...of('daemon/src/swarm/pinned-companions.ts', [
+    {
+      what: 'trust: what lies beside a pinned import asks for the rule',
+      find: `const rule = manifest && ruleFor(trust, repo, manifest)`,
+      replace: `const rule = undefined as TrustRule | undefined`,
+      caughtBy: PINNED('warn lets a changed model in')
+    },
+    {
+      what: 'trust: what lies beside a pinned import is checked',
+      find: `isToCheck ? await checkBrought(rule, manifest!, { document }, deps.context, job) : []`,
+      replace: `isToCheck ? [] : []`,
+      caughtBy: PINNED('warn lets a changed model in')
+    },
+    {
+      what: 'trust: a pinned model is known by the name of its source, too',
+      find: `, manifest.annotations['svc.hf.repo'])`,
+      replace: `)`,
+      caughtBy: PINNED('without a name here')
+    },
+    {
+      what: 'trust: a pinned import is checked by what is in the store',
+      find: `trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => update({ message }) })`,
+      replace: `Promise.resolve([])`,
+      caughtBy: PINNED('refused, and nothing of it')
+    }
+  ]),
+  ...of('daemon/src/sources/catalog/catalog.ts', [
+    {
+      what: 'trust: a pull uploads nothing that needs a signature',
+      find: ` && trust.ruleFor(formatRepoId(repo), entry.repo)?.mode !== 'require'`,
+      replace: ``,
+      caughtBy: {
+        file: `${TESTS}/sources/catalog/withheld.slow.ts`,
+        name: 'needs a signature'
+      }
+    }
+  ]),
+  ...of('daemon/src/sources/hub/upstream.ts', [
+    {
+      what: 'trust: what a client of a mirror asks for has a rule',
+      find: `const rule = trust.ruleFor(asked, listed.repoId)`,
+      replace: `const rule = undefined as ReturnType<typeof trust.ruleFor>`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    },
+    {
+      what: 'trust: a repository is looked at with its signature',
+      find: `const signed = await signedOf(asked, { repoId, files: listed, leftOut, more }, onBytes)`,
+      replace: `const signed = undefined as SignedListing | undefined`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    },
+    {
+      what: 'trust: a client of a mirror sees what is signed',
+      find: `signed === undefined || mayBeSigned(signed, listed[at]!)`,
+      replace: `signed === undefined || listed[at] !== undefined`,
+      caughtBy: HUB('that nobody signed and no import brings')
+    },
+    {
+      what: 'trust: a small file is compared with what is signed',
+      find: `signed === undefined || signed.covers(name, digestFromBytes(createHash('sha256').update(bytes).digest()))`,
+      replace: `signed === undefined || name !== ''`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    },
+    {
+      what: 'trust: a digest that is listed has to be the signed one',
+      find: `sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)`,
+      replace: `sha256 === undefined ? signed.names(path) : true`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    },
+    {
+      what: 'trust: nothing is given of a repository that an import would refuse',
+      find: `isBrought(file) && !mayBeSigned(signed, file)`,
+      replace: `isBrought(file) && Date.now() < 0`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    },
+    {
+      what: 'trust: bytes of an import that was refused are given to nobody',
+      find: `require(repo).signed === undefined || checked.has(commitKey(repo))`,
+      replace: `require(repo).commit !== ''`,
+      caughtBy: HUB('no client of the mirror gets the file')
+    }
+  ]),
+  ...of('daemon/src/mirror/served-models.ts', [
+    {
+      what: 'trust: the hub’s mirror shows what is signed',
+      find: ` &&
+          (await this.#isSigned(state))`,
+      replace: ``,
+      caughtBy: YOUNGER
+    },
+    {
+      what: 'trust: what is to come is shown when it is checked',
+      find: `if ((await signed.ruleFor(state, name)) !== undefined) return false`,
+      replace: ``,
+      caughtBy: PINNED('began before the rule')
+    },
+    {
+      what: 'trust: mirrors ask about what is here',
+      find: `(await this.#deps.signed.complaint(state, name)) === undefined`,
+      replace: `state !== undefined && name !== ''`,
+      caughtBy: YOUNGER
+    },
+    {
+      what: 'trust: mirrors by names show what is signed',
+      find: `(await this.#isSigned(state, name)) ? state : undefined`,
+      replace: `state`,
+      caughtBy: YOUNGER
+    }
+  ]),
+  ...of('daemon/src/library/signed-models.ts', [
+    {
+      what: 'trust: what is here is known by the name of its source, too',
+      find: `trust.ruleFor(name, source.repo, upstream)`,
+      replace: `trust.ruleFor(name)`,
+      caughtBy: YOUNGER
+    },
+    {
+      what: 'trust: what is here has a rule',
+      find: `const rule = await this.ruleFor(state, name)`,
+      replace: `const rule = undefined as TrustRule | undefined`,
+      caughtBy: YOUNGER
+    },
+    {
+      what: 'trust: what is here is compared with its signature',
+      find: `await trust.complaintOfStored(rule, manifest, beside,`,
+      replace: `await ((..._: unknown[]) => undefined as string | undefined)(rule, manifest, beside,`,
+      caughtBy: YOUNGER
+    }
+  ]),
+  ...of('daemon/src/api/routes/models.ts', [
+    {
+      what: 'trust: `why` tells what mirrors do not show for want of a signature',
+      find: `isHere ? await signed.complaint(state, formatRepoId(resolved)) : undefined`,
+      replace: `isHere ? undefined : undefined`,
+      caughtBy: YOUNGER
+    }
+  ])
+]

@@ -1,0 +1,78 @@
+import type { DiskBlobStore } from '@svc/cas'
+import type { Clock } from '@svc/internal-clock'
+import { LRUCache } from 'lru-cache'
+import type { Log } from '../log.ts'
+import { type ArtifactState, companionsUnder } from './artifact-record.ts'
+import type { Documents } from './documents.ts'
+import type { Trust, TrustRule } from './trust.ts'
+
+export interface SignedModelsDeps {
+  readonly store: DiskBlobStore
+  readonly documents: Pick<Documents, 'manifest' | 'companions'>
+  readonly trust: Trust
+  readonly clock: Clock
+  readonly log: Log
+}
+
+const MAX_KNOWN = 10_000
+/** Certificates expire. */
+const KNOWN_MS = 3_600_000
+
+/**
+ * What a rule `require` says of artifacts that are here: it may be younger than their imports, or those were of another store, from a
+ * backup. Whoever gives models to others by names asks this.
+ */
+export class SignedModels {
+  readonly #deps: SignedModelsDeps
+  readonly #known: LRUCache<string, Promise<string | undefined>>
+
+  constructor(deps: SignedModelsDeps) {
+    this.#deps = deps
+    const perf = { now: () => deps.clock.monotonic() }
+    this.#known = new LRUCache({ max: MAX_KNOWN, ttl: KNOWN_MS, ttlResolution: 0, perf })
+  }
+
+  /** The rule that requires a signature, here or at the source. @param name `ns/name` here, if it is known by one */
+  async ruleFor({ manifestDigest, source }: ArtifactState, name?: string): Promise<TrustRule | undefined> {
+    const { trust, documents } = this.#deps
+    if (!trust.isStrict) return undefined
+    const upstream = (await documents.manifest(manifestDigest))?.annotations['svc.hf.repo']
+    const rule = trust.ruleFor(name, source.repo, upstream)
+    return rule?.mode === 'require' ? rule : undefined
+  }
+
+  /** Why a rule refuses an artifact that is complete here, or that nobody can tell; undefined where none does. For people. */
+  async complaint(state: ArtifactState, name?: string): Promise<string | undefined> {
+    const rule = await this.ruleFor(state, name)
+    if (rule === undefined) return undefined
+    const { manifestDigest: manifest } = state
+    const companions = companionsUnder(state, name)
+    const key = `${manifest} ${companions} ${rule.label}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const asked = this.#check(rule, manifest, companions).catch((error: unknown) => {
+      this.#known.delete(key)
+      return `its signature cannot be checked: ${(error as Error).message}`
+    })
+    this.#known.set(key, asked)
+    const complaint = await asked
+    if (complaint !== undefined) this.#deps.log.warn({ name, manifest, complaint }, 'mirrors do not show a model')
+    return complaint
+  }
+
+  async #check(
+    rule: TrustRule,
+    digest: ArtifactState['manifestDigest'],
+    companions: ArtifactState['manifestDigest'] | undefined
+  ): Promise<string | undefined> {
+    const { documents, trust, store, clock } = this.#deps
+    const manifest = (await documents.manifest(digest))!
+    const beside = (companions && (await documents.companions(companions))) ?? { files: [], omitted: [] }
+    const complaint = await trust.complaintOfStored(rule, manifest, beside, {
+      store,
+      clock,
+      onReading: () => undefined
+    })
+    return complaint && `${rule.label}: ${complaint}`
+  }
+}
