@@ -56,7 +56,7 @@ describe('docs/configuration.md', () => {
   })
 
   test('has a row for each key of a rule of trust, and for no other', () => {
-    const part = page.slice(page.indexOf('`[[trust]]`'), page.indexOf('A table per web server'))
+    const part = page.slice(page.indexOf('`[[trust]]`'), page.indexOf('One table per web server'))
     const rows = [...part.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)])
     expect(rows.map(([, key]) => key).sort()).toEqual(Object.keys(TRUST_KEYS).sort())
   })
