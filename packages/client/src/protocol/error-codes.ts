@@ -18,7 +18,7 @@ export const ERROR_CODES = {
   E_NOT_FOUND: { status: 404, description: 'Unknown path, unknown job id, or unknown blob.' },
   E_METHOD_NOT_ALLOWED: {
     status: 405,
-    description: 'The path exists, the method does not; `Allow` names those that do.'
+    description: 'The path exists, the method does not; `Allow` lists the allowed methods.'
   },
   E_BAD_REQUEST: {
     status: 400,
@@ -27,7 +27,7 @@ export const ERROR_CODES = {
   },
   E_TIMEOUT: { status: 408, description: 'The request did not arrive in time.' },
   E_PRECONDITION_FAILED: { status: 412, description: '`If-Match` names another blob.' },
-  E_TOO_LARGE: { status: 413, description: 'The request body is over 1 MiB, or over 32 MiB on `/v1/adopt`.' },
+  E_TOO_LARGE: { status: 413, description: 'The request body exceeds 1 MiB, or 32 MiB on `/v1/adopt`.' },
   E_HEADERS_TOO_LARGE: { status: 431, description: 'The request headers are too large.' },
   E_PARSE: { status: 400, description: 'The reference is malformed or not canonical; the message names the fix.' },
   E_LENGTH: { status: 400, description: 'The reference is longer than 512 bytes.' },
@@ -38,7 +38,7 @@ export const ERROR_CODES = {
   },
   E_AMBIGUOUS_SELECTOR: { status: 400, description: 'The prefix matches several quants; `candidates` lists them.' },
   E_NO_MEMBER: { status: 400, description: 'No quant matches the selector; `candidates` lists all.' },
-  E_PIN_MISMATCH: { status: 400, description: 'The digest in the reference is not the one of the selected quant.' },
+  E_PIN_MISMATCH: { status: 400, description: 'The digest in the reference is not that of the selected quant.' },
   E_NO_INDEX: { status: 404, description: 'The state names an index blob that is absent from the store.' },
   E_INVALID_INDEX: {
     status: 500,
@@ -49,7 +49,7 @@ export const ERROR_CODES = {
   E_SOURCE_NOT_REGULAR: {
     status: 400,
     description:
-      'A path to import is, or holds, a symlink, FIFO, device or socket; or a file was swapped in mid-import.'
+      'A path to import is, or contains, a symlink, FIFO, device or socket; or a file changed during the import.'
   },
   E_SOURCE_FORBIDDEN: {
     status: 502,
@@ -58,16 +58,16 @@ export const ERROR_CODES = {
   E_SOURCE_UNAVAILABLE: {
     status: 502,
     description:
-      'No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than the pin.'
+      'No source has the bytes: unreachable, swarm disabled, manifest not local, or bytes that do not match the pin.'
   },
   E_RATE_LIMITED: {
     status: 502,
-    description:
-      'The hub limits the rate, also after the polite wait. With 503: more jobs are open than the daemon takes.'
+    description: 'The hub still limits the rate after the requested wait. With 503: the daemon has too many open jobs.'
   },
   E_NOT_IMPORTABLE: {
     status: 'job',
-    description: 'No recognized weights, a listing that is refused, or fetched bytes that fail verification or the pin.'
+    description:
+      'No recognised weights, a refused listing, or fetched bytes that fail verification or do not match the pin.'
   },
   E_NOT_IMPLEMENTED: { status: 501, description: 'BT import while the swarm client is disabled.' },
   E_NOT_ANCHORED: { status: 422, description: 'A rescued catalog model without `trustCatalog`.' },
@@ -78,14 +78,14 @@ export const ERROR_CODES = {
   E_KEPT: {
     status: 'job',
     description:
-      'An eviction is refused: nothing else was seen to have the bytes, or they are pinned, viewed or in use.'
+      'An eviction is refused: no other source is proven to have the bytes, or they are pinned, in a view or in use.'
   },
-  E_NO_SPACE: { status: 'job', description: 'The disk has no room for it. Nothing half-written is kept as a blob.' },
+  E_NO_SPACE: { status: 'job', description: 'The disk has too little space. No partial write is kept as a blob.' },
   E_ABORTED: {
     status: 'job',
-    description: 'The daemon stopped, or somebody cancelled, before the job ended. What was verified is kept.'
+    description: 'The daemon stopped, or the job was cancelled. Verified bytes are kept.'
   },
-  E_SHUTTING_DOWN: { status: 503, description: 'The daemon is stopping and takes no new work.' },
+  E_SHUTTING_DOWN: { status: 503, description: 'The daemon is stopping and accepts no new work.' },
   E_INTERNAL: {
     status: 500,
     description: 'Unreadable state or configuration, an I/O error, or a defect of the daemon.'

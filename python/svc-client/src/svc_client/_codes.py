@@ -15,7 +15,7 @@ class NotFound(SvcError):
 
 
 class MethodNotAllowed(SvcError):
-    """The path exists, the method does not; `Allow` names those that do."""
+    """The path exists, the method does not; `Allow` lists the allowed methods."""
 
 
 class BadRequest(SvcError):
@@ -33,7 +33,7 @@ class PreconditionFailed(SvcError):
 
 
 class TooLarge(SvcError):
-    """The request body is over 1 MiB, or over 32 MiB on `/v1/adopt`."""
+    """The request body exceeds 1 MiB, or 32 MiB on `/v1/adopt`."""
 
 
 class HeadersTooLarge(SvcError):
@@ -63,7 +63,7 @@ class NoMember(SvcError):
 
 
 class PinMismatch(SvcError):
-    """The digest in the reference is not the one of the selected quant."""
+    """The digest in the reference is not that of the selected quant."""
 
 
 class NoIndex(SvcError):
@@ -83,8 +83,8 @@ class RangeInvalid(SvcError):
 
 
 class SourceNotRegular(SvcError):
-    """A path to import is, or holds, a symlink, FIFO, device or socket; or a file was swapped in
-    mid-import.
+    """A path to import is, or contains, a symlink, FIFO, device or socket; or a file changed during
+    the import.
     """
 
 
@@ -93,20 +93,20 @@ class SourceForbidden(SvcError):
 
 
 class SourceUnavailable(SvcError):
-    """No source has the bytes: unreachable, swarm disabled, manifest not local, or other bytes than
-    the pin.
+    """No source has the bytes: unreachable, swarm disabled, manifest not local, or bytes that do
+    not match the pin.
     """
 
 
 class RateLimited(SvcError):
-    """The hub limits the rate, also after the polite wait. With 503: more jobs are open than the
-    daemon takes.
+    """The hub still limits the rate after the requested wait. With 503: the daemon has too many
+    open jobs.
     """
 
 
 class NotImportable(SvcError):
-    """No recognized weights, a listing that is refused, or fetched bytes that fail verification or
-    the pin.
+    """No recognised weights, a refused listing, or fetched bytes that fail verification or do not
+    match the pin.
     """
 
 
@@ -125,22 +125,21 @@ class VerifyFailed(SvcError):
 
 
 class Kept(SvcError):
-    """An eviction is refused: nothing else was seen to have the bytes, or they are pinned, viewed
-    or in use.
+    """An eviction is refused: no other source is proven to have the bytes, or they are pinned, in a
+    view or in use.
     """
 
 
 class NoSpace(SvcError):
-    """The disk has no room for it. Nothing half-written is kept as a blob."""
+    """The disk has too little space. No partial write is kept as a blob."""
 
 
 class Aborted(SvcError):
-    """The daemon stopped, or somebody cancelled, before the job ended. What was verified is kept.
-    """
+    """The daemon stopped, or the job was cancelled. Verified bytes are kept."""
 
 
 class ShuttingDown(SvcError):
-    """The daemon is stopping and takes no new work."""
+    """The daemon is stopping and accepts no new work."""
 
 
 class Internal(SvcError):
