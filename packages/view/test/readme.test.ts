@@ -32,7 +32,7 @@ test('the example of the README runs', async () => {
 
 test('the README has a row for each tool', async () => {
   const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  const table = readme.slice(readme.indexOf('## What other tools hold'))
+  const table = readme.slice(readme.indexOf('## Caches of other tools'))
   const rows = [...table.matchAll(/^\| `(\w+)` +\| [`a]/gm)].map(([, tool]) => tool)
   expect(rows).toEqual([...api.TOOLS, 'dir'])
 })
