@@ -1,6 +1,6 @@
 import * as Type from 'typebox'
 import { CompanionsPinSchema, PeerListSchema, RefSchema } from './fields.ts'
-import { flag, listOf, named, text } from './schema.ts'
+import { count, flag, listOf, named, text } from './schema.ts'
 
 /**
  * Request bodies (spec http.6, http.7). The daemon ignores and logs unknown fields, so no schema forbids them; the
@@ -208,7 +208,7 @@ export type SeedLocalBody = Type.Static<typeof SeedLocalBodySchema>
 
 /** Body of `PUT /v1/upload-limit`. */
 export const UploadLimitBodySchema = named('UploadLimitBody', {
-  bytesPerSecond: Type.Integer({ minimum: 0, description: '0 is unlimited' })
+  bytesPerSecond: count('0 is unlimited')
 })
 export type UploadLimitBody = Type.Static<typeof UploadLimitBodySchema>
 
