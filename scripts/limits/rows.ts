@@ -27,7 +27,7 @@ connections | {swarm#maxPeersPerTorrent} | torrent | the least useful peer makes
 dials in progress | {peer-set#MAX_HALF_OPEN}, each {peer-set#DIAL_TIMEOUT_MS} | torrent | wait | budgets.faults
 handshake | {swarm#HANDSHAKE_TIMEOUT_MS} | connection | closed | hostile-peers budgets.faults
 encryption handshakes | {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.total}/s; {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.each}/s per host | engine | closed | message-floods budgets.faults
-idleness | {peer-usefulness#INDIFFERENT_MS}; {peer-usefulness#WAITING_MS} if interested | connection | makes room for others | connection-budget places
+idleness | {peer-set#INDIFFERENT_MS}; {peer-set#WAITING_MS} if interested | connection | makes room for others | connection-budget places
 silence | {torrent#SILENCE_MS} | connection | closed | budgets.faults
 remembered addresses | {peer-book#MAX_ADDRESSES} | torrent | the worst are forgotten | peer-book
 long work, reading from peers included | {loop-budget#TURN_MS} for all of it | turn of the event loop | waits in order of arrival | loop-budget transport message-floods
@@ -35,9 +35,9 @@ extended handshakes | {peer#MAX_EXTENDED_HANDSHAKES} | connection | closed | mes
 message | {messages#MAX_UNKNOWN_BYTES}, less by kind | message | closed before it is buffered | decoder hostile-peers
 unrequested blocks | {peer#UNSOLICITED_BYTES} | connection | closed | hostile-peers
 refused requests in a row | {refusals#MAX_IN_A_ROW} | connection | not asked for {refusals#FIRST_PAUSE_MS}, doubling to {refusals#MAX_PAUSE_MS} | hostile-peers
-receive memory | {swarm#receiveBytes|bytes} | engine | requests pause | piece-buffer
+receive memory | {swarm#RECEIVE_BYTES|bytes} | engine | requests pause | piece-buffer
 metadata | {messages#MAX_METADATA_BYTES} from {metadata-phase#MAX_ATTEMPTS} peers, {metadata-phase#TIMEOUT_MS} of silence | torrent | the next peer is asked | hostile-peers
-upload slots | {swarm#uploadSlots}; a turn is {choking#QUOTA_BYTES}, {choker#TURN_MS} or {choker#IDLE_MS} idle | torrent | the longest waiting is next | budgets.faults places upload
+upload slots | {swarm#uploadSlots}; a turn is {choker#QUOTA_BYTES}, {choker#TURN_MS} or {choker#IDLE_MS} idle | torrent | the longest waiting is next | budgets.faults places upload
 queued requests | {extensions#OUR_REQUEST_QUEUE}; {peer#MAX_REQUESTS_WHILE_CHOKED} while choked | connection | rejected, then closed | hostile-peers
 blocks read for a peer | {frame#FRAME_BLOCK_BYTES} in flight | connection | wait | stalled-readers
 unsent bytes | {torrent#MAX_UNREAD_BYTES}; {torrent#STALL_MS} without progress | connection | not read; closed | budgets.faults hostile-peers

@@ -11,8 +11,6 @@ import type { FileState, FileWriter, TorrentStorage } from './storage.ts'
 export interface FileStorageOptions {
   /** Treat every existing file of the right size as complete, without hashing it. Default false. */
   readonly trusted?: boolean
-  /** Limit of open descriptors; default 64. */
-  readonly maxOpenFiles?: number
 }
 
 interface SharedHandle {
@@ -23,6 +21,8 @@ interface SharedHandle {
   isDropped: boolean
 }
 
+/** Complete files that are open at once. */
+const MAX_OPEN_FILES = 64
 /** The bytes of a seed are mostly in the page cache; through the thread pool each read costs twice as much. */
 const quickReads = new QuickReads()
 
@@ -46,7 +46,7 @@ class FileStorage implements TorrentStorage {
     this.#folder = folder
     this.#options = options
     this.#open = new LRUCache({
-      max: options.maxOpenFiles ?? 64,
+      max: MAX_OPEN_FILES,
       dispose: (file) => {
         file.isDropped = true
         file.fd = undefined

@@ -23,7 +23,7 @@ import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment
 import { Torrent } from './torrent/torrent.ts'
 import { torrentIdentityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
-import { FRAME_BLOCK_BYTES, Frame, Spares } from './upload/frame.ts'
+import { FramePool } from './upload/frame.ts'
 import { HashWork } from './upload/hash-work.ts'
 import { type UploadLimit, UploadLimiter } from './upload/limiter.ts'
 import { isZone } from './wire/extensions.ts'
@@ -64,8 +64,6 @@ export interface SwarmOptions {
   readonly maxPeersPerTorrent?: number
   /** Peers served at once per torrent; default 32. */
   readonly uploadSlots?: number
-  /** Receive memory; default 64 MiB. */
-  readonly receiveBytes?: number
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
   /**
@@ -73,7 +71,6 @@ export interface SwarmOptions {
    * default, to 19. For programs whose event loop answers others meanwhile.
    */
   readonly verifyNice?: number
-  readonly clientName?: string
   /** Supplies headers for webseeds that require authentication; see {@link WebseedHeaders}. */
   readonly webseedHeaders?: WebseedHeaders
   /**
@@ -87,6 +84,8 @@ export interface SwarmOptions {
 /** Announced when there is no listener: trackers require a port, and nobody can connect to this one. */
 const NO_PORT = 1
 const HANDSHAKE_TIMEOUT_MS = 10_000
+/** Receive memory. */
+const RECEIVE_BYTES = 64 * 1024 * 1024
 /**
  * When all places are taken, a connection that has not completed its handshake after this time may be closed to make
  * room.
@@ -161,13 +160,14 @@ export class Engine implements Swarm {
     this.#options = options
     const clock = options.clock ?? systemClock
     this.#clock = clock
+    const { uploadLimit = 0 } = options
+    const limit = typeof uploadLimit === 'object' ? uploadLimit : new TokenBucket(uploadLimit, clock.monotonic())
     this.#environment = {
       clock,
-      pool: new SlotPool(options.receiveBytes ?? 64 * 1024 * 1024),
+      pool: new SlotPool(RECEIVE_BYTES),
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
-      frames: new Spares(() => new Frame()),
-      runs: new Spares(() => Buffer.allocUnsafeSlow(FRAME_BLOCK_BYTES)),
-      limiter: new UploadLimiter(clock),
+      frames: new FramePool(),
+      limiter: new UploadLimiter(limit, clock),
       rejects: new PerSecond(REJECTS_PER_SECOND),
       hashWork: new HashWork(clock),
       random: Math.random,
@@ -184,13 +184,8 @@ export class Engine implements Swarm {
       http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000 }),
       webseedHeaders: options.webseedHeaders,
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
-      clientName: options.clientName ?? 'svc-swarm 0.1',
       // Torrents are added only after the listener is open.
       listenPort: () => this.#listener?.port,
-      globalBucket:
-        typeof options.uploadLimit === 'object'
-          ? options.uploadLimit
-          : new TokenBucket(options.uploadLimit ?? 0, clock.monotonic()),
       uploadSlots: options.uploadSlots ?? 32,
       pex: options.pex !== false,
       trusted: rangesOf(options.trusted ?? []),
@@ -326,8 +321,7 @@ export class Engine implements Swarm {
   #tick(): void {
     const now = this.#clock.monotonic()
     for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
-    if (this.#torrents.size > 0) return
-    for (const spares of [this.#environment.frames, this.#environment.runs]) spares.trim()
+    if (this.#torrents.size === 0) this.#environment.frames.trim()
   }
 
   close(): Promise<void> {

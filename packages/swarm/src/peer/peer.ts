@@ -82,6 +82,8 @@ export class Peer implements WireSink {
   readonly trusted: boolean
   readonly requests: PendingRequests
   readonly hashes = new PendingHashes()
+  /** When its handshake was complete. */
+  readonly joinedAt: number
   readonly down: RateMeter
   readonly up: RateMeter
   readonly #clock: Clock
@@ -142,6 +144,7 @@ export class Peer implements WireSink {
     this.#receiver = new BlockReceiver(options.id)
     this.down = new RateMeter(nowMs)
     this.up = new RateMeter(nowMs)
+    this.joinedAt = nowMs
     this.turnSince = nowMs
     this.downloadActiveAt = nowMs
     this.lastReceivedAt = nowMs

@@ -24,14 +24,13 @@ import { FileProgress } from '../download/file-progress.ts'
 import type { Priority } from '../download/picker.ts'
 import { PieceHashes } from '../download/piece-hashes.ts'
 import { SwarmError } from '../errors.ts'
-import type { Emit, EventOf, PeerEvent, PieceEvent } from '../events.ts'
+import type { Emit, PeerEvent } from '../events.ts'
 import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { ByteRanges } from '../storage.ts'
-import type { UploadLimit } from '../upload/limiter.ts'
 import { parseMetadataMessage } from '../wire/extensions.ts'
-import type { TorrentEnvironment } from './environment.ts'
+import type { TorrentEnvironment, TorrentParts } from './environment.ts'
 import { checkFile } from './file-check.ts'
 import { Leeching } from './leeching.ts'
 import { Seeding } from './seeding.ts'
@@ -45,7 +44,6 @@ export interface ActivePhaseDeps {
   readonly env: TorrentEnvironment
   readonly options: TorrentOptions
   readonly info: TorrentInfo
-  readonly bucket: UploadLimit
   readonly webseeds: readonly string[]
   readonly emit: Emit<ActivePhaseEvents>
 }
@@ -58,11 +56,11 @@ export class ActivePhase {
   readonly info: TorrentInfo
   readonly layout: TorrentLayout
   readonly #deps: ActivePhaseDeps
+  readonly #parts: TorrentParts
   readonly #hashes: PieceHashes
   readonly #progress: FileProgress
   readonly #seeding: Seeding
   #leeching: Leeching | undefined
-  /** Peers that know what we have: only those are asked and served. */
   readonly #told = new Map<number, Peer>()
   /** Unverified ranges, by file; those that stock-taking could not check wait for piece hashes. */
   readonly #partial = new Map<number, ByteRanges>()
@@ -85,37 +83,19 @@ export class ActivePhase {
   #written: Promise<void> = Promise.resolve()
 
   constructor(deps: ActivePhaseDeps) {
-    const { env, options, info, bucket } = deps
+    const { env, options, info } = deps
     this.#deps = deps
     this.info = info
-    this.layout = new TorrentLayout(info)
-    this.#hashes = new PieceHashes(this.layout)
-    const emit = (event: PieceEvent | EventOf<'bad-data' | 'warning' | 'failed'>): void => this.#takePiece(event)
-    this.#progress = new FileProgress(this.layout, options.storage, emit)
-    this.#seeding = new Seeding({
-      env,
-      id: env.nextId(),
-      info,
-      layout: this.layout,
-      storage: options.storage,
-      hashes: this.#hashes,
-      progress: this.#progress,
-      bucket,
-      firstSeed: options.firstSeed === true,
-      upload: options.upload !== false,
-      disclose: options.disclose !== false,
-      emit
-    })
-    if (options.seedOnly !== true)
-      this.#leeching = new Leeching({
-        env,
-        infohash: this.info.infohash,
-        layout: this.layout,
-        hashes: this.#hashes,
-        progress: this.#progress,
-        peers: this.#told,
-        emit
-      })
+    const layout = new TorrentLayout(info)
+    const hashes = new PieceHashes(layout)
+    const emit: TorrentParts['emit'] = (event) => this.#takePiece(event)
+    const progress = new FileProgress(layout, options.storage, emit)
+    this.layout = layout
+    this.#hashes = hashes
+    this.#progress = progress
+    this.#parts = { env, options, id: env.nextId(), info, layout, hashes, progress, peers: this.#told, emit }
+    this.#seeding = new Seeding(this.#parts)
+    if (options.seedOnly !== true) this.#leeching = new Leeching(this.#parts)
   }
 
   // The torrent's state for its user
@@ -226,17 +206,8 @@ export class ActivePhase {
     const ranges = this.#partial.get(file.index) ?? []
     this.#partial.delete(file.index)
     if (ranges.length > 0) {
-      await checkFile({
-        file,
-        layout: this.layout,
-        ranges,
-        hashes: this.#hashes,
-        storage: this.#deps.options.storage,
-        verifier: this.#deps.env.verifier,
-        progress: this.#progress,
-        right: (piece) => this.#pieceVerified(piece),
-        closed: () => this.#closed
-      })
+      const right = (piece: number): void => this.#pieceVerified(piece)
+      await checkFile(this.#parts, file, ranges, { right, closed: () => this.#closed })
     }
     if (!this.#closed) this.#leeching?.open(file)
   }
@@ -253,14 +224,10 @@ export class ActivePhase {
   /** The peer was greeted with that, or has to hear of it now. */
   admit(peer: Peer): void {
     this.#told.set(peer.id, peer)
-    this.#seeding.admit(peer, this.#told)
+    this.#seeding.admit(peer)
     this.#leeching?.joined(peer)
-    if (peer.peerInterested) this.#seeding.interestChanged(this.#peers, this.state === 'fetching')
+    if (peer.peerInterested) this.#seeding.interestChanged(this.state === 'fetching')
     this.#closeIfPointless(peer)
-  }
-
-  get #peers(): readonly Peer[] {
-    return [...this.#told.values()]
   }
 
   /** Handles an event of a peer. @throws SwarmError `E_PROTOCOL` for a violation of the protocol. */
@@ -273,7 +240,7 @@ export class ActivePhase {
       case 'pieces':
         if (!this.#told.has(peer.id)) return
         this.#leeching?.pieces(peer, event.piece)
-        this.#seeding.pieces(peer, event.piece, this.#told)
+        this.#seeding.pieces(peer, event.piece)
         return this.#closeIfPointless(peer)
       case 'interest':
         if (this.#told.has(peer.id)) this.#interestChanged()
@@ -301,7 +268,7 @@ export class ActivePhase {
       }
       case 'closed':
         if (this.#told.delete(peer.id)) this.#leeching?.gone(peer)
-        return this.#seeding.gone(peer, this.#peers, this.state === 'fetching')
+        return this.#seeding.gone(peer, this.state === 'fetching')
     }
   }
 
@@ -311,12 +278,12 @@ export class ActivePhase {
    */
   #interestChanged(): void {
     if (this.#interests++ > 0) return
-    this.#seeding.interestChanged(this.#peers, this.state === 'fetching')
+    this.#seeding.interestChanged(this.state === 'fetching')
     setImmediate(
       guarded(() => {
         const more = this.#interests > 1
         this.#interests = 0
-        if (more && !this.#closed) this.#seeding.interestChanged(this.#peers, this.state === 'fetching')
+        if (more && !this.#closed) this.#seeding.interestChanged(this.state === 'fetching')
       })
     )
   }
@@ -328,7 +295,7 @@ export class ActivePhase {
 
   // Pieces and files
 
-  #takePiece(event: PieceEvent | EventOf<'bad-data' | 'warning' | 'failed'>): void {
+  #takePiece(event: Parameters<TorrentParts['emit']>[0]): void {
     switch (event.kind) {
       case 'piece-verified':
         return this.#pieceVerified(event.piece)
@@ -390,7 +357,7 @@ export class ActivePhase {
       this.#written = this.#leeching.close()
       this.#leeching = undefined
     }
-    for (const peer of this.#peers) this.#closeIfPointless(peer)
+    for (const peer of [...this.#told.values()]) this.#closeIfPointless(peer)
     this.#deps.emit({ kind: 'complete' })
   }
 
@@ -399,7 +366,7 @@ export class ActivePhase {
   /** About once a second. */
   tick(nowMs: number): void {
     this.#leeching?.tick(nowMs)
-    this.#seeding.tick(this.#told, this.state === 'fetching', nowMs)
+    this.#seeding.tick(this.state === 'fetching', nowMs)
   }
 
   /** True when the peer requested blocks and its socket has taken nothing since then. */

@@ -1,15 +1,20 @@
 import type { Clock } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import type { AddressRanges, PerSecond } from '@svc/internal-net'
-import type { TorrentInfo } from '@svc/metainfo'
+import type { TorrentInfo, TorrentLayout } from '@svc/metainfo'
 import type { Discovery, DiscoverySink } from '../discovery/discovery.ts'
+import type { FileProgress } from '../download/file-progress.ts'
+import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
 import type { WebseedHeaders } from '../download/webseed.ts'
+import type { EventOf, PieceEvent } from '../events.ts'
 import type { ConnectionBudget } from '../net/connection-budget.ts'
+import type { Peer } from '../peer/peer.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
-import type { Frame, Spares } from '../upload/frame.ts'
+import type { FramePool } from '../upload/frame.ts'
 import type { HashWork } from '../upload/hash-work.ts'
-import type { UploadLimit, UploadLimiter } from '../upload/limiter.ts'
+import type { UploadLimiter } from '../upload/limiter.ts'
+import type { TorrentOptions } from './torrent-options.ts'
 
 /** The properties of a torrent that peer discovery uses. */
 export interface DiscoverySubject {
@@ -24,8 +29,7 @@ export interface TorrentEnvironment {
   readonly clock: Clock
   readonly pool: SlotPool
   readonly verifier: Verifier
-  readonly frames: Spares<Frame>
-  readonly runs: Spares<Buffer>
+  readonly frames: FramePool
   readonly limiter: UploadLimiter
   /** Rejections, by host. */
   readonly rejects: PerSecond
@@ -38,10 +42,8 @@ export interface TorrentEnvironment {
   readonly http: HttpClient
   readonly webseedHeaders: WebseedHeaders | undefined
   readonly peerId: Uint8Array
-  readonly clientName: string
   /** Undefined without a listener. */
   readonly listenPort: () => number | undefined
-  readonly globalBucket: UploadLimit
   readonly uploadSlots: number
   readonly pex: boolean
   /** The ranges of peers that belong to the same fleet. */
@@ -50,4 +52,19 @@ export interface TorrentEnvironment {
   readonly zone: string | undefined
   readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => readonly Discovery[]
   readonly removed: (torrent: DiscoverySubject) => void
+}
+
+/** What the parts of a torrent share whose metadata is known. */
+export interface TorrentParts {
+  readonly env: TorrentEnvironment
+  readonly options: TorrentOptions
+  /** Unique in the engine. */
+  readonly id: number
+  readonly info: TorrentInfo
+  readonly layout: TorrentLayout
+  readonly hashes: PieceHashes
+  readonly progress: FileProgress
+  /** The peers that were told what we have: only those are asked and served. */
+  readonly peers: ReadonlyMap<number, Peer>
+  readonly emit: (event: PieceEvent | EventOf<'bad-data' | 'warning' | 'failed'>) => void
 }

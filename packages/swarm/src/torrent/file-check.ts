@@ -1,8 +1,6 @@
-import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
-import type { FileProgress } from '../download/file-progress.ts'
-import type { PieceHashes } from '../download/piece-hashes.ts'
-import type { Verifier } from '../download/verifier.ts'
-import type { ByteRanges, TorrentStorage } from '../storage.ts'
+import type { LayoutFile } from '@svc/metainfo'
+import type { ByteRanges } from '../storage.ts'
+import type { TorrentParts } from './environment.ts'
 
 /** Pieces read and hashed concurrently: two threads hash while a third piece is read. */
 const LANES = 3
@@ -11,28 +9,22 @@ const LANES = 3
  * Re-hashes the ranges that the storage reports for a file; right pieces count as verified. Reads through buffers of a
  * few pieces.
  */
-export async function checkFile(options: {
-  readonly file: LayoutFile
-  readonly layout: TorrentLayout
-  readonly ranges: ByteRanges
-  readonly hashes: PieceHashes
-  readonly storage: TorrentStorage
-  readonly verifier: Verifier
-  readonly progress: FileProgress
-  /** Called for each piece that is right. */
-  readonly right: (piece: number) => void
-  readonly closed: () => boolean
-}): Promise<void> {
-  const { file, layout, storage, verifier, progress } = options
+export async function checkFile(
+  { env, options: { storage }, layout, hashes, progress }: TorrentParts,
+  file: LayoutFile,
+  ranges: ByteRanges,
+  /** `right` is called for each piece that is right. */
+  { right, closed }: { readonly right: (piece: number) => void; readonly closed: () => boolean }
+): Promise<void> {
   const candidates: number[] = []
   for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1) {
     const { offset, lengthBytes } = layout.span(piece)
-    if (options.ranges.some(([start, end]) => start <= offset && offset + lengthBytes <= end)) candidates.push(piece)
+    if (ranges.some(([start, end]) => start <= offset && offset + lengthBytes <= end)) candidates.push(piece)
   }
   const lane = async (): Promise<void> => {
     if (candidates.length === 0) return
     const buffer = new SharedArrayBuffer(Math.min(layout.pieceLengthBytes, file.lengthBytes))
-    for (let piece = candidates.shift(); piece !== undefined && !options.closed(); piece = candidates.shift()) {
+    for (let piece = candidates.shift(); piece !== undefined && !closed(); piece = candidates.shift()) {
       const { offset, lengthBytes } = layout.span(piece)
       const bytes = new Uint8Array(buffer, 0, lengthBytes)
       let done = 0
@@ -42,8 +34,8 @@ export async function checkFile(options: {
         done += count
       }
       if (done < lengthBytes) continue
-      const expected = options.hashes.expected(piece)!
-      const reply = await verifier.submit({
+      const expected = hashes.expected(piece)!
+      const reply = await env.verifier.submit({
         buffer,
         sizeBytes: lengthBytes,
         expected: expected.hash,
@@ -51,8 +43,8 @@ export async function checkFile(options: {
         fd: undefined,
         position: 0
       })
-      if (options.closed()) return
-      if (reply.outcome === 'right') options.right(piece)
+      if (closed()) return
+      if (reply.outcome === 'right') right(piece)
       else (await progress.writer(file.index)).unmark(offset, offset + lengthBytes)
     }
   }

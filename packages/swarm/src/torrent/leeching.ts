@@ -13,21 +13,19 @@
 // Owns the picker, the pieces in progress, hash requests, webseeds, and the count of bytes received. Verified pieces
 // belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
 
-import { BLOCK_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
+import { BLOCK_BYTES, type LayoutFile } from '@svc/metainfo'
 import { Downloader, runRange } from '../download/downloader.ts'
-import type { FileProgress } from '../download/file-progress.ts'
 import { FAR_AT_ONCE, OriginGate, type WebseedAllowance } from '../download/origin-gate.ts'
 import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
-import type { PieceHashes } from '../download/piece-hashes.ts'
 import { Neighbourhood, nodeHash } from '../download/responsibility.ts'
 import { givesPlenty } from '../download/same-machine.ts'
-import type { Emit, EventOf } from '../events.ts'
+import type { EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import type { HashRange } from '../wire/messages.ts'
-import type { TorrentEnvironment } from './environment.ts'
+import type { TorrentParts } from './environment.ts'
 import { HashFetch } from './hash-fetch.ts'
 import { RefusingPeers } from './refusals.ts'
 import { Webseeds } from './webseeds.ts'
@@ -50,21 +48,10 @@ type PartEvents =
   | 'warning'
   | 'failed'
 
-export interface LeechingDeps {
-  readonly env: TorrentEnvironment
-  readonly layout: TorrentLayout
-  readonly infohash: Uint8Array
-  readonly hashes: PieceHashes
-  readonly progress: FileProgress
-  /** The peers that were told what we have, and may be asked. */
-  readonly peers: ReadonlyMap<number, Peer>
-  readonly emit: Emit<'piece-verified' | 'bad-data' | 'layer' | 'warning' | 'failed'>
-}
-
 /** Downloads from peers and webseeds until nothing is missing. Invariant: nothing is requested after `close`. */
 export class Leeching {
   downloadedBytes = 0
-  readonly #deps: LeechingDeps
+  readonly #deps: TorrentParts
   readonly #picker: PiecePicker
   readonly #downloader: Downloader
   readonly #hashFetch: HashFetch
@@ -90,7 +77,7 @@ export class Leeching {
   #asking = false
   #closed = false
 
-  constructor(deps: LeechingDeps) {
+  constructor(deps: TorrentParts) {
     const { env, layout, hashes, progress } = deps
     this.#deps = deps
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
@@ -115,7 +102,7 @@ export class Leeching {
     this.#hashFetch = new HashFetch(layout, env.clock, emit)
     this.webseeds = new Webseeds({
       env,
-      infohash: deps.infohash,
+      infohash: deps.info.infohash,
       layout,
       downloader: this.#downloader,
       allowance: () => this.#webseedAllowance(),

@@ -11,7 +11,6 @@ import { Peer } from '../peer/peer.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { type AddressSource, PeerBook } from './peer-book.ts'
-import { uselessForMs } from './peer-usefulness.ts'
 import { isFar } from './zone.ts'
 
 export interface PeerSetDeps {
@@ -26,6 +25,10 @@ export interface PeerSetDeps {
 const DIAL_TIMEOUT_MS = 10_000
 const HANDSHAKE_TIMEOUT_MS = 10_000
 const MAX_HALF_OPEN = 16
+/** A peer that neither wants nor offers anything may be displaced after this time. */
+export const INDIFFERENT_MS = 15_000
+/** A peer that is interested, or has what we want, may wait this long for its turn. */
+export const WAITING_MS = 120_000
 /** If two connections of the same peers start within this time, the peers dialled each other simultaneously. */
 const SIMULTANEOUS_MS = 10_000
 const MIN_TIMER_MS = 200
@@ -45,7 +48,6 @@ export class PeerSet {
   readonly #deps: PeerSetDeps
   readonly #peers = new Map<number, Peer>()
   readonly #places = new Map<number, ConnectionPlace>()
-  readonly #joinedAt = new Map<number, number>()
   /** Peers that have left, oldest first: what they sent may turn out to be wrong later. */
   readonly #left = new Map<number, Sender>()
   readonly #dialling = new Set<Transport>()
@@ -227,7 +229,6 @@ export class PeerSet {
     })
     this.#peers.set(peer.id, peer)
     this.#places.set(peer.id, place)
-    this.#joinedAt.set(peer.id, now)
     transport.setSink(peer.sink)
     this.#deps.emit({ kind: 'joined', peer })
     if (rest.length > 0 && !peer.closed) peer.sink.data(rest, this.#nowMs)
@@ -268,7 +269,7 @@ export class PeerSet {
    * the greater peer id stays. True when the older connection was dropped.
    */
   #gaveWay(older: Peer, handshake: Handshake, incoming: boolean, nowMs: number): boolean {
-    if (older.incoming === incoming || nowMs - this.#joinedAt.get(older.id)! > SIMULTANEOUS_MS) return false
+    if (older.incoming === incoming || nowMs - older.joinedAt > SIMULTANEOUS_MS) return false
     const theirsIsGreater = Buffer.compare(handshake.peerId, this.#deps.handshake.peerId) > 0
     if (theirsIsGreater !== incoming) return false
     older.close()
@@ -293,7 +294,6 @@ export class PeerSet {
     if (!this.#peers.delete(peer.id)) return
     this.#places.get(peer.id)!.release()
     this.#places.delete(peer.id)
-    this.#joinedAt.delete(peer.id)
     if (!this.book.isBanned(peer.address)) this.#remember(peer)
     if (!peer.incoming) this.book.over(peer.address, 'worked', this.#nowMs)
     this.pump()
@@ -363,3 +363,17 @@ const senderOf = (peer: Peer): Sender => ({
 /** A peer's label for messages: its address and client name. */
 export const peerLabel = (peer: Peer): string =>
   `${formatAddress(peer.address)}${peer.extended?.client === undefined ? '' : ` (${peer.extended.client})`}`
+
+/**
+ * For how many milliseconds a peer has been useless beyond what it is allowed; 0 while it is useful or has time left.
+ * Applies only to incoming peers; we chose the others ourselves. Pure.
+ */
+export function uselessForMs(
+  peer: Pick<Peer, 'incoming' | 'amInterested' | 'peerInterested' | 'uploadActiveAt' | 'downloadActiveAt'>,
+  nowMs: number
+): number {
+  if (!peer.incoming) return 0
+  const idleMs = nowMs - Math.max(peer.uploadActiveAt, peer.downloadActiveAt)
+  const allowedMs = peer.amInterested || peer.peerInterested ? WAITING_MS : INDIFFERENT_MS
+  return Math.max(0, idleMs - allowedMs)
+}

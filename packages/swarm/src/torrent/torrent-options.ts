@@ -30,8 +30,6 @@ export interface TorrentOptions {
   readonly disclose?: boolean
   /** False: no peer exchange. Default: that of the engine. */
   readonly pex?: boolean
-  /** Bytes per second; 0: unlimited. */
-  readonly uploadLimit?: number
   /** False: not announced to the DHT. Default: that of the engine. */
   readonly dht?: boolean
 }

@@ -4,14 +4,14 @@
 //     └────────(info given)──────────────────▲   └──────────failed──────────┘
 //
 // Torrent is the façade: the public handle, and the owner of the connections. It has the set of peers (`PeerSet`), peer
-// exchange, the discoveries, the torrent's upload limit, and the current phase; the phases own everything about
+// exchange, the discoveries, and the current phase; the phases own everything about
 // metadata, pieces and files. Progress is the sum of both. It is one file because the façade is one public class.
 //
 // Order: a peer's event comes here first; connections (joining, addresses, leaving) are handled here, then the phase
 // handles it. A phase's events reach the user's listeners after our own state has changed.
 
 import { EventEmitter } from 'node:events'
-import { type PeerAddress, TokenBucket } from '@svc/internal-net'
+import type { PeerAddress } from '@svc/internal-net'
 import { MetainfoError, type TorrentInfo, type TorrentLayout } from '@svc/metainfo'
 import type { Discovery } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
@@ -53,7 +53,6 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   readonly #identity: TorrentIdentity
   readonly #peers: PeerSet
   readonly #pex: PeerExchange
-  readonly #bucket: TokenBucket
   #phase: MetadataPhase | ActivePhase
   #discoveries: readonly Discovery[] = []
   #error: Error | undefined
@@ -69,7 +68,6 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.infohash = identity.infohash
     this.trackers = identity.trackers
     this.handshake = handshakeOf(identity, env.peerId)
-    this.#bucket = new TokenBucket(options.uploadLimit ?? 0, this.#env.clock.monotonic())
     this.#phase =
       identity.info === undefined
         ? new MetadataPhase(identity.infohash, env.clock, (event) => this.#outcome(event))
@@ -88,7 +86,6 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       env: this.#env,
       options: this.#options,
       info,
-      bucket: this.#bucket,
       webseeds: this.#identity.webseeds,
       emit: (event) => this.#outcome(event)
     })
@@ -332,7 +329,6 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     return {
       metadataBytes: active?.info.infoBytes.length,
       listenPort: this.#env.listenPort(),
-      client: this.#env.clientName,
       // a super-seed looks empty to its peers, who would drop it as useless if it said that it only uploads
       uploadOnly: seeds && (active?.have === undefined || active.shownTo(peer) !== undefined),
       pex: this.#pexEnabled,

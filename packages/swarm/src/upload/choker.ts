@@ -1,18 +1,12 @@
-/** The choker's input about a peer. Rates are in bytes per second, times in milliseconds of one monotonic clock. */
-export interface ChokeCandidate {
-  readonly id: number
-  readonly interested: boolean
-  readonly unchoked: boolean
-  /** Of our own fleet: served in turn, whatever it sends. */
-  readonly trusted?: boolean
-  /** What the peer sends us; it counts while we download. */
-  readonly downloadRate: number
-  /** Bytes sent to it since it was last unchoked. */
-  readonly sentThisTurn: number
-  /** When it was last unchoked, or choked. */
-  readonly turnSince: number
-  /** When it last requested a block or was sent one. */
-  readonly uploadActiveAt: number
+import type { Peer } from '../peer/peer.ts'
+
+/** What the choker looks at of a peer. */
+export interface ChokeCandidate
+  extends Pick<
+    Peer,
+    'id' | 'peerInterested' | 'amChoking' | 'trusted' | 'sentThisTurn' | 'turnSince' | 'uploadActiveAt'
+  > {
+  readonly down: { readonly bytesPerSecond: number }
 }
 
 export interface ChokeOptions {
@@ -26,6 +20,9 @@ export interface ChokeOptions {
   readonly optimistic: number | undefined
 }
 
+const ROUND_MS = 10_000
+const OPTIMISTIC_MS = 30_000
+const QUOTA_BYTES = 64 * 1024 * 1024
 /** A turn ends after this time if others wait, however slow the peer is. */
 const TURN_MS = 60_000
 /** A turn ends when the peer requests nothing for this long and others wait. */
@@ -36,7 +33,7 @@ const IDLE_MS = 10_000
  * nothing.
  */
 export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number): boolean {
-  if (!peer.unchoked || peer.sentThisTurn >= quotaBytes) return false
+  if (peer.amChoking || peer.sentThisTurn >= quotaBytes) return false
   return nowMs - peer.turnSince < TURN_MS && nowMs - Math.max(peer.turnSince, peer.uploadActiveAt) < IDLE_MS
 }
 
@@ -48,27 +45,19 @@ export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number
  */
 export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeOptions): ReadonlySet<number> {
   const chosen = new Set<number>()
-  const interested = peers.filter((peer) => peer.interested)
-  if (interested.length <= options.slots) {
-    for (const peer of interested) chosen.add(peer.id)
-    return chosen
-  }
+  const interested = peers.filter((peer) => peer.peerInterested)
   const inTurn = new Set(interested.filter((peer) => isInTurn(peer, options.nowMs, options.quotaBytes)))
   interested.sort(
     (a, b) =>
-      (options.fetching ? Number(b.trusted === true) - Number(a.trusted === true) : 0) ||
-      (options.fetching && a.trusted !== true ? b.downloadRate - a.downloadRate : 0) ||
+      (options.fetching ? Number(b.trusted) - Number(a.trusted) : 0) ||
+      (options.fetching && !a.trusted ? b.down.bytesPerSecond - a.down.bytesPerSecond : 0) ||
       Number(inTurn.has(b)) - Number(inTurn.has(a)) ||
-      Number(a.unchoked) - Number(b.unchoked) ||
+      Number(b.amChoking) - Number(a.amChoking) ||
       a.turnSince - b.turnSince
   )
-  if (options.fetching && options.optimistic !== undefined) {
-    if (interested.some((peer) => peer.id === options.optimistic)) chosen.add(options.optimistic)
-  }
-  for (const peer of interested) {
-    if (chosen.size >= options.slots) break
-    chosen.add(peer.id)
-  }
+  const optimistic = options.fetching ? interested.find((peer) => peer.id === options.optimistic) : undefined
+  for (const peer of optimistic === undefined ? interested : [optimistic, ...interested])
+    if (chosen.size < options.slots) chosen.add(peer.id)
   return chosen
 }
 
@@ -76,8 +65,63 @@ export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeO
 export function chooseOptimistic(peers: readonly ChokeCandidate[]): number | undefined {
   let best: ChokeCandidate | undefined
   for (const peer of peers) {
-    if (!peer.interested || peer.unchoked) continue
+    if (!peer.peerInterested || !peer.amChoking) continue
     if (best === undefined || peer.turnSince < best.turnSince) best = peer
   }
   return best?.id
+}
+
+/** Applies the choker's decisions every ten seconds, and at once while slots are free or held to no purpose. */
+export class Choking {
+  readonly #slots: number
+  readonly #set: (peer: Peer, choke: boolean, nowMs: number) => void
+  #optimistic: number | undefined
+  #optimisticAt = -Infinity
+  #roundAt = -Infinity
+
+  /** `set` chokes or unchokes a peer; it is called only for a change. */
+  constructor(slots: number, set: (peer: Peer, choke: boolean, nowMs: number) => void) {
+    this.#slots = slots
+    this.#set = set
+  }
+
+  slotsFree(peers: readonly Peer[]): boolean {
+    let used = 0
+    for (const peer of peers) if (!peer.amChoking) used += 1
+    return used < this.#slots
+  }
+
+  /** The interest of some of them in us changed. */
+  interestChanged(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    for (const peer of peers) if (!peer.peerInterested) this.#set(peer, true, nowMs)
+    if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
+  }
+
+  run(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    if (nowMs - this.#optimisticAt >= OPTIMISTIC_MS) {
+      this.#optimistic = chooseOptimistic(peers)
+      this.#optimisticAt = nowMs
+    }
+    const chosen = chooseUnchoked(peers, {
+      nowMs,
+      slots: this.#slots,
+      fetching,
+      quotaBytes: QUOTA_BYTES,
+      optimistic: this.#optimistic
+    })
+    for (const peer of peers) this.#set(peer, !chosen.has(peer.id), nowMs)
+  }
+
+  /** About once a second. */
+  tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
+    if (nowMs - this.#roundAt < ROUND_MS && (fetching || !this.#turnsAreOver(peers, nowMs))) return
+    this.#roundAt = nowMs
+    this.run(peers, fetching, nowMs)
+  }
+
+  /** True when a peer is waiting while another holds a slot beyond its turn. */
+  #turnsAreOver(peers: readonly Peer[], nowMs: number): boolean {
+    if (!peers.some((peer) => peer.peerInterested && peer.amChoking)) return false
+    return peers.some((peer) => !peer.amChoking && !isInTurn(peer, nowMs, QUOTA_BYTES))
+  }
 }

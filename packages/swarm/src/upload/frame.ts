@@ -36,27 +36,29 @@ export class Frame {
     return this.#filled === FRAME_BYTES ? this.#bytes : this.#bytes.subarray(0, this.#filled)
   }
 
+  /** Memory at its end for at most {@link FRAME_BLOCK_BYTES} of an empty one. Adding them block by block, in order, overwrites none of them too early. */
+  tail(bytes: number): Uint8Array {
+    return this.#bytes.subarray(FRAME_BYTES - bytes)
+  }
+
   clear(): void {
     this.#filled = 0
     this.blockBytes = 0
   }
 }
 
-/** Memory of uploads that nobody uses. Who sends takes one, and gives it back when its bytes have been sent or copied. */
-export class Spares<T> {
-  readonly #spare: T[] = []
-  readonly #make: () => T
+/** Frames that nobody uses. Who sends takes one, and gives it back when its bytes have been sent or copied. */
+export class FramePool {
+  readonly #spare: Frame[] = []
 
-  constructor(make: () => T) {
-    this.#make = make
+  /** An empty one; of the spare ones the one used last, which the CPU's cache may still have. */
+  take(): Frame {
+    const frame = this.#spare.pop() ?? new Frame()
+    frame.clear()
+    return frame
   }
 
-  /** The one used last: the CPU's cache may still have it. */
-  take(): T {
-    return this.#spare.pop() ?? this.#make()
-  }
-
-  give(used: T): void {
+  give(used: Frame): void {
     if (this.#spare.length < MAX_SPARE) this.#spare.push(used)
   }
 

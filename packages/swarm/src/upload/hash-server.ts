@@ -13,7 +13,7 @@ import {
   type TreeShape,
   treeHeight
 } from '@svc/metainfo'
-import type { Bitfield } from '../bitfield.ts'
+import type { FileProgress } from '../download/file-progress.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
 import { SwarmError } from '../errors.ts'
@@ -31,10 +31,9 @@ export interface HashServerDeps {
   readonly id: number
   readonly layout: TorrentLayout
   readonly hashes: PieceHashes
-  readonly storage: TorrentStorage
-  readonly have: Bitfield
-  readonly verifier: Verifier
-  readonly work: HashWork
+  readonly options: { readonly storage: TorrentStorage }
+  readonly progress: FileProgress
+  readonly env: { readonly verifier: Verifier; readonly hashWork: HashWork }
 }
 
 /**
@@ -63,16 +62,16 @@ export class HashServer {
     const shape = this.#shape(file)
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
-    const kept = this.#deps.work.tree(this.#key(file))
+    const kept = this.#deps.env.hashWork.tree(this.#key(file))
     // Only copies bytes, so it need not wait for its turn.
     if (window === undefined && kept !== undefined) return kept.answer(range)
-    return this.#deps.work.inTurn(async () => {
+    return this.#deps.env.hashWork.inTurn(async () => {
       const tree = await this.#tree(file, shape)
       if (tree === undefined) return undefined
       if (window === undefined) return tree.answer(range)
       const leaves = await this.#leaves(file, tree, window.start, window.end)
       // Charged once more for the layers between the leaves and the pieces.
-      await this.#deps.work.afford(window.end - window.start)
+      await this.#deps.env.hashWork.afford(window.end - window.start)
       return leaves === undefined ? undefined : tree.answer(range, leaves)
     })
   }
@@ -84,26 +83,26 @@ export class HashServer {
   /** Undefined when the piece layer is unavailable. */
   async #tree(file: LayoutFile, shape: TreeShape): Promise<PieceTree | undefined> {
     if (file.pieceCount === 1) return new PieceTree(shape, undefined)
-    const kept = this.#deps.work.tree(this.#key(file))
+    const kept = this.#deps.env.hashWork.tree(this.#key(file))
     if (kept !== undefined) return kept
-    const layer = this.#deps.hashes.layer(file) ?? (await this.#deps.storage.pieceLayer?.(file.index))
+    const layer = this.#deps.hashes.layer(file) ?? (await this.#deps.options.storage.pieceLayer?.(file.index))
     if (layer?.length !== file.pieceCount * HASH_BYTES) return undefined
     const tree = await PieceTree.build(shape, layer, (hashes) => this.#pause(hashes))
     if (!equalBytes(tree.root!, file.piecesRoot!)) return undefined
-    this.#deps.work.keep(this.#key(file), tree)
+    this.#deps.env.hashWork.keep(this.#key(file), tree)
     return tree
   }
 
   /** Between two slices of a large tree, yields to the event loop. */
   async #pause(hashes: number): Promise<void> {
-    await this.#deps.work.afford(hashes)
+    await this.#deps.env.hashWork.afford(hashes)
     await new Promise((resolve) => setImmediate(resolve))
   }
 
   /** The verified leaves of whole pieces. */
   async #leaves(file: LayoutFile, tree: PieceTree, start: number, end: number): Promise<Uint8Array | undefined> {
-    await this.#deps.work.afford(end - start)
-    const stored = await this.#deps.storage.leaves?.(file.index, start, end)
+    await this.#deps.env.hashWork.afford(end - start)
+    const stored = await this.#deps.options.storage.leaves?.(file.index, start, end)
     if (stored?.length === (end - start) * HASH_BYTES && this.#proven(file, tree, start, stored)) return stored
     return this.#hashBytes(file, start, end)
   }
@@ -125,16 +124,17 @@ export class HashServer {
     if (to - from > Math.max(MAX_HASHED_BYTES, this.#deps.layout.pieceLengthBytes)) return undefined
     const firstPiece = file.firstPiece + Math.floor(from / this.#deps.layout.pieceLengthBytes)
     const lastPiece = file.firstPiece + Math.floor((to - 1) / this.#deps.layout.pieceLengthBytes)
-    for (let piece = firstPiece; piece <= lastPiece; piece += 1) if (!this.#deps.have.has(piece)) return undefined
-    await this.#deps.work.afford((end - start) * BLOCK_COST)
+    for (let piece = firstPiece; piece <= lastPiece; piece += 1)
+      if (!this.#deps.progress.have.has(piece)) return undefined
+    await this.#deps.env.hashWork.afford((end - start) * BLOCK_COST)
     const buffer = new SharedArrayBuffer(to - from)
     const bytes = new Uint8Array(buffer)
     for (let at = 0; at < bytes.length; ) {
-      const count = await this.#deps.storage.read(file.index, from + at, bytes.subarray(at))
+      const count = await this.#deps.options.storage.read(file.index, from + at, bytes.subarray(at))
       if (count === 0) throw new SwarmError('E_STORAGE', 'short', 'the file is shorter than the torrent says')
       at += count
     }
-    const reply = await this.#deps.verifier.submit({
+    const reply = await this.#deps.env.verifier.submit({
       buffer,
       sizeBytes: bytes.length,
       expected: undefined,
@@ -147,6 +147,6 @@ export class HashServer {
 
   /** The torrent was removed. */
   close(): void {
-    this.#deps.work.forget(`${this.#deps.id}/`)
+    this.#deps.env.hashWork.forget(`${this.#deps.id}/`)
   }
 }

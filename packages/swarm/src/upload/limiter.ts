@@ -13,43 +13,35 @@ export interface UploadLimit {
   spend(bytes: number): void
 }
 
-/**
- * A sender that waits for the upload limit. `sendOne` sends one block, and returns false when there is nothing more to
- * send now.
- */
+/** A sender that waits for the upload limit. It sends one block, and returns false when there is nothing more to send now. */
 export interface LimitedSender {
-  /** Outermost first: global, torrent, peer. */
-  readonly buckets: readonly UploadLimit[]
   sendOne(): boolean
 }
 
 /**
- * Lets senders send one block at a time, first come first served, as the buckets allow, so that all waiting senders get
- * equal shares.
+ * The upload limit of an engine. Lets senders send one block at a time, first come first served, as the limit allows, so that
+ * all waiting senders get equal shares.
  *
  * Invariant: a sender is queued at most once; a timer runs only while a sender waits.
  */
 export class UploadLimiter {
+  readonly #limit: UploadLimit
   readonly #clock: Clock
   readonly #waiting = new Set<LimitedSender>()
   #timer: Timer | undefined
 
-  constructor(clock: Clock) {
+  constructor(limit: UploadLimit, clock: Clock) {
+    this.#limit = limit
     this.#clock = clock
   }
 
-  static ready(sender: LimitedSender, nowMs: number): boolean {
-    for (const bucket of sender.buckets) if (!bucket.ready(nowMs)) return false
-    return true
+  /** False: nobody needs to wait. */
+  get limited(): boolean {
+    return this.#limit.limited
   }
 
-  static limited(sender: LimitedSender): boolean {
-    for (const bucket of sender.buckets) if (bucket.limited) return true
-    return false
-  }
-
-  static spend(sender: Pick<LimitedSender, 'buckets'>, bytes: number): void {
-    for (const bucket of sender.buckets) bucket.spend(bytes)
+  spend(bytes: number): void {
+    this.#limit.spend(bytes)
   }
 
   /** Appends a sender to the queue. */
@@ -64,9 +56,10 @@ export class UploadLimiter {
   }
 
   #arm(delayMs: number): void {
-    if (this.#timer !== undefined || this.#waiting.size === 0) return
-    const run = guarded(() => this.#run())
-    this.#timer = this.#clock.after(delayMs, run)
+    this.#timer ??= this.#clock.after(
+      delayMs,
+      guarded(() => this.#run())
+    )
   }
 
   #disarm(): void {
@@ -76,27 +69,13 @@ export class UploadLimiter {
 
   #run(): void {
     this.#timer = undefined
-    let progress = true
-    while (progress) {
-      progress = false
-      const now = this.#clock.monotonic()
-      // One round: every sender sends one block and goes to the end of the queue.
-      for (const sender of [...this.#waiting]) {
-        if (!UploadLimiter.ready(sender, now)) continue
-        this.#waiting.delete(sender)
-        if (this.#sendOne(sender)) this.#waiting.add(sender)
-        progress = true
-      }
-    }
-    if (this.#waiting.size === 0) return
-    const now = this.#clock.monotonic()
-    let delay = 250
     for (const sender of this.#waiting) {
-      let wait = 0
-      for (const bucket of sender.buckets) wait = Math.max(wait, bucket.waitMs(now))
-      delay = Math.min(delay, wait)
+      if (!this.#limit.ready(this.#clock.monotonic())) break
+      // whoever has more to send goes to the end, and the loop comes to it again
+      this.#waiting.delete(sender)
+      if (this.#sendOne(sender)) this.#waiting.add(sender)
     }
-    this.#arm(Math.max(5, delay))
+    if (this.#waiting.size > 0) this.#arm(Math.max(5, Math.min(250, this.#limit.waitMs(this.#clock.monotonic()))))
   }
 
   /** A sender that throws loses its turn; the others are unaffected. */

@@ -3,7 +3,7 @@ import { hostKey, type PerSecond } from '@svc/internal-net'
 import { reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
-import { type LimitedSender, type UploadLimit, UploadLimiter } from './limiter.ts'
+import type { LimitedSender, UploadLimiter } from './limiter.ts'
 
 /**
  * Builds the message of one answer, which may be a rejection; called when it may be sent, not before. Does not reject.
@@ -34,17 +34,15 @@ export interface ReplyEnvironment {
  * Invariant: it is either waiting at the limiter, or building an answer, or empty.
  */
 export class ReplyQueue implements LimitedSender {
-  readonly buckets: readonly UploadLimit[]
   readonly #peer: Peer
   readonly #env: ReplyEnvironment
   readonly #waiting: MakeReply[] = []
   #making = false
   #closed = false
 
-  constructor(peer: Peer, env: ReplyEnvironment, buckets: readonly UploadLimit[]) {
+  constructor(peer: Peer, env: ReplyEnvironment) {
     this.#peer = peer
     this.#env = env
-    this.buckets = buckets
   }
 
   /** False when too many are waiting already, or the peer does not read. */
@@ -63,7 +61,7 @@ export class ReplyQueue implements LimitedSender {
   }
 
   #send(message: Uint8Array): void {
-    UploadLimiter.spend(this, message.length)
+    this.#env.limiter.spend(message.length)
     this.#peer.send(message)
   }
 
@@ -85,7 +83,7 @@ export class ReplyQueue implements LimitedSender {
   }
 
   #next(): void {
-    if (UploadLimiter.limited(this)) this.#env.limiter.wait(this)
+    if (this.#env.limiter.limited) this.#env.limiter.wait(this)
     else this.sendOne()
   }
 

@@ -8,8 +8,8 @@ import { protocolError } from '../peer/protocol-error.ts'
 import type { TorrentStorage } from '../storage.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
-import { FRAME_BLOCK_BYTES, type Frame, type Spares } from './frame.ts'
-import { type LimitedSender, type UploadLimit, UploadLimiter } from './limiter.ts'
+import { FRAME_BLOCK_BYTES, type Frame, type FramePool } from './frame.ts'
+import type { LimitedSender, UploadLimiter } from './limiter.ts'
 
 interface QueuedBlock {
   readonly block: BlockRef
@@ -22,25 +22,19 @@ interface QueuedBlock {
 interface Run {
   readonly fileIndex: number
   readonly start: number
-  /** A part of `memory`. */
+  /** At the end of `frame`. */
   readonly bytes: Uint8Array
-  readonly memory: Buffer
+  readonly frame: Frame
 }
 
 export interface UploadContext {
-  readonly clock: Clock
+  readonly env: { readonly clock: Clock; readonly frames: FramePool; readonly limiter: UploadLimiter }
   readonly layout: TorrentLayout
-  readonly storage: Pick<TorrentStorage, 'read' | 'readNow'>
-  readonly frames: Spares<Frame>
-  /** Of {@link FRAME_BLOCK_BYTES}, for what threads read. */
-  readonly runs: Spares<Buffer>
-  readonly limiter: UploadLimiter
-  /** Called for each block that is handed to the socket. */
-  readonly sent: (piece: number, bytes: number) => void
+  readonly options: { readonly storage: TorrentStorage }
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
-/** Exact for all torrents of less than 2 million pieces; beyond, blocks may share one, and are compared. */
+/** Exact for all torrents of less than 2 million pieces; beyond, two blocks may share one. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
   a.piece === b.piece && a.begin === b.begin && a.length === b.length
@@ -54,15 +48,14 @@ const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
  * the peer is choked.
  */
 export class UploadQueue implements LimitedSender {
-  readonly buckets: readonly UploadLimit[]
   readonly #peer: Peer
   readonly #context: UploadContext
-  readonly #queue: QueuedBlock[] = []
+  readonly #sent: (piece: number, bytes: number) => void
   /**
-   * The waiting requests by where their block begins, so that a cancel without a match costs nothing. Of two requests
-   * for one place, the later. Kept from the first cancel until the queue is empty: most peers cancel nothing.
+   * In the order of the requests; by where the block begins, so that a cancel costs little. A second one for the same place
+   * is by itself, and cannot be cancelled.
    */
-  #byBlock: Map<number, QueuedBlock> | undefined
+  readonly #queue = new Map<number | QueuedBlock, QueuedBlock>()
   /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0
   #reading: Run | undefined
@@ -73,15 +66,16 @@ export class UploadQueue implements LimitedSender {
   drainedAt: number
   readonly #wake = guarded((): void => this.pump())
 
-  constructor(peer: Peer, context: UploadContext, buckets: readonly UploadLimit[]) {
+  /** @param sent called for each block that is handed to the socket */
+  constructor(peer: Peer, context: UploadContext, sent: (piece: number, bytes: number) => void) {
     this.#peer = peer
     this.#context = context
-    this.buckets = buckets
-    this.drainedAt = context.clock.monotonic()
+    this.#sent = sent
+    this.drainedAt = context.env.clock.monotonic()
   }
 
   get queued(): number {
-    return this.#queue.length
+    return this.#queue.size
   }
 
   /** When the kernel last took a whole write, while bytes are waiting in the socket's queue. */
@@ -99,8 +93,8 @@ export class UploadQueue implements LimitedSender {
     }
     const { file, offset } = this.#context.layout.span(block.piece)
     const entry: QueuedBlock = { block, fileIndex: file.index, offset: offset + block.begin }
-    this.#queue.push(entry)
-    this.#byBlock?.set(keyOf(block), entry)
+    const key = keyOf(block)
+    this.#queue.set(this.#queue.has(key) ? entry : key, entry)
     if (!this.#pumping) this.#later()
   }
 
@@ -110,22 +104,15 @@ export class UploadQueue implements LimitedSender {
   }
 
   cancel(block: BlockRef): void {
-    if (this.queued === 0) return
-    this.#byBlock ??= new Map(this.#queue.map((entry) => [keyOf(entry.block), entry]))
-    const entry = this.#byBlock.get(keyOf(block))
+    const entry = this.#queue.get(keyOf(block))
     if (entry === undefined || !sameBlock(entry.block, block)) return
-    this.#remove(this.#queue.indexOf(entry), 1)
+    this.#queue.delete(keyOf(block))
     this.#reject(block)
   }
 
-  #remove(at: number, count: number): void {
-    const removed = this.#queue.splice(at, count)
-    if (this.#queue.length === 0) this.#byBlock = undefined
-    if (this.#byBlock === undefined) return
-    for (const entry of removed) {
-      const key = keyOf(entry.block)
-      if (this.#byBlock.get(key) === entry) this.#byBlock.delete(key)
-    }
+  /** The first request. */
+  get #head(): QueuedBlock | undefined {
+    return this.#queue.values().next().value
   }
 
   #reject(block: BlockRef): void {
@@ -136,11 +123,10 @@ export class UploadQueue implements LimitedSender {
 
   /** After a choke: drops everything unsent, and rejects each request if the peer supports rejects. */
   clear(): void {
-    const dropped = this.#queue.splice(0)
-    this.#byBlock = undefined
+    if (!this.#closed) for (const { block } of this.#queue.values()) this.#reject(block)
+    this.#queue.clear()
     this.#reading = undefined
-    if (!this.#closed) for (const { block } of dropped) this.#reject(block)
-    this.#context.limiter.leave(this)
+    this.#context.env.limiter.leave(this)
     loopBudget.leave(this.#wake)
   }
 
@@ -152,10 +138,9 @@ export class UploadQueue implements LimitedSender {
   /** Drops the requests for one file, whose bytes are lost or wrong. */
   dropFile(fileIndex: number): void {
     if (this.#reading?.fileIndex === fileIndex) this.#reading = undefined
-    for (let at = this.#queue.length - 1; at >= 0; at -= 1) {
-      const entry = this.#queue[at]!
+    for (const [key, entry] of this.#queue) {
       if (entry.fileIndex !== fileIndex) continue
-      this.#remove(at, 1)
+      this.#queue.delete(key)
       this.#reject(entry.block)
     }
   }
@@ -163,7 +148,8 @@ export class UploadQueue implements LimitedSender {
   /** Sends what can be sent now. */
   pump(): void {
     if (!this.#maySend || this.#pumping) return
-    if (UploadLimiter.limited(this)) return this.#context.limiter.wait(this)
+    const { limiter } = this.#context.env
+    if (limiter.limited) return limiter.wait(this)
     this.#pumping = true
     try {
       while (this.#mayGoOn() && this.#sendSome(FRAME_BLOCK_BYTES));
@@ -198,14 +184,15 @@ export class UploadQueue implements LimitedSender {
 
   /** Sends what can be read at once. `later`: in the next turn. */
   #sendRead(maxBytes: number): 'sent' | 'later' | 'not' {
-    const { storage, layout, frames } = this.#context
+    const { env, layout, options } = this.#context
+    const { frames, limiter } = env
+    const { storage } = options
     if (storage.readNow === undefined) return 'not'
-    const { fileIndex, offset } = this.#queue[0]!
+    const { fileIndex, offset } = this.#head!
     const { lengthBytes } = layout.files[fileIndex]!
     const frame = frames.take()
-    frame.clear()
     const targets: Uint8Array[] = []
-    for (const entry of this.#queue) {
+    for (const entry of this.#queue.values()) {
       const { piece, begin, length } = entry.block
       if (frame.blockBytes >= maxBytes || !frame.holds(length)) break
       if (entry.fileIndex !== fileIndex || entry.offset !== offset + frame.blockBytes) break
@@ -227,24 +214,25 @@ export class UploadQueue implements LimitedSender {
       this.#later()
       return 'later'
     }
-    UploadLimiter.spend(this, count)
+    limiter.spend(count)
     this.#send(frame, targets.length)
     return 'sent'
   }
 
   /** Lets a thread read what the next requests ask for. Charged at once: others must not spend the same. */
   #readRun(maxBytes: number): void {
-    const { fileIndex, offset: start } = this.#queue[0]!
+    const { fileIndex, offset: start } = this.#head!
     let end = start
-    for (const { block, offset, ...entry } of this.#queue) {
+    for (const { block, offset, ...entry } of this.#queue.values()) {
       if (entry.fileIndex !== fileIndex || offset !== end) break
       if (end > start && end + block.length - start > maxBytes) break
       end += block.length
     }
     end = Math.min(end, this.#context.layout.files[fileIndex]!.lengthBytes)
-    const memory = this.#context.runs.take()
-    const run = { fileIndex, start, bytes: memory.subarray(0, Math.max(0, end - start)), memory }
-    UploadLimiter.spend(this, run.bytes.length)
+    const { frames, limiter } = this.#context.env
+    const frame = frames.take()
+    const run = { fileIndex, start, bytes: frame.tail(Math.max(0, end - start)), frame }
+    limiter.spend(run.bytes.length)
     this.#reading = run
     this.#fill(run).catch(reportDefect)
   }
@@ -254,7 +242,7 @@ export class UploadQueue implements LimitedSender {
     let failure: Error | undefined
     try {
       for (let done = 0; done < bytes.length; ) {
-        const count = await this.#context.storage.read(fileIndex, start + done, bytes.subarray(done))
+        const count = await this.#context.options.storage.read(fileIndex, start + done, bytes.subarray(done))
         if (count === 0) throw new Error(`the file ends at ${start + done}, ${bytes.length - done} bytes early`)
         done += count
       }
@@ -262,28 +250,25 @@ export class UploadQueue implements LimitedSender {
       failure = error as Error
     }
     // Otherwise nobody asks for these bytes any longer.
-    if (this.#reading === run) {
-      this.#reading = undefined
-      if (failure === undefined) this.#sendRun(run)
-      else this.#lost(fileIndex, failure)
-    }
-    this.#context.runs.give(run.memory)
+    const isWanted = this.#reading === run
+    if (isWanted) this.#reading = undefined
+    if (isWanted && failure === undefined) this.#sendRun(run)
+    else this.#context.env.frames.give(run.frame)
+    if (isWanted && failure !== undefined) this.#lost(fileIndex, failure)
     this.pump()
   }
 
   #lost(fileIndex: number, error: Error): void {
     // The handler removes the file from all queues of the torrent, including this one.
     this.#context.emit({ kind: 'file-lost', fileIndex, error })
-    if (this.#queue[0]?.fileIndex === fileIndex) this.dropFile(fileIndex)
+    if (this.#head?.fileIndex === fileIndex) this.dropFile(fileIndex)
   }
 
   /** Sends the blocks at the head of the queue that a thread has read: some may have been cancelled meanwhile. */
   #sendRun(run: Run): void {
-    const { frames } = this.#context
-    const frame = frames.take()
-    frame.clear()
+    const { frame } = run
     let count = 0
-    for (const entry of this.#queue) {
+    for (const entry of this.#queue.values()) {
       const { piece, begin, length } = entry.block
       if (!this.#isIn(run, entry) || !frame.holds(length)) break
       const target = frame.add(piece, begin, length)
@@ -296,7 +281,7 @@ export class UploadQueue implements LimitedSender {
       count += 1
     }
     if (count > 0) this.#send(frame, count)
-    else frames.give(frame)
+    else this.#context.env.frames.give(frame)
   }
 
   #isIn(run: Run, { fileIndex, offset, block }: QueuedBlock): boolean {
@@ -306,9 +291,13 @@ export class UploadQueue implements LimitedSender {
 
   /** The frame has the first `count` blocks of the queue. */
   #send(frame: Frame, count: number): void {
-    const { clock, frames, emit, sent } = this.#context
-    for (const { block } of this.#queue.slice(0, count)) sent(block.piece, block.length)
-    this.#remove(0, count)
+    const { clock, frames } = this.#context.env
+    let left = count
+    for (const [key, { block }] of this.#queue) {
+      if (left-- === 0) break
+      this.#queue.delete(key)
+      this.#sent(block.piece, block.length)
+    }
     const bytes = frame.blockBytes
     this.#inFlight = bytes
     this.#refused = 0
@@ -317,7 +306,7 @@ export class UploadQueue implements LimitedSender {
     this.#peer.up.add(bytes)
     this.#peer.sentThisTurn += bytes
     this.#peer.uploadActiveAt = now
-    emit({ kind: 'sent', bytes })
+    this.#context.emit({ kind: 'sent', bytes })
     const taken = (): void => {
       this.#inFlight = 0
       frames.give(frame)
@@ -331,8 +320,6 @@ export class UploadQueue implements LimitedSender {
   }
 
   checkInvariants(): void {
-    if (this.#byBlock !== undefined && this.#byBlock.size > this.queued)
-      throw new Error('requests that are gone can be cancelled')
     if (this.#peer.amChoking && this.queued > 0) throw new Error('requests of a choked peer')
   }
 }

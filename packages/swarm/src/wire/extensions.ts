@@ -70,7 +70,6 @@ export interface OurExtendedHandshake {
   /** Size of the info dictionary; undefined while we do not have it. */
   readonly metadataBytes: number | undefined
   readonly listenPort: number | undefined
-  readonly client: string
   readonly uploadOnly: boolean
   readonly pex: boolean
   /** Sent to peers in trusted ranges only. */
@@ -87,7 +86,7 @@ export function formatExtendedHandshake(options: OurExtendedHandshake): Uint8Arr
     svc_maxreq: MAX_REQUEST_BYTES,
     svc_zone: options.zone,
     upload_only: options.uploadOnly ? 1 : undefined,
-    v: options.client
+    v: 'svc-swarm 0.1'
   })
 }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ConnectionBudget, type ConnectionPlace } from '../../src/net/connection-budget.ts'
-import { INDIFFERENT_MS, uselessForMs, WAITING_MS } from '../../src/torrent/peer-usefulness.ts'
+import { INDIFFERENT_MS, uselessForMs, WAITING_MS } from '../../src/torrent/peer-set.ts'
 
 test('strangers leave a quarter of the places to those that we dial', () => {
   const budget = new ConnectionBudget({ total: 8, perHost: 8 })

@@ -189,10 +189,10 @@ export function simulate(options: SimulationOptions): SimulationResult {
   const choke = (node: Node): void => {
     const candidates = [...node.links].map(([id, each]) => ({
       id,
-      interested: wants(each.peer) && node.bits.count > 0,
-      unchoked: each.unchoked,
+      peerInterested: wants(each.peer) && node.bits.count > 0,
+      amChoking: !each.unchoked,
       trusted: true,
-      downloadRate: 0,
+      down: { bytesPerSecond: 0 },
       sentThisTurn: each.sentThisTurn,
       turnSince: each.turnSince,
       uploadActiveAt: clock.monotonic()

@@ -1,13 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type ChokeCandidate, chooseOptimistic, chooseUnchoked, isInTurn } from '../../src/upload/choker.ts'
-import { Frame, Spares } from '../../src/upload/frame.ts'
+import { FramePool } from '../../src/upload/frame.ts'
 import { formatPieceHeader } from '../../src/wire/messages.ts'
 
 const candidate = fc.record<Omit<ChokeCandidate, 'id'>>({
-  interested: fc.boolean(),
-  unchoked: fc.boolean(),
-  downloadRate: fc.nat(1000),
+  peerInterested: fc.boolean(),
+  amChoking: fc.boolean(),
+  trusted: fc.boolean(),
+  down: fc.record({ bytesPerSecond: fc.nat(1000) }),
   sentThisTurn: fc.nat(200),
   turnSince: fc.nat(1000),
   uploadActiveAt: fc.nat(1000)
@@ -25,20 +26,20 @@ describe('the choker', () => {
           quotaBytes: 100,
           optimistic: chooseOptimistic(peers)
         })
-        const interested = peers.filter((peer) => peer.interested)
+        const interested = peers.filter((peer) => peer.peerInterested)
         expect(chosen.size).toBe(Math.min(slots, interested.length))
-        for (const id of chosen) expect(peers[id]!.interested).toBe(true)
+        for (const id of chosen) expect(peers[id]!.peerInterested).toBe(true)
       })
     )
   })
 
   test('while fetching, peers of the own fleet come first and take turns; what they give does not count', () => {
-    const peer = { interested: true, unchoked: false, sentThisTurn: 0, uploadActiveAt: 0 }
+    const peer = { peerInterested: true, amChoking: true, trusted: false, sentThisTurn: 0, uploadActiveAt: 0 }
     const peers = [
-      { ...peer, id: 1, downloadRate: 900, turnSince: 5 },
-      { ...peer, id: 2, downloadRate: 500, turnSince: 9, trusted: true },
-      { ...peer, id: 3, downloadRate: 0, turnSince: 1, trusted: true },
-      { ...peer, id: 4, downloadRate: 1000, turnSince: 5 }
+      { ...peer, id: 1, down: { bytesPerSecond: 900 }, turnSince: 5 },
+      { ...peer, id: 2, down: { bytesPerSecond: 500 }, turnSince: 9, trusted: true },
+      { ...peer, id: 3, down: { bytesPerSecond: 0 }, turnSince: 1, trusted: true },
+      { ...peer, id: 4, down: { bytesPerSecond: 1000 }, turnSince: 5 }
     ]
     const chosen = (slots: number): number[] => [
       ...chooseUnchoked(peers, { nowMs: 1000, slots, fetching: true, quotaBytes: 100, optimistic: undefined })
@@ -49,7 +50,15 @@ describe('the choker', () => {
   })
 
   test('a turn ends by bytes, by time, and by requesting nothing; an uninterrupted one by time all the same', () => {
-    const peer = { id: 1, interested: true, unchoked: true, downloadRate: 0, sentThisTurn: 0, turnSince: 1_000 }
+    const peer = {
+      id: 1,
+      peerInterested: true,
+      amChoking: false,
+      trusted: false,
+      down: { bytesPerSecond: 0 },
+      sentThisTurn: 0,
+      turnSince: 1_000
+    }
     const inTurn = (nowMs: number, more: Partial<ChokeCandidate>): boolean =>
       isInTurn({ ...peer, uploadActiveAt: nowMs, ...more }, nowMs, 100)
     expect(inTurn(60_999, {})).toBe(true)
@@ -58,15 +67,16 @@ describe('the choker', () => {
     expect(inTurn(2_000, { sentThisTurn: 100 })).toBe(false)
     expect(inTurn(20_999, { uploadActiveAt: 11_000 })).toBe(true)
     expect(inTurn(21_000, { uploadActiveAt: 11_000 })).toBe(false)
-    expect(inTurn(2_000, { unchoked: false })).toBe(false)
+    expect(inTurn(2_000, { amChoking: true })).toBe(false)
   })
 
   test('a seed serves everybody in turns: whoever used up its quota makes room', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,
-      interested: true,
-      unchoked: id < 2,
-      downloadRate: 0,
+      peerInterested: true,
+      trusted: false,
+      amChoking: id >= 2,
+      down: { bytesPerSecond: 0 },
       sentThisTurn: id === 0 ? 500 : 10,
       turnSince: id,
       uploadActiveAt: 900
@@ -81,9 +91,10 @@ describe('the choker', () => {
   test('a leech serves those who give most, and one at random', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,
-      interested: true,
-      unchoked: false,
-      downloadRate: id * 100,
+      peerInterested: true,
+      trusted: false,
+      amChoking: true,
+      down: { bytesPerSecond: id * 100 },
       sentThisTurn: 0,
       turnSince: id,
       uploadActiveAt: 900
@@ -103,10 +114,9 @@ describe('the choker', () => {
 })
 
 test('a frame holds the blocks that were added, each behind its head, and is used again', () => {
-  const frames = new Spares(() => new Frame())
+  const frames = new FramePool()
   for (const lengths of [Array(16).fill(16_384), [131_072, 131_072], [5, 16_384, 7]] as number[][]) {
     const frame = frames.take()
-    frame.clear()
     const parts: Uint8Array[] = []
     for (const [at, length] of lengths.entries()) {
       expect(frame.holds(length)).toBe(true)
@@ -120,7 +130,6 @@ test('a frame holds the blocks that were added, each behind its head, and is use
     frames.give(frame)
   }
   const full = frames.take()
-  full.clear()
   for (let at = 0; at < 16; at += 1) full.add(0, at, 16_384)
   expect(full.holds(1)).toBe(false)
 })
