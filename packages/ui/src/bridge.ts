@@ -43,7 +43,7 @@ export interface Disk {
   readonly freeBytes?: number
 }
 
-export interface Finding {
+export interface DoctorFinding {
   readonly check: string
   readonly level: 'ok' | 'note' | 'warn' | 'bad'
   readonly text: string
@@ -79,12 +79,12 @@ export interface Removal {
   readonly sharedBytes: number
 }
 
-type Call = <T>(method: string, path: string, body?: object) => Promise<T>
+type CallBridge = <T>(method: string, path: string, body?: object) => Promise<T>
 type Fetch = (path: string, init: RequestInit) => Promise<Response>
 
 /** Calls by paths relative to the page, which lies at an address of the bridge's choice. */
 const callWith =
-  (fetch: Fetch): Call =>
+  (fetch: Fetch): CallBridge =>
   async <T>(method: string, path: string, body?: object) => {
     const init = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
     const response = await fetch(path, { method, ...init }).catch((cause: unknown) => {
@@ -126,7 +126,7 @@ export function openBridge(fetch: Fetch) {
     remove: (ref: string) => call<RemovedModel>('DELETE', `v1/models/${pathOf(ref)}`),
     disk: () => call<Disk>('GET', 'bridge/disk'),
     removal: (ref: string) => call<Removal>('GET', `bridge/removal?${query(ref)}`),
-    doctor: () => call<{ readonly findings: readonly Finding[] }>('GET', 'bridge/doctor'),
+    doctor: () => call<{ readonly findings: readonly DoctorFinding[] }>('GET', 'bridge/doctor'),
     plan: (source: string) => call<JudgedPlan>('POST', 'bridge/plan', { source, context: 0 }),
     meaning: (text: string) => call<Meaning>('POST', 'bridge/source', { text }),
     commands: (ref: string) =>
@@ -136,4 +136,4 @@ export function openBridge(fetch: Fetch) {
       call<{ readonly folder: string; readonly opened: boolean }>('POST', 'bridge/open-folder', { ref })
   }
 }
-export type Bridge = ReturnType<typeof openBridge>
+export type BridgeClient = ReturnType<typeof openBridge>

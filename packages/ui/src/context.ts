@@ -2,12 +2,12 @@ import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Store } from './store.ts'
 
-const StoreContext = createContext<Store | undefined>(undefined)
-export const StoreProvider = StoreContext.Provider
+const PageContext = createContext<Store | undefined>(undefined)
+export const StoreProvider = PageContext.Provider
 
 /** What the page knows. */
 export function useStore(): Store {
-  const store = useContext(StoreContext)
+  const store = useContext(PageContext)
   if (store === undefined) throw new Error('this component needs a store around it')
   return store
 }

@@ -3,7 +3,7 @@ import { formatBytes } from './format.ts'
 import { TEXTS } from './texts.ts'
 
 /** To whom a model is given: to the swarm, now or soon, to nobody by its owner's word, or not for another reason. */
-type Sharing = 'shared' | 'soon' | 'private' | 'held' | 'none'
+type SharingState = 'shared' | 'soon' | 'private' | 'held' | 'none'
 
 /** A quant of a repository, as a row of the table. */
 export interface ModelRow {
@@ -12,7 +12,7 @@ export interface ModelRow {
   readonly repo: string
   readonly quant: string
   readonly member: ModelMember
-  readonly sharing: Sharing
+  readonly sharing: SharingState
   /** Why it is not shared. */
   readonly reason: string
 }
@@ -50,7 +50,7 @@ function sharingOf(
   seeded: ReadonlySet<string | undefined>,
   held: ReadonlyMap<string, string>,
   status: Status | undefined
-): Sharing {
+): SharingState {
   if (isPrivate) return 'private'
   if (seeded.has(manifest)) return 'shared'
   if (withheld !== undefined || held.has(manifest)) return 'held'

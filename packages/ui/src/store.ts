@@ -1,6 +1,6 @@
 import { batch, computed, type Signal, signal } from '@preact/signals'
 import type { Inventory, Job, Status } from '@svc/client/protocol'
-import { type Bridge, BridgeError, type Disk } from './bridge.ts'
+import { type BridgeClient, BridgeError, type Disk } from './bridge.ts'
 import { nowMs } from './clock.ts'
 import { type ModelRow, rowsOf } from './model-rows.ts'
 import { TEXTS } from './texts.ts'
@@ -34,7 +34,7 @@ interface Notice {
 }
 
 export interface Store {
-  readonly bridge: Bridge
+  readonly bridge: BridgeClient
   readonly link: Signal<Link>
   readonly status: Signal<Status | undefined>
   readonly jobs: Signal<readonly Job[]>
@@ -53,7 +53,7 @@ export interface Store {
 const add = (samples: Samples, sample: number): Samples => [...samples, sample].slice(-MAX_SAMPLES)
 
 /** All that the page knows, kept current by the bridge's events. */
-export function createStore(bridge: Bridge, events: Events): Store {
+export function createStore(bridge: BridgeClient, events: Events): Store {
   const link = signal<Link>('connecting')
   const status = signal<Status | undefined>()
   const jobs = signal<readonly Job[]>([])

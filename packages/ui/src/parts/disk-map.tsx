@@ -4,7 +4,7 @@ import { formatBytes } from '../format.ts'
 import { TEXTS } from '../texts.ts'
 import { squarify } from './treemap.ts'
 
-interface Part {
+interface MapPart {
   /** The reference of a model; what else takes space, in words. */
   readonly name: string
   /** What its tile says below the name of its group. */
@@ -16,7 +16,7 @@ interface Part {
 /** A repository with its quants, or something else alone. */
 interface Group {
   readonly name: string
-  readonly parts: readonly Part[]
+  readonly parts: readonly MapPart[]
   readonly bytes: number
 }
 
@@ -30,7 +30,7 @@ const repoOf = (ref: string): string => ref.slice(0, ref.lastIndexOf(':'))
 export function groupsOf({ models, repositories, sharedBytes, keptBytes, freeableBytes }: Disk): Group[] {
   const quants = models
     .map(
-      ({ ref, aloneBytes: bytes }): Part => ({
+      ({ ref, aloneBytes: bytes }): MapPart => ({
         name: ref,
         label: ref.slice(repoOf(ref).length + 1),
         kind: 'model',
@@ -46,7 +46,7 @@ export function groupsOf({ models, repositories, sharedBytes, keptBytes, freeabl
       // what its quants share with each other alone
       const bytes = Math.max(0, (alone.get(name) ?? 0) - sumOf(sums.get(name)!))
       within += bytes
-      const all: Part[] = [...parts, { name: TEXTS.map.within(name), label: TEXTS.map.both, kind: 'shared', bytes }]
+      const all: MapPart[] = [...parts, { name: TEXTS.map.within(name), label: TEXTS.map.both, kind: 'shared', bytes }]
       return { name, parts: all.filter((part) => part.bytes > 0), bytes: sumOf(all) }
     }
   )
@@ -70,8 +70,8 @@ interface Box {
   readonly height: number
 }
 
-interface Tile extends Box {
-  readonly part: Part
+interface DrawnTile extends Box {
+  readonly part: MapPart
   readonly isAlone: boolean
 }
 
@@ -81,7 +81,7 @@ const GAP = 2
 /** In pixels: a frame for each repository, with its name where there is room, and tiles in it. */
 export function layOut(groups: readonly Group[], width: number, height: number) {
   const frames: (Box & { readonly name: string; readonly hasHead: boolean })[] = []
-  const tiles: Tile[] = []
+  const tiles: DrawnTile[] = []
   const whole: Box = { x: 0, y: 0, width, height }
   for (const [{ name, parts }, outer] of split(groups, whole)) {
     const isAlone = parts.length === 1
@@ -155,7 +155,7 @@ export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
     setActive(to)
     box.current?.querySelectorAll('button')[to]?.focus()
   }
-  const open = ({ kind, name }: Part): void => {
+  const open = ({ kind, name }: MapPart): void => {
     if (kind === 'model') onOpen(name)
     if (kind === 'garbage') onCollect()
   }

@@ -9,15 +9,15 @@ import { SourceForm } from './source-form.tsx'
 
 const T = TEXTS.get
 
-type Found =
+type LookResult =
   | { readonly kind: 'search'; readonly words: string; readonly result: SearchResult }
   | { readonly kind: 'plan'; readonly plan: JudgedPlan }
   | { readonly kind: 'source'; readonly meaning: Exclude<Meaning, { kind: 'hf' | 'unknown' }> }
 
 /** Kept while other views show. */
 const text = signal('')
-const found = signal<Found | undefined>(undefined)
-const before = signal<Found | undefined>(undefined)
+const found = signal<LookResult | undefined>(undefined)
+const before = signal<LookResult | undefined>(undefined)
 const isBusy = signal(false)
 
 export function GetView() {
@@ -30,7 +30,7 @@ export function GetView() {
     found.value = await attempt(() => lookAt(typed))
     isBusy.value = false
   }
-  const lookAt = async (typed: string): Promise<Found> => {
+  const lookAt = async (typed: string): Promise<LookResult> => {
     const meaning = await bridge.meaning(typed)
     // a word alone could be a repository without an owner, but is looked for
     if (meaning.kind === 'hf' && typed.includes('/')) return { kind: 'plan', plan: await bridge.plan(typed) }
@@ -46,7 +46,7 @@ export function GetView() {
     before.value = found.value
     found.value = { kind: 'plan', plan }
   }
-  const more = async ({ words, result }: Extract<Found, { kind: 'search' }>): Promise<void> => {
+  const more = async ({ words, result }: Extract<LookResult, { kind: 'search' }>): Promise<void> => {
     const next = await attempt(() => bridge.search(words, result.next))
     if (next === undefined) return
     found.value = { kind: 'search', words, result: { ...next, entries: [...result.entries, ...next.entries] } }
@@ -96,9 +96,9 @@ export function GetView() {
 }
 
 interface FoundProps {
-  readonly found: Found | undefined
+  readonly found: LookResult | undefined
   readonly onChoose: (repo: string) => void
-  readonly onMore: (of: Extract<Found, { kind: 'search' }>) => void
+  readonly onMore: (of: Extract<LookResult, { kind: 'search' }>) => void
 }
 
 function FoundView({ found, onChoose, onMore }: FoundProps) {

@@ -1,6 +1,6 @@
 import type { Status, TorrentStatus } from '@svc/client/protocol'
 import { useEffect, useState } from 'preact/hooks'
-import type { Finding } from '../bridge.ts'
+import type { DoctorFinding } from '../bridge.ts'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatRate, formatSince } from '../format.ts'
@@ -14,7 +14,7 @@ const T = TEXTS.machine
 
 export function MachineView() {
   const { attempt, bridge, ...store } = useStore()
-  const [findings, setFindings] = useState<readonly Finding[]>()
+  const [findings, setFindings] = useState<readonly DoctorFinding[]>()
   const look = async (): Promise<void> => setFindings((await attempt(bridge.doctor))?.findings)
   useEffect(() => void look(), [])
   const status = store.status.value
@@ -45,7 +45,7 @@ export function MachineView() {
 }
 
 /** What the doctor says of the ports stands beside the swarm. */
-const isOfPorts = ({ check }: Finding): boolean => check === 'listeners' || check === 'DHT'
+const isOfPorts = ({ check }: DoctorFinding): boolean => check === 'listeners' || check === 'DHT'
 
 /** What was given for each byte of the model. */
 const ratio = (uploadedBytes: number, sizeBytes: number): string =>
@@ -57,7 +57,7 @@ const sumOf = (torrents: readonly TorrentStatus[], of: (torrent: TorrentStatus) 
 interface SwarmProps {
   readonly status: Status
   readonly torrents: readonly TorrentStatus[]
-  readonly ports: readonly Finding[] | undefined
+  readonly ports: readonly DoctorFinding[] | undefined
 }
 
 function Swarm({ status, torrents, ports = [] }: SwarmProps) {
@@ -174,7 +174,7 @@ function Disk({ status }: { readonly status: Status }) {
 const ORDER = ['bad', 'warn', 'note', 'ok']
 const LEVELS = { bad: 'bad', warn: 'warn', note: 'none', ok: 'good' }
 
-const Findings = ({ findings }: { readonly findings: readonly Finding[] }) => (
+const Findings = ({ findings }: { readonly findings: readonly DoctorFinding[] }) => (
   <ul class="findings">
     {[...findings]
       .sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
@@ -194,7 +194,7 @@ const Findings = ({ findings }: { readonly findings: readonly Finding[] }) => (
 )
 
 interface HealthProps {
-  readonly findings: readonly Finding[] | undefined
+  readonly findings: readonly DoctorFinding[] | undefined
   readonly onLook: () => unknown
 }
 

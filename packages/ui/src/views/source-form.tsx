@@ -1,16 +1,16 @@
 import type { Job } from '@svc/client/protocol'
 import { useState } from 'preact/hooks'
-import type { Bridge, Meaning } from '../bridge.ts'
+import type { BridgeClient, Meaning } from '../bridge.ts'
 import { useStore } from '../context.ts'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.get
 
-type Source = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' }>
+type SourceMeaning = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' }>
 
 /** Asks what a folder, an image or a magnet link does not say, and imports it. */
-export function SourceForm({ meaning }: { readonly meaning: Source }) {
+export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
   const { attempt, bridge } = useStore()
   const [name, setName] = useState(suggestionOf(meaning))
   const [pin, setPin] = useState(meaning.kind === 'bt' ? (meaning.manifestDigest ?? '') : '')
@@ -43,7 +43,7 @@ export function SourceForm({ meaning }: { readonly meaning: Source }) {
 }
 
 /** The last two parts of a path or image, as far as they can be in a name. */
-function suggestionOf(meaning: Source): string {
+function suggestionOf(meaning: SourceMeaning): string {
   if (meaning.kind === 'bt') return ''
   const path = meaning.kind === 'local' ? meaning.path : meaning.image.replace(/[:@][^/]*$/, '')
   const parts = path
@@ -56,12 +56,12 @@ function suggestionOf(meaning: Source): string {
     .join('/')
 }
 
-function sentenceOf(meaning: Source): string {
+function sentenceOf(meaning: SourceMeaning): string {
   if (meaning.kind === 'local') return T.meaning.local(meaning.path)
   return meaning.kind === 'oci' ? T.meaning.oci(meaning.image) : T.meaning.bt
 }
 
-function importOf(bridge: Bridge, meaning: Source, name: string, pin: string): Promise<Job> {
+function importOf(bridge: BridgeClient, meaning: SourceMeaning, name: string, pin: string): Promise<Job> {
   if (meaning.kind === 'local') return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized' })
   if (meaning.kind === 'oci') return bridge.importOci({ image: meaning.image, as: name })
   return bridge.importBt({
