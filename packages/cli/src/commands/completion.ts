@@ -1,6 +1,6 @@
 import { type Client, createClient } from '@svc/client'
 import type { Command } from 'commander'
-import { type Candidate, completionsAt, type Source } from '../completion/completions.ts'
+import { type Candidate, completionsAt, type WordKind } from '../completion/completions.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
 import { membersOf, repositoryIn } from '../models-here.ts'
 import { printable } from '../printable.ts'
@@ -36,7 +36,7 @@ export async function complete(session: Session, program: Command, words: readon
   }
 }
 
-const SOURCES: Readonly<Record<Source, (client: Client, typed: string) => Promise<readonly Candidate[]>>> = {
+const SOURCES: Readonly<Record<WordKind, (client: Client, typed: string) => Promise<readonly Candidate[]>>> = {
   ref: references,
   repo: async (client) =>
     (await client.models()).namespaces.map(({ ns, name, quants }) => ({

@@ -12,7 +12,7 @@ export interface LsOptions {
   readonly format?: string
 }
 
-interface Line extends StoredMember {
+interface ListedMember extends StoredMember {
   readonly state: string
   readonly shared: string
 }
@@ -127,7 +127,7 @@ function stateOf({ complete, away, damaged, missingBytes = 0, newer, pinned }: M
   return `${damaged === true ? 'DAMAGED, ' : ''}${formatBytes(missingBytes)} missing`
 }
 
-const lineOf = (member: StoredMember, seeded: ReadonlySet<string>, seeds: boolean): Line => ({
+const lineOf = (member: StoredMember, seeded: ReadonlySet<string>, seeds: boolean): ListedMember => ({
   ...member,
   state: stateOf(member),
   shared: sharedOf(member, seeded, seeds)
@@ -141,7 +141,7 @@ function sharedOf(member: ModelMember, seeded: ReadonlySet<string>, seeds: boole
   return seeds ? 'not yet' : 'no'
 }
 
-const SORTS: Readonly<Record<string, (a: Line, b: Line) => number>> = {
+const SORTS: Readonly<Record<string, (a: ListedMember, b: ListedMember) => number>> = {
   name: (a, b) => (a.ref < b.ref ? -1 : 1),
   size: (a, b) => b.sizeBytes - a.sizeBytes,
   imported: (a, b) => (b.importedAt ?? '').localeCompare(a.importedAt ?? ''),
@@ -149,7 +149,7 @@ const SORTS: Readonly<Record<string, (a: Line, b: Line) => number>> = {
 }
 
 const FILTER = /^(size|imported|used)([<>])(\d+(?:\.\d+)?)([a-z]*)$/i
-const WORDS: Readonly<Record<string, (line: Line) => boolean>> = {
+const WORDS: Readonly<Record<string, (line: ListedMember) => boolean>> = {
   complete: ({ complete }) => complete,
   incomplete: ({ complete }) => !complete,
   away: ({ away }) => away === true,
@@ -174,7 +174,7 @@ const SPANS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_40
  * `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, `complete`, `incomplete`, `away`, `damaged`, `private`. @throws
  * CliError
  */
-function filterOf(text: string, nowMs: number): (line: Line) => boolean {
+function filterOf(text: string, nowMs: number): (line: ListedMember) => boolean {
   const word = WORDS[text]
   if (word !== undefined) return word
   const match = FILTER.exec(text)
@@ -196,7 +196,7 @@ function filterOf(text: string, nowMs: number): (line: Line) => boolean {
 }
 
 /** RFC 4180, with a header line. */
-function printCsv(session: Session, lines: readonly Line[]): void {
+function printCsv(session: Session, lines: readonly ListedMember[]): void {
   const cell = (value: unknown): string => {
     const text = value === undefined ? '' : String(value)
     return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -1,7 +1,7 @@
 import type { Argument, Command, Option } from 'commander'
 
 /** The kinds of words that only the store or the file system can complete. */
-export type Source = 'ref' | 'repo' | 'job' | 'file'
+export type WordKind = 'ref' | 'repo' | 'job' | 'file'
 
 export interface Candidate {
   readonly value: string
@@ -11,7 +11,7 @@ export interface Candidate {
 /** What is possible at the cursor. */
 export interface Completions {
   readonly candidates: readonly Candidate[]
-  readonly sources: readonly Source[]
+  readonly sources: readonly WordKind[]
   /** The fixed start of the word, as in `--as=me/x`; candidates are appended to it. */
   readonly before: string
   /** The text that candidates must start with. */

@@ -3,10 +3,10 @@ import { COMMON_OPTIONS } from '../help.ts'
 import type { Session } from '../session.ts'
 
 /** What commander gives to an action: the arguments, the options, the command. */
-type Given = Parameters<Parameters<Command['action']>[0]>
+type ActionArguments = Parameters<Parameters<Command['action']>[0]>
 
 /** The work of a command. Its module is loaded only when it runs, to keep the start fast. */
-type Work = (session: Session, ...given: Given) => Promise<void> | void
+type Work = (session: Session, ...given: ActionArguments) => Promise<void> | void
 
 /** What `program.ts` gives to those who add commands. */
 export interface CommandTools {
@@ -18,7 +18,7 @@ export interface CommandTools {
   /** Adds a command that has only commands. */
   group(name: string, description: string): Command
   /** The action of a command that needs the daemon, and waits while it starts: what it loads, in a session of its own. */
-  run(load: () => Promise<Work>): (...given: Given) => Promise<void>
+  run(load: () => Promise<Work>): (...given: ActionArguments) => Promise<void>
   /** The action of a command that works without the daemon, too. */
   runAtOnce: CommandTools['run']
 }

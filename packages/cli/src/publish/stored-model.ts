@@ -47,16 +47,16 @@ const isGiven = ({ own }: { readonly own?: boolean }): boolean => own !== true
 
 const lostOf = (companions: OpenCompanions | undefined) => companions?.missing?.filter(isGiven) ?? []
 
-type Given = NonNullable<PublicationInput['companions']>
+type GivenCompanions = NonNullable<PublicationInput['companions']>
 
 /** The document of what may leave: the daemon marks what stays. What was to leave and is lost here, it names. */
-function givenOf(companions: OpenCompanions): Given | undefined {
+function givenOf(companions: OpenCompanions): GivenCompanions | undefined {
   const { files, omitted } = companions
   const given = files.filter(isGiven).map(({ path, size, digest }) => ({ path, size, digest: tryParseDigest(digest)! }))
   const lost = lostOf(companions).map(({ path, size }) => ({ path, size, reason: 'unreadable' as const }))
   if (given.length + lost.length === 0) return undefined
   // where not all can be listed, the lost ones are
-  return { files: given, omitted: [...lost, ...(omitted.filter(isGiven) as Given['omitted'])] }
+  return { files: given, omitted: [...lost, ...(omitted.filter(isGiven) as GivenCompanions['omitted'])] }
 }
 
 /** The piece layers that the import recorded; undefined if there are none, and they have to be computed from the files. */

@@ -30,8 +30,8 @@ const HARDENING: OutgoingHttpHeaders = {
 }
 
 /** A request that the bridge itself refuses. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class BridgeRefusal extends Error {
+  override readonly name = 'BridgeRefusal'
   readonly status: number
   readonly code: string
 
@@ -42,8 +42,8 @@ export class Refusal extends Error {
   }
 }
 
-export const forbidden = (): Refusal =>
-  new Refusal(403, 'E_FORBIDDEN', 'only pages that were opened with the link of svc ui are answered')
+export const forbidden = (): BridgeRefusal =>
+  new BridgeRefusal(403, 'E_FORBIDDEN', 'only pages that were opened with the link of svc ui are answered')
 
 export function send(
   response: ServerResponse,
@@ -74,7 +74,7 @@ export function startEvents(response: ServerResponse): void {
 /** Sends an error in the envelope of the daemon, with the advice of the command line. */
 export function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy()
-  if (error instanceof Refusal) {
+  if (error instanceof BridgeRefusal) {
     const { status, code, message } = error
     return sendJson(response, status, { error: { code, message } })
   }
@@ -102,11 +102,11 @@ const MAX_BODY_BYTES = 1024 * 1024
 export async function readBody(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
   const { headers } = request
   if (headers['content-type']?.split(';', 1)[0]?.trim() !== 'application/json')
-    throw new Refusal(415, 'E_BAD_REQUEST', 'a body is application/json')
+    throw new BridgeRefusal(415, 'E_BAD_REQUEST', 'a body is application/json')
   const length = Number(headers['content-length'])
   if (headers['transfer-encoding'] !== undefined || !Number.isSafeInteger(length))
-    throw new Refusal(411, 'E_BAD_REQUEST', 'a body has a Content-Length')
-  if (length > MAX_BODY_BYTES) throw new Refusal(413, 'E_TOO_LARGE', `a body is over ${MAX_BODY_BYTES} bytes`)
+    throw new BridgeRefusal(411, 'E_BAD_REQUEST', 'a body has a Content-Length')
+  if (length > MAX_BODY_BYTES) throw new BridgeRefusal(413, 'E_TOO_LARGE', `a body is over ${MAX_BODY_BYTES} bytes`)
   const chunks: Buffer[] = []
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk)
   try {
@@ -116,7 +116,7 @@ export async function readBody(request: IncomingMessage): Promise<Readonly<Recor
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
   }
-  throw new Refusal(400, 'E_BAD_REQUEST', 'a body is a JSON object')
+  throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'a body is a JSON object')
 }
 
 const MAX_TEXT_CHARACTERS = 8_192
@@ -124,5 +124,5 @@ const MAX_TEXT_CHARACTERS = 8_192
 /** A field or parameter that is a text. @throws Refusal */
 export function textOf(value: unknown): string {
   if (typeof value === 'string' && value.length <= MAX_TEXT_CHARACTERS) return value
-  throw new Refusal(400, 'E_BAD_REQUEST', 'a text is missing, or too long')
+  throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'a text is missing, or too long')
 }

@@ -10,7 +10,7 @@ const secret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 const hashed = (text: string): Buffer => createHash('sha256').update(text).digest()
 
 /** Who may use a bridge: whoever had its link first, from pages of the bridge itself. */
-export class Gate {
+export class BridgeAccess {
   /**
    * The page lives below it, and the cookie belongs to it. A cookie knows no port, so the browser would hand it to any
    * server on this address, that of another user as well; but only for paths that it can name.

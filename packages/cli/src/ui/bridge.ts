@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Session } from '../session.ts'
-import { forbidden, Refusal, readBody, send, sendError, sendJson, startEvents } from './answer.ts'
+import { BridgeRefusal, forbidden, readBody, send, sendError, sendJson, startEvents } from './answer.ts'
+import { BridgeAccess } from './bridge-access.ts'
 import { ENTRY, ENTRY_SCRIPT } from './entry.ts'
-import { Gate } from './gate.ts'
 import { LiveFeed } from './live-feed.ts'
 import { findRoute } from './routes.ts'
 
@@ -31,7 +31,7 @@ export class Bridge {
   readonly #session: Session
   readonly #options: BridgeOptions
   readonly #feed: LiveFeed
-  #gate = new Gate('')
+  #access = new BridgeAccess('')
 
   private constructor(session: Session, options: BridgeOptions) {
     // what commands remark on is for a terminal
@@ -58,7 +58,7 @@ export class Bridge {
       bridge.#server.once('error', reject)
       bridge.#server.listen(options.port ?? 0, '127.0.0.1', resolve)
     })
-    bridge.#gate = new Gate(`127.0.0.1:${bridge.port}`)
+    bridge.#access = new BridgeAccess(`127.0.0.1:${bridge.port}`)
     return bridge
   }
 
@@ -68,7 +68,7 @@ export class Bridge {
 
   /** A link that lets one browser in, once. The link before it no longer does. */
   newLink(): string {
-    return `http://127.0.0.1:${this.port}/#${this.#gate.newToken()}`
+    return `http://127.0.0.1:${this.port}/#${this.#access.newToken()}`
   }
 
   async close(): Promise<void> {
@@ -92,9 +92,9 @@ export class Bridge {
     const { method = '', url = '' } = request
     const query = url.indexOf('?')
     const path = query < 0 ? url : url.slice(0, query)
-    if (this.#gate.isForeign(request, path === '/')) throw forbidden()
-    if (path.startsWith(this.#gate.path) && this.#gate.hasSession(request))
-      return this.#serve(request, response, path.slice(this.#gate.path.length), url.slice(path.length))
+    if (this.#access.isForeign(request, path === '/')) throw forbidden()
+    if (path.startsWith(this.#access.path) && this.#access.hasSession(request))
+      return this.#serve(request, response, path.slice(this.#access.path.length), url.slice(path.length))
     switch (`${method} ${path}`) {
       case 'GET /':
         return send(response, 403, 'text/html; charset=utf-8', ENTRY)
@@ -119,13 +119,13 @@ export class Bridge {
 
   async #enter(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { token } = await readBody(request)
-    const cookie = typeof token === 'string' ? this.#gate.redeem(token) : undefined
+    const cookie = typeof token === 'string' ? this.#access.redeem(token) : undefined
     if (cookie === undefined) throw forbidden()
-    sendJson(response, 200, { path: this.#gate.path }, { 'Set-Cookie': cookie })
+    sendJson(response, 200, { path: this.#access.path }, { 'Set-Cookie': cookie })
   }
 
   #stream(response: ServerResponse): void {
-    if (!this.#feed.hasRoom) throw new Refusal(503, 'E_RATE_LIMITED', 'too many pages are open')
+    if (!this.#feed.hasRoom) throw new BridgeRefusal(503, 'E_RATE_LIMITED', 'too many pages are open')
     startEvents(response)
     this.#feed.attach(response)
   }
@@ -135,7 +135,7 @@ export class Bridge {
     const { route, params } = findRoute(method, name)
     const body = method === 'POST' || method === 'PUT' ? await readBody(request) : {}
     const gone = new AbortController()
-    response.on('close', () => gone.abort(new Refusal(499, 'E_ABORTED', 'the page has gone')))
+    response.on('close', () => gone.abort(new BridgeRefusal(499, 'E_ABORTED', 'the page has gone')))
     const { version } = this.#options
     const answer = await route({
       session: this.#session,

@@ -16,7 +16,7 @@ const LATE_MS = 20_000
 const SHARE = 1 / 20
 
 /** Something that is looked at from time to time. */
-class Turn {
+class PeriodicLook {
   readonly #periodMs: number
   #nextMs = 0
 
@@ -43,9 +43,9 @@ export class LiveFeed {
   readonly #streams = new Set<ServerResponse>()
   readonly #closing = new AbortController()
   readonly #turns = {
-    status: new Turn(STATUS_MS),
-    inventory: new Turn(INVENTORY_MS),
-    keepAlive: new Turn(KEEP_ALIVE_MS)
+    status: new PeriodicLook(STATUS_MS),
+    inventory: new PeriodicLook(INVENTORY_MS),
+    keepAlive: new PeriodicLook(KEEP_ALIVE_MS)
   }
   #isLooking = false
   /** The last event of each kind, for pages that come later. */

@@ -9,7 +9,7 @@ import { readManifestBlob } from '../manifest-facts.ts'
 import { asRepo, canonicalRef, shortRef } from '../reference.ts'
 import { loadPath, madeView } from '../runtime-view.ts'
 import { unknownHere } from '../unknown-here.ts'
-import { Refusal, textOf } from './answer.ts'
+import { BridgeRefusal, textOf } from './answer.ts'
 import { isRemote, openOnDesktop } from './desktop.ts'
 import type { PageRequest, PageRoute } from './page-request.ts'
 
@@ -25,7 +25,7 @@ export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
   'GET bridge/machine': ({ session }) => thisMachine(session),
   'POST bridge/plan': async ({ session, body }) => {
     const source = tryParseHubSource(textOf(body.source))
-    if (source === undefined) throw new Refusal(400, 'E_BAD_REQUEST', 'this is no repository of the hub')
+    if (source === undefined) throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'this is no repository of the hub')
     const context = Number.isSafeInteger(body.context) ? (body.context as number) : 0
     return { ...(await planWithFit(session, source, context)), source: hubSourceOf(source) }
   },

@@ -23,7 +23,7 @@ import {
 } from '@svc/client/protocol'
 import { removeOne } from '../commands/remove.ts'
 import { canonicalRef } from '../reference.ts'
-import { Refusal, textOf } from './answer.ts'
+import { BridgeRefusal, textOf } from './answer.ts'
 import { OWN_ROUTES } from './own-routes.ts'
 import type { PageRequest, PageRoute } from './page-request.ts'
 
@@ -121,8 +121,12 @@ export function findRoute(
   )
   const found = fitting.find((each) => each.method === method)
   if (found === undefined && fitting.length > 0)
-    throw new Refusal(405, 'E_METHOD_NOT_ALLOWED', `this path takes ${fitting.map((each) => each.method).join(', ')}`)
-  if (found === undefined) throw new Refusal(404, 'E_NOT_FOUND', 'there is nothing of that name')
+    throw new BridgeRefusal(
+      405,
+      'E_METHOD_NOT_ALLOWED',
+      `this path takes ${fitting.map((each) => each.method).join(', ')}`
+    )
+  if (found === undefined) throw new BridgeRefusal(404, 'E_NOT_FOUND', 'there is nothing of that name')
   return { route: found.route, params: paramsOf(found.segments, given) }
 }
 
@@ -134,6 +138,6 @@ function paramsOf(segments: readonly string[], given: readonly string[]): Record
       )
     )
   } catch {
-    throw new Refusal(400, 'E_BAD_REQUEST', 'the path is not percent-encoded UTF-8')
+    throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'the path is not percent-encoded UTF-8')
   }
 }
