@@ -20,7 +20,7 @@ const ARRAY = 9
 
 /** Ends the walk: the rest is beyond the available bytes. */
 const BEYOND = Symbol('beyond')
-class Malformed extends Error {}
+class MalformedGguf extends Error {}
 
 /**
  * Walks over key/values, and keeps nothing of what it skips. Every step consumes bytes, so hostile counts end when the
@@ -43,7 +43,7 @@ class Walker {
   /** Advances, and returns the previous position. */
   take(lengthBytes: number): number {
     if (lengthBytes > this.#sizeBytes - this.offset)
-      throw new Malformed(`a length of ${lengthBytes} at byte ${this.offset} goes beyond the file`)
+      throw new MalformedGguf(`a length of ${lengthBytes} at byte ${this.offset} goes beyond the file`)
     if (lengthBytes > this.#bytes.length - this.offset) throw BEYOND
     const at = this.offset
     this.offset += lengthBytes
@@ -74,7 +74,7 @@ class Walker {
   key(): string | undefined {
     const before = this.offset
     const lengthBytes = this.count()
-    if (lengthBytes > MAX_KEY_BYTES) throw new Malformed(`a key of ${lengthBytes} bytes at byte ${before}`)
+    if (lengthBytes > MAX_KEY_BYTES) throw new MalformedGguf(`a key of ${lengthBytes} bytes at byte ${before}`)
     this.offset = before
     return this.text(MAX_KEY_BYTES)
   }
@@ -108,7 +108,7 @@ class Walker {
   /** A short list of numbers; other arrays are skipped. */
   #array(depth: number): readonly number[] | undefined {
     if (depth > MAX_ARRAY_DEPTH)
-      throw new Malformed(`arrays nested deeper than ${MAX_ARRAY_DEPTH} at byte ${this.offset}`)
+      throw new MalformedGguf(`arrays nested deeper than ${MAX_ARRAY_DEPTH} at byte ${this.offset}`)
     const type = this.u32()
     const count = this.count()
     if (type === STRING) for (let i = 0; i < count; i++) this.take(this.count())
@@ -123,7 +123,7 @@ class Walker {
 
 function fixedBytes(type: number, offset: number): number {
   const lengthBytes = FIXED_BYTES[type]
-  if (!lengthBytes) throw new Malformed(`an unknown value type ${type} at byte ${offset}`)
+  if (!lengthBytes) throw new MalformedGguf(`an unknown value type ${type} at byte ${offset}`)
   return lengthBytes
 }
 
@@ -168,7 +168,7 @@ export function parseGgufHead(head: Uint8Array, sizeBytes: number): GgufSummary 
     readWanted(walker, found)
     complete = true
   } catch (error) {
-    if (error instanceof Malformed) return cut(error.message)
+    if (error instanceof MalformedGguf) return cut(error.message)
     if (error !== BEYOND) throw error
     if (head.length >= sizeBytes) return cut(`the file ends within its key/values, at byte ${sizeBytes}`)
     if (walker.version === 0) return cut('the header is incomplete')
@@ -225,7 +225,7 @@ export function ggufFacts(head: Uint8Array, sizeBytes: number): GgufFacts {
       if (key === TOKENS) break
     }
   } catch (error) {
-    if (!(error instanceof Malformed) && error !== BEYOND) throw error
+    if (!(error instanceof MalformedGguf) && error !== BEYOND) throw error
   }
   return found
 }

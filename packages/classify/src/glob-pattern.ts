@@ -11,14 +11,14 @@ interface Walk {
 }
 
 /** Where a part of a pattern may end in a name, if it begins at one of `from`. */
-type Part = (walk: Walk, from: ReadonlySet<number>) => ReadonlySet<number>
+type PatternPart = (walk: Walk, from: ReadonlySet<number>) => ReadonlySet<number>
 
 /**
  * A glob. Each part of it is followed from all positions at once, and looks at each position of a name at most twice: unlike
  * backtracking, that is fast for every pattern and name.
  */
 export class GlobPattern {
-  readonly #whole: Part
+  readonly #whole: PatternPart
   #steps = 0
 
   /** @throws ClassifyError `E_BAD_GLOB` */
@@ -40,7 +40,7 @@ export class GlobPattern {
 }
 
 const character =
-  (isFitting: (character: string) => boolean): Part =>
+  (isFitting: (character: string) => boolean): PatternPart =>
   (walk, from) => {
     const ends = new Set<number>()
     for (const at of from) {
@@ -51,7 +51,7 @@ const character =
     return ends
   }
 
-const withinFolder: Part = (walk, from) => {
+const withinFolder: PatternPart = (walk, from) => {
   const ends = new Set<number>()
   for (const start of from) {
     for (let at = start; !ends.has(at); at++) {
@@ -63,7 +63,7 @@ const withinFolder: Part = (walk, from) => {
   return ends
 }
 
-const acrossFolders: Part = (walk, from) => {
+const acrossFolders: PatternPart = (walk, from) => {
   const ends = new Set<number>()
   for (let at = firstOf(from); at <= walk.name.length; at++) {
     walk.steps++
@@ -73,7 +73,7 @@ const acrossFolders: Part = (walk, from) => {
 }
 
 /** No folder, or more, each with its slash. */
-const folders: Part = (walk, from) => {
+const folders: PatternPart = (walk, from) => {
   const ends = new Set(from)
   for (let at = firstOf(from); at < walk.name.length; at++) {
     walk.steps++
@@ -86,12 +86,12 @@ const firstOf = (positions: ReadonlySet<number>): number =>
   [...positions].reduce((first, at) => Math.min(first, at), Number.POSITIVE_INFINITY)
 
 const sequence =
-  (parts: readonly Part[]): Part =>
+  (parts: readonly PatternPart[]): PatternPart =>
   (walk, from) =>
     parts.reduce((reached, part) => part(walk, reached), from)
 
 const oneOf =
-  (parts: readonly Part[]): Part =>
+  (parts: readonly PatternPart[]): PatternPart =>
   (walk, from) => {
     const ends = new Set<number>()
     for (const part of parts) {
@@ -115,7 +115,7 @@ class Parser {
     this.#characters = [...pattern]
   }
 
-  parse(): Part {
+  parse(): PatternPart {
     const whole = this.#sequence()
     if (this.#at < this.#characters.length) this.#failUnopened('}')
     return whole
@@ -131,8 +131,8 @@ class Parser {
   }
 
   /** Up to the end, or within alternatives to their next `,` or `}`. */
-  #sequence(): Part {
-    const parts: Part[] = []
+  #sequence(): PatternPart {
+    const parts: PatternPart[] = []
     for (;;) {
       const next = this.#characters[this.#at]
       if (next === undefined || next === '}' || (this.#depth > 0 && next === ',')) return sequence(parts)
@@ -140,7 +140,7 @@ class Parser {
     }
   }
 
-  #part(first: string): Part {
+  #part(first: string): PatternPart {
     this.#at++
     if (first === '?') return character((next) => next !== '/')
     if (first === '[') return this.#class()
@@ -151,7 +151,7 @@ class Parser {
   }
 
   /** Two stars that are a whole segment cross folders, and as `**` + `/` may also stand for none; others do not. */
-  #stars(): Part {
+  #stars(): PatternPart {
     const from = this.#at
     while (this.#characters[this.#at] === '*') this.#at++
     const [before, after] = [this.#characters[from - 1], this.#characters[this.#at]]
@@ -163,7 +163,7 @@ class Parser {
   }
 
   /** `{a,b}`, after its first character. */
-  #alternatives(): Part {
+  #alternatives(): PatternPart {
     if (++this.#depth > MAX_DEPTH) this.#fail(`it has more than ${MAX_DEPTH} levels of braces`)
     const parts = [this.#sequence()]
     while (this.#characters[this.#at] === ',') {
@@ -177,7 +177,7 @@ class Parser {
   }
 
   /** `[a-z]`, after its first character. A `]` that comes first is a character of the class. */
-  #class(): Part {
+  #class(): PatternPart {
     const isNegated = this.#characters[this.#at] === '!' || this.#characters[this.#at] === '^'
     if (isNegated) this.#at++
     const ranges: (readonly [from: number, to: number])[] = []

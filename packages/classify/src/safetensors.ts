@@ -22,7 +22,7 @@ const MAX_DEPTH = 32
 const CHUNK_BYTES = 64 * 1024
 
 /** The header is invalid; `message` says why. */
-class Malformed extends Error {}
+class MalformedHeader extends Error {}
 
 /**
  * Parses the JSON text of a safetensors header in chunks and sums the bytes per dtype. It keeps two numbers per tensor,
@@ -44,7 +44,7 @@ export class SafetensorsHeader {
   /** @throws an error whose message is the problem; {@link readSafetensorsHeader} turns it into a value. */
   push(chunk: Uint8Array): void {
     if (this.#seen === 0 && chunk.length > 0 && chunk[0] !== 0x7b)
-      throw new Malformed('the header does not begin with "{"')
+      throw new MalformedHeader('the header does not begin with "{"')
     this.#seen += chunk.length
     this.#scanner.push(chunk)
   }
@@ -52,7 +52,7 @@ export class SafetensorsHeader {
   /** @throws as {@link push}. */
   end(): SafetensorsSummary {
     if (this.#seen !== this.#headerBytes)
-      throw new Malformed(`the header has ${this.#seen} bytes, not ${this.#headerBytes}`)
+      throw new MalformedHeader(`the header has ${this.#seen} bytes, not ${this.#headerBytes}`)
     this.#scanner.end()
     this.#tensors.proveCover()
     const bytesByDtype = new Map([...this.#tensors.bytesByDtype].sort(([a], [b]) => (a < b ? -1 : 1)))
@@ -90,8 +90,8 @@ class TensorEvents implements JsonEvents {
 
   startArray(): void {
     this.#depth++
-    if (this.#depth === 1) throw new Malformed('the header is not an object')
-    if (this.#depth === 2) throw new Malformed('a tensor is not an object')
+    if (this.#depth === 1) throw new MalformedHeader('the header is not an object')
+    if (this.#depth === 2) throw new MalformedHeader('a tensor is not an object')
     if (this.#depth !== 3) return this.#insideField()
     if (this.#isMetadata) this.#otherValue()
     if (this.#field === 'shape') this.#elements = 1
@@ -109,42 +109,43 @@ class TensorEvents implements JsonEvents {
   }
 
   string(text: string | undefined): void {
-    if (this.#depth < 2) throw new Malformed('a tensor is not an object')
+    if (this.#depth < 2) throw new MalformedHeader('a tensor is not an object')
     if (this.#depth > 2) return this.#insideField()
     if (this.#isMetadata) return
     if (this.#field !== 'dtype') return this.#otherValue()
-    if (text === undefined || text.length > MAX_DTYPE_CHARS) throw new Malformed('a dtype has an impossible name')
+    if (text === undefined || text.length > MAX_DTYPE_CHARS) throw new MalformedHeader('a dtype has an impossible name')
     this.#dtype = text
   }
 
   number(text: string | undefined): void {
     if (this.#depth === 3 && !this.#isMetadata && (this.#field === 'shape' || this.#field === 'data_offsets')) {
       const value = text !== undefined && /^\d+$/.test(text) ? Number(text) : Number.NaN
-      if (!Number.isSafeInteger(value)) throw new Malformed(`a ${this.#field} contains a number that is not a size`)
+      if (!Number.isSafeInteger(value))
+        throw new MalformedHeader(`a ${this.#field} contains a number that is not a size`)
       if (this.#field === 'shape') this.#elements = this.#elements! * value
-      else if (this.#offsets!.push(value) > 2) throw new Malformed('data_offsets are not a pair')
+      else if (this.#offsets!.push(value) > 2) throw new MalformedHeader('data_offsets are not a pair')
       return
     }
     this.literal()
   }
 
   literal(): void {
-    if (this.#depth < 2) throw new Malformed('a tensor is not an object')
+    if (this.#depth < 2) throw new MalformedHeader('a tensor is not an object')
     if (this.#depth === 2) this.#otherValue()
     else this.#insideField()
   }
 
   /** A value at depth 2 of another type than its key requires. Unknown keys of a tensor may have any value. */
   #otherValue(): void {
-    if (this.#isMetadata) throw new Malformed('__metadata__ contains something other than strings')
+    if (this.#isMetadata) throw new MalformedHeader('__metadata__ contains something other than strings')
     if (this.#field === 'dtype' || this.#field === 'shape' || this.#field === 'data_offsets')
-      throw new Malformed(`a ${this.#field} is of the wrong type`)
+      throw new MalformedHeader(`a ${this.#field} is of the wrong type`)
   }
 
   /** A value below depth 2 that is not a number. */
   #insideField(): void {
     if (this.#field === 'shape' || this.#field === 'data_offsets')
-      throw new Malformed(`a ${this.#field} contains something other than numbers`)
+      throw new MalformedHeader(`a ${this.#field} contains something other than numbers`)
   }
 
   #endTensor(): void {
@@ -152,16 +153,16 @@ class TensorEvents implements JsonEvents {
     const elements = this.#elements
     const offsets = this.#offsets
     if (dtype === undefined || elements === undefined || offsets?.length !== 2)
-      throw new Malformed('a tensor lacks dtype, shape or data_offsets')
+      throw new MalformedHeader('a tensor lacks dtype, shape or data_offsets')
     const [start, end] = offsets as [number, number]
     if (start > end || end > this.#dataBytes)
-      throw new Malformed(`tensor data [${start}, ${end}) lies outside of the ${this.#dataBytes} bytes of data`)
+      throw new MalformedHeader(`tensor data [${start}, ${end}) lies outside of the ${this.#dataBytes} bytes of data`)
     const bits = BITS.get(dtype)
     // A product beyond 2^53 is inexact, but never equals a span within the file.
     if (bits !== undefined && (elements * bits) / 8 !== end - start)
-      throw new Malformed(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
+      throw new MalformedHeader(`a tensor of ${elements} × ${dtype} claims ${end - start} bytes`)
     this.bytesByDtype.set(dtype, (this.bytesByDtype.get(dtype) ?? 0) + (end - start))
-    if (this.bytesByDtype.size > MAX_DTYPES) throw new Malformed(`there are more than ${MAX_DTYPES} dtypes`)
+    if (this.bytesByDtype.size > MAX_DTYPES) throw new MalformedHeader(`there are more than ${MAX_DTYPES} dtypes`)
     if (this.count === this.#starts.length) [this.#starts, this.#ends] = [doubled(this.#starts), doubled(this.#ends)]
     this.#starts[this.count] = start
     this.#ends[this.count++] = end
@@ -177,13 +178,13 @@ class TensorEvents implements JsonEvents {
     let covered = 0
     for (let i = 0; i < this.count; i++) {
       if (starts[i] !== covered)
-        throw new Malformed(
+        throw new MalformedHeader(
           `tensor data ${starts[i]! > covered ? 'leave a gap' : 'overlap'} at byte ${Math.min(starts[i]!, covered)}`
         )
       covered = ends[i]!
     }
     if (covered !== this.#dataBytes)
-      throw new Malformed(`the tensors end at byte ${covered} of ${this.#dataBytes} bytes of data`)
+      throw new MalformedHeader(`the tensors end at byte ${covered} of ${this.#dataBytes} bytes of data`)
   }
 }
 
@@ -238,6 +239,6 @@ export async function readSafetensorsHeader(
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Malformed || error instanceof ClassifyError) return error.message
+  if (error instanceof MalformedHeader || error instanceof ClassifyError) return error.message
   throw error
 }

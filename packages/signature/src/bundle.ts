@@ -1,5 +1,5 @@
 import { malformed } from './errors.ts'
-import { type Fields, parsedJson, record } from './json.ts'
+import { type JsonRecord, parsedJson, record } from './json.ts'
 
 /** A bundle lists a hundred bytes or so for each file of a model. */
 const MAX_BUNDLE_BYTES = 8 << 20
@@ -41,7 +41,7 @@ export function parseBundle(bytes: Uint8Array): Bundle {
   }
 }
 
-function materialOf({ publicKey, certificate, x509CertificateChain, tlogEntries }: Fields): Material {
+function materialOf({ publicKey, certificate, x509CertificateChain, tlogEntries }: JsonRecord): Material {
   if (publicKey !== undefined) {
     const { hint } = fields(publicKey)
     if (hint !== undefined && hint !== null && typeof hint !== 'string')
@@ -56,7 +56,7 @@ function materialOf({ publicKey, certificate, x509CertificateChain, tlogEntries 
   return { kind: 'certificates', chain: certificates.map((each) => fromBase64(fields(each).rawBytes)) }
 }
 
-const fields = (value: unknown): Fields => record(value, 'a part of the bundle')
+const fields = (value: unknown): JsonRecord => record(value, 'a part of the bundle')
 
 function fromBase64(value: unknown): Buffer {
   if (typeof value !== 'string' || value === '' || !/^[A-Za-z0-9+/_-]*={0,2}$/.test(value))

@@ -1,6 +1,6 @@
 import { malformed } from './errors.ts'
 
-export type Fields = Readonly<Record<string, unknown>>
+export type JsonRecord = Readonly<Record<string, unknown>>
 
 /** @throws SignatureError `malformed` */
 export function parsedJson(bytes: Uint8Array, what: string): unknown {
@@ -12,7 +12,7 @@ export function parsedJson(bytes: Uint8Array, what: string): unknown {
 }
 
 /** @throws SignatureError `malformed` */
-export function record(value: unknown, what: string): Fields {
+export function record(value: unknown, what: string): JsonRecord {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed(`${what} is not an object`)
-  return value as Fields
+  return value as JsonRecord
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { malformed } from './errors.ts'
-import { type Fields, parsedJson, record } from './json.ts'
+import { type JsonRecord, parsedJson, record } from './json.ts'
 
 /** OpenSSF model signing: the predicate of release 1.0, and that of 0.2, which lists files as subjects. */
 const PREDICATE = 'https://model_signing/signature/v1.0'
@@ -64,11 +64,15 @@ export function parseStatement(payload: Uint8Array): SignedModel {
   return { name: model, resources: checked(resources), ignored: ignoredPaths }
 }
 
-function ofSubject({ name, digest }: Fields): SignedResource {
+function ofSubject({ name, digest }: JsonRecord): SignedResource {
   return { path: relative(text(name, 'a name')), sha256: hex(record(digest, 'a digest').sha256) }
 }
 
-function ofResource({ name, algorithm, digest }: Fields, method: 'files' | 'shards', model: string): SignedResource {
+function ofResource(
+  { name, algorithm, digest }: JsonRecord,
+  method: 'files' | 'shards',
+  model: string
+): SignedResource {
   // a signer says the same hash again for each resource, some with how it was applied
   if (typeof algorithm !== 'string' || !/sha256/.test(algorithm))
     throw malformed(`a digest is made with ${quoted(algorithm)}`)

@@ -1,7 +1,7 @@
 import { XetAnswerError } from './answer-error.ts'
 import type { Term } from './reconstruction.ts'
 
-interface Link {
+interface Distance {
   readonly parent: string
   /** From the parent to this one. */
   readonly bytes: number
@@ -12,7 +12,7 @@ interface Link {
  * distances add up. So the place of chunks within a longer term is known once the rest of that term is, also where a service does not say the length of each chunk.
  */
 export class Boundaries {
-  readonly #links = new Map<string, Link>()
+  readonly #links = new Map<string, Distance>()
 
   /** @throws XetAnswerError where terms contradict each other */
   constructor(terms: readonly Term[]) {

@@ -23,7 +23,7 @@ interface Access {
 }
 
 type About = Pick<HubFile, 'repoId' | 'commit' | 'path'>
-type Place = Omit<About, 'path'>
+type RepoAtCommit = Omit<About, 'path'>
 
 /** A body with one range of a xorb, or with several, in their order. */
 export interface XorbBody {
@@ -58,7 +58,7 @@ export class Cas {
   }
 
   /** @param at the commit whose token is asked for @throws XetAnswerError, HubError; on abort the signal's reason */
-  async reconstruction(file: HubFile, at: Place, options: DownloadOptions): Promise<Reconstruction> {
+  async reconstruction(file: HubFile, at: RepoAtCommit, options: DownloadOptions): Promise<Reconstruction> {
     const { cas, token } = await this.#access(at, options)
     const headers = { accept: 'application/json', authorization: `Bearer ${token}` }
     const ask = (version: 1 | 2): Promise<Reconstruction | undefined> => {
@@ -104,7 +104,7 @@ export class Cas {
     })
   }
 
-  #access(at: Place, options: DownloadOptions): Promise<Access> {
+  #access(at: RepoAtCommit, options: DownloadOptions): Promise<Access> {
     const key = `${at.repoId}@${at.commit}`
     const isOver = ({ untilMs }: Access): boolean => untilMs - SAFETY_MS <= this.#net.timings.now()
     const asked = (this.#accesses.get(key) ?? Promise.reject()).then(
@@ -119,7 +119,7 @@ export class Cas {
     return asked
   }
 
-  #ask(at: Place, options: DownloadOptions): Promise<Access> {
+  #ask(at: RepoAtCommit, options: DownloadOptions): Promise<Access> {
     const url = new URL(readTokenUrl(this.#net.endpoint, at.repoId, at.commit))
     const about = { ...at, path: '' }
     return this.#tried(url, about, options, async () => {
