@@ -1,7 +1,5 @@
+import type { ByteRanges } from '@svc/internal-byte-ranges'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
-
-/** `[start, end)` pairs in bytes of one file, sorted, disjoint. */
-export type ByteRanges = readonly (readonly [start: number, end: number])[]
 
 /**
  * The initial state of a file in the storage.

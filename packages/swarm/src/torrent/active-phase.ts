@@ -1,3 +1,4 @@
+import type { ByteRanges } from '@svc/internal-byte-ranges'
 // A torrent whose metadata is known. In order:
 //
 //   1. `open` opens the storage and asks it for the state of each file. Peers that connect in the meantime wait.
@@ -28,7 +29,6 @@ import type { Emit, PeerEvent } from '../events.ts'
 import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
-import type { ByteRanges } from '../storage.ts'
 import { parseMetadataMessage } from '../wire/extensions.ts'
 import type { TorrentEnvironment, TorrentParts } from './environment.ts'
 import { checkFile } from './file-check.ts'

@@ -1,5 +1,5 @@
+import type { ByteRanges } from '@svc/internal-byte-ranges'
 import type { LayoutFile } from '@svc/metainfo'
-import type { ByteRanges } from '../storage.ts'
 import type { TorrentParts } from './environment.ts'
 
 /** Pieces read and hashed concurrently: two threads hash while a third piece is read. */
