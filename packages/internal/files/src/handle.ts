@@ -35,7 +35,7 @@ export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: n
 }
 
 /** What {@link copyVerified} copies. */
-interface CopySource {
+interface CopyInput {
   readonly sizeBytes: number
   /** `sha256:<64 hex>` */
   readonly digest: string
@@ -56,7 +56,7 @@ export interface CopyOptions {
  * @returns false when the source's bytes do not match the digest. @throws errors of the file system and the source as they are
  */
 export async function copyVerified(
-  { sizeBytes, digest, bytesFrom }: CopySource,
+  { sizeBytes, digest, bytesFrom }: CopyInput,
   target: FileHandle,
   position: number,
   have: number,

@@ -39,7 +39,7 @@ interface HttpRequest {
 }
 
 /** How one URL is requested, on the way along redirects. */
-type Hop = Pick<HttpRequest, 'headers' | 'policy'>
+type HopRequest = Pick<HttpRequest, 'headers' | 'policy'>
 
 interface RedirectOptions {
   readonly signal?: AbortSignal | undefined
@@ -49,7 +49,7 @@ interface RedirectOptions {
    * How a URL is requested: asked for the first, and again for each redirect, so that what is meant for one origin is sent to no
    * other. Undefined: not at all, the way ends before it.
    */
-  readonly hop: (url: URL) => Hop | undefined | Promise<Hop | undefined>
+  readonly hop: (url: URL) => HopRequest | undefined | Promise<HopRequest | undefined>
   /** Called with each answer, those that redirect among them; throws to refuse. */
   readonly onAnswer?: (response: Response) => void
 }
