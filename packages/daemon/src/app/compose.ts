@@ -34,7 +34,7 @@ import { Resolver } from '../library/resolve.ts'
 import { SignedModels } from '../library/signed-models.ts'
 import { Snapshots } from '../library/snapshots.ts'
 import { Superseded } from '../library/superseded.ts'
-import { Trust } from '../library/trust.ts'
+import { TrustRules } from '../library/trust.ts'
 import { Usage } from '../library/usage.ts'
 import { Views } from '../library/views.ts'
 import { WantedBlobs } from '../library/wanted-blobs.ts'
@@ -88,7 +88,7 @@ export async function composeContext(
 ) {
   const { root } = config.store
   await requireComplete(root)
-  const trust = await Trust.open(config.trust)
+  const trust = await TrustRules.open(config.trust)
   const store = await openStore(config.store, clock, replaced)
   if (store.isNew) log.info({ root: store.root, id: store.id }, 'found no store: created a new one')
   const offload = new Offload()

@@ -7,7 +7,7 @@ import { S3_KEYS, s3KeysOf } from '../config/s3-keys.ts'
 import { TRUST_KEYS } from '../config/trust.ts'
 import { WEBSEED_KEYS } from '../config/webseed.ts'
 import type { Flags } from '../flags.ts'
-import { Trust } from '../library/trust.ts'
+import { TrustRules } from '../library/trust.ts'
 import { WebseedKeys } from '../swarm/webseed-keys.ts'
 
 /**
@@ -22,7 +22,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
   checkAddresses(config)
   await s3KeysOf(config.mirror)?.read(S3_KEYS)
   await new WebseedKeys(config.webseedKeys, env).check()
-  await Trust.open(config.trust)
+  await TrustRules.open(config.trust)
   const keys = keysOf(written)
   const origin =
     keys.length > 0 ? `${file} (${keys.length} ${keys.length === 1 ? 'key' : 'keys'})` : `${file} (${none(written)})`

@@ -16,14 +16,14 @@ interface WrittenKeys {
 /** One key of one section, with its new value. */
 type Change = { readonly [S in keyof WrittenKeys]: Readonly<Record<S, WrittenKeys[S]>> }[keyof WrittenKeys]
 
-interface Line {
+interface SettingLine {
   readonly section: keyof WrittenKeys
   readonly key: string
   /** `key = value` */
   readonly text: string
 }
 
-function lineOf(change: Change): Line {
+function lineOf(change: Change): SettingLine {
   const [section, values] = Object.entries(change)[0] as [keyof WrittenKeys, Record<string, unknown>]
   const [key, value] = Object.entries(values)[0]!
   return { section, key, text: `${key} = ${JSON.stringify(value)}` }
@@ -51,7 +51,7 @@ export function withKey(text: string, change: Change, file: string): string {
   )
 }
 
-function* edits(text: string, { section, key, text: line }: Line): Generator<string> {
+function* edits(text: string, { section, key, text: line }: SettingLine): Generator<string> {
   // of lines that end as on Windows, each keeps its carriage return
   const lines = text.split('\n')
   const replaced = (at: number, by: string): string => {

@@ -12,7 +12,7 @@ import type { LeafLayers } from '../library/leaf-layers.ts'
 import { withheldNotice, withMark } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import type { Superseded } from '../library/superseded.ts'
-import { type BroughtModel, SIGNATURE, type Trust, type TrustRule } from '../library/trust.ts'
+import { type BroughtModel, SIGNATURE, type TrustRule, type TrustRules } from '../library/trust.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import type { Log } from '../log.ts'
 import type { Offload } from '../offload/pool.ts'
@@ -38,7 +38,7 @@ export interface ImporterDeps {
   readonly jobs: JobRegistry
   readonly leafLayers: LeafLayers
   readonly wanted: WantedBlobs
-  readonly trust: Trust
+  readonly trust: TrustRules
   readonly room: IngestContext['room']
   readonly offload: Offload
   /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */

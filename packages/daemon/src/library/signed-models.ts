@@ -4,12 +4,12 @@ import { LRUCache } from 'lru-cache'
 import type { Log } from '../log.ts'
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
 import type { Documents } from './documents.ts'
-import type { Trust, TrustRule } from './trust.ts'
+import type { TrustRule, TrustRules } from './trust.ts'
 
 export interface SignedModelsDeps {
   readonly store: DiskBlobStore
   readonly documents: Pick<Documents, 'manifest' | 'companions'>
-  readonly trust: Trust
+  readonly trust: TrustRules
   readonly clock: Clock
   readonly log: Log
 }

@@ -42,7 +42,7 @@ export interface CheckContext {
   readonly onReading: (what: string) => void
 }
 
-type StoredModel = readonly [Manifest, beside: Pick<Companions, 'files' | 'omitted'>, CheckContext]
+type CheckedModel = readonly [Manifest, beside: Pick<Companions, 'files' | 'omitted'>, CheckContext]
 
 /** What a signature that holds says of single files. */
 export interface SignedListing {
@@ -58,7 +58,7 @@ export interface SignedListing {
  * The rules `[[trust]]` (spec conf.9): whose signature models of some names need. Whoever shows or serves something of a model before
  * its import is over asks {@link ruleFor} first.
  */
-export class Trust {
+export class TrustRules {
   readonly #rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]
 
   private constructor(rules: readonly (Pick<TrustRuleConfig, 'isFor'> & { readonly rule: TrustRule | undefined })[]) {
@@ -66,13 +66,13 @@ export class Trust {
   }
 
   /** Reads keys, certificates and trust roots. @throws ConfigError naming the rule and the file */
-  static async open(configs: readonly TrustRuleConfig[]): Promise<Trust> {
+  static async open(configs: readonly TrustRuleConfig[]): Promise<TrustRules> {
     const rules: { isFor: TrustRuleConfig['isFor']; rule: TrustRule | undefined }[] = []
     for (const config of configs) {
       const { isFor, mode, label } = config
       rules.push({ isFor, rule: mode === 'off' ? undefined : { label, mode, trust: await readTrust(config) } })
     }
-    return new Trust(rules)
+    return new TrustRules(rules)
   }
 
   /** Some rule requires signatures. */
@@ -98,12 +98,12 @@ export class Trust {
   }
 
   /** {@link check} of an artifact whose blobs are all here, with what lies beside it. */
-  async checkStored(rule: TrustRule, ...stored: StoredModel): Promise<string[]> {
+  async checkStored(rule: TrustRule, ...stored: CheckedModel): Promise<string[]> {
     return this.#saidOf(rule, await this.complaintOfStored(rule, ...stored))
   }
 
   /** What is wrong with such an artifact, for people. */
-  async complaintOfStored(rule: TrustRule, ...[manifest, beside, context]: StoredModel): Promise<string | undefined> {
+  async complaintOfStored(rule: TrustRule, ...[manifest, beside, context]: CheckedModel): Promise<string | undefined> {
     const text = await upstreamConfigOf(manifest, context.store)
     const config = text === undefined ? undefined : Buffer.from(text)
     const model = { entries: manifest.files, companions: beside.files, omitted: beside.omitted, config }

@@ -24,7 +24,7 @@ export interface ListedObject {
 }
 
 /** Where a page begins: behind a key, or behind all keys that begin so. */
-interface Marker {
+interface PageStart {
   readonly text: string
   readonly isFolder: boolean
 }
@@ -36,7 +36,7 @@ export interface ListQuery {
   readonly delimiter: string
   readonly maxKeys: number
   readonly isUrlEncoded: boolean
-  readonly marker: Marker
+  readonly marker: PageStart
   /** As they were sent, for the answer. */
   readonly startAfter: string | undefined
   readonly token: string | undefined
@@ -47,7 +47,7 @@ export interface ListPage<T> {
   readonly objects: readonly ListedObject[]
   readonly folders: readonly string[]
   /** Undefined on the last page. */
-  readonly next: Marker | undefined
+  readonly next: PageStart | undefined
   /** What it names something of. */
   readonly of: ReadonlySet<T>
 }
@@ -79,14 +79,14 @@ export function parseListQuery(query: URLSearchParams): ListQuery {
 
 const invalid = (what: string): S3Error => new S3Error('InvalidArgument', what)
 
-function parseToken(token: string): Marker {
+function parseToken(token: string): PageStart {
   const text = Buffer.from(token, 'base64url').toString('utf8')
   if (!/^[kf]./su.test(text) || formatToken({ text: text.slice(1), isFolder: text[0] === 'f' }) !== token)
     throw invalid('the continuation token is not one of this bucket')
   return { text: text.slice(1), isFolder: text[0] === 'f' }
 }
 
-const formatToken = ({ text, isFolder }: Marker): string =>
+const formatToken = ({ text, isFolder }: PageStart): string =>
   Buffer.from(`${isFolder ? 'f' : 'k'}${text}`).toString('base64url')
 
 /** Collects a page from what is passed to it in the order of keys. */
@@ -95,8 +95,8 @@ class PageBuilder<T> {
   readonly folders: string[] = []
   readonly of = new Set<T>()
   readonly #query: ListQuery
-  #last: Marker
-  next: Marker | undefined
+  #last: PageStart
+  next: PageStart | undefined
 
   constructor(query: ListQuery) {
     this.#query = query

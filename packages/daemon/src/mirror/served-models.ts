@@ -116,7 +116,7 @@ interface Sending {
 }
 
 /** The artifacts of each name, `ns/name`, and all of them sorted by their prefixes. */
-interface Names {
+interface ServedNames {
   readonly byName: ReadonlyMap<string, readonly ServedMember[]>
   readonly sorted: readonly NamedMember[]
 }
@@ -137,7 +137,7 @@ export class ServedModels {
   readonly #lacking = new Map<Sha256Digest, Promise<readonly ServedFile[]>>()
   readonly #making = new Gate(MADE_AT_ONCE)
   readonly #sending = new Set<Sending>()
-  readonly #named = new Map<NameDoor, { readonly revision: number; readonly names: Promise<Names> }>()
+  readonly #named = new Map<NameDoor, { readonly revision: number; readonly names: Promise<ServedNames> }>()
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: ServedModelsDeps) {
@@ -289,7 +289,7 @@ export class ServedModels {
     return verdictOf({ provenance }, door).given
   }
 
-  async #names(door: NameDoor): Promise<Names> {
+  async #names(door: NameDoor): Promise<ServedNames> {
     const { repos, artifacts } = this.#deps
     const revision = repos.changes + artifacts.shownChanges
     const known = this.#named.get(door)
@@ -313,7 +313,7 @@ export class ServedModels {
     return (await this.#isSigned(state, name)) ? state : undefined
   }
 
-  async #findNames(door: NameDoor): Promise<Names> {
+  async #findNames(door: NameDoor): Promise<ServedNames> {
     const { repos, documents, log } = this.#deps
     const byName = new Map<string, readonly ServedMember[]>()
     const all: NamedMember[] = []

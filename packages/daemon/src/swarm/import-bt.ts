@@ -15,17 +15,17 @@ import type { LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
-import type { Trust, TrustRule } from '../library/trust.ts'
+import type { TrustRule, TrustRules } from '../library/trust.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import {
-  type Brought,
   bringCompanions,
   type CompanionsDeps,
   checkBrought,
   fetchCompanions,
-  ruleFor
+  ruleFor,
+  type UnclaimedCompanions
 } from './pinned-companions.ts'
 import type { PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
@@ -37,7 +37,7 @@ export interface ImportBtContext extends CommitContext {
   readonly clock: Clock
   readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
-  readonly trust: Trust
+  readonly trust: TrustRules
 }
 
 export interface ImportBtDeps extends CompanionsDeps {
@@ -70,7 +70,7 @@ export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
 
 type PinnedTorrent = ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }
 
-interface Named {
+interface NamedIndex {
   readonly indexDigest: Sha256Digest
   readonly quants: string[]
   readonly replaced?: { readonly quant: string; readonly manifest: Sha256Digest }[]
@@ -115,7 +115,7 @@ class BtImport {
     }
     const signal = AbortSignal.any([this.#job.signal, unwanted.signal])
     const warnings = await fetch({ torrent, layers, hints }, { signal, onProgress })
-    let named: Named | undefined
+    let named: NamedIndex | undefined
     try {
       const record = layers === undefined ? await this.#record(torrent, layers) : undefined
       named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
@@ -154,7 +154,7 @@ class BtImport {
   async #checked(
     rule: TrustRule,
     { torrent, layers, hints }: Pick<FetchRequest, 'layers' | 'hints'> & { readonly torrent: PinnedTorrent }
-  ): Promise<Brought> {
+  ): Promise<UnclaimedCompanions> {
     const { context, fetch } = this.#deps
     const { artifacts, trust, store, clock } = context
     const { pin, companions } = this.#request
@@ -252,7 +252,7 @@ class BtImport {
   }
 
   /** A web server may say so by habit: its owner is told, and how to give the model to others all the same. */
-  async #withheld(named: Named | undefined): Promise<string[]> {
+  async #withheld(named: NamedIndex | undefined): Promise<string[]> {
     const { pin, repo } = this.#request
     const ref = repo && named ? `${formatRepoId(repo)}:${named.quants[0]}` : `svc:///pinned/model@${pin}`
     const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))
@@ -280,7 +280,11 @@ class BtImport {
   }
 
   /** Adds the artifact to a repository's index, under the quant in its model config (spec add.8). */
-  async #name(repo: RepoId, { manifest }: Pick<PinnedTorrent, 'manifest'>, distribution: Sha256Digest): Promise<Named> {
+  async #name(
+    repo: RepoId,
+    { manifest }: Pick<PinnedTorrent, 'manifest'>,
+    distribution: Sha256Digest
+  ): Promise<NamedIndex> {
     const { context } = this.#deps
     const quant = await storedConfigQuant(context.store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]

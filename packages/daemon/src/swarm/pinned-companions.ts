@@ -14,7 +14,7 @@ import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import { oneChunk } from '../library/small-blob.ts'
-import type { Trust, TrustRule } from '../library/trust.ts'
+import type { TrustRule, TrustRules } from '../library/trust.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 
@@ -51,7 +51,7 @@ export interface CompanionsDeps {
     readonly leafLayers: LeafLayers
     readonly artifacts: Artifacts
     readonly documents: Documents
-    readonly trust: Trust
+    readonly trust: TrustRules
     readonly clock: Clock
   }
   readonly reading: WebseedReading
@@ -67,7 +67,7 @@ export interface CompanionsDeps {
 }
 
 /** Companions that are here as blobs, and known to no artifact yet. */
-export interface Brought {
+export interface UnclaimedCompanions {
   readonly document: Companions
   /** What their source said of who may have them. */
   readonly facts: Provenance
@@ -79,7 +79,7 @@ export interface BroughtCompanions {
   readonly warnings: readonly string[]
 }
 
-interface CompanionsRequest {
+interface PinnedCompanionsRequest {
   readonly pin: Sha256Digest
   readonly repo: RepoId | undefined
   readonly hints: SwarmHints
@@ -92,11 +92,11 @@ interface CompanionsRequest {
  */
 export async function bringCompanions(
   wanted: CompanionsPin,
-  request: CompanionsRequest,
+  request: PinnedCompanionsRequest,
   torrent: Pick<ArtifactTorrent, 'infohash' | 'name'>,
   deps: CompanionsDeps,
   job: Pick<JobContext, 'signal' | 'update'>,
-  checked?: Brought
+  checked?: UnclaimedCompanions
 ): Promise<BroughtCompanions> {
   const { store, artifacts, documents, trust } = deps.context
   const { pin, repo, hints } = request
@@ -121,14 +121,14 @@ export async function bringCompanions(
 }
 
 /** The rule for the signature of a pinned artifact under a name. */
-export const ruleFor = (trust: Trust, repo: RepoId | undefined, manifest: Manifest): TrustRule | undefined =>
+export const ruleFor = (trust: TrustRules, repo: RepoId | undefined, manifest: Manifest): TrustRule | undefined =>
   trust.ruleFor(repo && formatRepoId(repo), manifest.annotations['svc.hf.repo'])
 
-/** Checks an artifact whose blobs are here with its companions. @returns warnings @throws as {@link Trust.check} */
+/** Checks an artifact whose blobs are here with its companions. @returns warnings @throws as {@link TrustRules.check} */
 export const checkBrought = (
   rule: TrustRule,
   manifest: Manifest,
-  { document }: Pick<Brought, 'document'>,
+  { document }: Pick<UnclaimedCompanions, 'document'>,
   { store, clock, trust }: CompanionsDeps['context'],
   { update }: Pick<JobContext, 'update'>
 ): Promise<string[]> =>
@@ -140,19 +140,19 @@ const isOfSource = (error: unknown): error is DaemonError =>
 /** Fetches companions as blobs. @throws DaemonError `E_SOURCE_UNAVAILABLE`; what the disk does; the signal's reason */
 export async function fetchCompanions(
   wanted: CompanionsPin,
-  { pin, hints }: CompanionsRequest,
+  { pin, hints }: PinnedCompanionsRequest,
   { context, reading, companionsFromPeers, hasCompanions, isWithheld }: CompanionsDeps,
   { signal, update }: Pick<JobContext, 'signal' | 'update'>
-): Promise<Brought> {
+): Promise<UnclaimedCompanions> {
   const { store, leafLayers, artifacts, documents } = context
   const complaints: string[] = []
   const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
   // what everybody has from here already proves nothing anew
-  const known = async (): Promise<Brought | undefined> => {
+  const known = async (): Promise<UnclaimedCompanions | undefined> => {
     const document = await documents.companions(wanted.digest)
     return document && { document, facts: { access: 'public' } }
   }
-  const fetched = async (): Promise<Brought | undefined> => {
+  const fetched = async (): Promise<UnclaimedCompanions | undefined> => {
     const found = await webseeds.info(wanted.infohashText, signal)
     const state = await artifacts.standing(pin)
     const isQuiet = state === undefined || isWithheld(state)

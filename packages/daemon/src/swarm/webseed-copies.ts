@@ -25,7 +25,7 @@ export interface WebseedCopiesDeps {
 }
 
 /** A part of a file. */
-interface Sample {
+interface FileSample {
   readonly start: number
   readonly length: number
   /** Undefined for a file that is not here, of which the size has to do. */
@@ -68,7 +68,7 @@ export class WebseedCopies implements CopyWitness {
   }
 
   /** Read beside the store, since asking is no use that keeps a blob. @throws errors of the disk */
-  async #sampleOf({ digest, size }: ManifestFile): Promise<Sample> {
+  async #sampleOf({ digest, size }: ManifestFile): Promise<FileSample> {
     const file = await open(this.#deps.store.blobPath(digest)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
     })
@@ -84,7 +84,7 @@ export class WebseedCopies implements CopyWitness {
   }
 
   /** It gives the sample, of so many bytes. Redirects are not followed, as for its documents. */
-  async #has(url: URL, sizeBytes: number, { start, length, bytes }: Sample, outer: AbortSignal): Promise<boolean> {
+  async #has(url: URL, sizeBytes: number, { start, length, bytes }: FileSample, outer: AbortSignal): Promise<boolean> {
     const { web, keys } = this.#deps.reading()
     const { mark } = this.#deps
     const part = `${start}-${start + length - 1}`

@@ -32,24 +32,24 @@ export interface ImportRoutesDeps {
     adopt(body: AdoptBody): Promise<Job>
     planAdopt(body: AdoptBody): Promise<AdoptPlan>
   }
-  readonly hub: HubImports | undefined
+  readonly hub:
+    | {
+        importHf(body: ImportHfBody): Promise<Job>
+        plan(body: ImportHfPlanBody): Promise<ImportPlan>
+        outdated(body: OutdatedBody): Promise<Job>
+        search(query: SearchQuery): Promise<SearchResult>
+        /** What lies beside an artifact. */
+        companions(wanted: {
+          readonly ref: string
+          readonly repo: RepoId
+          readonly manifestDigest: Sha256Digest
+          readonly manifest: Manifest
+        }): Job
+      }
+    | undefined
   readonly swarm: { importBt(body: ImportBtBody): Promise<Job> } | undefined
   readonly catalog: CatalogImports | undefined
   readonly oci: { importOci(body: ImportOciBody): Promise<Job> }
-}
-
-interface HubImports {
-  importHf(body: ImportHfBody): Promise<Job>
-  plan(body: ImportHfPlanBody): Promise<ImportPlan>
-  outdated(body: OutdatedBody): Promise<Job>
-  search(query: SearchQuery): Promise<SearchResult>
-  /** What lies beside an artifact. */
-  companions(wanted: {
-    readonly ref: string
-    readonly repo: RepoId
-    readonly manifestDigest: Sha256Digest
-    readonly manifest: Manifest
-  }): Job
 }
 
 interface CatalogImports {

@@ -21,7 +21,7 @@ import type { LeafLayers } from '../../library/leaf-layers.ts'
 import type { Needed } from '../../library/needed.ts'
 import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
-import type { Trust } from '../../library/trust.ts'
+import type { TrustRules } from '../../library/trust.ts'
 import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
@@ -44,7 +44,7 @@ export interface CatalogDeps {
   readonly leafLayers: LeafLayers
   readonly holdings: Pick<Holdings, 'arrivals'>
   readonly importer: Importer
-  readonly trust: Pick<Trust, 'ruleFor'>
+  readonly trust: Pick<TrustRules, 'ruleFor'>
   readonly jobs: JobRegistry
   readonly log: Log
 }

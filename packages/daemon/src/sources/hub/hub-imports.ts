@@ -16,7 +16,7 @@ import type { HubConfig } from '../../config/config.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
 import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
-import type { Trust } from '../../library/trust.ts'
+import type { TrustRules } from '../../library/trust.ts'
 import type { Log } from '../../log.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
@@ -52,7 +52,7 @@ export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
   readonly strangersOffload: Offload
   readonly importer: Importer
   readonly listeners: { readonly mark: string }
-  readonly trust: Trust
+  readonly trust: TrustRules
   readonly clock: Clock
   readonly log: Log
 }

@@ -42,7 +42,7 @@ export interface OutdatedDeps {
 }
 
 /** An artifact under a name. */
-interface Named {
+interface NamedArtifact {
   readonly ref: string
   readonly as: string
   readonly quant: string
@@ -51,14 +51,14 @@ interface Named {
 }
 
 /** One that follows a branch or tag of a repository. */
-interface Following extends Named {
+interface Following extends NamedArtifact {
   readonly state: ArtifactState
   readonly repo: string
   readonly revision: string
   readonly commit: string
 }
 
-type Verdict = Omit<OutdatedModel, 'ref' | 'origin'>
+type OutdatedVerdict = Omit<OutdatedModel, 'ref' | 'origin'>
 
 /** POST /v1/outdated (spec add.51). @throws DaemonError, RefError for a reference that does not resolve */
 export async function checkOutdated({ refs }: OutdatedBody, deps: OutdatedDeps): Promise<Job> {
@@ -68,15 +68,15 @@ export async function checkOutdated({ refs }: OutdatedBody, deps: OutdatedDeps):
     wanted!.set(`${formatRepoId({ ns, name })}:${quant ?? ''}`, manifestDigest)
   }
   return deps.jobs.start({ kind: 'outdated', ref: refs?.length === 1 ? refs[0]! : 'all' }, async (context) => ({
-    result: await new Check(deps, context).run(wanted)
+    result: await new OutdatedCheck(deps, context).run(wanted)
   }))
 }
 
 /** One question to the hub about all models. */
-class Check {
+class OutdatedCheck {
   readonly #deps: OutdatedDeps
   readonly #job: JobContext
-  readonly #verdicts = new Map<string, Verdict>()
+  readonly #verdicts = new Map<string, OutdatedVerdict>()
   #answers = 0
   #failure: unknown
 
@@ -113,9 +113,9 @@ class Check {
     }
   }
 
-  async #models(): Promise<Named[]> {
+  async #models(): Promise<NamedArtifact[]> {
     const { repos, documents, artifacts } = this.#deps
-    const models: Named[] = []
+    const models: NamedArtifact[] = []
     for await (const { ns, name, state } of repos.list(() => undefined)) {
       const as = formatRepoId({ ns, name })
       // one that cannot be read is reported by the inventory
@@ -179,7 +179,7 @@ class Check {
     listing: HubListing,
     before: HubListing | undefined,
     model: Following
-  ): Promise<Verdict> {
+  ): Promise<OutdatedVerdict> {
     const { store, documents, offload, sourceOf } = this.#deps
     const { commit } = listing
     const upgrade = upgradeOf(model, listing, await documents.manifest(model.manifest))
@@ -218,7 +218,7 @@ class Check {
 }
 
 /** The models that follow a branch or tag, with the commit that they have. */
-const followingOf = (models: readonly Named[]): Following[] =>
+const followingOf = (models: readonly NamedArtifact[]): Following[] =>
   models.flatMap(({ state, ...model }) => {
     if (state === undefined) return []
     const { repo, revision, commit } = shownOrigin(state.source, model.as)

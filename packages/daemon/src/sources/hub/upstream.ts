@@ -12,7 +12,7 @@ import type { ImportSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { someOf } from '../../library/companions.ts'
-import { SIGNATURE, type SignedListing, type Trust } from '../../library/trust.ts'
+import { SIGNATURE, type SignedListing, type TrustRules } from '../../library/trust.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, type StrangerBytes, strangerKey } from './source.ts'
@@ -85,7 +85,7 @@ export interface UpstreamDeps extends PlanDeps {
   readonly listings: Pick<StrangerListings, 'list'>
   readonly importer: Importer
   readonly jobs: Pick<JobRegistry, 'over'>
-  readonly trust: Trust
+  readonly trust: TrustRules
   readonly sourceOf: (
     asked: string,
     listing: HubListing,
@@ -120,7 +120,7 @@ export function createUpstream({
   ...planDeps
 }: UpstreamDeps): HubUpstream {
   const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
-  const brought = new Brought()
+  const brought = new ArrivedFiles()
   /** Commits of which an import passed the check that a rule requires. */
   const checked = new LRUCache<string, true>({ max: MAX_BROUGHT })
   const require = (repo: HubUpstreamRepo): CachedRepo => {
@@ -140,7 +140,7 @@ export function createUpstream({
     if (file === undefined) throw new DaemonError('E_NOT_FOUND', `${JSON.stringify(name)} is not in ${repo.repo}`)
     return file
   }
-  const signedOf = async (asked: string, listed: Listed, onBytes: CachedRepo['onBytes']) => {
+  const signedOf = async (asked: string, listed: StrangersFiles, onBytes: CachedRepo['onBytes']) => {
     const rule = trust.ruleFor(asked, listed.repoId)
     if (rule?.mode !== 'require') return undefined
     const file = listed.files.find(({ path }) => path === SIGNATURE)
@@ -253,7 +253,7 @@ const mayBeSigned = (signed: SignedListing, { path, sha256 }: Pick<HubFile, 'pat
   sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)
 
 /** A listing of a stranger's. */
-interface Listed {
+interface StrangersFiles {
   readonly repoId: string
   readonly files: readonly HubFile[]
   readonly leftOut: readonly { readonly name: string }[]
@@ -261,7 +261,7 @@ interface Listed {
 }
 
 /** What is wrong for certain with what an import of a listing would bring. */
-function complaintOf(signed: SignedListing, { files, leftOut, more }: Listed): string | undefined {
+function complaintOf(signed: SignedListing, { files, leftOut, more }: StrangersFiles): string | undefined {
   const wrong = files.find((file) => isBrought(file) && !mayBeSigned(signed, file))
   if (wrong !== undefined) return `changed, or not signed: ${someOf([wrong.path])}`
   const listed = new Set([...files.map(({ path }) => path), ...leftOut.map(({ name }) => name)])
@@ -326,7 +326,7 @@ const commitKey = ({ repo, commit }: HubUpstreamRepo): string => `${repo} ${comm
 /** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
 const MAX_BROUGHT = 20_000
 
-class Brought implements StrangerBytes {
+class ArrivedFiles implements StrangerBytes {
   readonly #keys = new LRUCache<string, true>({ max: MAX_BROUGHT })
 
   has(file: HubFile): boolean {

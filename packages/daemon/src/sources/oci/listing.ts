@@ -7,7 +7,7 @@ import { type Oci, ociFailure } from './errors.ts'
 type Sink = Parameters<Oci['fetchBlob']>[2]
 
 /** An artifact that was found, and how to fetch its files. */
-export interface Listed {
+export interface ListedArtifact {
   readonly model: OciModel
   /** For the record of an artifact's origin. */
   readonly from: { readonly repo?: string; readonly revision: string }
@@ -21,7 +21,7 @@ export interface Listed {
  * An artifact in a layout. Its configuration is read although nothing here needs it: one that is damaged or incomplete is refused.
  * @param wanted its tag or digest; default: the only one. @throws OciError
  */
-export async function listLayout(oci: Oci, path: string, wanted: string | undefined): Promise<Listed> {
+export async function listLayout(oci: Oci, path: string, wanted: string | undefined): Promise<ListedArtifact> {
   const layout = await oci.openLayout(path)
   const descriptor = oci.chooseManifest(layout.index, wanted)
   const manifest = oci.parseOciManifest(await layout.document(descriptor))
@@ -46,7 +46,7 @@ export async function listRegistry(
   image: string,
   options: RegistryOptions,
   signal: AbortSignal
-): Promise<Listed> {
+): Promise<ListedArtifact> {
   const reference = oci.parseRegistryReference(image)
   const repository = new oci.Repository(reference, options)
   try {
@@ -113,7 +113,7 @@ const CONCURRENCY = 4
  * An OCI artifact as an import source. Each file's digest is that of its layer, so files that the store has are not
  * fetched. Unrecognised files (such as a README) are not fetched either.
  */
-export function ociSource(oci: Oci, listed: Listed): ImportSource {
+export function ociSource(oci: Oci, listed: ListedArtifact): ImportSource {
   const { model, from } = listed
   return {
     kind: 'oci',

@@ -8,7 +8,7 @@ import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { checkPath } from '../local/walk.ts'
 import { type Oci, ociFailure } from './errors.ts'
-import { type Listed, listLayout, listRegistry, ociSource } from './listing.ts'
+import { type ListedArtifact, listLayout, listRegistry, ociSource } from './listing.ts'
 
 /** The daemon's objects that imports of OCI artifacts use. */
 export interface OciDeps {
@@ -63,7 +63,13 @@ export class OciImports {
     })
   }
 
-  async #run(oci: Oci, listed: Listed, repo: RepoId, selection: ImportSelection, job: JobContext): Promise<JobOutcome> {
+  async #run(
+    oci: Oci,
+    listed: ListedArtifact,
+    repo: RepoId,
+    selection: ImportSelection,
+    job: JobContext
+  ): Promise<JobOutcome> {
     const source = ociSource(oci, listed)
     job.update({
       filesTotal: source.files.length,
