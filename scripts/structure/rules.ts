@@ -11,6 +11,7 @@ export type RuleName =
   | 'private-style'
   | 'arrow-style'
   | 'forbidden-word'
+  | 'type-name'
   | 'system-clock'
   | 'wall-time'
 
@@ -65,6 +66,10 @@ const WALL = new RegExp(
 )
 const MAX_EXCEPTIONS = 10
 
+const DECLARED_TYPE = /^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm
+/** The contract has the names of what it describes. */
+const CONTRACT = 'packages/client/src/protocol/'
+
 const blank = (text: string): string => text.replace(/[^\n]/g, ' ')
 /** The source with its comments blanked out; lines and columns stay. Only comments that begin a line are recognised. */
 const withoutComments = (source: string): string =>
@@ -75,6 +80,7 @@ export const checkTree = (tree: readonly TextFile[]): Violation[] => [
   ...tree
     .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.tsx?$/.test(path))
     .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkTime(file)]),
+  ...checkTypeNames(tree),
   ...checkExceptions(tree),
   ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
   ...tree.flatMap(checkWords)
@@ -154,6 +160,25 @@ function checkTime({ path, text }: TextFile): Violation[] {
         return { rule, path, line, message }
       })
   )
+}
+
+/** Two things of one name are read as one. */
+function checkTypeNames(tree: readonly TextFile[]): Violation[] {
+  const places = new Map<string, string>()
+  const declared = tree
+    .filter(({ path }) => SOURCE.test(path) && !path.startsWith(CONTRACT))
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(DECLARED_TYPE)].map(({ 1: name = '', index }) => ({ path, text, name, index }))
+    )
+  return declared.flatMap(({ path, text, name, index }): Violation[] => {
+    const other = places.get(name)
+    places.set(name, path)
+    if (other === undefined || other === path) return []
+    const line = text.slice(0, index).split('\n').length
+    return [
+      { rule: 'type-name', path, line, message: `${other} has another ${name}: name one of them after what it is` }
+    ]
+  })
 }
 
 /** The lists are short, and name only what needs it. */

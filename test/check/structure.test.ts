@@ -25,6 +25,10 @@ function violations(change: Files): { rule: RuleName; path: string; line: number
   return checkTree(readTree(house.root)).map(({ rule, path, line }) => ({ rule, path, line }))
 }
 
+test('the contract has the names of what it describes', () => {
+  expect(violations({ 'packages/client/src/protocol/ref.ts': `export type Ref = string\n` })).toEqual([])
+})
+
 test('a sound house has no violations', () => {
   expect(violations({})).toEqual([])
 })
@@ -126,6 +130,7 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     1,
     `import { set${'Timeout'} as delay } from 'node:timers/promises'\n`
   ],
+  ['a second type of one name', 'type-name', 'packages/ref/src/ref.ts', 2, `\nexport interface Ref {}\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
 ]
@@ -172,7 +177,8 @@ describe('each rule fails where it is broken, and no other rule does', () => {
       'arrow-style': true,
       'forbidden-word': true,
       'system-clock': true,
-      'wall-time': true
+      'wall-time': true,
+      'type-name': true
     }
     const seen = new Set(broken.map(([, rule]) => rule))
     expect(Object.keys(rules).filter((rule) => !seen.has(rule as RuleName))).toEqual([])
