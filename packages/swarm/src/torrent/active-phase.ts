@@ -1,4 +1,3 @@
-import type { ByteRanges } from '@svc/internal-byte-ranges'
 // A torrent whose metadata is known. In order:
 //
 //   1. `open` opens the storage and asks it for the state of each file. Peers that connect in the meantime wait.
@@ -12,6 +11,7 @@ import type { ByteRanges } from '@svc/internal-byte-ranges'
 // `FileProgress`, piece hashes to `PieceHashes`, downloading to `Leeching`, uploading to `Seeding`, and connections to
 // the torrent.
 
+import type { ByteRanges } from '@svc/internal-byte-ranges'
 import {
   filesWithLayers,
   type LayoutFile,
