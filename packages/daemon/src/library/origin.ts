@@ -36,12 +36,13 @@ export interface ArtifactSource {
 }
 
 /**
- * The origin after another import of the same artifact. What an import by its commit alone does not know of a branch, an
- * earlier one may have known; and what an owner has imported is no stranger's because one asks for it again.
+ * The origin after another import of the same artifact. The hub gives a commit's bytes again, unlike an archive or a catalog. What an
+ * import by its commit alone does not know of a branch, an earlier one may have known; and what an owner has imported is no
+ * stranger's because one asks for it again.
  */
 export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSource): ArtifactSource {
   if (before === undefined || now === before) return now
-  const { onDemand, ...rest } = now
+  const { onDemand, ...rest } = now.kind !== 'hf' && hubCommitOf(before) ? { ...before, onDemand: undefined } : now
   const isSame = rest.repo === before.repo && rest.revision === before.revision
   const { branch, branchAt } = isSame && rest.branch === undefined ? before : rest
   const companions = rest.companions ?? (isSame ? before.companions : undefined)
@@ -65,6 +66,13 @@ export function mergedFollowed(
 
 /** A commit of the hub, which no branch or tag is named like. */
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
+
+/** The repository and commit at the hub that it came from; undefined if it did not, or the commit is unknown. */
+export function hubCommitOf({ kind, repo, revision }: ArtifactSource) {
+  return kind === 'hf' && repo !== undefined && revision !== undefined && isCommit(revision)
+    ? { repo, revision }
+    : undefined
+}
 
 /** The origin as the API shows it under a name `ns/name`. Records of earlier versions know the default branch at most. */
 export function shownOrigin({ kind, repo, revision, branch, followed }: ArtifactSource, name: string): Origin {

@@ -1,3 +1,4 @@
+import { digestFromBytes } from '@svc/ref'
 import { expect, test } from 'vitest'
 import { type ArtifactSource, mergedFollowed, mergedSource, shownOrigin } from '../../src/library/origin.ts'
 
@@ -20,10 +21,21 @@ test.each([
   ['the commit, then a branch', under(''), under('v1'), 'v1'],
   ['an earlier version', from({ branch: 'main' }), from({ branch: 'main' }), 'main'],
   ['an earlier version, then the commit', from({ branch: 'main' }), under(''), undefined],
-  ['from disk, then a branch', { kind: 'local' } as const, under('main'), 'main']
+  ['from disk, then a branch', { kind: 'local' } as const, under('main'), 'main'],
+  ['a branch, then an archive', under('main'), { kind: 'oci' } as const, 'main'],
+  ['a branch, then the catalog', under('main'), from({ kind: 'catalog' }), 'main']
 ])('what a name follows after %s', (_, before, now, expected) => {
   const after = { ...mergedSource(before, now), ...mergedFollowed(before, now) }
   expect(shownOrigin(after, 'me/m').revision).toBe(expected)
+})
+
+test('the hub stays the source of what other imports bring, too, without the companions that these brought', () => {
+  const archive = { kind: 'oci', companions: digestFromBytes(Buffer.alloc(32)) } as const
+  expect(mergedSource(from({ branch: 'main' }), archive)).toEqual(from({ branch: 'main' }))
+  expect(mergedSource(stranger, archive)).toEqual(from({ branch: 'main' }))
+  // it cannot be fetched from there
+  expect(mergedSource({ kind: 'hf', repo: 'Acme/M', revision: 'main' }, archive)).toEqual(archive)
+  expect(mergedSource(archive, from({}))).toEqual(from({}))
 })
 
 test('only what came from the hub follows, and only a commit is shown as one', () => {

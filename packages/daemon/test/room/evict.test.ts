@@ -212,11 +212,21 @@ test('a source that is no longer asked proves nothing', async () => {
   const { manifestDigest, provenance, hints, source } = await recordOf(repo.ref)
   const where = `${source.repo}@${source.revision}`
   await artifacts.setCopy(manifestDigest, { kind: 'hub', where, at: timestampOf(clock) })
-  // as an import of the same model from a registry: from there it would have to come back
-  await artifacts.record({ manifestDigest, provenance, hints, source: { kind: 'oci', repo: 'registry.example/model' } })
+  // as an import of the same model from another repository: from there it would have to come back
+  await artifacts.record({ manifestDigest, provenance, hints, source: { ...source, repo: 'Org/Elsewhere' } })
   expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
   expect(await memberOf(repo.ref)).toMatchObject({ complete: true })
   expect((await recordOf(repo.ref)).copies).toBeUndefined()
+})
+
+test('a model imported once more from an archive is evicted, and returns from the hub', async () => {
+  const repo = await imported()
+  const { artifacts } = rig.daemon.context
+  const { manifestDigest, provenance, hints } = await recordOf(repo.ref)
+  await artifacts.record({ manifestDigest, provenance, hints, source: { kind: 'oci' } })
+  expect((await memberOf(repo.ref)).origin).toMatchObject({ kind: 'hf', repo: repo.id, revision: 'main' })
+  expect(await evict(repo.ref)).toMatchObject({ state: 'done' })
+  expect(await ensure(repo.ref)).toMatchObject({ state: 'done' })
 })
 
 test('a hub that is this daemon itself, by any route, does not count as a copy', async () => {

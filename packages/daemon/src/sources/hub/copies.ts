@@ -9,7 +9,7 @@ import type { CopyAnswer, CopyWitness } from '../../jobs/copies.ts'
 import type { SourceFiller } from '../../jobs/sources-filler.ts'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import { isEvictable } from '../../library/eviction.ts'
-import { isCommit } from '../../library/origin.ts'
+import { hubCommitOf } from '../../library/origin.ts'
 import { gitSha1Of } from './confirm.ts'
 import { hubFailure } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -38,12 +38,12 @@ export class HubCopies implements CopyWitness, SourceFiller {
   }
 
   canFill(artifact: ArtifactState | undefined): boolean {
-    return artifact !== undefined && originOf(artifact) !== undefined
+    return artifact !== undefined && hubCommitOf(artifact.source) !== undefined
   }
 
   /** The hub lists all weights with their hashes, and gives the first byte of each. */
   async ask(manifest: Manifest, state: ArtifactState, signal: AbortSignal): Promise<readonly CopyAnswer[]> {
-    const origin = originOf(state)
+    const origin = hubCommitOf(state.source)
     if (origin === undefined) return []
     const place = placeOf(origin)
     try {
@@ -71,7 +71,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
   async fill(...[request, { signal, onProgress, mayEvict }]: Parameters<SourceFiller['fill']>): Promise<void> {
     const { importer, owners, sourceOf, artifacts } = this.#deps
     const { artifact, manifest, missing } = request
-    const origin = artifact && originOf(artifact)
+    const origin = artifact && hubCommitOf(artifact.source)
     if (origin === undefined) return
     const absent = new Set(missing)
     const files = manifest.files.filter((file) => isEvictable(file) && absent.has(file.digest))
@@ -109,12 +109,6 @@ class OtherFileError extends Error {
   constructor(name: string) {
     super(`it does not list these bytes as ${JSON.stringify(name)}`)
   }
-}
-
-function originOf({ source }: ArtifactState): { readonly repo: string; readonly revision: string } | undefined {
-  const { kind, repo, revision } = source
-  if (kind !== 'hf' || repo === undefined || revision === undefined || !isCommit(revision)) return undefined
-  return { repo, revision }
 }
 
 const placeOf = ({ repo, revision }: { readonly repo: string; readonly revision: string }) =>
