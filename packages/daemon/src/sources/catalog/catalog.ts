@@ -14,6 +14,7 @@ import { type ImportSelection, importSelectionOf } from '../../import/selection.
 import { targetFor } from '../../import/target.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import type { Room } from '../../jobs/room.ts'
 import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
 import { type Holdings, sourceKey } from '../../library/holdings.ts'
@@ -39,6 +40,7 @@ export interface CatalogDeps {
   readonly clock: Clock
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
   readonly store: DiskBlobStore
+  readonly room: Pick<Room, 'require'>
   readonly artifacts: Artifacts
   readonly needed: Pick<Needed, 'isGiven'>
   readonly leafLayers: LeafLayers
@@ -254,7 +256,8 @@ export class Catalog {
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
-      const how = { entry, anchor, peers, webSources: web, timings: this.#timings, arrivals, upload, quiet }
+      const { mayEvict = false } = selection
+      const how = { entry, anchor, peers, webSources: web, timings: this.#timings, arrivals, upload, quiet, mayEvict }
       const pulled = await new CatalogPull({ ...this.#context, swarm, ...how }, job).run()
       const seed = await this.#seedOf(entry, pulled)
       return await importer.run({ repo, selection, source: catalogSource(store, entry, anchor, pulled, seed) }, job)

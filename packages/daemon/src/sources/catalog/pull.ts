@@ -3,8 +3,9 @@ import type { Hub, HubFile } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
-import { DaemonError, noSpace } from '../../errors.ts'
+import { DaemonError } from '../../errors.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
+import type { MakeRoom, Room } from '../../jobs/room.ts'
 import type { BlobTree, LeafLayers } from '../../library/leaf-layers.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
 import { AnchoredContent, contentKey, type SourceArrivals } from './content.ts'
@@ -21,9 +22,10 @@ export interface PullTimings {
   readonly checkpointMs: number
 }
 
-export interface AnchoredPullOptions {
+export interface AnchoredPullOptions extends Pick<MakeRoom, 'mayEvict'> {
   readonly clock: Clock
   readonly store: DiskBlobStore
+  readonly room: Pick<Room, 'require'>
   readonly leafLayers: Pick<LeafLayers, 'keep'>
   readonly swarm: V1Swarm
   readonly arrivals: SourceArrivals
@@ -147,6 +149,8 @@ export class CatalogPull {
         since = clock.monotonic()
       }
       if (this.#isFilled()) break
+      // the swarm has no room either
+      if (isNoSpace(webFailure)) throw webFailure
       if (clock.monotonic() - checkpointed >= timings.checkpointMs) {
         await Promise.all(this.#opened.map((content) => content.checkpoint()))
         checkpointed = clock.monotonic()
@@ -219,8 +223,7 @@ export class CatalogPull {
     for (const { file } of keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)))
       await this.#content(file, signal)
     const missing = this.#opened.reduce((sum, content) => sum + content.sizeBytes - content.bytesDone, 0)
-    const free = await this.#options.store.freeBytes()
-    if (missing > free) throw noSpace(missing, free)
+    if (missing > 0) await this.#options.room.require(missing, { mayEvict: this.#options.mayEvict, signal })
     this.#wanted = files
   }
 
@@ -370,6 +373,9 @@ function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorF
 }
 
 const isUnreachable = (error: unknown): boolean => error instanceof SwarmV1Error && error.reason === 'metadata-timeout'
+
+const isNoSpace = (error: unknown): boolean =>
+  (error instanceof CasError || error instanceof DaemonError) && error.code === 'E_NO_SPACE'
 
 const isWrongBytes = (error: unknown): boolean =>
   (error instanceof CasError && error.code === 'E_DIGEST_MISMATCH') ||

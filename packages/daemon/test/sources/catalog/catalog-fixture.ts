@@ -74,7 +74,8 @@ export async function start(
       hub: { endpoint: hub.endpoint },
       catalog: { endpoint: catalog.endpoint, ...more.file?.catalog },
       swarm: { dht: false, peer_addr: '127.0.0.1:0', fill_timeout: 20, ...more.file?.swarm },
-      ...(more.file?.trust && { trust: more.file.trust })
+      ...(more.file?.trust && { trust: more.file.trust }),
+      ...(more.file?.store && { store: more.file.store })
     },
     networks: {
       hub: (context) => createHubImports(context),

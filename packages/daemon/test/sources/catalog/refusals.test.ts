@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { catalog, freshSources, GGUF, hub, line, pull, REPO, refusal, start, weights } from './catalog-fixture.ts'
+import { catalog, finished, freshSources, GGUF, hub, line, pull, REPO, refusal, start, weights } from './catalog-fixture.ts'
 
 freshSources()
 
@@ -84,5 +84,24 @@ describe('the error table', () => {
     // no file of the anchor has the listed name, so that the hub cannot help either
     catalog.list([line('a'.repeat(40), 'another-name.gguf', commit)])
     expect(await pull(client)).toMatchObject({ state: 'failed', error: { code: 'E_INTERNAL' } })
+  })
+})
+
+describe('a quota', () => {
+  const id = 'Org/Other'
+  const listed = (): void => {
+    hub.commit({ id, files: [{ path: 'other-q8_0.gguf', content: weights(3 << 20) }] })
+    const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: weights(3 << 20), lfs: true }] })
+    catalog.list([line('a'.repeat(40), GGUF, commit, 0)])
+  }
+  test('a pull that it has no room for fetches nothing, and names what would go', async () => {
+    listed()
+    const { client } = await start({ file: { store: { max_bytes: 5 << 20 } }, timings: { webAfterMs: 0 } })
+    expect(await finished(client, await client.importHf({ repo: id }))).toMatchObject({ state: 'done' })
+    const error = { code: 'E_NO_SPACE', candidates: ['org/other:q8_0'] }
+    expect(await pull(client)).toMatchObject({ state: 'failed', error })
+    expect(hub.bytesSent.get(GGUF)).toBeUndefined()
+    expect(await pull(client, { evict: true })).toMatchObject({ state: 'done' })
+    expect((await client.models()).namespaces.map(({ members: [member] }) => member!.away)).toEqual([undefined, true])
   })
 })
