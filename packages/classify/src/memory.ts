@@ -61,11 +61,14 @@ export function cacheNeed(shape: CacheShape, contextTokens: number): CacheNeed {
 const FULL_EVERY: Readonly<Record<string, number>> = {
   gemma2: 2,
   gemma3: 6,
+  llama4: 4,
   'gpt-oss': 2,
   cohere2: 4,
   exaone4: 4,
   olmo2: 4
 }
+/** The window that llama.cpp takes, whatever the header says except 0. */
+const FIXED_WINDOW: Readonly<Record<string, number>> = { llama4: 8_192 }
 /** Their header names a window, and llama.cpp keeps the whole context all the same. */
 const WINDOW_UNUSED = ['llama', 'qwen2', 'qwen2moe', 'qwen3', 'qwen3moe', 'phi3', 'starcoder2']
 /** Whose recurrent layers have a state of convolution and SSM. */
@@ -90,7 +93,9 @@ export function ggufCache(facts: GgufFacts): CacheShape | string {
   if (!(layers > 0 && layers <= MAX_LAYERS) || embedding === undefined) return 'the header does not give its layers'
   const isStrange = [...facts.keys()].some((key) => STRANGE.test(key))
   if (isStrange && !STATEFUL.includes(architecture)) return `the state of ${architecture} is unknown`
-  const isLocal = windowOf(architecture, facts, at)
+  const said = at('attention.sliding_window')
+  const windowTokens = said === 0 ? 0 : (FIXED_WINDOW[architecture] ?? said ?? 0)
+  const isLocal = windowTokens === 0 ? () => false : windowOf(architecture, facts, at)
   if (isLocal === undefined) return `it is unknown which layers of ${architecture} have a window`
 
   const bytes = { token: 0, window: 0, state: 0 }
@@ -103,7 +108,7 @@ export function ggufCache(facts: GgufFacts): CacheShape | string {
   return {
     tokenBytes: bytes.token,
     windowTokenBytes: bytes.window,
-    windowTokens: at('attention.sliding_window') ?? 0,
+    windowTokens,
     stateBytes: bytes.state,
     embedding,
     ...(typeof vocabulary === 'number' && { vocabulary }),
@@ -114,7 +119,7 @@ export function ggufCache(facts: GgufFacts): CacheShape | string {
 /** Which layers have a window; undefined where that is not known. */
 function windowOf(architecture: string, facts: GgufFacts, at: At): ((layer: number) => boolean) | undefined {
   const pattern = 'attention.sliding_window_pattern'
-  if ((at('attention.sliding_window') ?? 0) === 0 || WINDOW_UNUSED.includes(architecture)) return () => false
+  if (WINDOW_UNUSED.includes(architecture)) return () => false
   if (typeof facts.get(`${architecture}.${pattern}`) === 'object') return (layer) => at(pattern, layer) === 1
   const every = at(pattern) ?? FULL_EVERY[architecture]
   return every === undefined ? undefined : (layer) => isBetween(layer, every)
@@ -167,7 +172,7 @@ export function configCache(text: string | undefined): CacheShape | string {
   if (!(layers > 0 && layers <= MAX_LAYERS && embedding > 0 && heads > 0))
     return 'its config.json does not give its layers'
   if (Object.keys(config).some((key) => STATE_KEYS.test(key))) return 'its recurrent state is unknown'
-  const window = config.use_sliding_window === false ? 0 : (at('sliding_window') ?? 0)
+  const window = config.use_sliding_window === false ? 0 : (at('sliding_window') ?? at('attention_chunk_size') ?? 0)
   const local = window === 0 ? 0 : localLayers(config, layers)
   if (local === undefined) return 'it is unknown which of its layers have a window'
   const latent = at('kv_lora_rank')
@@ -191,9 +196,18 @@ export function configCache(text: string | undefined): CacheShape | string {
 const STATE_KEYS = /^(?:mamba|ssm|conv|linear_|state|wkv|time_|layers_block_type)/
 
 /** The layers with a window; undefined where that is not known. */
-function localLayers({ layer_types: types, model_type: family }: Json, layers: number): number | undefined {
-  if (!Array.isArray(types)) return family === 'mistral' ? layers : undefined
-  const kinds = (types as unknown[]).slice(0, layers)
-  if (kinds.some((kind) => kind !== 'full_attention' && kind !== 'sliding_attention')) return undefined
-  return kinds.filter((kind) => kind === 'sliding_attention').length
+function localLayers(config: Json, layers: number): number | undefined {
+  const { layer_types: types, no_rope_layers: rope, model_type: family } = config
+  if (Array.isArray(types)) {
+    const kinds = (types as unknown[]).slice(0, layers)
+    if (kinds.some((kind) => kind !== 'full_attention' && !LOCAL.has(kind))) return undefined
+    return kinds.filter((kind) => LOCAL.has(kind)).length
+  }
+  if (family === 'mistral') return layers
+  if (family !== 'llama4_text') return undefined
+  // despite its name, 1 stands for rotary positions, which go with chunks
+  if (Array.isArray(rope) && rope.length > 0) return rope.slice(0, layers).filter((flag) => flag === 1).length
+  return layers - Math.floor(layers / FULL_EVERY.llama4!)
 }
+
+const LOCAL: ReadonlySet<unknown> = new Set(['sliding_attention', 'chunked_attention'])

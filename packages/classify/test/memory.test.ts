@@ -104,6 +104,22 @@ test('sliding window, by a list: 14 layers of 56 keep 131,072 cells in 1792.00 M
   expect(cacheMib(shape, 131_072)).toBe(1792 + 105)
 })
 
+// The sizes follow from llama.cpp's source: 12 layers keep all cells, 36 keep 8,192 + 512, of 4,096 bytes each.
+const SCOUT = {
+  block_count: 48,
+  embedding_length: 5120,
+  'attention.head_count': 40,
+  'attention.head_count_kv': 8,
+  'attention.key_length': 128,
+  'attention.value_length': 128
+}
+test('chunks: Llama 4 Scout at 32,768 tokens, whatever window its header names except none', () => {
+  const at = (values: Values) => cacheMib(shapeOf('llama4', { ...SCOUT, ...values }), 32_768)
+  expect(at({})).toBe(1536 + 1224)
+  expect(at({ 'attention.sliding_window': 512 })).toBe(1536 + 1224)
+  expect(at({ 'attention.sliding_window': 0 })).toBe(6144)
+})
+
 test('recurrent: Mamba 2.8B has 23.75 MiB of state at any context', () => {
   const shape = shapeOf('mamba', {
     block_count: 64,
@@ -177,6 +193,19 @@ test('a config.json gives the same figures as the header, its language model ins
     layer_types: Array.from({ length: 24 }, (_, i) => (i % 2 === 0 ? 'sliding_attention' : 'full_attention'))
   }
   expect(cacheMib(configCache(JSON.stringify(gptOss)) as CacheShape, 131_072)).toBe(3072 + 18)
+  const scout = {
+    model_type: 'llama4_text',
+    num_hidden_layers: 48,
+    hidden_size: 5120,
+    num_attention_heads: 40,
+    num_key_value_heads: 8,
+    head_dim: 128,
+    attention_chunk_size: 8192,
+    no_rope_layers: Array.from({ length: 48 }, (_, i) => (i % 4 === 3 ? 0 : 1))
+  }
+  const types = scout.no_rope_layers.map((rope) => (rope === 1 ? 'chunked_attention' : 'full_attention'))
+  for (const config of [scout, { ...scout, no_rope_layers: [] }, { ...scout, layer_types: types }])
+    expect(cacheMib(configCache(JSON.stringify({ text_config: config })) as CacheShape, 32_768)).toBe(1536 + 1224)
   const mla = { ...qwen, num_hidden_layers: 61, kv_lora_rank: 512, qk_rope_head_dim: 64 }
   expect((configCache(JSON.stringify(mla)) as CacheShape).tokenBytes).toBe(61 * 576 * 2)
 })
