@@ -58,6 +58,8 @@ export interface ImportRequest {
   readonly selection?: ImportSelection | undefined
   /** As in {@link JobStart}. */
   readonly lane?: JobStart['lane']
+  /** Of the planning. */
+  readonly signal?: AbortSignal
 }
 
 /** An artifact that is here, and where files lie beside it. */
@@ -100,12 +102,13 @@ export class Importer {
    * @throws DaemonError as `planListing`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
-    const { kind, ref, repo, source, selection = EVERYTHING, lane } = request
+    const { kind, ref, repo, source, selection = EVERYTHING, lane, signal = UNSTOPPED } = request
     const { jobs, offload: owners, strangersOffload } = this.#deps
     const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
-      const plan = this.#ruled(repo, await planSelected(source, selection, offload, UNSTOPPED))
+      const plan = this.#ruled(repo, await planSelected(source, selection, offload, signal))
+      signal.throwIfAborted()
       return jobs.start(
         { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
         (context) => this.#run(plan, selection, repo, { ...context, offload }),

@@ -13,6 +13,7 @@ import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
+import { DaemonError } from '../../errors.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
 import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
@@ -40,6 +41,8 @@ import { cheapestWitness } from './witness.ts'
  * that requires more is reported at once.
  */
 const MAX_LISTING_WAIT_MS = 60_000
+/** A client that waits for its response gets one before its connection is closed as idle. */
+const MAX_RESPONSE_MS = 100_000
 
 /** A daemon that just started has other things to do. */
 const FIRST_CHECK_MS = 10 * 60_000
@@ -147,6 +150,23 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       onWaiting: (waiting, path) => tell(waiting, `${listing.repoId}/${path}`)
     })
 
+  const answered = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const late = new AbortController()
+    const over = Promise.withResolvers<never>()
+    const timer = clock.after(MAX_RESPONSE_MS, () => {
+      const why = `the hub did not answer within ${MAX_RESPONSE_MS / 1000} s; try again later`
+      over.reject(new DaemonError('E_SOURCE_UNAVAILABLE', why))
+      late.abort()
+    })
+    try {
+      return await Promise.race([work(late.signal), over.promise])
+    } catch (error) {
+      throw hubFailure(error)
+    } finally {
+      timer.cancel()
+    }
+  }
+
   const outdated = (body: OutdatedBody): Promise<Job> => checkOutdated(body, { ...context, owners, sourceOf })
   const checks: Timer[] = []
 
@@ -154,30 +174,26 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     async importHf(body): Promise<Job> {
       const repo = hubTarget(body)
       const selection = importSelectionOf(body)
-      const signed = await owners.now()
-      const listing = await list(signed, body)
-      const source = sourceOf(signed, body.repo, listing, { branch: branches.of(listing), follows: followedBy(body) })
-      try {
-        return await importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, selection })
-      } catch (error) {
-        throw hubFailure(error)
-      }
+      return answered(async (signal) => {
+        const signed = await owners.now()
+        const listing = await list(signed, body, signal)
+        const source = sourceOf(signed, body.repo, listing, { branch: branches.of(listing), follows: followedBy(body) })
+        return importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, selection, signal })
+      })
     },
     async plan(body) {
       const repo = hubTarget(body)
       const selection = importSelectionOf(body)
-      const signed = await owners.now()
-      const listing = await list(signed, body)
-      try {
-        return await planHub(signed.hub, listing, sourceOf(signed, body.repo, listing), selection, formatRepoId(repo), {
+      return answered(async (signal) => {
+        const signed = await owners.now()
+        const listing = await list(signed, body, signal)
+        return planHub(signed.hub, listing, sourceOf(signed, body.repo, listing), selection, formatRepoId(repo), {
           ...context,
           contextTokens: body.context
         })
-      } catch (error) {
-        throw hubFailure(error)
-      }
+      })
     },
-    search: async (query) => search(query, await owners.now()),
+    search: (query) => answered(async () => search(query, await owners.now())),
     outdated,
     checkDaily() {
       if (config.hub.check !== 'daily') return

@@ -1,5 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { catalog, finished, freshSources, GGUF, hub, line, pull, REPO, refusal, start, weights } from './catalog-fixture.ts'
+import {
+  catalog,
+  finished,
+  freshSources,
+  GGUF,
+  hub,
+  line,
+  pull,
+  REPO,
+  refusal,
+  start,
+  weights
+} from './catalog-fixture.ts'
 
 freshSources()
 

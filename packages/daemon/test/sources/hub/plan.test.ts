@@ -1,7 +1,9 @@
+import type { Client } from '@svc/client'
 import { ImportPlanSchema } from '@svc/client/protocol'
 import type { FakeHub } from '@svc/testkit/fake-hub'
-import { scriptedFaults } from '@svc/testkit/fake-hub-faults'
+import { type FakeHubStage, scriptedFaults } from '@svc/testkit/fake-hub-faults'
 import { makeGguf } from '@svc/testkit/models'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { Value } from 'typebox/value'
 import { beforeAll, expect, test } from 'vitest'
 import {
@@ -184,4 +186,28 @@ test('the config.json gives the memory of safetensors', async () => {
   fake.commit({ id: 'fit/st', files })
   const plan = await rig.client.planHf({ repo: 'fit/st', context: 2048 })
   expect(plan.memory).toEqual({ contextTokens: 2048, cacheBytes: 112 * MIB, computeBytes: 2048 * 3586 })
+})
+
+const SLOW = { repo: 'Org/Slow' }
+test.each<readonly [FakeHubStage, (client: Client) => Promise<unknown>]>([
+  ['search', (client) => client.search({ q: 'slow' })],
+  ['info', (client) => client.importHf(SLOW)],
+  ['tree', (client) => client.importHf(SLOW)],
+  ['cdn', (client) => client.planHf({ ...SLOW, context: 0 })]
+])('a hub that does not end its answer (%s) is told to whoever waits, and nothing follows', async (stage, ask) => {
+  const clock = new VirtualClock()
+  const { client } = await rigOf(fake, { clock })
+  fake.commit({ id: SLOW.repo, files: [{ path: 'm-q8_0.gguf', content: makeGguf(), lfs: true }] })
+  const stalled = Promise.withResolvers<void>()
+  fake.setFaults((request) => {
+    if (request.stage !== stage) return undefined
+    stalled.resolve()
+    return { kind: 'stall', afterBytes: 0 }
+  })
+  const answer = ask(client).catch((error: unknown) => error)
+  await stalled.promise
+  await clock.advance(110_000)
+  expect(await answer).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', status: 502 })
+  fake.setFaults(undefined)
+  expect(await client.jobs()).toEqual([])
 })
