@@ -149,8 +149,6 @@ export class CatalogPull {
         since = clock.monotonic()
       }
       if (this.#isFilled()) break
-      // the swarm has no room either
-      if (isNoSpace(webFailure)) throw webFailure
       if (clock.monotonic() - checkpointed >= timings.checkpointMs) {
         await Promise.all(this.#opened.map((content) => content.checkpoint()))
         checkpointed = clock.monotonic()
@@ -160,6 +158,8 @@ export class CatalogPull {
       if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= webAfterMs)) {
         web = this.#fromWeb(signal).catch((error: unknown) => {
           webFailure = error
+          // there is none for what the swarm gives either
+          if (isNoSpace(error)) swarmFailure = error
         })
         since = clock.monotonic()
       } else if (
