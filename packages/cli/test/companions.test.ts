@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { startFakeHub } from '@svc/testkit/fake-hub'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { recordText } from '../../daemon/test/support/records.ts'
 import { laterUndo, type TestDaemon, testDaemon } from './support.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -117,13 +118,13 @@ it('svc companions fetches only them for a model that was imported without', asy
   const config = { swarm: { enabled: false }, hub: { endpoint: hub.endpoint } }
   const daemon = await testDaemon({ fileConfig: config }, undo.later)
   await ok(daemon, 'import', 'hf', 'Acme/Old', '--all')
-  // as the first version wrote it
+  // as an import wrote it that brought none
   for (const name of readdirSync(join(daemon.root, 'state/artifacts'))) {
     const path = join(daemon.root, 'state/artifacts', name)
     const { companions, version, readers, checksum, source, ...rest } = JSON.parse(readFileSync(path, 'utf8'))
     expect(Object.keys(companions)).toEqual(['acme/old'])
     const { kind, repo, revision } = source
-    writeFileSync(path, JSON.stringify({ ...rest, source: { kind, repo, revision } }))
+    writeFileSync(path, recordText({ ...rest, source: { kind, repo, revision } }, 4))
   }
   const typed = 'svc companions acme/old:q8_0'
   expect(await ok(daemon, 'show', 'acme/old:q8_0')).toContain(typed)

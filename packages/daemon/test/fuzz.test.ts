@@ -11,6 +11,7 @@ import { parseRepoState } from '../src/library/repos.ts'
 import { CorruptStateError } from '../src/library/strict.ts'
 import { parseCatalogListing } from '../src/sources/catalog/listing.ts'
 import { parseDigestList } from '../src/sources/catalog/record.ts'
+import { recordText } from './support/records.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const DIGEST = `sha256:${'d'.repeat(64)}`
@@ -18,6 +19,16 @@ function expected(error: unknown): string | undefined {
   if (error instanceof DaemonError) return error.code
   if (error instanceof CorruptStateError || error instanceof ConfigError) return error.name
   return undefined
+}
+/** A record's own keys, with the envelope of one; what is no JSON object stays as it is. */
+function enveloped(input: Uint8Array): Uint8Array {
+  try {
+    const body: unknown = JSON.parse(decoder.decode(input))
+    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return Buffer.from(recordText(body, 4))
+  } catch {
+    // not JSON
+  }
+  return input
 }
 const JSON_TOKENS = [
   '{',
@@ -87,19 +98,20 @@ describeFuzz([
       JSON.stringify({
         record: DIGEST,
         source: { kind: 'hf', repo: 'a/b', revision: 'c' },
-        restricted: false,
+        provenance: { access: 'public' },
+        pinned: false,
         hints: { trackers: [], webseeds: [], peers: ['1.2.3.4:5'] }
       })
     ],
-    dictionary: [...JSON_TOKENS, '"source":', '"kind":"bt"', '"restricted":true', '"hints":{', DIGEST],
-    run: (input) => Object.keys(parseArtifactState(input, parseDigest(DIGEST), 'x')).join(),
+    dictionary: [...JSON_TOKENS, '"source":', '"kind":"bt"', '"access":"own"', '"hints":{', DIGEST],
+    run: (input) => Object.keys(parseArtifactState(enveloped(input), parseDigest(DIGEST), 'x')).join(),
     expected
   },
   {
     name: 'repository-state',
     seeds: [JSON.stringify({ index: DIGEST, tags: { v1: DIGEST } })],
     dictionary: [...JSON_TOKENS, '"index":', '"tags":{', DIGEST],
-    run: (input) => Object.keys(parseRepoState(input, 'x')).join(),
+    run: (input) => Object.keys(parseRepoState(enveloped(input), 'x')).join(),
     expected
   },
   {

@@ -2,7 +2,7 @@ import { listFolderIfPresent } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { stringsField, UnreadableStateError } from './strict.ts'
+import { bool, listOf, text, UnreadableStateError } from './strict.ts'
 
 interface ArrivalRecord {
   /** Sources whose bytes are in the partial blob, or were when it became a blob. */
@@ -82,11 +82,7 @@ const nameOf = (digest: Sha256Digest): string => `${digestHex(digest)}.json`
 
 const ARRIVAL: RecordKind<ArrivalRecord> = {
   folder: 'arrivals',
-  keys: [],
-  readers: 2,
-  parse: ({ from, published }, file) => ({
-    from: stringsField(from, file, '"from"'),
-    committed: published === true
-  }),
-  format: ({ from, committed }) => ({ from, published: committed })
+  shape: { from: listOf(text), committed: bool },
+  decode: (record) => record,
+  encode: (record) => record
 }

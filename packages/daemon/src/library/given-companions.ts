@@ -10,7 +10,7 @@ type WithSource = { readonly source: Pick<ArtifactState['source'], 'kind'> }
  * owner's own, as are the names of files that were left there.
  */
 const isOwn = (file: { readonly path: string; readonly own?: boolean }, { source }: WithSource): boolean =>
-  // absent in documents of earlier versions, and in those of others' sources
+  // absent in documents of others' sources
   file.own ?? (source.kind === 'local' && !isForLoaders(file.path))
 
 /** Notes at an import what is the owner's own. @param givesAll the owner said that everything may leave */

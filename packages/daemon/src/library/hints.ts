@@ -35,7 +35,7 @@ export const isTrackerUrl = (text: string): boolean =>
 
 export const isPeerAddress = (text: string): boolean => tryParseAddress(text) !== undefined
 
-/** Removes unusable hints: one that an earlier version stored must not break the artifact. */
+/** Removes unusable hints: one in a record must not break the artifact. */
 export const usableHints = ({ trackers, webseeds, peers }: SwarmHints): SwarmHints => ({
   trackers: trackers.filter(isTrackerUrl),
   webseeds: webseeds.filter(isHttpUrl),

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import type { SwarmConfig } from '../config/config.ts'
-import type { ArtifactSource } from './origin.ts'
-import { CorruptStateError, type Fields, fieldsOf, onlyKeys, optionalFields, stringsField } from './strict.ts'
+import { exactly, listOf, oneOf, optional, text, yes } from './strict.ts'
 
 /** The kinds of credentials that a source may have been shown. */
 type Credential = 'hub-token' | 'registry-login' | 'webseed-key'
@@ -29,7 +28,7 @@ export interface Provenance {
   readonly unproven?: readonly string[]
   /** Whoever exported it marked it as not for others (spec add.39). */
   readonly marked?: true
-  /** What the owner said. The time is absent in records of earlier versions. */
+  /** What the owner said, and when; no time where a damaged record could have said it. */
   readonly decision?: { readonly is: 'private' | 'shared'; readonly at?: string }
 }
 
@@ -181,74 +180,14 @@ const standing = ({ provenance: { confirmedPublicAt: _, decision, ...rest } }: W
   is: decision?.is
 })
 
-const ACCESS: readonly unknown[] = ['own', 'public', 'restricted', 'unknown'] satisfies Provenance['access'][]
-const KEYS = ['access', 'by', 'confirmedPublicAt', 'unproven', 'marked', 'decision']
-
-/** The provenance in a record; earlier versions had two flags. @throws CorruptStateError */
-export function parseProvenanceOf(fields: Fields, source: ArtifactSource, file: string): Provenance {
-  if (fields.provenance !== undefined) return parseProvenance(fields.provenance, file)
-  const { restricted, private: isPrivate = false, importedAt } = fields
-  if (typeof restricted !== 'boolean') throw new CorruptStateError(file, '"restricted" is not a boolean')
-  if (typeof isPrivate !== 'boolean') throw new CorruptStateError(file, '"private" is not a boolean')
-  return provenanceOfFlags(source, { restricted, private: isPrivate }, importedAt as string | undefined)
-}
-
-/** @throws CorruptStateError */
-export function parseProvenance(value: unknown, file: string): Provenance {
-  const fields = fieldsOf(value, file, '"provenance"')
-  onlyKeys(fields, KEYS, file)
-  const { access, by, confirmedPublicAt, unproven, marked } = fields
-  if (!ACCESS.includes(access)) throw new CorruptStateError(file, '"provenance.access" is unknown')
-  if (by !== undefined && !(typeof by === 'string' && Object.hasOwn(CREDENTIALS, by)))
-    throw new CorruptStateError(file, '"provenance.by" is unknown')
-  optionalFields(fields, ['confirmedPublicAt'], 'a string', file, 'provenance.')
-  optionalFields(fields, ['marked'], 'true', file, 'provenance.')
-  const decision = fields.decision === undefined ? undefined : parseDecision(fields.decision, file)
-  return {
-    access: access as Provenance['access'],
-    ...(by !== undefined && { by: by as Credential }),
-    ...(confirmedPublicAt !== undefined && { confirmedPublicAt: confirmedPublicAt as string }),
-    ...(unproven !== undefined && { unproven: stringsField(unproven, file, '"provenance.unproven"') }),
-    ...(marked === true && { marked }),
-    ...(decision !== undefined && { decision })
-  }
-}
-
-function parseDecision(value: unknown, file: string): NonNullable<Provenance['decision']> {
-  const fields = fieldsOf(value, file, '"provenance.decision"')
-  onlyKeys(fields, ['is', 'at'], file)
-  const { is, at } = fields
-  if (is !== 'private' && is !== 'shared') throw new CorruptStateError(file, '"provenance.decision.is" is unknown')
-  optionalFields(fields, ['at'], 'a string', file, 'provenance.decision.')
-  return { is, ...(at !== undefined && { at: at as string }) }
-}
-
-/**
- * The provenance of a record of an earlier version, which had two flags. A repository of the hub was recorded as
- * unrestricted also where a cache was taken over and nobody asked the hub, so it is unknown until the hub confirms it.
- */
-export function provenanceOfFlags(
-  source: ArtifactSource,
-  flags: { readonly restricted: boolean; readonly private: boolean },
-  importedAt: string | undefined
-): Provenance {
-  return {
-    ...factsOfFlags(source, flags.restricted, importedAt),
-    ...(flags.private && { decision: { is: 'private' } })
-  }
-}
-
-function factsOfFlags({ kind, repo }: ArtifactSource, restricted: boolean, importedAt: string | undefined): Provenance {
-  if (restricted) {
-    const by = ({ hf: 'hub-token', catalog: 'hub-token', oci: 'registry-login', bt: 'webseed-key' } as const)[
-      kind as Exclude<ArtifactSource['kind'], 'local'>
-    ]
-    return { access: 'restricted', ...(by !== undefined && { by }) }
-  }
-  if (kind === 'hf') return { access: 'unknown' }
-  // the hub, or a public catalog, said so at that time
-  if (kind === 'catalog')
-    return { access: 'public', ...(importedAt !== undefined && { confirmedPublicAt: importedAt }) }
-  if (kind === 'local' || (kind === 'oci' && repo === undefined)) return { access: 'own' }
-  return { access: 'public' }
-}
+/** What a record says of it. A key that this version does not know could withhold the artifact, so it is damage. */
+export const PROVENANCE = exactly<Provenance>({
+  access: oneOf('own', 'public', 'restricted', 'unknown'),
+  by: optional(oneOf(...Object.keys(CREDENTIALS))),
+  confirmedPublicAt: optional(text),
+  unproven: optional(listOf(text)),
+  marked: yes,
+  decision: optional(
+    exactly<NonNullable<Provenance['decision']>>({ is: oneOf('private', 'shared'), at: optional(text) })
+  )
+})

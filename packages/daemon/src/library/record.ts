@@ -3,110 +3,96 @@ import { crc32 } from 'node:zlib'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
 import { type FileStat, listFolder } from '@svc/internal-files'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
-import { CorruptStateError, type Fields, fieldsOf, NewerStateError, onlyKeys, UnreadableStateError } from './strict.ts'
+import { CorruptStateError, ForeignStateError, objectOf, type Shape, UnreadableStateError } from './strict.ts'
 
-/**
- * The format that this version writes. Raise it whenever records may hold something new, and `readers` of the kind as well if an
- * older version must not ignore it. 1 had no envelope.
- */
-const RECORD_VERSION = 4
+/** The format of all records. Raise it when an older version must not ignore what records may hold from now on. */
+const FORMAT = 4
 
 /** One kind of records below `state/`. */
-export interface RecordKind<State> {
+export interface RecordKind<State, Recorded = State> {
   /** Below `state/`. */
   readonly folder: string
-  /** Those of the first format, which knew no others. */
-  readonly keys: readonly string[]
-  /** The oldest version that may read what this one writes, ignoring keys that it does not know; perhaps of each record. */
-  readonly readers: number | ((state: State) => number)
+  readonly shape: Shape<Recorded>
   /** @throws CorruptStateError */
-  parse(fields: Fields, file: string): State
-  format(state: State): Fields
+  readonly decode: (recorded: Recorded, file: string) => State
+  readonly encode: (state: State) => Recorded
 }
+
+type Fields = Readonly<Record<string, unknown>>
 
 /** A record that is named by a digest, or by another SHA-256. */
 export const HEX_FILE = /^[0-9a-f]{64}\.json$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lastLine = (checksum: number): string => `  "checksum": "crc32:${checksum.toString(16).padStart(8, '0')}"\n}\n`
 const LAST_LINE_BYTES = lastLine(0).length
+const ENVELOPE = ['version', 'readers', 'checksum']
 
 /**
  * Parses a record: a JSON object with `version`, `readers` and `checksum` beside its own keys (spec disk.18). The
  * checksum is the CRC-32 of all bytes before the line that has it, which is the last: neither the order of keys nor their
  * spelling matters, and no byte can change unnoticed.
- * @throws CorruptStateError, NewerStateError
+ * @throws CorruptStateError, ForeignStateError
  */
-export function parseStateRecord<State>(bytes: Uint8Array, file: string, kind: RecordKind<State>): State {
-  return kind.parse(fieldsIn(bytes, file, kind), file)
-}
+export const parseStateRecord = <State, Recorded>(
+  bytes: Uint8Array,
+  file: string,
+  kind: RecordKind<State, Recorded>
+): State => stateIn(fieldsIn(bytes, file), file, kind)
 
-function fieldsIn(bytes: Uint8Array, file: string, { keys }: Pick<RecordKind<unknown>, 'keys'>): Fields {
-  let value: unknown
-  try {
-    value = JSON.parse(utf8.decode(bytes))
-  } catch (cause) {
-    throw new CorruptStateError(file, 'not UTF-8 JSON', cause)
-  }
-  const fields = fieldsOf(value, file, 'the file')
-  const { version, readers, checksum } = fields
-  if (version === undefined && readers === undefined && checksum === undefined) onlyKeys(fields, keys, file)
-  else checkEnvelope(bytes, fields, file)
-  return fields
-}
-
-/** Whether a parsed record has no envelope: then it has no unknown keys either, wherever. */
-export const isFirstFormat = (fields: Fields): boolean => fields.version === undefined
-
-function checkEnvelope(bytes: Uint8Array, { version, readers }: Fields, file: string): void {
+function fieldsIn(bytes: Uint8Array, file: string): Fields {
   const covered = bytes.subarray(0, Math.max(0, bytes.length - LAST_LINE_BYTES))
   if (Buffer.compare(bytes.subarray(covered.length), Buffer.from(lastLine(crc32(covered)))) !== 0)
     throw new CorruptStateError(file, 'its checksum does not match')
-  if (!isVersion(version) || !isVersion(readers))
+  let fields: Fields
+  try {
+    fields = JSON.parse(utf8.decode(bytes))
+  } catch (cause) {
+    throw new CorruptStateError(file, 'not UTF-8 JSON', cause)
+  }
+  const { version, readers } = fields
+  if (!isFormat(version) || !isFormat(readers))
     throw new CorruptStateError(file, '"version" or "readers" is not a number')
-  if (readers > RECORD_VERSION)
-    throw new NewerStateError(
-      file,
-      `written by a newer version of svcd (format ${version}, for readers of ${readers}; this one reads up to ${RECORD_VERSION})`
-    )
+  if (version >= FORMAT && readers <= FORMAT) return fields
+  const formats = `format ${version}, for readers of format ${readers}; this one reads format ${FORMAT}`
+  throw new ForeignStateError(file, `written by another version of svcd (${formats})`)
 }
 
-const isVersion = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
+const isFormat = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) > 0
 
-/** What a record keeps when an older version writes it again. */
-interface PreservedFields {
-  readonly unknown: Fields
-  readonly readers: number
+function stateIn<State, Recorded>(fields: Fields, file: string, kind: RecordKind<State, Recorded>): State {
+  const problem = objectOf(kind.shape)(fields, 'the record')
+  if (problem !== undefined) throw new CorruptStateError(file, problem)
+  const known = Object.keys(kind.shape).filter((key) => fields[key] !== undefined)
+  return kind.decode(Object.fromEntries(known.map((key) => [key, fields[key]])) as Recorded, file)
 }
 
-function formatRecord<State>(state: State, kind: RecordKind<State>, kept?: PreservedFields): string {
-  const own = typeof kind.readers === 'number' ? kind.readers : kind.readers(state)
-  const readers = Math.max(own, kept?.readers ?? 0)
-  const text = JSON.stringify({ ...kept?.unknown, ...kind.format(state), version: RECORD_VERSION, readers }, null, 2)
+function formatRecord<State, Recorded>(state: State, { shape, encode }: RecordKind<State, Recorded>, more: Fields) {
+  const recorded = encode(state)
+  const known = Object.fromEntries(Object.keys(shape).map((key) => [key, recorded[key as keyof Recorded]]))
+  const text = JSON.stringify({ ...more, ...known, version: FORMAT, readers: FORMAT }, null, 2)
   const covered = `${text.slice(0, -'\n}'.length)},\n`
   return covered + lastLine(crc32(covered))
 }
 
 /**
  * The records of one kind. Those that cannot be read stay as they are until their owner writes or removes them: then a
- * damaged one is kept below `state/damaged/`, and a newer one is refused (spec disk.19).
+ * damaged one is kept below `state/damaged/`, and one of another format is refused (spec disk.19).
  */
-export class StateRecords<State> {
+export class StateRecords<State, Recorded = State> {
   readonly #state: string
   readonly #files: ReplacedFiles
-  readonly #kind: RecordKind<State>
-  readonly #known: ReadonlySet<string>
+  readonly #kind: RecordKind<State, Recorded>
   readonly #clock: Clock
 
   /** `root` is the folder of the store; `files` has opened `<root>/state`. */
-  constructor(root: string, files: ReplacedFiles, kind: RecordKind<State>, clock = systemClock) {
+  constructor(root: string, files: ReplacedFiles, kind: RecordKind<State, Recorded>, clock = systemClock) {
     this.#clock = clock
     this.#state = join(root, 'state')
     this.#files = files
     this.#kind = kind
-    this.#known = new Set([...kind.keys, 'version', 'readers', 'checksum'])
   }
 
-  /** @param name below the folder of the kind. @throws CorruptStateError, NewerStateError, the system's error */
+  /** @param name below the folder of the kind. @throws UnreadableStateError, the system's error */
   async read(name: string): Promise<State | undefined> {
     const bytes = await this.#bytes(name)
     return bytes && parseStateRecord(bytes, this.#fileOf(name), this.#kind)
@@ -133,19 +119,19 @@ export class StateRecords<State> {
     }
   }
 
-  /** Replaces a record; keys that only newer versions know stay. @throws NewerStateError, the system's error */
+  /** Replaces a record; keys that only newer versions know stay. @throws ForeignStateError, the system's error */
   async write(name: string, state: State): Promise<void> {
-    const kept = await this.#kept(name)
-    await this.#files.write(this.#pathOf(name), formatRecord(state, this.#kind, kept))
+    const unknown = await this.#unknownIn(name)
+    await this.#files.write(this.#pathOf(name), formatRecord(state, this.#kind, unknown))
   }
 
   confirm(name: string): Promise<void> {
     return this.#files.confirm(this.#pathOf(name))
   }
 
-  /** Removes a record if it exists, durably. @throws NewerStateError, the system's error */
+  /** Removes a record if it exists, durably. @throws ForeignStateError, the system's error */
   async remove(name: string): Promise<void> {
-    await this.#kept(name)
+    await this.#unknownIn(name)
     await this.#files.remove(this.#pathOf(name))
   }
 
@@ -158,22 +144,22 @@ export class StateRecords<State> {
     }
   }
 
-  async #kept(name: string): Promise<PreservedFields | undefined> {
+  /** The keys of a record that this version does not know, before it is written over or removed. */
+  async #unknownIn(name: string): Promise<Fields> {
     const bytes = await this.#bytes(name)
-    if (bytes === undefined) return undefined
+    if (bytes === undefined) return {}
     const file = this.#fileOf(name)
     try {
-      const fields = fieldsIn(bytes, file, this.#kind)
-      this.#kind.parse(fields, file)
-      if (isFirstFormat(fields)) return undefined
-      const unknown = Object.fromEntries(Object.entries(fields).filter(([key]) => !this.#known.has(key)))
-      return { unknown, readers: fields.readers as number }
+      const fields = fieldsIn(bytes, file)
+      stateIn(fields, file, this.#kind)
+      const isKnown = (key: string): boolean => Object.hasOwn(this.#kind.shape, key) || ENVELOPE.includes(key)
+      return Object.fromEntries(Object.entries(fields).filter(([key]) => !isKnown(key)))
     } catch (error) {
       if (!(error instanceof CorruptStateError)) throw error
       // copied rather than moved: a model whose record is gone for a moment would be one that nobody knows
       const at = timestampOf(this.#clock).replaceAll(':', '')
       await this.#files.write(join(this.#state, 'damaged', this.#kind.folder, `${name}.${at}`), bytes)
-      return undefined
+      return {}
     }
   }
 

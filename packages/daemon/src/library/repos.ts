@@ -6,7 +6,7 @@ import { FolderListings } from './folder-listings.ts'
 import { parseStateRecord, type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
-import { CorruptStateError, digestField, type Fields, fieldsOf, type OnUnreadable, readable } from './strict.ts'
+import { CorruptStateError, digest, mapOf, type OnUnreadable, optional, readable } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
 export interface RepoState {
@@ -33,7 +33,7 @@ interface CachedState {
  */
 export class Repos {
   readonly #root: string
-  readonly #records: StateRecords<RepoState>
+  readonly #records: StateRecords<RepoState, RecordedRepo>
   /** By `ns/name`. */
   readonly #cache = new Map<string, CachedState>()
   readonly #names = new FolderListings<readonly string[]>(({ length }) => length, MAX_CACHED)
@@ -178,28 +178,27 @@ export class Repos {
 
 const recordOf = (ns: string, name: string): string => `${ns}/${name}.json`
 
-const REPO_RECORD: RecordKind<RepoState> = {
+interface RecordedRepo {
+  readonly index?: Sha256Digest | undefined
+  readonly tags: Readonly<Record<string, Sha256Digest>>
+}
+
+const REPO_RECORD: RecordKind<RepoState, RecordedRepo> = {
   folder: 'repos',
-  keys: ['index', 'tags'],
-  readers: 2,
-  parse: repoStateOf,
+  shape: { index: optional(digest), tags: mapOf(digest) },
+  decode({ index, tags }, file) {
+    const wrong = Object.keys(tags).find((tag) => !isTag(tag))
+    if (wrong !== undefined) throw new CorruptStateError(file, `${JSON.stringify(wrong.slice(0, 140))} is not a tag`)
+    const state = { index, tags: new Map(Object.entries(tags)) }
+    if (index === undefined && state.tags.size === 0) throw new CorruptStateError(file, '"index" is missing')
+    return state
+  },
   // the order of tags does not matter, and JSON moves those that look like integers to the front
-  format: ({ index, tags }) => ({ index, tags: Object.fromEntries([...tags].sort(([a], [b]) => (a < b ? -1 : 1))) })
+  encode: ({ index, tags }) => ({ index, tags: Object.fromEntries([...tags].sort(([a], [b]) => (a < b ? -1 : 1))) })
 }
 
-/** @throws CorruptStateError, NewerStateError */
+/** @throws CorruptStateError, ForeignStateError */
 export const parseRepoState = (bytes: Uint8Array, file: string): RepoState => parseStateRecord(bytes, file, REPO_RECORD)
-
-function repoStateOf(fields: Fields, file: string): RepoState {
-  const tags = new Map<string, Sha256Digest>()
-  for (const [tag, digest] of Object.entries(fieldsOf(fields.tags, file, '"tags"'))) {
-    if (!isTag(tag)) throw new CorruptStateError(file, `${JSON.stringify(tag.slice(0, 140))} is not a tag`)
-    tags.set(tag, digestField(digest, file, `the tag "${tag}"`))
-  }
-  const index = fields.index === undefined ? undefined : digestField(fields.index, file, '"index"')
-  if (index === undefined && tags.size === 0) throw new CorruptStateError(file, '"index" is missing')
-  return { index, tags }
-}
 
 /** What is not a plain file where one is to be is found when it is read. */
 const namesIn = async (folder: string): Promise<readonly string[]> =>

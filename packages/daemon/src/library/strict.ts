@@ -1,4 +1,4 @@
-import { isDigest, type Sha256Digest } from '@svc/ref'
+import { isDigest } from '@svc/ref'
 
 /** A record below `state/` cannot be read. It is named in the error and left alone (spec disk.10, disk.19). */
 export abstract class UnreadableStateError extends Error {
@@ -34,53 +34,77 @@ export class CorruptStateError extends UnreadableStateError {
   }
 }
 
-/** The record is sound, and of a format that only newer versions may read (spec disk.18). */
-export class NewerStateError extends UnreadableStateError {
-  override readonly name = 'NewerStateError'
+/** The record is sound, and of a format that this version does not read (spec disk.18). */
+export class ForeignStateError extends UnreadableStateError {
+  override readonly name = 'ForeignStateError'
 }
 
-export type Fields = Readonly<Record<string, unknown>>
+/** What is wrong with a value that is called `what`, for people; undefined for a good one. */
+export type Rule = (value: unknown, what: string) => string | undefined
 
-export function fieldsOf(value: unknown, file: string, what: string): Fields {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields
-  throw new CorruptStateError(file, `${what} is not a JSON object`)
-}
+/** A rule for each key of an object. */
+export type Shape<T> = { readonly [Key in keyof Required<T>]: Rule }
 
-/** Refuses keys other than `known`. */
-export function onlyKeys(fields: Fields, known: readonly string[], file: string): void {
-  for (const key of Object.keys(fields)) {
-    if (!known.includes(key)) throw new CorruptStateError(file, `unknown key ${JSON.stringify(key.slice(0, 80))}`)
+const ruleOf =
+  (expected: string, isGood: (value: unknown) => boolean): Rule =>
+  (value, what) =>
+    isGood(value) ? undefined : `${what} is not ${expected}`
+
+export const text = ruleOf('a string', (value) => typeof value === 'string')
+export const bool = ruleOf('a boolean', (value) => typeof value === 'boolean')
+/** A key that is there says yes. */
+export const yes = ruleOf('true', (value) => value === undefined || value === true)
+export const digest = ruleOf('a digest', isDigest)
+export const anything: Rule = () => undefined
+
+export const oneOf = (...words: readonly string[]): Rule =>
+  ruleOf(`one of ${words.join(', ')}`, (value) => words.includes(value as string))
+
+export const optional =
+  (rule: Rule): Rule =>
+  (value, what) =>
+    value === undefined ? undefined : rule(value, what)
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const firstOf = <T>(items: Iterable<T>, problem: (item: T) => string | undefined): string | undefined => {
+  for (const item of items) {
+    const found = problem(item)
+    if (found !== undefined) return found
   }
+  return undefined
 }
 
-const FITS = {
-  'a string': (value: unknown) => typeof value === 'string',
-  'a boolean': (value: unknown) => typeof value === 'boolean',
-  true: (value: unknown) => value === true
-}
+export const listOf =
+  (rule: Rule): Rule =>
+  (value, what) =>
+    Array.isArray(value) ? firstOf(value, (item) => rule(item, `an entry of ${what}`)) : `${what} is not a list`
 
-/** Checks fields that may be absent. @param prefix of their names in messages */
-export function optionalFields(
-  fields: Fields,
-  keys: readonly string[],
-  expected: keyof typeof FITS,
-  file: string,
-  prefix = ''
-): void {
-  for (const key of keys)
-    if (fields[key] !== undefined && !FITS[expected](fields[key]))
-      throw new CorruptStateError(file, `"${prefix}${key}" is not ${expected}`)
-}
+/** An object with any keys. */
+export const mapOf =
+  (rule: Rule): Rule =>
+  (value, what) =>
+    isObject(value)
+      ? firstOf(Object.entries(value), ([key, item]) => rule(item, `"${key.slice(0, 80)}" of ${what}`))
+      : `${what} is not a JSON object`
 
-export function digestField(value: unknown, file: string, what: string): Sha256Digest {
-  if (isDigest(value)) return value
-  throw new CorruptStateError(file, `${what} is not a digest`)
-}
+/** An object with these keys; others are let through, since newer versions may have added them. */
+export const objectOf =
+  <T>(shape: Shape<T>): Rule =>
+  (value, what) =>
+    isObject(value)
+      ? firstOf(Object.entries<Rule>(shape), ([key, rule]) => rule(value[key], `"${key}" of ${what}`))
+      : `${what} is not a JSON object`
 
-export function stringsField(value: unknown, file: string, what: string): readonly string[] {
-  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
-  throw new CorruptStateError(file, `${what} is not a list of strings`)
-}
+/** An object with these keys and no others. */
+export const exactly =
+  <T>(shape: Shape<T>): Rule =>
+  (value, what) =>
+    objectOf(shape)(value, what) ??
+    firstOf(Object.keys(value as object), (key) =>
+      Object.hasOwn(shape, key) ? undefined : `${what} has the unknown key ${JSON.stringify(key.slice(0, 80))}`
+    )
 
 export type OnUnreadable = (error: UnreadableStateError) => void
 

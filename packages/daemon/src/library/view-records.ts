@@ -5,7 +5,7 @@ import type { ViewLayout, ViewMode } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { CorruptStateError, digestField, type Fields, type OnUnreadable, readable } from './strict.ts'
+import { CorruptStateError, digest, listOf, type OnUnreadable, oneOf, readable, text } from './strict.ts'
 
 /** A view at a place chosen by a user. */
 export interface ViewRecord {
@@ -59,7 +59,7 @@ export class ViewRecords {
     return this.#records.read(nameOf(path))
   }
 
-  /** {@link read} for who is about to write or remove it: then a damaged one is set aside. @throws NewerStateError */
+  /** {@link read} for who is about to write or remove it: then a damaged one is set aside. @throws ForeignStateError */
   async find(path: string): Promise<{ readonly record: ViewRecord | undefined; readonly isDamaged: boolean }> {
     try {
       return { record: await this.read(path), isDamaged: false }
@@ -90,32 +90,19 @@ const nameOf = (path: string): string => `${createHash('sha256').update(path).di
 
 const VIEW_RECORD: RecordKind<ViewRecord> = {
   folder: 'views',
-  keys: ['path', 'manifest', 'layout', 'mode', 'device'],
-  // an older version would not keep the others
-  readers: 3,
-  parse: parseViewRecord,
-  format: ({ path, manifest, others, layout, mode, device }) => ({
-    path,
-    manifest,
-    // undefined takes an earlier list away, which would stay like a key of a newer version
-    others: others.length > 0 ? others : undefined,
-    layout,
-    mode,
-    device
-  })
-}
-
-function parseViewRecord(fields: Fields, file: string): ViewRecord {
-  const { path, layout, mode, device, others = [] } = fields
-  if (typeof path !== 'string' || !path.startsWith('/'))
-    throw new CorruptStateError(file, '"path" is not an absolute path')
-  if (!file.endsWith(`/${nameOf(path)}`)) throw new CorruptStateError(file, '"path" is not the one of this file')
-  if (layout !== 'files' && layout !== 'hf') throw new CorruptStateError(file, '"layout" is unknown')
-  if (mode !== 'symlink' && mode !== 'copy' && mode !== 'hardlink') {
-    throw new CorruptStateError(file, '"mode" is unknown')
-  }
-  if (typeof device !== 'string') throw new CorruptStateError(file, '"device" is not a string')
-  if (!Array.isArray(others)) throw new CorruptStateError(file, '"others" is not a list')
-  const manifest = digestField(fields.manifest, file, '"manifest"')
-  return { path, manifest, others: others.map((each) => digestField(each, file, '"others"')), layout, mode, device }
+  shape: {
+    path: text,
+    manifest: digest,
+    others: listOf(digest),
+    layout: oneOf('files', 'hf'),
+    mode: oneOf('symlink', 'copy', 'hardlink'),
+    device: text
+  },
+  decode(record, file) {
+    const { path } = record
+    if (!path.startsWith('/')) throw new CorruptStateError(file, '"path" is not an absolute path')
+    if (!file.endsWith(`/${nameOf(path)}`)) throw new CorruptStateError(file, '"path" is not the one of this file')
+    return record
+  },
+  encode: (record) => record
 }

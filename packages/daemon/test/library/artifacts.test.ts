@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { digestFromHex } from '@svc/ref'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { parseArtifactState } from '../../src/library/artifact-record.ts'
 import { type ArtifactImport, Artifacts } from '../../src/library/artifacts.ts'
 import { decided } from '../../src/library/provenance.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
@@ -98,14 +97,6 @@ test('private and pinned stay until the owner changes them', async () => {
   await artifacts.forget(manifestDigest)
   await artifacts.forget(manifestDigest)
   expect(await artifacts.read(manifestDigest)).toBeUndefined()
-})
-
-test('records of earlier versions are read: a pinned import stays one', async () => {
-  const text = JSON.stringify({ source: { kind: 'bt' }, restricted: false, hints: none })
-  expect(parseArtifactState(Buffer.from(text), manifestDigest, 'x')).toMatchObject({
-    provenance: { access: 'public' },
-    pinned: true
-  })
 })
 
 test('unusable stored hints are ignored', async () => {

@@ -21,6 +21,7 @@ import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
 import { oneChunk } from '../../src/library/small-blob.ts'
 import { Usage } from '../../src/library/usage.ts'
+import { recordText } from '../support/records.ts'
 
 /** Two missing manifests each: enough for the list to read folders instead of looking for each. */
 const REPOSITORIES = 80
@@ -62,7 +63,7 @@ async function seal<T>(sealed: Sealed<T>): Promise<Sealed<T>> {
 function writeRepo(name: string, index: Sha256Digest, tags: Record<string, Sha256Digest> = {}): void {
   const path = join(root, 'state', 'repos', 'org', `${name}.json`)
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, JSON.stringify({ index, tags }))
+  writeFileSync(path, recordText({ index, tags }, 4))
 }
 
 const list = async (): Promise<Inventory> => JSON.parse(Buffer.concat(await inventoryText(deps)).toString('utf8'))

@@ -131,15 +131,14 @@ describe.each(KINDS)('$file', ({ file, write, read }) => {
     await write()
     expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject(added)
     writeFileSync(path, recordText({ ...body, ...added }, 99))
-    expect(await outcome(read())).toBe('NewerStateError')
+    expect(await outcome(read())).toBe('ForeignStateError')
     const before = readFileSync(path)
-    expect(await outcome(write())).toBe('NewerStateError')
+    expect(await outcome(write())).toBe('ForeignStateError')
     expect(readFileSync(path)).toEqual(before)
   })
 
-  it('of the first format has no envelope, no other keys, and gets the envelope when it is next written', async () => {
+  it('of a format before this one is refused, and stays as it is', async () => {
     await write()
-    const whole = await read()
     const path = pathOf(file)
     const {
       version: _,
@@ -147,11 +146,11 @@ describe.each(KINDS)('$file', ({ file, write, read }) => {
       checksum: ___,
       ...body
     } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
-    writeFileSync(path, JSON.stringify(body))
-    expect(await read()).toEqual(whole)
-    writeFileSync(path, JSON.stringify({ ...body, later: 1 }))
-    expect(await outcome(read())).toBe('CorruptStateError')
-    for (const part of [{ version: 2 }, { readers: 2 }, { checksum: 'crc32:00000000' }]) {
+    const before = recordText(body, 3, 2)
+    writeFileSync(path, before)
+    expect([await outcome(read()), await outcome(write())]).toEqual(['ForeignStateError', 'ForeignStateError'])
+    expect(readFileSync(path, 'utf8')).toBe(before)
+    for (const part of [{}, { version: 4 }, { readers: 4 }, { checksum: 'crc32:00000000' }]) {
       writeFileSync(path, JSON.stringify({ ...body, ...part }))
       expect(await outcome(read())).toBe('CorruptStateError')
     }

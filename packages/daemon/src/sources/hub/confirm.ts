@@ -80,8 +80,8 @@ export interface ConfirmDeps {
 }
 
 /**
- * Asks the hub about every artifact of which it is not known whether everybody may have it: what earlier versions
- * recorded, and what was adopted without a connection. One question at a time, and none after the hub did not answer.
+ * Asks the hub about every artifact of which it is not known whether everybody may have it, such as what
+ * was adopted without a connection. One question at a time, and none after the hub did not answer.
  */
 export async function confirmUnknown(
   confirmation: HubConfirmation,

@@ -1,8 +1,7 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from '@svc/client/protocol'
 import { createHub } from '@svc/hub'
-import { digestHex } from '@svc/ref'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { contentChunks, nameContent } from '@svc/testkit/fake-hub-content'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -130,31 +129,6 @@ test('a small file beside the weights that the hub does not list keeps a cache w
   await vi.waitUntil(() => fake.requests.filter(({ url }) => url.includes('Acme/Edited/tree')).length > 0, 100_000)
   await online.daemon.close()
   expect(await isGivenNow(own.state.manifestDigest)).toBe(false)
-})
-
-test('a record of an earlier version is withheld until the hub confirms it', async () => {
-  const root = await tempFolder()
-  const fake = await fakeHub()
-  const repo = repoOf('Acme/Open')
-  const commit = fake.commit(repo)
-  const before = await rigOf(fake, { root })
-  const { manifestDigest, source: now } = (await adopt(before, repo, commit)).state
-  const { companions: _, ...source } = now
-  await before.daemon.close({ quick: true })
-  // as it was written when adopted repositories were taken for public ones
-  const file = join(root, 'store/state/artifacts', `${digestHex(manifestDigest)}.json`)
-  rmSync(file)
-  const hints = { trackers: [], webseeds: [], peers: [] }
-  writeFileSync(file, JSON.stringify({ source, restricted: false, private: false, pinned: false, hints }))
-
-  fake.setFaults(() => ({ kind: 'refuse' }))
-  const offline = await rigOf(fake, { root })
-  expect(isGiven(await offline.daemon.context.artifacts.read(manifestDigest))).toBe(false)
-  await offline.daemon.close({ quick: true })
-  fake.setFaults(undefined)
-  const online = await rigOf(fake, { root })
-  const { artifacts } = online.daemon.context
-  await vi.waitUntil(async () => isGiven(await artifacts.read(manifestDigest)), { timeout: 100_000 })
 })
 
 test.each([
