@@ -145,7 +145,9 @@ export class Evictions {
     }
     if (blobs === 0 && (await endAway(manifest, this.#deps))) {
       await onKept(manifest)
-      throw keptError('other models need the same bytes, or the bytes are being read: nothing would be freed')
+      throw keptError(
+        'nothing would be freed: other models, or a damaged record (svc doctor), may need them, or they are being read'
+      )
     }
     return { blobs, bytes }
   }

@@ -1,5 +1,5 @@
 import { tryParseInfohash } from '@svc/metainfo'
-import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import type { Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import { PROVENANCE, type Provenance } from './provenance.ts'
@@ -90,14 +90,6 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
   },
   decode: ({ hints, ...state }) => ({ ...state, hints: usableHints(hints) }),
   encode: (state) => state
-}
-
-const FILE = /^state\/artifacts\/([0-9a-f]{64})\.json$/
-
-/** The artifact whose record a file is, relative to the root. */
-export function artifactOf(file: string): Sha256Digest | undefined {
-  const hex = FILE.exec(file)?.[1]
-  return hex === undefined ? undefined : digestFromHex(hex)
 }
 
 /** @throws CorruptStateError, ForeignStateError */

@@ -7,10 +7,9 @@ import type { ArtifactState, Artifacts } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
 import type { Documents } from './documents.ts'
 import { isEvictable } from './eviction.ts'
-import { Nameable, type WantedArtifacts, want } from './nameable.ts'
 import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
-import type { OnUnreadable, UnreadableStateError } from './strict.ts'
+import type { OnUnreadable } from './strict.ts'
 import type { Views } from './views.ts'
 
 /** Who keeps an artifact. */
@@ -25,6 +24,14 @@ export interface NeededDeps {
   readonly views: Pick<Views, 'changes' | 'held' | 'companionsAt'>
 }
 
+/** Artifacts that are wanted, with the distribution records that indexes name for them. */
+type WantedArtifacts = Map<Sha256Digest, Set<Sha256Digest>>
+
+function want(wanted: WantedArtifacts, manifestDigest: Sha256Digest, record?: Sha256Digest): void {
+  const records = wanted.get(manifestDigest) ?? new Set()
+  wanted.set(manifestDigest, record === undefined ? records : records.add(record))
+}
+
 interface KnownManifests {
   readonly needed: ReadonlySet<Sha256Digest>
   readonly given: ReadonlySet<Sha256Digest>
@@ -36,12 +43,10 @@ interface KnownManifests {
  */
 export class Needed {
   readonly #deps: NeededDeps
-  readonly #nameable: Nameable
   #known: { readonly revision: number; readonly manifests: Promise<KnownManifests> } | undefined
 
   constructor(deps: NeededDeps) {
     this.#deps = deps
-    this.#nameable = new Nameable(deps.store)
   }
 
   /** Increases with every change of the state; results are valid while it is unchanged. */
@@ -107,15 +112,17 @@ export class Needed {
 
   /**
    * All needed blobs: indexes, manifests, files, records, piece layers, companions, and those that BitTorrent v1 swarms are seeded
-   * with; of artifacts that are away, the weights only where a view shows them. Also all that a record could name that cannot be read (spec disk.20).
+   * with; of artifacts that are away, the weights only where a view shows them. While a record cannot be read, all: it could name any (spec disk.20).
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`, `E_CORRUPTION`: while a document that names others is unreadable, it is
    *   unknown what is needed
    * @param ignored places of holders, and tags as `ns/name:tag`, that do not count
    */
   async blobs(ignored: ReadonlySet<string> = new Set()): Promise<ReadonlySet<Sha256Digest>> {
     const blobs = new Set<Sha256Digest>()
-    const unreadable: UnreadableStateError[] = []
-    const onUnreadable = (error: UnreadableStateError): void => void unreadable.push(error)
+    let isComplete = true
+    const onUnreadable = (): void => {
+      isComplete = false
+    }
     const wanted = await this.#named(blobs, { onUnreadable, ignored })
     const held = (await this.#deps.views.held(onUnreadable)).filter(({ place }) => !ignored.has(place))
     for (const { manifest } of held) want(wanted, manifest)
@@ -126,21 +133,8 @@ export class Needed {
         await addListed(digest, blobs, this.#deps.documents)
     for (const [manifestDigest, records] of wanted)
       await this.#addArtifact(manifestDigest, records, blobs, { strict: true, whole: shown.has(manifestDigest) })
-    if (unreadable.length > 0) await this.#addNameable(unreadable, blobs)
+    if (!isComplete) for await (const { digest } of this.#deps.store.list()) blobs.add(digest)
     return blobs
-  }
-
-  /** Adds what records could name that cannot be read: artifacts that lack blobs of theirs prevent nothing here. */
-  async #addNameable(unreadable: readonly UnreadableStateError[], blobs: Set<Sha256Digest>): Promise<void> {
-    const nameable = await this.#nameable.of(unreadable, blobs)
-    for (const digest of nameable.blobs) blobs.add(digest)
-    for (const [manifest, records] of nameable.artifacts) {
-      try {
-        await this.#addArtifact(manifest, records, blobs)
-      } catch (error) {
-        if (!(error instanceof DaemonError)) throw error
-      }
-    }
   }
 
   /** The blobs of one artifact, as far as known here. */
