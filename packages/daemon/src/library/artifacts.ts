@@ -5,11 +5,10 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
 import { type ArtifactSource, mergedFollowed, mergedSource } from './origin.ts'
-import type { Present } from './present.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
 import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { type FileStamp, sameStamp, stampFrom, stampOf } from './stamp.ts'
+import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { type OnUnreadable, readable } from './strict.ts'
 
 export type { ArtifactState } from './artifact-record.ts'
@@ -228,25 +227,6 @@ export class Artifacts {
     const state = await this.read(manifestDigest)
     this.#known.delete(manifestDigest)
     if (state !== undefined) this.#keep(stamp, state)
-    return state
-  }
-
-  /** {@link known} for a list, at once; undefined where `known` has to be asked, which also says what is wrong. */
-  knownNow(manifestDigest: Sha256Digest, present: Present): ArtifactState | 'absent' | undefined {
-    if (present.lacksState(manifestDigest)) return 'absent'
-    const path = this.#path(manifestDigest)
-    const stamp = stampOf(path)
-    const hit = this.#known.get(manifestDigest)
-    if (stamp !== undefined && hit !== undefined && sameStamp(hit.stamp, stamp)) return hit.state
-    this.#known.delete(manifestDigest)
-    if (stamp === undefined) {
-      present.missedState()
-      return 'absent'
-    }
-    const found = this.#records.now(recordOf(manifestDigest), path)
-    if (found === undefined) return undefined
-    const state = { manifestDigest, ...found.state }
-    this.#keep(stampFrom(found.stat), state)
     return state
   }
 

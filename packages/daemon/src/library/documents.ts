@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import { CasError, type DiskBlobStore } from '@svc/cas'
-import { type FilePort, nodeFilePort, readNow } from '@svc/internal-files'
+import type { DiskBlobStore } from '@svc/cas'
+import { type FilePort, nodeFilePort, readWhole } from '@svc/internal-files'
 import {
   type Companions,
   MAX_DOCUMENT_BYTES,
@@ -14,8 +14,7 @@ import {
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
-import { readWholeBlob } from './small-blob.ts'
-import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
+import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 
 type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
 class DocumentError extends Error {
@@ -44,7 +43,7 @@ export interface DocumentUse {
 
 /** Parsed documents of one kind, valid while their blob's file has not changed. */
 class DocumentCache<T> {
-  readonly #store: DiskBlobStore
+  readonly #store: Pick<DiskBlobStore, 'blobPath'>
   readonly #port: FilePort
   readonly #parse: (bytes: Uint8Array) => T
   readonly #cache: LRUCache<Sha256Digest, CachedDocument<T>>
@@ -70,23 +69,6 @@ class DocumentCache<T> {
     return this.cached(digest) ?? (await this.readWithBytes(digest, scan)).document
   }
 
-  /** {@link read} with `scan`, at once; undefined where `read` has to be asked, which also says what is wrong. */
-  now(digest: Sha256Digest): T | undefined {
-    const hit = this.cached(digest)
-    if (hit !== undefined) return hit
-    const path = this.#store.blobPath(digest)
-    const file = readNow(this.#port, path, { follow: false })
-    if (file === undefined || digestFromHex(hash('sha256', file.bytes)) !== digest) return undefined
-    try {
-      const document = this.#parse(file.bytes)
-      const stamp = stampFrom(file.stat)
-      this.#keep(digest, { path, stamp, document, sizeBytes: stamp.size }, true)
-      return document
-    } catch {
-      return undefined
-    }
-  }
-
   /** Reads from the disk, and returns the bytes, too. @throws as {@link read} */
   async readWithBytes(
     digest: Sha256Digest,
@@ -94,7 +76,7 @@ class DocumentCache<T> {
   ): Promise<{ readonly bytes: Uint8Array; readonly document: T }> {
     const path = this.#store.blobPath(digest)
     const stamp = stampOf(path)
-    const bytes = stamp === undefined ? undefined : await readBlob(this.#store, digest)
+    const bytes = stamp === undefined ? undefined : await readBlob(this.#port, path, digest)
     if (bytes === undefined) throw new DocumentError('absent', digest, `the blob ${digest} is not in the store`)
     let document: T
     try {
@@ -118,30 +100,18 @@ class DocumentCache<T> {
  * @returns undefined when it is absent. @throws DocumentError `no-document` when it is too large, `corrupt` when it
  *   does not match its digest.
  */
-async function readBlob(store: DiskBlobStore, digest: Sha256Digest): Promise<Uint8Array | undefined> {
-  let reader
+async function readBlob(port: FilePort, path: string, digest: Sha256Digest): Promise<Uint8Array | undefined> {
+  let bytes
   try {
-    reader = await store.open(digest)
-  } catch (error) {
-    if (error instanceof CasError && error.code === 'E_NOT_FOUND') return undefined
-    throw error
+    bytes = await readWhole(port, path, MAX_DOCUMENT_BYTES)
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause
+    const what = `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is not a document`
+    throw new DocumentError('no-document', digest, what, cause)
   }
-  try {
-    if (reader.sizeBytes > MAX_DOCUMENT_BYTES) {
-      throw new DocumentError(
-        'no-document',
-        digest,
-        `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is not a document`
-      )
-    }
-    const bytes = await readWholeBlob(reader)
-    const actual = digestFromHex(hash('sha256', bytes))
-    if (actual !== digest)
-      throw new DocumentError('corrupt', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
-    return bytes
-  } finally {
-    await reader.close()
-  }
+  const actual = bytes && digestFromHex(hash('sha256', bytes))
+  if (actual === undefined || actual === digest) return bytes
+  throw new DocumentError('corrupt', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
 }
 
 /** Every resolve needs an index: this keeps those of tens of thousands of small repositories. */
@@ -155,7 +125,6 @@ export class Documents {
   readonly #manifests: DocumentCache<Manifest>
   readonly #companions: DocumentCache<Companions>
 
-  /** `port`: for what is read at once. */
   constructor(store: DiskBlobStore, port: FilePort = nodeFilePort) {
     this.#indexes = new DocumentCache(store, port, (bytes) => parseIndex(bytes), MAX_INDEX_BYTES)
     this.#manifests = new DocumentCache(store, port, (bytes) => parseManifest(bytes), MAX_MANIFEST_BYTES)
@@ -164,16 +133,6 @@ export class Documents {
 
   cachedIndex(digest: Sha256Digest): ModelIndex | undefined {
     return this.#indexes.cached(digest)
-  }
-
-  /** {@link index} for a list of all models, at once; undefined where `index` has to be asked. */
-  indexNow(digest: Sha256Digest): ModelIndex | undefined {
-    return this.#indexes.now(digest)
-  }
-
-  /** {@link manifest} for a list of all models, at once; undefined where `manifest` has to be asked. */
-  manifestNow(digest: Sha256Digest): Manifest | undefined {
-    return this.#manifests.now(digest)
   }
 
   /** @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX` */

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
-import { type FileStat, listFolder } from '@svc/internal-files'
+import { listFolder } from '@svc/internal-files'
 import { MAX_STATE_BYTES, type ReplacedFiles } from './replace.ts'
-import { CorruptStateError, ForeignStateError, objectOf, type Shape, UnreadableStateError } from './strict.ts'
+import { CorruptStateError, ForeignStateError, objectOf, type Shape } from './strict.ts'
 
 /** The format of all records. Raise it when an older version must not ignore what records may hold from now on. */
 const FORMAT = 4
@@ -21,7 +21,7 @@ export interface RecordKind<State, Recorded = State> {
 type Fields = Readonly<Record<string, unknown>>
 
 /** A record that is named by a digest, or by another SHA-256. */
-export const HEX_FILE = /^[0-9a-f]{64}\.json$/
+const HEX_FILE = /^[0-9a-f]{64}\.json$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lastLine = (checksum: number): string => `  "checksum": "crc32:${checksum.toString(16).padStart(8, '0')}"\n}\n`
 const LAST_LINE_BYTES = lastLine(0).length
@@ -98,25 +98,13 @@ export class StateRecords<State, Recorded = State> {
     return bytes && parseStateRecord(bytes, this.#fileOf(name), this.#kind)
   }
 
-  /** The names of those with a {@link HEX_FILE | SHA-256} for a name, sorted. @throws the system's error, as `list` does */
+  /** The names of those with a SHA-256 for a name, sorted. @throws the system's error, as `list` does */
   async hexNames(list = listFolder): Promise<string[]> {
     const found = await list(join(this.#state, this.#kind.folder))
     return found
       .map(({ name }) => name)
       .filter((name) => HEX_FILE.test(name))
       .sort()
-  }
-
-  /** {@link read} at once; undefined where `read` has to be asked, which also says what is wrong. */
-  now(name: string, path: string): { readonly state: State; readonly stat: FileStat } | undefined {
-    const file = this.#files.readNow(path)
-    if (file === undefined) return undefined
-    try {
-      return { state: parseStateRecord(file.bytes, this.#fileOf(name), this.#kind), stat: file.stat }
-    } catch (error) {
-      if (error instanceof UnreadableStateError) return undefined
-      throw error
-    }
   }
 
   /** Replaces a record; keys that only newer versions know stay. @throws ForeignStateError, the system's error */

@@ -1,14 +1,5 @@
 import { dirname, join } from 'node:path'
-import {
-  DurableFolders,
-  type FileNow,
-  type FilePort,
-  nodeFilePort,
-  readNow,
-  readWhole,
-  replaceFile,
-  syncFolder
-} from '@svc/internal-files'
+import { DurableFolders, type FilePort, nodeFilePort, readWhole, replaceFile, syncFolder } from '@svc/internal-files'
 
 /** The folders of state files below the root: every store has them (spec disk.21). */
 export const STATE_FOLDERS = ['state/repos', 'state/artifacts', 'state/views'] as const
@@ -64,11 +55,6 @@ export class ReplacedFiles {
   /** Undefined if there is no such file. @throws the system's error; RangeError above 16 MiB */
   read(file: string): Promise<Uint8Array | undefined> {
     return readWhole(this.#port, file, MAX_STATE_BYTES)
-  }
-
-  /** Like {@link read}, at once, with bytes that the next call overwrites; undefined where `read` has to be asked. */
-  readNow(file: string): FileNow | undefined {
-    return readNow(this.#port, file, { follow: true })
   }
 
   write(file: string, content: string | Uint8Array): Promise<void> {

@@ -1,11 +1,10 @@
 import { join, sep } from 'node:path'
-import { KeyedLock } from '@svc/internal-concurrency'
+import { KeyedLock, loopBudget } from '@svc/internal-concurrency'
 import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
-import { FolderListings } from './folder-listings.ts'
 import { parseStateRecord, type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
-import { type FileStamp, isUnchanged, stampFrom, stampOf } from './stamp.ts'
+import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 import { CorruptStateError, digest, mapOf, type OnUnreadable, optional, readable } from './strict.ts'
 
 /** One repository: its current index, and the index snapshots that the owner's tags point to (spec ref.10). */
@@ -36,7 +35,6 @@ export class Repos {
   readonly #records: StateRecords<RepoState, RecordedRepo>
   /** By `ns/name`. */
   readonly #cache = new Map<string, CachedState>()
-  readonly #names = new FolderListings<readonly string[]>(({ length }) => length, MAX_CACHED)
   readonly #changing = new KeyedLock()
   #changes = 0
 
@@ -71,14 +69,6 @@ export class Repos {
     if (stamp === undefined) return undefined
     const state = await this.#records.read(recordOf(ns, name))
     return state && this.#keep(ns, name, stamp, state)
-  }
-
-  /** {@link read} at once, without a promise; undefined where `read` has to be asked, which also says what is wrong. */
-  now(ns: string, name: string): RepoState | undefined {
-    const hit = this.cached(ns, name)
-    if (hit !== undefined) return hit
-    const found = this.#records.now(recordOf(ns, name), this.#path(ns, name))
-    return found && this.#keep(ns, name, stampFrom(found.stat), found.state)
   }
 
   #keep(ns: string, name: string, stamp: FileStamp, state: RepoState): RepoState {
@@ -155,15 +145,21 @@ export class Repos {
 
   /** Existing names in a namespace, sorted. */
   async names(ns: string): Promise<readonly string[]> {
-    const folder = join(this.#root, ns)
-    return this.#names.now(folder) ?? (await this.#names.read(folder, namesIn))
+    const entries = await listFolderIfPresent(join(this.#root, ns))
+    // what is not a plain file is found when it is read
+    return entries
+      .filter(({ name }) => name.endsWith('.json'))
+      .map(({ name }) => name.slice(0, -'.json'.length))
+      .filter(isName)
+      .sort()
   }
 
   /** All repositories by name. Records that cannot be read are passed to `onUnreadable`, or else thrown. */
   async *list(onUnreadable?: OnUnreadable): AsyncGenerator<RepoEntry> {
     for (const ns of await this.namespaces()) {
       for (const name of await this.names(ns)) {
-        const state = this.now(ns, name) ?? (await readable(() => this.read(ns, name), onUnreadable))
+        if (loopBudget.isOver('lists')) await loopBudget.next('lists')
+        const state = this.cached(ns, name) ?? (await readable(() => this.read(ns, name), onUnreadable))
         if (state !== undefined) yield { ns, name, state }
       }
     }
@@ -199,11 +195,3 @@ const REPO_RECORD: RecordKind<RepoState, RecordedRepo> = {
 
 /** @throws CorruptStateError, ForeignStateError */
 export const parseRepoState = (bytes: Uint8Array, file: string): RepoState => parseStateRecord(bytes, file, REPO_RECORD)
-
-/** What is not a plain file where one is to be is found when it is read. */
-const namesIn = async (folder: string): Promise<readonly string[]> =>
-  (await listFolderIfPresent(folder))
-    .filter(({ name }) => name.endsWith('.json'))
-    .map(({ name }) => name.slice(0, -'.json'.length))
-    .filter(isName)
-    .sort()

@@ -16,7 +16,7 @@ export interface FileStamp {
 /** Undefined when there is no such file. Other errors are thrown. */
 export function stampOf(path: string): FileStamp | undefined {
   const stat = statusOf(path)
-  return stat && stampFrom(stat)
+  return stat && { ino: stat.ino, size: stat.size, mtimeMs: stat.mtimeMs, ctimeMs: stat.ctimeMs }
 }
 
 /** Whether the file has that stamp. Makes no stamp of its own: a list of all models asks tens of thousands of times. */
@@ -33,8 +33,6 @@ function statusOf(path: string): FileStamp | undefined {
     throw error
   }
 }
-
-export const stampFrom = ({ ino, size, mtimeMs, ctimeMs }: FileStamp): FileStamp => ({ ino, size, mtimeMs, ctimeMs })
 
 export const sameStamp = (a: FileStamp, b: FileStamp): boolean =>
   a.ino === b.ino && a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs

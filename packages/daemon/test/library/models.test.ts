@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +14,6 @@ import { Documents } from '../../src/library/documents.ts'
 import { Members } from '../../src/library/members.ts'
 import { type InventoryDeps, inventoryText } from '../../src/library/models.ts'
 import { NewerCommits } from '../../src/library/newer-commits.ts'
-import { newFolders, Present } from '../../src/library/present.ts'
 import { decided } from '../../src/library/provenance.ts'
 import { ReplacedFiles, STATE_FOLDERS } from '../../src/library/replace.ts'
 import { Repos } from '../../src/library/repos.ts'
@@ -23,13 +21,12 @@ import { oneChunk } from '../../src/library/small-blob.ts'
 import { Usage } from '../../src/library/usage.ts'
 import { recordText } from '../support/records.ts'
 
-/** Two missing manifests each: enough for the list to read folders instead of looking for each. */
 const REPOSITORIES = 80
 const EMPTY = { trackers: [], webseeds: [], peers: [] }
 
 let root: string
 let store: DiskBlobStore
-let deps: InventoryDeps & { readonly artifacts: Artifacts; readonly repos: Repos }
+let deps: InventoryDeps & { readonly artifacts: Artifacts }
 
 beforeEach(async () => {
   root = mkdtempSync(join(tmpdir(), 'svc-models-'))
@@ -37,7 +34,6 @@ beforeEach(async () => {
   const files = await ReplacedFiles.open(join(root, 'state'))
   const [repos, artifacts, documents] = [new Repos(root, files), new Artifacts(root, files), new Documents(store)]
   const members = new Members({
-    clock: systemClock,
     store,
     documents,
     artifacts,
@@ -128,7 +124,6 @@ test('reports thousands of models as it reports one, at once or through the thre
   } as const
   await deps.artifacts.record({ ...state, provenance: { access: 'restricted', decision: decided('private') } })
   const gone = random('gone')
-  // sorted behind the many, so that folders have been read by then
   const { digest } = await seal(
     sealIndex([
       { quant: 'bf16', manifest, distribution: random('d') },
@@ -175,49 +170,4 @@ test('a list after a change shows it, even if the previous list found the blob m
   expect(membersOf(await list(), 'model-000')).toEqual([expect.objectContaining({ manifest, complete: true })])
   await store.remove(manifest)
   expect(membersOf(await list(), 'model-000')).toEqual([absentMember('bf16', manifest)])
-})
-
-test('a blob found missing counts as missing until the state changes', async () => {
-  const held = await put(Buffer.from('held'))
-  let version = 0
-  const present = new Present(store, () => version)
-  // 65 misses: one more than are looked for one by one
-  const missing = random('missing')
-  for (let i = 0; i < 65; i++) present.missedBlob(missing)
-  const neighbour = `${missing.slice(0, -1)}0` as Sha256Digest
-  present.missedState()
-  expect([present.lacksBlob(missing), present.lacksState(missing)]).toEqual([false, false])
-  await present.read()
-  expect([missing, neighbour, held].map((digest) => present.lacksBlob(digest))).toEqual([true, true, false])
-  expect(present.lacksState(missing)).toBe(true)
-  version++
-  expect([present.lacksBlob(missing), present.lacksState(missing)]).toEqual([false, false])
-})
-
-test('a listing remembers what is missing until something is added to the folder', async () => {
-  // a clock by which nobody has written to these folders for a while
-  const folders = newFolders({ now: () => systemClock.now() + 60_000 })
-  mkdirSync(join(root, 'state', 'artifacts'), { recursive: true })
-  const bytes = Buffer.from('added later')
-  const missing = digestFromBytes(createHash('sha256').update(bytes).digest())
-  const nextList = (): Present => {
-    const present = new Present(store, () => 0, folders)
-    for (let i = 0; i < 65; i++) {
-      present.missedBlob(missing)
-      present.missedState()
-    }
-    return present
-  }
-  const first = nextList()
-  expect([first.lacksBlob(missing), first.lacksState(missing)]).toEqual([false, false])
-  await first.read()
-  expect([first.lacksBlob(missing), first.lacksState(missing)]).toEqual([true, true])
-  const second = nextList()
-  expect([second.lacksBlob(missing), second.lacksState(missing)]).toEqual([true, true])
-  expect(await put(new Uint8Array(bytes))).toBe(missing)
-  await deps.artifacts.setPrivate(missing, true)
-  const third = nextList()
-  expect([third.lacksBlob(missing), third.lacksState(missing)]).toEqual([false, false])
-  await third.read()
-  expect([third.lacksBlob(missing), third.lacksState(missing)]).toEqual([false, false])
 })

@@ -16,9 +16,7 @@ export { QuickReads } from './quick-reads.ts'
 export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
 export { dropFromCache } from './uncached.ts'
 export {
-  type FileNow,
   type FileWindow,
-  readNow,
   readUpTo,
   readUpToSync,
   readWhole,

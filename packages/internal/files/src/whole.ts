@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import type { FilePort, FileStat } from './file-port.ts'
+import type { FilePort } from './file-port.ts'
 import { QuickReads } from './quick-reads.ts'
 
 /** Writes all of `bytes` at `position`, continuing after short writes. */
@@ -45,45 +45,6 @@ const SMALL_BYTES = 128 << 10
 
 const tooLarge = (path: string, size: number, maxBytes: number): RangeError =>
   new RangeError(`${path} has ${size} bytes, and the limit is ${maxBytes}`)
-
-/** A small file as it was when it was open. */
-export interface FileNow {
-  /** In memory that the next call overwrites. */
-  readonly bytes: Uint8Array
-  readonly stat: FileStat
-}
-
-const NOW_BYTES = 32 << 10
-let scratch: Uint8Array | undefined
-
-/**
- * Reads a small file at once, for lists of many thousands: without a promise and an array for each. The caller lets others have their turns.
- * @param options `follow`: whether the last part of the path may be a link, as for {@link readWhole}
- * @returns undefined where another way has to be taken, which also tells why: there is no such file, or it is not a plain one, is larger than 32 KiB, was cut
- *   meanwhile, or cannot be read; or reads go through the thread pool for now
- */
-export function readNow(port: FilePort, path: string, { follow }: { readonly follow: boolean }): FileNow | undefined {
-  if (!quick.allowed) return undefined
-  return quick.timed(() => {
-    let fd: number
-    try {
-      fd = port.openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | (follow ? 0 : constants.O_NOFOLLOW))
-    } catch {
-      return undefined
-    }
-    try {
-      const stat = port.fstatSync(fd)
-      if (!stat.isFile() || stat.size > NOW_BYTES) return undefined
-      scratch ??= new Uint8Array(NOW_BYTES)
-      const count = stat.size === 0 ? 0 : port.readSync(fd, scratch, 0, stat.size, 0)
-      return count === stat.size ? { bytes: scratch.subarray(0, count), stat } : undefined
-    } catch {
-      return undefined
-    } finally {
-      port.closeSync(fd)
-    }
-  })
-}
 
 /** Like {@link readWhole}, on this thread; `large` for a file that is too large for that. */
 function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array | 'large' | undefined {
