@@ -4,7 +4,19 @@ import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import { PROVENANCE, type Provenance } from './provenance.ts'
 import { parseStateRecord, type RecordKind } from './record.ts'
-import { anything, bool, digest, listOf, mapOf, objectOf, oneOf, optional, type Rule, text, yes } from './strict.ts'
+import {
+  anything,
+  bool,
+  digest,
+  type FieldRule,
+  listOf,
+  mapOf,
+  objectOf,
+  oneOf,
+  optional,
+  text,
+  yes
+} from './strict.ts'
 
 /** What the daemon knows about one artifact beyond its documents (spec disk.12, swarm.3). */
 export interface ArtifactState {
@@ -55,7 +67,7 @@ interface FutureCompanions {
 /** What is recorded: the digest is in the file's name. */
 export type RecordedState = Omit<ArtifactState, 'manifestDigest'>
 
-const infohash: Rule = (value, what) =>
+const infohash: FieldRule = (value, what) =>
   typeof value === 'string' && tryParseInfohash(value) !== undefined ? undefined : `${what} is not an infohash`
 
 const SOURCE = objectOf<ArtifactSource>({

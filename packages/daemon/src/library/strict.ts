@@ -40,13 +40,13 @@ export class ForeignStateError extends UnreadableStateError {
 }
 
 /** What is wrong with a value that is called `what`, for people; undefined for a good one. */
-export type Rule = (value: unknown, what: string) => string | undefined
+export type FieldRule = (value: unknown, what: string) => string | undefined
 
 /** A rule for each key of an object. */
-export type Shape<T> = { readonly [Key in keyof Required<T>]: Rule }
+export type Shape<T> = { readonly [Key in keyof Required<T>]: FieldRule }
 
 const ruleOf =
-  (expected: string, isGood: (value: unknown) => boolean): Rule =>
+  (expected: string, isGood: (value: unknown) => boolean): FieldRule =>
   (value, what) =>
     isGood(value) ? undefined : `${what} is not ${expected}`
 
@@ -55,20 +55,20 @@ export const bool = ruleOf('a boolean', (value) => typeof value === 'boolean')
 /** A key that is there says yes. */
 export const yes = ruleOf('true', (value) => value === undefined || value === true)
 export const digest = ruleOf('a digest', isDigest)
-export const anything: Rule = () => undefined
+export const anything: FieldRule = () => undefined
 
-export const oneOf = (...words: readonly string[]): Rule =>
+export const oneOf = (...words: readonly string[]): FieldRule =>
   ruleOf(`one of ${words.join(', ')}`, (value) => words.includes(value as string))
 
 export const optional =
-  (rule: Rule): Rule =>
+  (rule: FieldRule): FieldRule =>
   (value, what) =>
     value === undefined ? undefined : rule(value, what)
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const firstOf = <T>(items: Iterable<T>, problem: (item: T) => string | undefined): string | undefined => {
+function firstOf<T>(items: Iterable<T>, problem: (item: T) => string | undefined): string | undefined {
   for (const item of items) {
     const found = problem(item)
     if (found !== undefined) return found
@@ -77,13 +77,13 @@ const firstOf = <T>(items: Iterable<T>, problem: (item: T) => string | undefined
 }
 
 export const listOf =
-  (rule: Rule): Rule =>
+  (rule: FieldRule): FieldRule =>
   (value, what) =>
     Array.isArray(value) ? firstOf(value, (item) => rule(item, `an entry of ${what}`)) : `${what} is not a list`
 
 /** An object with any keys. */
 export const mapOf =
-  (rule: Rule): Rule =>
+  (rule: FieldRule): FieldRule =>
   (value, what) =>
     isObject(value)
       ? firstOf(Object.entries(value), ([key, item]) => rule(item, `"${key.slice(0, 80)}" of ${what}`))
@@ -91,15 +91,15 @@ export const mapOf =
 
 /** An object with these keys; others are let through, since newer versions may have added them. */
 export const objectOf =
-  <T>(shape: Shape<T>): Rule =>
+  <T>(shape: Shape<T>): FieldRule =>
   (value, what) =>
     isObject(value)
-      ? firstOf(Object.entries<Rule>(shape), ([key, rule]) => rule(value[key], `"${key}" of ${what}`))
+      ? firstOf(Object.entries<FieldRule>(shape), ([key, rule]) => rule(value[key], `"${key}" of ${what}`))
       : `${what} is not a JSON object`
 
 /** An object with these keys and no others. */
 export const exactly =
-  <T>(shape: Shape<T>): Rule =>
+  <T>(shape: Shape<T>): FieldRule =>
   (value, what) =>
     objectOf(shape)(value, what) ??
     firstOf(Object.keys(value as object), (key) =>
