@@ -1,7 +1,7 @@
-import { Argument, type Command } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { SHELLS } from '../completion/scripts.ts'
 import { usage } from '../errors.ts'
-import { addServiceCommands } from './service.ts'
+import { MANAGERS } from '../service/manager.ts'
 import { type CommandTools, DAEMON } from './tools.ts'
 
 /** Commands for the daemon, its jobs, and the installation. */
@@ -84,4 +84,23 @@ function addHelpCommands({ program, add, runAtOnce }: CommandTools): void {
     }
     page.help()
   })
+}
+
+/** `svc service` and its commands. */
+function addServiceCommands({ add, group, runAtOnce }: CommandTools): void {
+  const services = group('service', 'run the daemon as a service of this user')
+  const service = (name: string, description: string): Command =>
+    add(name, description, services).addOption(
+      new Option('--manager <name>', 'default: the service manager of this system').choices(MANAGERS)
+    )
+  service('install', 'start the daemon now, and automatically from now on')
+    .addOption(DAEMON)
+    .option('--dry-run', 'only show what would be written and run')
+    .action(runAtOnce(() => import('../commands/service.ts').then(({ install }) => install)))
+  service('remove', 'remove the service; keep the store and the configuration')
+    .option('--dry-run', 'only show what would be removed and run')
+    .action(runAtOnce(() => import('../commands/service.ts').then(({ remove }) => remove)))
+  service('status', 'show whether the service is installed, runs and answers').action(
+    runAtOnce(() => import('../commands/service.ts').then(({ serviceStatus }) => serviceStatus))
+  )
 }

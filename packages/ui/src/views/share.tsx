@@ -1,9 +1,9 @@
 import type { ShareResult } from '@svc/client/protocol'
 import { useEffect, useState } from 'preact/hooks'
+import { encode } from 'uqr'
 import { useStore } from '../context.ts'
 import { Copyable } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Qr } from '../parts/qr.tsx'
 import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.share
@@ -28,4 +28,26 @@ export function ShareDialog({ reference, onClose }: { readonly reference: string
       )}
     </Dialog>
   )
+}
+
+/** A QR code of the text, or a sentence where it is too long for one. */
+function Qr({ text, label }: { readonly text: string; readonly label: string }) {
+  const code = tryEncode(text)
+  if (code === undefined) return <p class="hint">{T.tooLong}</p>
+  const path = code.data.flatMap((row, y) => row.map((isDark, x) => (isDark ? `M${x} ${y}h1v1h-1z` : ''))).join('')
+  return (
+    <svg class="qr" viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={label}>
+      <rect width="100%" height="100%" fill="#fff" />
+      <path d={path} fill="#000" />
+    </svg>
+  )
+}
+
+function tryEncode(text: string): ReturnType<typeof encode> | undefined {
+  try {
+    // four modules of white around it, as the standard has it
+    return encode(text, { ecc: 'L', border: 4 })
+  } catch {
+    return undefined
+  }
 }
