@@ -1,3 +1,5 @@
+import { BodyRangeError, bodyRange, type HttpClient, type Response } from '@svc/internal-http'
+import { policyFrom } from '@svc/internal-net'
 import { readContentRange } from './content.ts'
 import { PublishError } from './errors.ts'
 import { urlOf } from './key.ts'
@@ -6,6 +8,7 @@ import type { PublishedObject, Target } from './target.ts'
 const SAMPLE_BYTES = 64 << 10
 /** Per request; each reads at most 3 × {@link SAMPLE_BYTES}. */
 const TIMEOUT_MS = 30_000
+const MAX_REDIRECTS = 5
 
 /** Reads a byte range of a published object, the way its readers will. */
 export type RangeReader = (
@@ -56,49 +59,32 @@ export const throughTarget =
   (object, start, end, signal) =>
     target.readRange(object, start, end, signal)
 
-/** Reads ranges over HTTP below a base URL, without credentials, as any client would. Accepts only an exact 206 answer. */
-export const throughUrl =
-  (base: string): RangeReader =>
-  async (object, start, end, outer) => {
-    const url = urlOf(base, object.key)
+/** Reads ranges over HTTP below a base URL, without credentials, as any client would. Accepts only a 206 answer. */
+export function throughUrl(base: string, http: HttpClient): RangeReader {
+  const policyOf = policyFrom(new URL(base))
+  return async (object, start, end, outer) => {
+    const url = new URL(urlOf(base, object.key))
     const failed = (what: string, cause?: unknown): PublishError =>
       new PublishError('E_CHECK_FAILED', `${url}: ${what}`, cause)
     const signal = AbortSignal.any([...(outer === undefined ? [] : [outer]), AbortSignal.timeout(TIMEOUT_MS)])
-    let answer: Response
+    const headers = { range: `bytes=${start}-${end - 1}` }
+    const hop = async (next: URL) => ({ headers, policy: await policyOf(next) })
     try {
-      answer = await fetch(url, {
-        signal,
-        headers: { range: `bytes=${start}-${end - 1}`, 'accept-encoding': 'identity', 'user-agent': 'svc' }
-      })
-    } catch (cause) {
-      outer?.throwIfAborted()
-      throw failed(`cannot be reached (${reasonOf(cause)})`, cause)
-    }
-    try {
-      const { status, headers } = answer
-      if (status === 200) throw failed('the server ignores range requests, which BitTorrent clients need')
-      if (status !== 206) throw failed(`the server answered ${status}`)
-      if (headers.get('content-range') !== `bytes ${start}-${end - 1}/${object.sizeBytes}`)
-        throw failed('the server answered with a different range than the one requested')
-      if ((headers.get('content-encoding') ?? 'identity') !== 'identity')
-        throw failed('the server compresses or encodes the content')
-      const bytes = Buffer.alloc(end - start)
-      let at = 0
-      for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-        if (at + chunk.length > bytes.length) throw failed('the server sent more bytes than requested')
-        bytes.set(chunk, at)
-        at += chunk.length
+      const answer = (await http.follow(url, { signal, redirects: MAX_REDIRECTS, hop })) as Response
+      try {
+        if (answer.status === 200) throw failed('the server ignores range requests, which BitTorrent clients need')
+        if (answer.status !== 206) throw failed(`the server answered ${answer.status}`)
+        bodyRange(answer, { start, end }, object.sizeBytes)
+        return await answer.bytes(end - start)
+      } finally {
+        answer.destroy()
       }
-      return bytes.subarray(0, at)
     } catch (cause) {
       outer?.throwIfAborted()
-      throw cause instanceof PublishError ? cause : failed(`the connection broke (${reasonOf(cause)})`, cause)
-    } finally {
-      await answer.body?.cancel().catch(() => undefined)
+      if (cause instanceof PublishError) throw cause
+      const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown }
+      if (cause instanceof BodyRangeError) throw failed(`the server ${message}`, cause)
+      throw failed(`cannot be read (${typeof code === 'string' ? code : message})`, cause)
     }
   }
-
-function reasonOf(error: unknown): string {
-  const { cause, message } = error as { cause?: { code?: unknown; message?: unknown }; message?: unknown }
-  return String(cause?.code ?? cause?.message ?? message)
 }

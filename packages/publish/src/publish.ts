@@ -1,3 +1,4 @@
+import { HttpClient } from '@svc/internal-http'
 import { checkObject, throughTarget, throughUrl } from './check.ts'
 import { documentObject } from './content.ts'
 import { PublishError } from './errors.ts'
@@ -71,16 +72,21 @@ export async function publish(
     writing.end()
   }
   const { url } = options
+  const http = new HttpClient()
   const ways = [
     { where: target.name, read: throughTarget(target) },
-    ...(options.checkUrl === true && url !== undefined ? [{ where: url, read: throughUrl(url) }] : [])
+    ...(options.checkUrl === true && url !== undefined ? [{ where: url, read: throughUrl(url, http) }] : [])
   ]
   const checking = new Meter('checking', objects, options.onProgress)
-  for (const object of objects) {
-    signal?.throwIfAborted()
-    checking.begin(object)
-    for (const { where, read } of ways) checkedRanges += await checkObject(object, where, read, signal)
-    checking.end()
+  try {
+    for (const object of objects) {
+      signal?.throwIfAborted()
+      checking.begin(object)
+      for (const { where, read } of ways) checkedRanges += await checkObject(object, where, read, signal)
+      checking.end()
+    }
+  } finally {
+    await http.close()
   }
   await list(publications, target, url, signal)
   return { sentBytes, presentBytes, checkedRanges }
