@@ -90,7 +90,7 @@ export class PeerCopies implements CopyWitness {
       await over.promise
       signal.throwIfAborted()
       const [peer, ...others] = handle.peers()
-      if (hasLied) return { is: 'gone', why: 'it gave other bytes' }
+      if (hasLied) return { is: 'gone', why: 'it sent the wrong bytes' }
       // whoever dialled us may have given them instead
       if (peer === undefined || peer.incoming || others.length > 0) return { is: 'silent', why: 'it does not answer' }
       if (!peer.seed) return { is: 'gone', why: 'it does not say that it has everything' }

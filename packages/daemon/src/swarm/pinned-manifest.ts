@@ -83,7 +83,7 @@ export class WebseedDocuments {
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
       const actual = createHash('sha256').update(bytes).digest('hex')
-      if (actual !== digestHex(pin)) throw new Error(`sent other bytes than the pinned manifest (sha256:${actual})`)
+      if (actual !== digestHex(pin)) throw new Error(`sent bytes that do not match the pinned manifest (sha256:${actual})`)
       return bytes
     })
   }
@@ -149,7 +149,7 @@ export class WebseedDocuments {
       try {
         const { bytes, isMarked } = await this.#get(urlBelow(webseed, path), maxBytes, signal)
         const document = read(bytes, webseed)
-        // whoever gives other bytes says nothing about these
+        // whoever sends the wrong bytes says nothing about these
         if (isMarked) this.#markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
         this.#publisher ??= webseed
         return document
