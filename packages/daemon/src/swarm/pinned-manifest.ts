@@ -83,7 +83,8 @@ export class WebseedDocuments {
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
       const actual = createHash('sha256').update(bytes).digest('hex')
-      if (actual !== digestHex(pin)) throw new Error(`sent bytes that do not match the pinned manifest (sha256:${actual})`)
+      if (actual !== digestHex(pin))
+        throw new Error(`sent bytes that do not match the pinned manifest (sha256:${actual})`)
       return bytes
     })
   }
