@@ -1,7 +1,7 @@
 export type { ByteRanges } from '@svc/internal-byte-ranges'
 export type { RetryWait } from '@svc/internal-http'
 export type { DownloadOptions } from './download.ts'
-export { isRepoId, isRevision, PUBLIC_ENDPOINT } from './endpoint.ts'
+export { isRepoId, isRevision } from './endpoint.ts'
 export { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'
 export { gitBlobSha1, gitBlobSha1HasherUrl } from './git-blob-sha1.ts'
 export { createHub, type Hub, type HubOptions } from './hub.ts'

@@ -22,7 +22,7 @@ test('the example of the README runs', async () => {
 })
 
 test('the defaults are those that the README promises', async () => {
-  expect(api.createHub().endpoint).toBe(api.PUBLIC_ENDPOINT)
+  expect(api.createHub().endpoint).toBe('https://huggingface.co')
   expect(() => api.createHub({ endpoint: 'ftp://x' })).toThrow(api.HubError)
   expect(() => api.createHub({ token: 'a b' })).toThrow(api.HubError)
   // A proxy from the environment is used: it sees the request instead of the hub.

@@ -33,7 +33,29 @@ export {
   parseMagnet,
   parseMagnetTopics
 } from './magnet.ts'
-export * from './merkle.ts'
+export {
+  ancestorLayer,
+  BLOCK_BYTES,
+  blockCount,
+  equalBytes,
+  foldLayer,
+  HASH_BYTES,
+  heightOf,
+  isPieceLength,
+  leafLayer,
+  MAX_REQUEST_HASHES,
+  type MerkleReason,
+  pieceCount,
+  pieceHash,
+  pieceLayer,
+  pieceLayerOfSubtrees,
+  pieceLevel,
+  piecesRoot,
+  rootOfPieceLayer,
+  rootOfSubtrees,
+  SUBTREE_LEVEL,
+  verifyPieceLayer
+} from './merkle.ts'
 export { PieceLayerAssembler, type ReplyVerdict } from './piece-layer-assembler.ts'
 export {
   type CheckedPieceLayers,

@@ -3,7 +3,6 @@ export type { BlobContent, ContentSegment, CopyOptions } from './content.ts'
 export { type Credentials, type CredentialsOptions, findCredentials } from './credentials.ts'
 export {
   type Descriptor,
-  MAX_DOCUMENT_BYTES,
   type OciDocument,
   type OciIndex,
   type OciManifest,
@@ -16,13 +15,9 @@ export { packImage } from './image.ts'
 export { writeLayout } from './layout.ts'
 export {
   INDEX_TYPE,
-  type LayerUse,
   MANIFEST_TYPE,
-  MODEL_ARTIFACT_TYPE,
-  MODEL_CONFIG_TYPE,
   PIN_ANNOTATION,
-  REF_ANNOTATION,
-  WITHHELD_ANNOTATION
+  REF_ANNOTATION
 } from './media-types.ts'
 export { type BlobPlace, type OpenedLayout, openLayout } from './open-layout.ts'
 export { type PackedImage, type PackedLayer, type PackFile, type PackInput, packArtifact } from './pack.ts'

@@ -1,4 +1,4 @@
-export type { StoredSnapshot, StoreSnapshot } from './backup/format.ts'
+export type { StoreSnapshot } from './backup/format.ts'
 export { type Backup, openBackup } from './backup/read.ts'
 export { type BackedUp, type BackupOptions, type BackupProgress, backUp } from './backup/write.ts'
 export type { Content, KnownContent } from './content.ts'

@@ -10,7 +10,6 @@ export {
   tryParseTypedDigest
 } from './digest.ts'
 export { RefError, type RefErrorCode, type RefErrorDetails, type RefErrorReason } from './errors.ts'
-export { REF_MAX_BYTES } from './length.ts'
 export { compareText } from './order.ts'
 export {
   CONFIG_QUANT_FORMATS,

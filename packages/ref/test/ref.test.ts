@@ -6,12 +6,12 @@ import {
   type ModelRef,
   parseRef,
   parseShortRef,
-  REF_MAX_BYTES,
   RefError,
   type Sha256Digest,
   tryParseRef,
   tryParseShortRef
 } from '../src/index.ts'
+import { REF_MAX_BYTES } from '../src/length.ts'
 import { errorOf, modelRef } from './arbitraries.ts'
 import { type ParseRow, vectors } from './vectors.ts'
 
