@@ -13,6 +13,7 @@ import {
 import type { Clock } from '@svc/internal-clock'
 import { Lazy } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { FetchContext, ImportSource, Reuse, SourceFile } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
@@ -22,6 +23,9 @@ import { HeaderTooLarge, windowOf } from './window.ts'
 
 /** Git's name of the bytes, computed while the store hashes them. */
 const GIT_NAME: HashAttachment = { name: 'git-blob-sha1', module: gitBlobSha1HasherUrl }
+
+/** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
+export const MAX_STRANGER_FILES = 20_000
 
 /** Files fetched concurrently; the hub object limits their requests, over all jobs. */
 const CONCURRENCY = 8
@@ -53,9 +57,16 @@ interface FileOptions extends HubSourceOptions {
  * The bytes that the hub has given to strangers. An import that one of them caused takes nothing else from the store: a
  * listing may name any digest, also that of a private file (spec add.40).
  */
-export interface StrangerBytes {
-  has(file: HubFile): boolean
-  add(file: HubFile): void
+export class StrangerBytes {
+  readonly #keys = new LRUCache<string, true>({ max: MAX_STRANGER_FILES })
+
+  has(file: HubFile): boolean {
+    return this.#keys.has(strangerKey(file))
+  }
+
+  add(file: HubFile): void {
+    this.#keys.set(strangerKey(file), true)
+  }
 }
 
 /**

@@ -15,7 +15,7 @@ import { someOf } from '../../library/companions.ts'
 import { SIGNATURE, type SignedListing, type TrustRules } from '../../library/trust.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
-import { type HubSourceOptions, type StrangerBytes, strangerKey } from './source.ts'
+import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
 import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
@@ -120,9 +120,9 @@ export function createUpstream({
   ...planDeps
 }: UpstreamDeps): HubUpstream {
   const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
-  const brought = new ArrivedFiles()
+  const brought = new StrangerBytes()
   /** Commits of which an import passed the check that a rule requires. */
-  const checked = new LRUCache<string, true>({ max: MAX_BROUGHT })
+  const checked = new LRUCache<string, true>({ max: MAX_STRANGER_FILES })
   const require = (repo: HubUpstreamRepo): CachedRepo => {
     const found = known.get(repo)
     if (found === undefined) throw new Error(`${repo.repo} has not been listed here`)
@@ -322,18 +322,3 @@ function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uin
 }
 
 const commitKey = ({ repo, commit }: HubUpstreamRepo): string => `${repo} ${commit}`
-
-/** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
-const MAX_BROUGHT = 20_000
-
-class ArrivedFiles implements StrangerBytes {
-  readonly #keys = new LRUCache<string, true>({ max: MAX_BROUGHT })
-
-  has(file: HubFile): boolean {
-    return this.#keys.has(strangerKey(file))
-  }
-
-  add(file: HubFile): void {
-    this.#keys.set(strangerKey(file), true)
-  }
-}
