@@ -72,7 +72,7 @@ it('models with the same name and quant get separate names, and keep them the ne
   expect(await adopting()).toEqual(refs)
 })
 
-it('a model that has the name already stays, and so do the originals, until --replace', async () => {
+it('without --replace, an existing model of that name and the originals stay', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'ollama')
   const [mine, theirs] = [weights(5), weights(6)]
@@ -174,7 +174,7 @@ it.each([
       renameSync(`${path}.new`, path)
     }
   ]
-])('an original that changed after its import stays: %s', async (_, change) => {
+])('an original that changed after its import is kept: %s', async (_, change) => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'models')
   const bytes = weights(51)
@@ -213,7 +213,7 @@ it('the original stays if its reference leads elsewhere at the end', async () =>
   expect(isThere(join(root, `blobs/sha256-${sha256(theirs)}`), theirs)).toBe(true)
 })
 
-it('originals stay when their import is replaced and collected while they are read', async () => {
+it('originals are kept if their import is replaced and collected while they are read', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'models')
   const [theirs, mine] = [weights(63), weights(64)]
@@ -284,7 +284,7 @@ const VARIABLES: Readonly<Record<keyof typeof KINDS, string>> = {
   ramalama: '.local/share/ramalama/store'
 }
 
-it('random caches: each model is imported under its own reference, or still at its origin', async () => {
+it('random caches: each model is either imported under its own reference or still at its origin', async () => {
   const daemon = await testDaemon()
   let round = 0
   const models = fc.array(

@@ -98,7 +98,7 @@ it('companions are imported: a view of an adopted cache equals its snapshot, and
   expect(gguf['params.json']).toBe(Buffer.from('{"n":1}').toString('base64'))
 })
 
-it('old damage in a cache is reported, and not imported', async () => {
+it('damage already in a cache is reported, and damaged files are not imported', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'hub')
   const [good, bad] = [weights(1), weights(2)]
@@ -153,7 +153,7 @@ it('Ollama, LM Studio, llama.cpp, Docker and folders are imported under their ow
   expect((await adopt(daemon, '.ollama/models', '--dry-run')).models[0]!.takesBytes).toBeLessThan(2000)
 })
 
-it('RamaLama is found by its folder, and named as it names its models', async () => {
+it("RamaLama's folder is found, and its models keep their RamaLama names", async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, '.local/share/ramalama/store')
   const bytes = weights(16)
@@ -188,7 +188,7 @@ it('a model of thousands of files is imported with one request', async () => {
   })
 })
 
-it('a model of two tools is counted once, and a terminal asks before the import', async () => {
+it('a model that two tools hold is counted once, and svc asks at a terminal before it imports', async () => {
   const daemon = await testDaemon()
   const { folder } = daemon
   const bytes = weights(18)

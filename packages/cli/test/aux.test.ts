@@ -38,7 +38,7 @@ async function auxOf(ref: string): Promise<string[]> {
 
 const sent = (): Record<string, number> => Object.fromEntries(hub.bytesSent)
 
-it('one projector comes with a quant, and no importance matrix: the plan and its sizes say so', async () => {
+it('a quant comes with one projector and no importance matrix, in the plan and its sizes', async () => {
   const plan = JSON.parse((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--dry-run', '--json')).stdout)
   const bytes = CONTENT.get(WEIGHTS)!.length + CONTENT.get('mmproj-F16.gguf')!.length
   expect(plan).toMatchObject({ artifacts: [{ quant: 'q8_0', files: 2, bytes }], totals: { fetchBytes: bytes } })
@@ -55,7 +55,7 @@ it('one projector comes with a quant, and no importance matrix: the plan and its
   expect(readFileSync(stdout.trim()).equals(CONTENT.get('mmproj-F16.gguf')!)).toBe(true)
 })
 
-it('another choice adds the missing files of the same commit, and fetches no weights again', async () => {
+it('a different choice adds the missing files of the same commit without refetching weights', async () => {
   const before = sent()
   expect((await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--aux', 'imatrix')).code).toBe(0)
   expect(await auxOf(`${AS}:q8_0`)).toEqual(['imatrix.dat', 'mmproj-f16.gguf'])
@@ -78,7 +78,7 @@ it('another choice adds the missing files of the same commit, and fetches no wei
   expect((await daemon.svc('path', `${AS}:q8_0#mmproj-bf16`)).stdout).toMatch(/mmproj-bf16\.gguf\n$/)
 })
 
-it('a choice that the repository does not have is refused, with what it has, and nothing changes', async () => {
+it('a choice that the repository does not offer is refused, lists what it offers, and changes nothing', async () => {
   const ran = await daemon.svc('import', 'hf', `${REPO}:Q8_0`, '--as', 'no/aux', '--aux', 'q4_0', '--json')
   expect(ran).toMatchObject({ code: 3, stdout: '' })
   expect(JSON.parse(ran.stderr).error).toMatchObject({
@@ -88,7 +88,7 @@ it('a choice that the repository does not have is refused, with what it has, and
   expect((await daemon.svc('show', 'no/aux')).code).toBe(3)
 })
 
-it('files that the user names are imported, whatever they are', async () => {
+it('files that the user names are imported, whatever their kind', async () => {
   const options = ['--file', '*q8_0*', '--file', '*imatrix*', '--as', 'named/files']
   expect((await daemon.svc('import', 'hf', REPO, ...options)).code).toBe(0)
   expect(await auxOf('named/files:q8_0')).toEqual(['imatrix.dat'])
@@ -110,7 +110,7 @@ it('the API imports everything unless the field is set', async () => {
   }
 })
 
-it('the rule holds for a folder on disk; files named one by one are all imported', async () => {
+it('the same rule applies to folders on disk; files named one by one are all imported', async () => {
   const cwd = join(daemon.folder, 'vision')
   mkdirSync(cwd)
   for (const [path, content] of CONTENT) writeFileSync(join(cwd, path), content)

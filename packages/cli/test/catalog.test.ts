@@ -44,7 +44,7 @@ it('searches', async () => {
   expect(await daemon.svc('catalog', 'search', 'nothing', '-q')).toEqual({ code: 0, stdout: '', stderr: '' })
 })
 
-it('shows several quants with their sizes and asks which; where nobody can be asked it ends with exit code 2', async () => {
+it('lists several quants with sizes and asks which to import; without a terminal it exits with 2', async () => {
   const [a, b, c] = ['1', '2', '3'].map((digit) => digit.repeat(40)) as [string, string, string]
   const quant = (infohash: string, name: string) => ({
     repo: 'Org/Many-GGUF',

@@ -48,7 +48,7 @@ beforeAll(async () => {
   await ok(from, 'import', 'local', source, '--as', 'acme/embed')
 })
 
-it('svc cat prints every file by its own name: of the manifest, of a tar, or a companion', async () => {
+it('svc cat prints every file by name: from the manifest, from a tar, or a companion', async () => {
   for (const [name, content] of Object.entries(FILES))
     expect(await ok(from, 'cat', `${REF}#${name}`)).toBe(Buffer.from(content).toString('latin1'))
   for (const name of ['tokenizer.json', '1_Pooling/config.json'])
@@ -58,7 +58,7 @@ it('svc cat prints every file by its own name: of the manifest, of a tar, or a c
   expect(absent.stderr).toContain('1_Pooling/config.json')
 })
 
-it("svc show lists them and what was left out; svc path finds them after the model's own; svc du counts them", async () => {
+it("svc show lists companions and what was left out; svc path finds them after the model's files; svc du counts them", async () => {
   const large = join(from.folder, 'large')
   mkdirSync(large)
   writeFileSync(join(large, 'model.safetensors'), makeSafetensors({ seed: 7 }))
@@ -73,7 +73,7 @@ it("svc show lists them and what was left out; svc path finds them after the mod
   expect(models[0].aloneBytes).toBeGreaterThan(500_000)
 })
 
-it('files that no loader reads are not exported unless requested, are listed by show and why; secrets never leave', async () => {
+it('files that no loader reads are exported only on request and listed by show and why; secrets never leave', async () => {
   const mixed = join(from.folder, 'mixed')
   const texts = { 'README.md': '# mixed\n', 'notes.txt': 'for me\n', id_rsa: 'a key\n' }
   mkdirSync(mixed)
@@ -97,7 +97,7 @@ it('files that no loader reads are not exported unless requested, are listed by 
   expect(await taken('--companions', 'all')).toEqual(['README.md', 'notes.txt'])
 })
 
-it('an OCI layout contains them: another daemon gets the same folder', async () => {
+it('an OCI layout contains companions: another daemon gets the same folder', async () => {
   const layout = join(from.folder, 'layout')
   await ok(from, 'export', 'oci', REF, layout)
   const to = await testDaemon({}, undo.later)
@@ -109,7 +109,7 @@ it('an OCI layout contains them: another daemon gets the same folder', async () 
   expect(folderOf((await ok(to, 'path', REF, '--dir')).trim())).toEqual(folderOf(source))
 })
 
-it('svc companions fetches only them for a model that was imported without', async () => {
+it('svc companions fetches only the companions of a model that was imported without them', async () => {
   const hub = await startFakeHub()
   undo.later(() => hub.close())
   const ids = { q4_0: makeGguf({ seed: 1 }), q8_0: makeGguf({ seed: 2 }) }

@@ -46,7 +46,7 @@ class Watched extends Set<string> {
   }
 }
 
-it('walks the blobs of a model as often among 500 models as among 5', () => {
+it("walks a model's blobs equally often with 500 models as with 5", () => {
   const walksAmong = (count: number): number => {
     const first = new Watched(['shared', 'own-0'])
     const others = Array.from({ length: count - 1 }, (_, at) => model(`a/m-${at}:q4`, 'shared', `own-${at + 1}`))

@@ -58,7 +58,7 @@ it('on a terminal, svc imports the quants that the user names', async () => {
   expect((await daemon.svc('gc')).stdout).toMatch(/^freed /)
 })
 
-it('an unclear answer is asked for again; without an answer nothing is imported', async () => {
+it('svc asks again after an unclear answer, and imports nothing without one', async () => {
   const answering = (...lines: string[]) => ({
     columns: 100,
     stdin: Object.assign(Readable.from(lines.map((line) => `${line}\n`)), { isTTY: true })
@@ -195,7 +195,7 @@ it('lost blobs are fetched from the hub when no peer has them', async () => {
   expect((await daemon.svc('fsck')).code).toBe(0)
 })
 
-it('peers that are silent, a cancelled pull, and names that were not normalized', async () => {
+it('silent peers, a cancelled pull, and names that were not normalized', async () => {
   hub.commit({ id: 'someone/Stories', files: [{ path: 'Stories260K.gguf', content: makeGguf({ seed: 41 }) }] })
   const swarm = { ...QUIET_SWARM, dht: true, dht_bootstrap: [] }
   const other = await testDaemon({ fileConfig: { swarm, hub: { endpoint: hub.endpoint } } })

@@ -97,7 +97,7 @@ it("draws progress bars of the terminal's width, and removes them", async () => 
   expect(ran.stderr).toContain('\u001b[?25h')
 })
 
-it('lists newer versions, upgrades, and keeps the older state until gc removes it', async () => {
+it('lists newer versions, upgrades, and keeps the old version until gc removes it', async () => {
   const id = 'some-org/moving'
   const commit = (seed: number): string =>
     hub.commit({ id, files: [{ path: 'm-q8_0.gguf', content: makeGguf({ seed }) }] })
@@ -125,7 +125,7 @@ it('lists newer versions, upgrades, and keeps the older state until gc removes i
   expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })
 })
 
-it('a repository that was renamed keeps no other from its upgrade, and is followed when that is asked for', async () => {
+it('a renamed repository does not block other upgrades, and is followed on request', async () => {
   const commit = (name: string, seed: number): string =>
     hub.commit({ id: `some-org/${name}`, files: [{ path: 'm-q8_0.gguf', content: makeGguf({ seed }) }] })
   for (const name of ['first', 'second']) {

@@ -35,7 +35,7 @@ const typed = (text: string) => ({ env: { HOME: home }, stdin: Object.assign(Rea
 const imported = async (daemon: TestDaemon, repo: string): Promise<number> =>
   (await daemon.svc('import', repo)).code ?? -1
 
-test('a login is used by the next import, and a logout ends that: neither needs a restart', async () => {
+test('the next import uses a login until logout, without a restart', async () => {
   const daemon = await running()
   expect(await imported(daemon, 'acme/one')).toBe(6)
   const ran = await daemon.svcWith(['login', 'hf'], typed('good\n'))
@@ -74,7 +74,7 @@ test.each([
   expect(JSON.parse(ran.stdout)).toMatchObject({ removed: false })
 })
 
-test('SVC_HF_TOKEN comes before HF_TOKEN, and that before the file, which HF_TOKEN_PATH and HF_HOME name', async () => {
+test('SVC_HF_TOKEN wins over HF_TOKEN, which wins over the file that HF_TOKEN_PATH or HF_HOME names', async () => {
   mkdirSync(join(home, 'hf'))
   writeFileSync(join(home, 'hf/token'), 'good\n')
   writeFileSync(join(home, 'elsewhere'), 'bad')
@@ -92,7 +92,7 @@ test('SVC_HF_TOKEN comes before HF_TOKEN, and that before the file, which HF_TOK
   expect(await codes({ SVC_HF_TOKEN: 'good', HF_TOKEN: 'bad' })).toBe(0)
 })
 
-test('HF_TOKEN and the file are enough', async () => {
+test('HF_TOKEN alone or the file alone is enough', async () => {
   mkdirSync(join(home, 'hf'))
   writeFileSync(join(home, 'hf/token'), 'good\n')
   for (const env of [{ HF_TOKEN: 'other' }, { HF_HOME: join(home, 'hf') }]) {
@@ -102,7 +102,7 @@ test('HF_TOKEN and the file are enough', async () => {
   }
 })
 
-test('a file without a token fails the import with its path, but not its content', async () => {
+test('an import fails if the token file holds no token; the error has its path but not its content', async () => {
   mkdirSync(join(home, '.cache/huggingface'), { recursive: true })
   writeFileSync(join(home, '.cache/huggingface/token'), 'secret with spaces')
   const daemon = await running()

@@ -226,7 +226,7 @@ describe('a repository that is not here', () => {
     expect(await ask('/api/models/acme/absent/refs', { headers })).toMatchObject({ status: 404 })
   })
 
-  it('is sent only once it is verified as a whole, also to clients that resume', async () => {
+  it('is sent only after it is verified as a whole, also to clients that resume', async () => {
     let seen = 0
     const onData = (): void => void seen++
     const path = `/${GROWING}/resolve/main/growing-q8_0.gguf`
@@ -242,7 +242,7 @@ describe('a repository that is not here', () => {
     expect((await resumed).body.equals(growing.bytes.subarray(1000))).toBe(true)
   })
 
-  it('is not sent if the hub sends bytes other than it lists, however often it is asked', async () => {
+  it('is never sent if the hub sends bytes other than those it lists', async () => {
     const got = await ask('/Acme/Wrong-GGUF/resolve/main/wrong-q8_0.gguf')
     // cut, if its head was sent before it failed
     expect(got.status === 503 || (got.isCut && got.body.length === 0)).toBe(true)
@@ -287,18 +287,18 @@ describe('what is not imported', () => {
     expect(hub.requests.filter(({ url }) => url.includes('Other'))).toEqual([])
   })
 
-  it('a large file that is no part of a model', async () => {
+  it('a large file that is not part of a model', async () => {
     expect(await ask(`/${GGUFS}/resolve/main/tf_model.h5`)).toMatchObject({
       status: 404,
       headers: { 'x-error-code': 'EntryNotFound', 'x-error-message': expect.stringContaining('tf_model.h5') }
     })
   })
 
-  it('more than the budget of a day', async () => {
+  it('more than the daily budget', async () => {
     expect(await ask('/Acme/Large-GGUF/resolve/main/large-q8_0.gguf')).toMatchObject({ status: 507 })
   })
 
-  it('a model that its owner has made private since', async () => {
+  it('a model that its owner has made private meanwhile', async () => {
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
     await daemon.svc('private', 'acme/model-7b-gguf:q4_k_m')
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 404 })
@@ -306,7 +306,7 @@ describe('what is not imported', () => {
     expect(await ask(`/${GGUFS}/resolve/main/${Q4}`, { method: 'HEAD' })).toMatchObject({ status: 200 })
   })
 
-  it('under a name of another artifact: it is imported into the namespace of strangers', async () => {
+  it("under another artifact's name: it is imported into the strangers' namespace", async () => {
     const digests = async () =>
       JSON.parse((await daemon.svc('ls', '--json')).stdout).models.flatMap(
         ({ ref, manifest }: { ref: string; manifest: string }) => (ref.startsWith('svc/') ? [] : [manifest])

@@ -189,7 +189,7 @@ it('the hub mirror reports a missing folder as missing', async () => {
 })
 
 describe('the OCI mirror', () => {
-  it.skipIf(!haveSkopeo)('gives skopeo an artifact, which is imported under the same manifest', async () => {
+  it.skipIf(!haveSkopeo)('gives skopeo an artifact that imports under the same manifest', async () => {
     const folder = join(daemon.folder, 'by-skopeo')
     await skopeo(
       'copy',

@@ -123,7 +123,7 @@ describe.skipIf(missing.length > 0).each(LOADER_ROWS)('$kind', (row) => {
     await expectLoads(row, await snapshotDownload({ repo, hubUrl: mirror, cacheDir: join(work, 'javascript') }))
   })
 
-  it('what another daemon imports by the command that svc share prints', async () => {
+  it('what another daemon imports with the command that svc share prints', async () => {
     await typed(byShare, await ok(from, 'share', refOf(row), '--quiet'))
     await expectLoads(row, await ok(byShare, 'path', refOf(row), '--dir'))
   })

@@ -17,7 +17,7 @@ it('every row that claims to load is run with its loaders', () => {
 })
 
 it.each(['pytorch_model.bin', 'model.ckpt', 'onnx/model.onnx', 'tf_model.h5', 'flax_model.msgpack'])(
-  'a repository of %s alone is refused, and the file is named',
+  'a repository with only %s is refused, and the file is named',
   async (path) => {
     expect(rows.find(({ loaders }) => loaders[0] === 'nothing')?.kind).toContain(path.split('.').at(-1))
     const hub = await startFakeHub({ repos: [{ id: 'Acme/Other', files: [{ path, content: Buffer.alloc(20_000) }] }] })

@@ -69,13 +69,13 @@ it('svc pull of a model that is here fetches nothing, in any case of its name', 
   expect(hub.requests.length).toBe(asked)
 })
 
-it("svc pull of an unknown name reports the hub's answer, which does not tell missing from private", async () => {
+it("svc pull of an unknown name reports the hub's answer, which does not distinguish missing from private", async () => {
   const ran = await daemon.svc('pull', 'nobody/nothing:q8_0', '--json')
   expect(ran.code).toBe(6)
   expect(JSON.parse(ran.stderr).error.code).toBe('E_SOURCE_FORBIDDEN')
 })
 
-it('a name alone is enough while only one model here has it', async () => {
+it('a bare name is enough while only one model has it', async () => {
   await daemon.svc('import', `${REPO}:Q8_0`)
   expect((await daemon.svc('path', 'small-gguf')).stdout).toMatch(/small-q8_0\.gguf\n$/)
   expect((await daemon.svc('resolve', 'Small-GGUF:Q8_0', '-q')).code).toBe(0)
@@ -116,7 +116,7 @@ it('a repository without an owner is imported by its name, and kept below hf.co'
   expect(hub.requests.length).toBe(asked)
 })
 
-it('an old name that the hub redirects keeps the name that was typed', async () => {
+it('a model imported by a redirected old name keeps the name that was typed', async () => {
   hub.commit({ id: 'moved-small', files: [weights('moved-Q8_0.gguf', 6)] })
   hub.rename('moved-small', 'community/moved-small')
   expect((await daemon.svc('import', 'moved-small')).stdout).toBe('hf.co/moved-small:q8_0\n')
@@ -142,7 +142,7 @@ it('an unknown name without a namespace is an error that lists similar names', a
   }
 })
 
-it('a word that is unknown here and on the hub is a usage error', async () => {
+it('a word that neither the store nor the hub knows is a usage error', async () => {
   for (const typed of [
     ['import', 'nothing-like-it'],
     ['pull', 'nothing-like-it:q8_0']

@@ -79,7 +79,7 @@ describe('layouts and archives', () => {
     expect(listed).toMatchObject({ status: 0, stdout: expect.stringMatching(/^oci-layout\n[\s\S]*\nindex\.json\n$/) })
   })
 
-  it('a layout accepts more models, and keeps existing ones', async () => {
+  it('adding models to a layout keeps the existing ones', async () => {
     const path = join(from.folder, 'growing')
     await ok(from, 'export', 'oci', REFS[0], path)
     await ok(from, 'export', 'oci', REFS[1], path)
@@ -103,7 +103,7 @@ describe('layouts and archives', () => {
     expect(await to.svc('resolve', REFS[1])).toMatchObject({ code: 3 })
   })
 
-  it('an artifact does not take a name from another one by its own annotation', async () => {
+  it("an artifact's annotation cannot take another artifact's name", async () => {
     const path = join(from.folder, 'names')
     await ok(from, 'export', 'oci', REFS[0], path)
     await forget(to)
@@ -188,7 +188,7 @@ describe('content behind a login to a registry', () => {
     return new RegExp(layers.at(-1).digest)
   }
 
-  it('is refused by name where there is no login', async () => {
+  it('is refused by name without a login', async () => {
     const layout = join(from.folder, 'no-login')
     await ok(from, 'export', 'oci', REFS[1], layout)
     const registry = await serveLayout(layout, /\/blobs\//)

@@ -39,7 +39,7 @@ async function daemonOf({ folder, file }: { readonly folder: string; readonly fi
 
 const swarmOf = async (daemon: TestDaemon) => JSON.parse((await daemon.svc('status', '--json')).stdout).swarm
 
-it('"off" removes everything from the swarm at once, "on" adds it again, and comments stay', async () => {
+it('"off" removes everything from the swarm at once, "on" restores it, and comments in the configuration are kept', async () => {
   const place = await given('seed_on_import = true\n')
   const before = readFileSync(place.file, 'utf8')
   const daemon = await daemonOf(place)
@@ -73,7 +73,7 @@ it('"off" removes everything from the swarm at once, "on" adds it again, and com
   expect((await fetch(metadata.replace(webseedAddress, opened))).status).toBe(200)
 })
 
-it('an upload limit is saved, and stands in the status', async () => {
+it('an upload limit is saved and shown in the status', async () => {
   const place = await given('')
   const daemon = await daemonOf(place)
   const client = createClient({ socketPath: daemon.socketPath })
@@ -88,7 +88,7 @@ it('an upload limit is saved, and stands in the status', async () => {
   expect((await swarmOf(again)).uploadLimitBytesPerSecond).toBeUndefined()
 })
 
-it('what is private stays private when sharing is turned on', async () => {
+it('private models stay private when sharing is turned on', async () => {
   const daemon = await daemonOf(await given('seed = false\n'))
   expect((await daemon.svc('import', 'hf', REPO, '--private')).code).toBe(0)
   expect((await daemon.svc('import', 'hf', REPO, '--as', 'open/tiny')).code).toBe(0)
@@ -98,7 +98,7 @@ it('what is private stays private when sharing is turned on', async () => {
   expect(await swarmOf(daemon)).toMatchObject({ seed: true, seeding: 0, torrents: [] })
 })
 
-it('a file that cannot be edited, or an address that is taken, changes nothing', async () => {
+it('an uneditable file or a taken address changes nothing', async () => {
   const place = await given('seed = false\n')
   const daemon = await daemonOf(place)
   const taken = createServer().listen(0, '127.0.0.1')

@@ -84,7 +84,7 @@ it('a model without a signature, another key and no key at all are refused', asy
   expect((await daemon.svc('verify-signature', 'acme/signed', '--key', at('absent'))).code).toBe(2)
 })
 
-it('a flipped byte is named, in the weights and beside them', async () => {
+it('a flipped byte is detected and its file named, in the weights and beside them', async () => {
   const weights = await daemon.svc(
     'verify-signature',
     await importChanged('w', { 'model.safetensors': makeSafetensors({ seed: 7 }) }),
@@ -99,7 +99,7 @@ it('a flipped byte is named, in the weights and beside them', async () => {
   expect([beside.code, beside.stderr]).toEqual([5, expect.stringContaining('changed: 1_Pooling/config.json')])
 })
 
-it('a missing file is named, and an added one, which may be allowed', async () => {
+it('missing and added files are named; added ones can be allowed', async () => {
   write('short', { 'model.safetensors': FILES['model.safetensors']!, 'config.json': FILES['config.json']! })
   await ok('import', 'local', at('short'), '--as', 'acme/short')
   const missing = await daemon.svc(
@@ -119,7 +119,7 @@ it('a missing file is named, and an added one, which may be allowed', async () =
   await ok('verify-signature', added, ...key, '--allow-uncovered')
 })
 
-it('a quant of a signed repository verifies under the name that imports give it, without what was not chosen', async () => {
+it('a quant of a signed repository verifies under its imported name, without the files that were not chosen', async () => {
   const files: Record<string, Uint8Array | string> = {
     'Tiny.Q8_0.gguf': makeGguf({ seed: 1 }),
     'Tiny.Q4_0.gguf': makeGguf({ seed: 2 }),
@@ -149,7 +149,7 @@ it('a quant of a signed repository verifies under the name that imports give it,
   expect([changed.code, changed.stderr]).toEqual([5, expect.stringContaining('Tiny.Q8_0.gguf')])
 })
 
-it('a login is told with the date of the trust root', async () => {
+it('the report of a login has the date of the trust root', async () => {
   const signature = fileURLToPath(new URL('../../signature/test/reference/v1.1.0-sigstore.sig', import.meta.url))
   const seeds = createRequire(new URL('../../signature/package.json', import.meta.url))('@sigstore/tuf/seeds.json')
   const [{ targets }] = Object.values(seeds) as [{ targets: Record<string, string> }]
@@ -172,7 +172,7 @@ it('a login is told with the date of the trust root', async () => {
   expect([ran.code, ran.stderr]).toEqual([5, expect.stringContaining('missing: signme-1, signme-2')])
 })
 
-it("the owner's own files, which never leave, are not in the signature, and neither are their names", async () => {
+it("a signature contains neither the owner's own files nor their names", async () => {
   await ok('import', 'local', write('noted', { ...FILES, 'layoffs.csv': 'names' }), '--as', 'acme/noted')
   const output = at('noted.sig')
   const ran = await daemon.svc('sign', 'acme/noted', '--key', at('key.pem'), '--output', output)
@@ -184,7 +184,7 @@ it("the owner's own files, which never leave, are not in the signature, and neit
   await ok('verify-signature', 'acme/noted', ...key, '--signature', output, '--allow-uncovered')
 })
 
-it('a signature is not written over a file', async () => {
+it('a signature never overwrites a file', async () => {
   const again = await daemon.svc(
     'sign',
     'acme/plain',

@@ -131,7 +131,7 @@ async function imports(): Promise<number> {
   return (JSON.parse(stdout) as { jobs: { kind: string }[] }).jobs.filter(({ kind }) => kind === 'import-hf').length
 }
 
-it('128 small files at once: two are fetched, 62 wait, the others are told to retry', async () => {
+it('of 128 simultaneous small files, two are fetched, 62 wait, and the rest are told to retry', async () => {
   // looked up before, so that all are on the same footing
   expect(await whole(fileOf(MANY, 'config.json'))).toEqual(content.get('config.json'))
   const { promise, resolve: goOn } = Promise.withResolvers<void>()
@@ -175,7 +175,7 @@ it('128 MiB of small files: the oldest are not kept in memory', async () => {
   expect(again).toEqual([false, false, true])
 })
 
-it('a small file of 128 MiB is imported with its artifact, once, and not held in memory', async () => {
+it('a 128 MiB small file is imported once, with its artifact, and not held in memory', async () => {
   const before = await imports()
   expect((await whole(fileOf(HUGE, 'tokenizer.model'))).equals(content.get('tokenizer.model')!)).toBe(true)
   seen(`a tokenizer of 128 MiB: ${(await imports()) - before} import`)

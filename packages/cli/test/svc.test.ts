@@ -152,12 +152,12 @@ describe('svc, against the real daemon', () => {
     expect(JSON.parse(ran.stderr).error.code).toBe(errorCode)
   })
 
-  it('a wrong selector lists the alternatives, in the form to type', async () => {
+  it('a wrong selector lists the alternatives as they would be typed', async () => {
     const { error } = JSON.parse((await run('path', 'acme/tiny', '--json')).stderr)
     expect(error.candidates).toEqual(['acme/tiny:bf16', 'acme/tiny:q4_0', 'acme/tiny:q4_k_m', 'acme/tiny:q8_0'])
   })
 
-  it('an import without weights fails as a job does', async () => {
+  it('an import without weights fails like any job', async () => {
     mkdirSync(join(daemon.folder, 'docs'))
     makeModelFolder(join(daemon.folder, 'docs'), { ggufs: {}, files: { 'model.safetensors': undefined } })
     const ran = await run('import', 'local', 'docs', '--as', 'acme/docs')

@@ -80,7 +80,7 @@ it.each(FOREIGN)('acme/%s is refused by the plan, the import and the mirror, whi
 const python = async (script: string, env: NodeJS.ProcessEnv): Promise<string> =>
   (await promisify(execFile)(PYTHON, ['-c', script], { env: { ...process.env, ...env } })).stdout.trim()
 
-it('the hub’s own clients find a repository without an owner by its own name, here and on demand', async () => {
+it('the hub’s own clients find a repository without an owner by its name, stored or on demand', async () => {
   expect((await daemon.svc('import', 'tiny-old')).stdout).toBe('hf.co/tiny-old:bf16\n')
   const weights = readFileSync(join(daemon.folder, 'tiny/model.safetensors'))
   for (const repo of ['tiny-old', LATER]) {

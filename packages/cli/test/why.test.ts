@@ -78,7 +78,7 @@ it('adopt reports withheld models with the reason', async () => {
 })
 
 it.each(['a folder', 'an archive'])(
-  'an export of a withheld model keeps it withheld, as %s of its owner alone',
+  'an exported withheld model stays withheld, as %s of its owner only',
   async (kind) => {
     const from = await imported('--private')
     const { manifestDigest } = await why(from)

@@ -53,7 +53,7 @@ const failure = (work: Promise<unknown>): Promise<ClientError> =>
   )
 
 describe('calls', () => {
-  it('encodes references in the query, the plus sign too', async () => {
+  it('encodes references in the query, including the plus sign', async () => {
     handler = (request, response) => json(response, 200, { url: request.url })
     const got = (await client.resolve('svc:///a/b:t+q8_0')) as unknown as { url: string }
     expect(new URL(got.url, 'http://svc').searchParams.get('ref')).toBe('svc:///a/b:t+q8_0')
@@ -94,7 +94,7 @@ describe('calls', () => {
     expect(await failure(client.models())).toMatchObject({ code: 'E_BAD_RESPONSE' })
   })
 
-  it('no socket, nobody listening on it, and a daemon that disconnects are E_UNREACHABLE', async () => {
+  it('a missing socket, one without a listener, and a daemon that disconnects are E_UNREACHABLE', async () => {
     const absent = createClient({ socketPath: join(folder, 'none.sock') })
     expect(await failure(absent.models())).toMatchObject({ code: 'E_UNREACHABLE' })
     handler = (request) => void request.socket.destroy()
@@ -116,7 +116,7 @@ describe('calls', () => {
     expect(await failure(client.models({ signal: stop.signal }))).toBe(reason)
   })
 
-  it('repeats a GET on a kept connection that the daemon closed, and never a POST', async () => {
+  it('retries a GET on a kept connection that the daemon closed, but never a POST', async () => {
     let gets = 0
     handler = (request, response) => {
       gets++
@@ -136,7 +136,7 @@ describe('calls', () => {
 })
 
 describe('watching', () => {
-  it('yields snapshots up to the terminal one', async () => {
+  it('yields snapshots until the job ends', async () => {
     const states = ['waiting', 'fetching', 'fetching', 'done']
     handler = (_request, response) => json(response, 200, job(states.shift()!))
     const seen: string[] = []
@@ -144,7 +144,7 @@ describe('watching', () => {
     expect(seen).toEqual(['waiting', 'fetching', 'fetching', 'done'])
   })
 
-  it('does not poll for a job that is terminal already, and returns a failed one', async () => {
+  it('does not poll a finished job, and returns a failed one', async () => {
     handler = (_request, response) => json(response, 500, {})
     const failed = job('failed', { error: { code: 'E_UNKNOWN_REF', message: 'm' } })
     expect(await client.waitJob(failed as never)).toEqual(failed)
@@ -179,7 +179,7 @@ describe('blobs', () => {
   const read = async (slice?: { start?: number; end?: number }): Promise<Buffer> =>
     Buffer.concat((await (await client.readBlob(digest, slice)).body.toArray()) as Buffer[])
 
-  it('reads all, and slices with an exclusive end that is clamped', async () => {
+  it('reads whole blobs, and slices with a clamped exclusive end', async () => {
     handler = serve
     expect((await read()).equals(bytes)).toBe(true)
     expect((await read({ start: 0, end: 1 })).equals(bytes.subarray(0, 1))).toBe(true)

@@ -22,7 +22,7 @@ describe('error table', () => {
     for (const other of ['E_WHATEVER', 'toString', '', 3, undefined]) expect(isErrorCode(other)).toBe(false)
   })
 
-  it('gives a status for every code, 500 for those that only jobs carry', () => {
+  it('has a status for every code, and 500 for codes of jobs only', () => {
     expect(errorStatus('E_LENGTH')).toBe(400)
     expect(errorStatus('E_RANGE_INVALID')).toBe(416)
     expect(errorStatus('E_VERIFY_FAILED')).toBe(500)
@@ -74,7 +74,7 @@ describe('routes', () => {
     expect(Object.keys(ROUTES).sort()).toEqual(Object.keys(PATHS).sort())
   })
 
-  it.each(routes)('%s: errors are in the table, a body only where it is sent', (_id, route) => {
+  it.each(routes)('%s: its errors are in the table, and only routes with a body have one', (_id, route) => {
     for (const code of [...Object.keys(route.errors), ...(route.jobErrors ?? [])])
       expect(ERROR_CODES).toHaveProperty(code)
     for (const status of Object.values(route.errors).flat()) expect(status).toBeGreaterThanOrEqual(400)

@@ -17,7 +17,7 @@ it.each([
   expect(defaultSocketPath(env, 7)).toBe(path)
 })
 
-it('trusts only a plain folder that is its own and closed to others', () => {
+it('trusts only a plain folder that the user owns and others cannot enter', () => {
   const own = { isFolder: true, uid: 7, mode: 0o40700 }
   expect(socketFolderProblem(own, 7)).toBeUndefined()
   expect(socketFolderProblem({ ...own, isFolder: false }, 7)).toBeDefined()
@@ -25,7 +25,7 @@ it('trusts only a plain folder that is its own and closed to others', () => {
   for (const mode of [0o710, 0o701, 0o720, 0o777]) expect(socketFolderProblem({ ...own, mode }, 7)).toBeDefined()
 })
 
-it('sends nothing to a socket in a folder of the temporary folder that others can change or swap', async () => {
+it('sends nothing to a socket in a temporary folder that others can change or swap', async () => {
   const base = mkdtempSync(join(tmpdir(), 'svc-socket-'))
   onTestFinished(() => rmSync(base, { recursive: true }))
   const env = { TMPDIR: base }

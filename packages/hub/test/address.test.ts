@@ -10,7 +10,7 @@ test.each([
   'http://8.8.4.4/x',
   'https://user@8.8.4.4/',
   'data:,x'
-])('a hub in the open cannot redirect to %s, and no token leaves for it', async (location) => {
+])('a public hub cannot redirect to %s, and no token is sent there', async (location) => {
   // The traffic ends in a dispatcher of the test: no network is needed to see what is refused.
   const asked: string[] = []
   const hub = createHub({

@@ -105,7 +105,7 @@ function expectRight(file: HubFile, sink: DiskSink): void {
     expect(hash.equals(sha256(bytes.subarray(block * BLOCK, (block + 1) * BLOCK)))).toBe(true)
 }
 
-test('threads write nothing while the gate of the sink is closed, and all of it afterwards', async () => {
+test("threads write nothing while the sink's gate is closed, and everything afterwards", async () => {
   const { fake, hub, file, sink } = await setUp()
   const writeGate = new Int32Array(new SharedArrayBuffer(4)).fill(1)
   let early = 0
@@ -130,7 +130,7 @@ test('threads write nothing while the gate of the sink is closed, and all of it 
   expect(sink.directBytes).toBe(file.sizeBytes)
 })
 
-test('all of a large file goes through threads, hashed on the way; the hub is asked once, its CDN once a range', async () => {
+test('threads fetch and hash a large file; the hub is asked once, its CDN once per range', async () => {
   const { fake, hub, file, sink } = await setUp()
   const progress: number[] = []
   await hub.download(file, sink, { onProgress: (bytes) => progress.push(bytes) })
@@ -143,7 +143,7 @@ test('all of a large file goes through threads, hashed on the way; the hub is as
   expect(progress).toEqual([...progress].sort((a, b) => a - b))
 })
 
-test('a range of several writes brings each block once, whatever the offset that it begins at', async () => {
+test('a range of several writes delivers each block once, at any starting offset', async () => {
   const fake = await fakeHub({ repos: [repo] })
   const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
   const file = await fileOf(hub, 'org/model', 'model.gguf')
@@ -157,7 +157,7 @@ test('a range of several writes brings each block once, whatever the offset that
   expect(sink.hashes.size).toBe(Math.ceil(file.sizeBytes / BLOCK) - 2)
 })
 
-test('blocks that are larger than a write are left to the sink', async () => {
+test('the sink hashes blocks that are larger than a write', async () => {
   const fake = await fakeHub({ repos: [repo] })
   const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
   const file = await fileOf(hub, 'org/model', 'model.gguf')
@@ -167,7 +167,7 @@ test('blocks that are larger than a write are left to the sink', async () => {
   expect([sink.directBytes, sink.hashes.size]).toEqual([file.sizeBytes, 0])
 })
 
-test('what the sink holds is not asked for again, and blocks that were begun elsewhere are left to the sink', async () => {
+test('bytes that the sink holds are not requested again, and the sink hashes blocks begun elsewhere', async () => {
   const { fake, hub, file, sink } = await setUp()
   const right = createMemorySink(file.sizeBytes)
   await hub.download(file, right)
@@ -193,7 +193,7 @@ test.each(FATAL)('%s: its code', async (name, rules, code, reason) => {
   expect(error).toMatchObject({ code, reason })
 })
 
-test('the token goes to the hub and to nobody else', async () => {
+test('only the hub gets the token', async () => {
   const fake = await fakeHub({ repos: [{ ...repo, private: true }], tokens: ['hf_secret'] })
   const hub = hubOf(fake, { token: 'hf_secret', limits })
   const file = await fileOf(hub, 'Org/Model', 'model.gguf')
@@ -204,7 +204,7 @@ test('the token goes to the hub and to nobody else', async () => {
   expect(withToken).toEqual(fake.requests.filter((request) => request.origin === 'hub'))
 })
 
-test('an abort ends with its reason, and nothing is written afterwards', async () => {
+test('an abort rejects with its reason, and nothing is written afterwards', async () => {
   // Two ranges that last for seconds. Their first writes come within a tenth of one: nothing is reported by then.
   const large = { id: 'Org/Large', files: [{ path: 'model.gguf', content: { seed: 4, sizeBytes: 16 << 20 } }] }
   const drip = { kind: 'drip', stepBytes: 100_000, everyMs: 20 } as const
@@ -239,7 +239,7 @@ test('a file that threads cannot write is written by the sink, which reports the
   expect(sink.directBytes).toBe(0)
 })
 
-test('a sink that refuses what was written ends the download with its own error', async () => {
+test("if the sink refuses what was written, the download ends with the sink's error", async () => {
   const { hub, file, sink } = await setUp()
   const closed = new Error('closed')
   const markWritten = (): void => {
@@ -353,7 +353,7 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
     },
     false
   ]
-])('%s: right, and through threads where that is plain enough', async (_, answer, plain) => {
+])('%s: correct, and through threads where the answer is plain enough', async (_, answer, plain) => {
   await withRawCdn(answer, async ({ hub, file, sink }) => {
     await hub.download(file, sink)
     expectRight(file, sink)
@@ -361,7 +361,7 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
   })
 })
 
-test('bytes after a body never become part of a file', async () => {
+test('bytes after a body are never part of a file', async () => {
   await withRawCdn(
     (content, socket, start, end, count) => {
       socket.write(Buffer.concat([Buffer.from(headOf(start, end)), content.subarray(start, end)]))
@@ -374,7 +374,7 @@ test('bytes after a body never become part of a file', async () => {
   )
 })
 
-test('connections are used again', async () => {
+test('connections are reused', async () => {
   await withRawCdn(
     (content, socket, start, end) => {
       socket.write(headOf(start, end))

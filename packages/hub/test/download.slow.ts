@@ -3,7 +3,7 @@ import { closeAfterTests, fakeHub, fileOf, hubOf } from './fixtures.ts'
 
 closeAfterTests()
 
-test('a sink that does not take more holds the network back', async () => {
+test('a full sink slows the network down', async () => {
   const big = { id: 'Org/Big', files: [{ path: 'model.gguf', content: { seed: 5, sizeBytes: 128 * 2 ** 20 } }] }
   const fake = await fakeHub({ repos: [big] })
   const limits = { rangesPerFile: 1, rangeBytes: 128 * 2 ** 20 }

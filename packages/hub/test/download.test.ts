@@ -48,7 +48,7 @@ test.each(repo.files.map((file) => file.path))('%j arrives whole', async (path) 
   expect(isRight(file, sink)).toBe(true)
 })
 
-test('what the sink holds is not asked for again', async () => {
+test('bytes that the sink holds are not requested again', async () => {
   const { fake, hub, file, sink } = await setUp()
   const right = createMemorySink(file.sizeBytes)
   await hub.download(file, right)
@@ -79,7 +79,7 @@ test.each(FATAL)('%s: its code', async (name, rules, code, reason) => {
   expect(error).toMatchObject({ code, reason })
 })
 
-test('an ETag that changes for good ends in an error, not in a loop', async () => {
+test('a permanently changed ETag is an error, not a loop', async () => {
   let count = 0
   const { fake, hub, file, sink } = await setUp()
   fake.setFaults((request) => (request.stage === 'cdn' ? { kind: 'etag', value: `"${count++}"` } : undefined))
@@ -96,7 +96,7 @@ test('without progress it gives up after six tries, with growing pauses', async 
   expect(waits).toEqual([375, 750, 1500, 3000, 6000])
 })
 
-test('progress allows new attempts: a source that disconnects twenty times is overcome', async () => {
+test('progress resets the attempts: twenty disconnects do not fail a download', async () => {
   const fake = await fakeHub({ repos: [repo] }, [
     { stage: 'cdn', times: 20, fault: { kind: 'cut', afterBytes: 20_000 } }
   ])
@@ -130,7 +130,7 @@ test('a slow source is abandoned although each attempt makes progress, and the h
   expect(fake.requests.at(-1)!.headers.range).toBe(`bytes=${held}-${file.sizeBytes - 1}`)
 })
 
-test('a signed address that serves three requests is requested again, and no byte is fetched twice', async () => {
+test('a signed address that serves only three requests is renewed, and no byte is fetched twice', async () => {
   const fake = await fakeHub({ repos: [repo], signedUses: 3 })
   const hub = hubOf(fake, { limits: { ...limits, rangesPerFile: 1 } })
   const file = await fileOf(hub, 'Org/Model', 'model.gguf')
@@ -141,7 +141,7 @@ test('a signed address that serves three requests is requested again, and no byt
   expect(fake.bytesSent.get('model.gguf')).toBe(file.sizeBytes)
 })
 
-test('a failing sink ends the download with its own error', async () => {
+test("if the sink fails, the download ends with the sink's error", async () => {
   const { hub, file, sink } = await setUp()
   const full = new Error('ENOSPC')
   let writes = 0
@@ -164,14 +164,14 @@ test('an HTTP client that cannot be loaded from disk is not a fault of the hub, 
   expect(asked).toBe(1)
 })
 
-test('a sink that loses what it was given is reported, instead of fetching for ever', async () => {
+test('a sink that loses bytes is an error, not an endless download', async () => {
   const { fake, hub, file } = await setUp()
   const forgetful = { sizeBytes: file.sizeBytes, ranges: () => [], write: async () => {}, unmark: () => {} }
   await expect(hub.download(file, forgetful)).rejects.toMatchObject({ code: 'E_INTERNAL', reason: 'sink' })
   expect(fake.bytesSent.get(file.path)).toBe(file.sizeBytes)
 })
 
-test('an abort ends with its reason, and nothing is written afterwards', async () => {
+test('an abort rejects with its reason, and nothing is written afterwards', async () => {
   const { hub, file, sink } = await setUp([{ stage: 'cdn', fault: { kind: 'drip', stepBytes: 10_000, everyMs: 20 } }])
   const stop = new AbortController()
   const reason = new Error('enough')
@@ -189,7 +189,7 @@ test('an abort ends with its reason, and nothing is written afterwards', async (
   expect(Buffer.from(sink.bytes).equals(copy)).toBe(true)
 })
 
-test('the token goes to the hub and to nobody else', async () => {
+test('only the hub gets the token', async () => {
   const fake = await fakeHub({ repos: [{ ...repo, private: true }], tokens: ['hf_secret'] })
   const hub = hubOf(fake, { token: 'hf_secret', limits })
   const { files, restricted } = await hub.listing('Org/Model')
@@ -204,7 +204,7 @@ test('the token goes to the hub and to nobody else', async () => {
   expect(fake.requests.filter((request) => request.origin === 'hub')).toEqual(withToken)
 })
 
-test('a part of a file, even from a source without ranges', async () => {
+test('a part of a file is read, even from a source without ranges', async () => {
   const { fake, hub, file } = await setUp()
   const whole = createMemorySink(file.sizeBytes)
   await hub.download(file, whole)
@@ -216,7 +216,7 @@ test('a part of a file, even from a source without ranges', async () => {
   await expect(hub.read(file, { start: 0, end: file.sizeBytes + 1 })).rejects.toThrow(RangeError)
 })
 
-test('the probe finds what only the bytes tell, and nothing else', async () => {
+test('the probe finds what only bytes reveal, and nothing else', async () => {
   const fake = await fakeHub({ repos: [{ ...repo, gated: 'manual' }], tokens: ['in'], outsiderTokens: ['out'] })
   const file = await fileOf(hubOf(fake), 'Org/Model', 'model.gguf')
   await expect(hubOf(fake).probe(file)).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', reason: 'gated' })
@@ -226,7 +226,7 @@ test('the probe finds what only the bytes tell, and nothing else', async () => {
   await hubOf(fake).probe(file)
 })
 
-test('a rate limit on the probe is waited for, as long as is asked, and no request comes before that', async () => {
+test('the probe waits out a rate limit before any request', async () => {
   const fake = await fakeHub({ repos: [repo] })
   const file = await fileOf(hubOf(fake), 'Org/Model', 'model.gguf')
   fake.setFaults(

@@ -114,7 +114,7 @@ test.each(CASES)('%s', async (_, answer, reply, mostBytes) => {
   }
 })
 
-test('byte by byte, split anywhere, with half of what was asked for: right', async () => {
+test('bodies byte by byte, split anywhere, or half the requested range are correct', async () => {
   const half = Math.ceil(LENGTH / 2)
   const cuts: readonly Answer[] = [
     (socket) => {
@@ -142,7 +142,7 @@ test('bytes that follow a body are not part of it', async () => {
   await expectGood()
 })
 
-test('bytes that arrive unasked close the connection, and are not part of the next answer', async () => {
+test('unsolicited bytes close the connection, and are not part of the next answer', async () => {
   let closed: Promise<unknown> | undefined
   const outcome = await ranges.ask((socket) => {
     socket.write(GOOD)

@@ -23,7 +23,7 @@ const caught = (work: Promise<unknown>) =>
     (thrown: unknown) => thrown
   )
 
-test("a listing is pinned, complete over pages, and in the hub's spelling", async () => {
+test("a listing is pinned, complete across pages, and in the hub's spelling", async () => {
   const fake = await fakeHub({ pageSize: 4 })
   const commit = fake.commit(repo)
   const listing = await hubOf(fake).listing('some-org/the.model_1')
@@ -69,7 +69,7 @@ test('the commits of branches are named, those of pull requests are not', async 
   await expect(hubOf(fake).namedCommits('no/such')).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN' })
 })
 
-test('a listing is refused beyond the bytes that all its pages may have together', async () => {
+test('a listing whose pages exceed the total size limit is refused', async () => {
   const fake = await fakeHub({ pageSize: 4 })
   fake.commit(repo)
   const hub = hubOf(fake, { limits: { listingBytes: 2_000 } })
@@ -247,7 +247,7 @@ test.each<[string, FakeHubFaultRule, string | undefined, HubError['code'], HubEr
   expect(error).toMatchObject({ code, reason })
 })
 
-test('every message of a refused token or a gated repository names what to do', async () => {
+test('every error about a refused token or a gated repository says what to do', async () => {
   const fake = await fakeHub({ repos: [repo], tokens: ['t'] })
   const error = (await caught(hubOf(fake, { token: 'stale-secret' }).listing(repo.id))) as HubError
   expect(error.reason).toBe('token-rejected')

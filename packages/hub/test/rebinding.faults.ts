@@ -18,7 +18,7 @@ const canIsolate = isolated(NETWORK).status === 0
 
 // Needs unshare and ip (util-linux, iproute2), and a kernel that lets this user make a network.
 test.skipIf(!canIsolate)(
-  'DNS rebinding of a hub or its redirects reaches no inner address',
+  'DNS rebinding of a hub or its redirects reaches no private address',
   { timeout: 180_000 },
   () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-hub-rebinding-'))

@@ -37,7 +37,7 @@ test.each([
   expect(await found(query)).toEqual(expected)
 })
 
-test('a hit says what the hub says of it', async () => {
+test('a hit has what the hub says about it', async () => {
   expect((await hub.search({ words: 'large' })).hits).toEqual([
     {
       repoId: 'acme/large',
@@ -51,14 +51,14 @@ test('a hit says what the hub says of it', async () => {
   ])
 })
 
-test('pages follow one another, each by the cursor of the one before', async () => {
+test('each page is reached by the cursor of the previous one', async () => {
   const first = await hub.search({ words: 'acme', limit: 2 })
   expect(first.hits).toHaveLength(2)
   const second = await hub.search({ words: 'acme', limit: 2, cursor: first.cursor })
   expect(second).toEqual({ hits: [expect.objectContaining({ repoId: 'Acme/Tiny-GGUF' })] })
 })
 
-test('a token finds what is private, and goes to the hub alone', async () => {
+test('with a token, private repositories are found; only the hub gets the token', async () => {
   const mine = createHub({ endpoint: fake.endpoint, token: 'hf_t' })
   expect(await found({}, mine)).toContain('acme/mine')
   const before = fake.requests.length
@@ -79,7 +79,7 @@ test.each([
     [{ id: 'a/b', tags: 'gguf', downloads: -1, gated: 'auto', lastModified: '\u001b[2J' }],
     1
   ]
-])('%s is cut down to what can be', async (_, answer, hits) => {
+])('%s is reduced to its valid part', async (_, answer, hits) => {
   fake.setFaults(scriptedFaults([{ stage: 'search', fault: { kind: 'tree', edit: () => answer } }]))
   const page = await hub.search({ words: 'x' })
   expect(page.hits).toHaveLength(hits)
@@ -101,7 +101,7 @@ test.each([
   expect((failure as Error).message).not.toMatch(/repository|listing/)
 })
 
-test('a page that links back to an earlier one gives a cursor, and is not followed on its own', async () => {
+test('a page that links back to an earlier one gives a cursor, and is not followed automatically', async () => {
   const href = `${fake.endpoint}/api/models?cursor=again`
   fake.setFaults(scriptedFaults([{ stage: 'search', fault: { kind: 'link', href } }]))
   const before = fake.requests.length

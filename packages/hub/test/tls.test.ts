@@ -40,12 +40,12 @@ test('a range thread outlives heads that are too long or too slow, and files tha
   })
 })
 
-test('a range thread takes nothing from a server whose certificate nobody vouches for', () => {
+test('a range thread accepts nothing from a server with an untrusted certificate', () => {
   const said = saidWith({ NODE_EXTRA_CA_CERTS: '' }) as Record<string, unknown>
   expect(new Set(Object.values(said))).toEqual(new Set(['DEPTH_ZERO_SELF_SIGNED_CERT']))
 })
 
-test('a connection cut below TLS never passes short content as whole, in a thread or in the client', () => {
+test('content cut off below TLS never counts as complete, in a thread or in the client', () => {
   const size = 600_001
   expect(saidWith(withCertificate(), TRUNCATION_CHILD)).toEqual({
     rangeWhole: ['done', size, true],

@@ -71,7 +71,7 @@ describe('packArtifact', () => {
     expect(manifest.layers[0]!.digest).toBe(INPUT.files[1]!.digest)
   })
 
-  it('has a configuration that the schema of ModelPack takes', () => {
+  it("has a configuration that is valid by ModelPack's schema", () => {
     const schema = readFileSync(new URL('fixtures/modelpack-config-schema.json', import.meta.url), 'utf8')
     const check = Schema.Compile(JSON.parse(schema))
     expect(check.Check(json(packed.config.bytes))).toBe(true)
@@ -83,14 +83,14 @@ describe('packArtifact', () => {
     expect(check.Check(json(bare.config.bytes))).toBe(true)
   })
 
-  it('is read back as the files and the origin that it was packed from', () => {
+  it('is read back with the files and origin that were packed', () => {
     const model = modelOf(manifest)
     expect(model).toMatchObject({ pin: INPUT.manifestDigest, ref: 'org/name:bf16' })
     expect(model.annotations).toEqual({ 'svc.hf.repo': 'Org/Name', 'svc.hf.revision': 'a'.repeat(40) })
     expect(model.files.map(({ name }) => name)).toContain('LICENSE')
   })
 
-  it('names an origin only if it is read as an artifact of that origin', () => {
+  it('names an origin only if readers would see it as an artifact of that origin', () => {
     const said = (annotations: Record<string, string>) =>
       modelOf({ ...manifest, annotations: { ...manifest.annotations, ...annotations } })
     expect(said({ 'svc.hf.repo': '../../Org', 'svc.hf.revision': '\u001b[2J' }).annotations).toEqual({})
@@ -113,7 +113,7 @@ describe('modelOf', () => {
     modelOf({ config: layer(config), layers, annotations: {} })
   const title = { 'org.opencontainers.image.title': 'a.gguf' }
 
-  it('takes raw layers of any tool, and leaves out those without a name', () => {
+  it('accepts raw layers of any tool, and leaves out those without a name', () => {
     const taken = of(
       'application/vnd.unknown.config.v1+json',
       layer('x/y', title),

@@ -79,7 +79,7 @@ function pack(bytes: Buffer, stored = bytes): PackedImage {
 describe('pushImage', () => {
   const image = () => pack(Buffer.alloc(1_000, 7))
 
-  it('begins again at the first byte if nothing of a chunk arrived', async () => {
+  it('restarts at the first byte if nothing of a chunk arrived', async () => {
     let breaks = 1
     const { repository, seen } = await registryOf({
       before: (request) => request.method === 'PATCH' && breaks-- > 0 && request.socket.destroy() !== undefined
@@ -112,7 +112,7 @@ describe('pushImage', () => {
     )
   })
 
-  it('tries the manifest again when the registry fails for a moment', async () => {
+  it('retries the manifest when the registry fails briefly', async () => {
     let breaks = 1
     const { repository, seen } = await registryOf({
       before: ({ url }, response) => {
@@ -125,7 +125,7 @@ describe('pushImage', () => {
     expect(seen.manifests).toBe(1)
   })
 
-  it('takes an upload where a mount was asked for and refused', async () => {
+  it('uploads if a requested mount is refused', async () => {
     const { repository, seen } = await registryOf()
     const pushed = await pushImage(repository, 'q', image(), { ...QUICK, mountFrom: 'other/model' })
     expect(pushed.presentBytes).toBe(0)

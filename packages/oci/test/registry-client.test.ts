@@ -31,7 +31,7 @@ function open(registry: string, stallMs = 30_000): RegistryClient {
 const call = (url: URL) => ({ method: 'GET' as const, url, headers: () => ({}) })
 const unavailable = expect.objectContaining({ name: 'OciError', code: 'E_UNAVAILABLE' })
 
-it('interim responses without end do not keep a request waiting for ever', async () => {
+it('endless interim responses do not keep a request waiting forever', async () => {
   const hint = 'HTTP/1.1 103 Early Hints\r\n\r\n'
   const url = await drip('', hint)
   await expect(open(url.host, 300).send(call(url))).rejects.toEqual(unavailable)
@@ -71,7 +71,7 @@ it.each([
   ['[fd00::1]:5000', 'network'],
   ['169.254.1.1', 'internet'],
   ['127.0.0.1:5000', 'machine']
-])('what the registry %s names is the word of %s, and itself that of the owner', async (registry, policy) => {
+])("addresses that the registry %s names have the policy %s, its own the owner's", async (registry, policy) => {
   expect(await open(registry).policyOf(new URL('http://other.example/'))).toBe(policy)
   expect(await open(registry).policyOf(new URL(`http://${registry}/x`))).toBe('owner')
 })
@@ -84,7 +84,7 @@ it('loopback and link-local addresses are not contacted because a registry names
     })
 })
 
-it('documents of nothing but brackets are not parsed', () => {
+it('documents that consist of brackets are not parsed', () => {
   const bytes = Buffer.from('['.repeat(2 << 20) + ']'.repeat(2 << 20))
   const before = process.cpuUsage()
   expect(() => parseOciManifest(bytes)).toThrow(expect.objectContaining({ code: 'E_FORMAT' }))
@@ -92,7 +92,7 @@ it('documents of nothing but brackets are not parsed', () => {
   expect(process.cpuUsage(before).user).toBeLessThan(1_000_000)
 })
 
-it('documents end at 4 MiB, 20,000 layers and 64 levels', () => {
+it('documents are limited to 4 MiB, 20,000 layers and 64 levels', () => {
   expect(MAX_DOCUMENT_BYTES).toBe(4 << 20)
   const layer = { mediaType: 'x', digest: digestOf(Buffer.of(1)), size: 1 }
   const sealed = (layers: number, more: object = {}): Buffer =>

@@ -43,7 +43,7 @@ describe('logins', () => {
   const user: Credentials = { username: 'me', password: 'secret' }
   const basic = `Basic ${Buffer.from('me:secret').toString('base64')}`
 
-  it('a token for the scope, asked for once', async () => {
+  it('requests a token for the scope, once', async () => {
     const asked: (string | undefined)[] = []
     const registry = await serve(({ url, headers }, response) => {
       if (url?.startsWith('/token') === true) {
@@ -90,7 +90,7 @@ describe('logins', () => {
     await expect(open(registry, user).manifest('1')).rejects.toEqual(fails('E_DENIED'))
   })
 
-  it('a wrong password ends, and is not tried for ever', async () => {
+  it('a wrong password fails at once, without retries', async () => {
     let tries = 0
     const registry = await serve((_request, response) => {
       tries++
@@ -100,7 +100,7 @@ describe('logins', () => {
     expect(tries).toBe(2)
   })
 
-  it('a token for every scope that the request needs, also where the challenge names less or another repository', async () => {
+  it('requests a token for every scope that is needed, even if the challenge names less or another repository', async () => {
     const asked: string[][] = []
     const other = 'repository:other/model:pull'
     const registry = await serve(({ url, headers }, response) => {
@@ -116,7 +116,7 @@ describe('logins', () => {
     expect(asked).toEqual([['repository:team/model:pull,push', other]])
   })
 
-  it('a token that ends in the middle is asked for again', async () => {
+  it('a token that expires midway is renewed', async () => {
     let issued = 0
     let uses = 0
     const registry = await serve(({ url, headers }, response) => {
@@ -180,7 +180,7 @@ describe('logins', () => {
 })
 
 describe('names', () => {
-  it('Docker Hub answers under its own', () => {
+  it('Docker Hub is reached under its own names', () => {
     const bases = ['docker.io', 'registry.example:443'].map((registry) => {
       const repository = new Repository({ registry, repository: 'model' })
       onTestFinished(() => repository.close())
@@ -191,7 +191,7 @@ describe('names', () => {
 })
 
 describe('answers', () => {
-  it("Docker's own manifests are said to be that", async () => {
+  it("Docker's own manifests are named in the error", async () => {
     const type = 'application/vnd.docker.distribution.manifest.v2+json'
     const registry = await serve(({ headers }, response) => {
       // the reference implementation makes a signed manifest of the first schema for those who do not take the second
@@ -203,7 +203,7 @@ describe('answers', () => {
 
   const digest = digestOf(MANIFEST)
 
-  it('bytes that do not match the digest, and too many of them', async () => {
+  it('bytes that do not match the digest, and too many bytes, are refused', async () => {
     const wrong = open(await serve((_request, response) => response.end('{}')))
     await expect(wrong.manifest(digest)).rejects.toEqual(fails('E_DIGEST_MISMATCH'))
     await expect(wrong.document({ digest, size: 2 })).rejects.toEqual(fails('E_DIGEST_MISMATCH'))
@@ -260,7 +260,7 @@ describe('fetchBlob', () => {
     }
   }
 
-  it('goes on after a cut, and fills only what is missing', async () => {
+  it('resumes after a cut, and fetches only what is missing', async () => {
     const asked: (string | undefined)[] = []
     let cuts = 2
     const registry = await serve(({ headers }, response) => {
@@ -280,7 +280,7 @@ describe('fetchBlob', () => {
     expect(asked).toHaveLength(4)
   })
 
-  it('takes a whole answer to a range request as the whole', async () => {
+  it('accepts a whole body in answer to a range request', async () => {
     const registry = await serve((_request, response) => response.end(bytes))
     const sink = sinkOf([[0, 1_000]])
     const told: number[] = []
@@ -308,7 +308,7 @@ describe('fetchBlob', () => {
 })
 
 describe('pushImage', () => {
-  it('goes on where the registry says, when a chunk breaks off', async () => {
+  it('resumes a broken chunk where the registry says', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-oci-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     const bytes = Buffer.alloc(300_000, 7)

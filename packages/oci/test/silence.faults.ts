@@ -28,7 +28,7 @@ async function silent(first: string): Promise<{ readonly host: string; readonly 
 it.concurrent.each([
   ['in the middle of a blob', 'HTTP/1.1 200 OK\r\nContent-Length: 3000000\r\n\r\nsome'],
   ['before the answer', '']
-])('a registry that falls silent %s is given up after six tries', { timeout: 900_000 }, async (_, first) => {
+])('a registry that goes silent %s is given up after six tries', { timeout: 900_000 }, async (_, first) => {
   const { host, asked } = await silent(first)
   const repository = new Repository(
     { registry: host, repository: 'team/model' },

@@ -40,7 +40,7 @@ const digestsIn = async (path: string): Promise<string[]> =>
   (await openLayout(path)).index.manifests.map(({ digest }) => digest)
 
 describe('writeArchive', () => {
-  it.skipIf(!hasFlock)('lets one of two calls at once write', async () => {
+  it.skipIf(!hasFlock)('of two simultaneous calls, one writes', async () => {
     const path = join(folder, 'x.tar')
     const images = [pack('a/one:q8_0', 3 << 20), pack('a/two:q8_0', 1 << 20)]
     const ended = await Promise.allSettled(images.map((image) => writeArchive(path, [image])))
@@ -63,7 +63,7 @@ describe('writeArchive', () => {
     await expect(writeArchive(path, [pack('a/b:q8_0')])).rejects.toEqual(fails('E_BAD_TARGET'))
   })
 
-  it('leaves an archive alone whose writer died before it took the name of the partial away', async () => {
+  it("keeps an archive whose writer died before it removed the partial's name", async () => {
     const [path, moved] = [join(folder, 'x.tar'), join(folder, 'moved.tar')]
     await writeArchive(moved, [pack('a/one:q8_0')])
     const bytes = readFileSync(moved)
@@ -86,7 +86,7 @@ describe('writeLayout', () => {
     expect(index.manifests).toHaveLength(2)
   })
 
-  it.skipIf(!hasFlock)('loses no model when two calls write at once', async () => {
+  it.skipIf(!hasFlock)('loses no model when two calls write simultaneously', async () => {
     const path = join(folder, 'layout')
     const images = [pack('a/one:q8_0'), pack('a/two:q4_0')]
     const ended = await Promise.allSettled(images.map((image) => writeLayout(path, [image])))
@@ -94,7 +94,7 @@ describe('writeLayout', () => {
     expect(await digestsIn(path)).toEqual(written.map(({ manifest }) => manifest.digest))
   })
 
-  it('keeps what others wrote into the index, and takes a folder whose first file was cut short', async () => {
+  it("keeps others' index entries, and accepts a folder whose first file was cut short", async () => {
     const path = join(folder, 'layout')
     mkdirSync(path)
     writeFileSync(join(path, 'oci-layout.partial'), '{')

@@ -25,7 +25,7 @@ async function folder(path: string): Promise<Target> {
 }
 
 describe('a folder', () => {
-  test('holds what webseed clients ask for, a .torrent, and the lists; a second time nothing is written', async () => {
+  test('has what webseed clients request, a .torrent, and the lists; a second run writes nothing', async () => {
     const [scratch, out] = [temporaryFolder(), join(temporaryFolder(), 'www/models')]
     const model = makeModel(scratch)
     const url = 'https://models.example/dir/'
@@ -51,7 +51,7 @@ describe('a folder', () => {
     expect(readdirSync(out).sort()).toEqual(['bt', 'index.html', 'index.json', publication.name])
   })
 
-  test('goes on with what an earlier try left, mends what is wrong, and writes over nothing that is right', async () => {
+  test('resumes an interrupted run, repairs what is wrong, and rewrites nothing that is right', async () => {
     const [scratch, out] = [temporaryFolder(), temporaryFolder()]
     const publication = await makeModel(scratch).publication()
     const [config, weights] = ['modelconfig.json', '.gguf'].map(
@@ -76,7 +76,7 @@ describe('a folder', () => {
     expect(readFileSync(join(out, weights!.key)).equals(bytes)).toBe(true)
   })
 
-  test('a file that is damaged here does not get there, and the list does not name the model', async () => {
+  test('a damaged local file is not published, and its model is not listed', async () => {
     const [scratch, out] = [temporaryFolder(), temporaryFolder()]
     const publication = await makeModel(scratch).publication()
     const weights = publication.objects.find(({ key }) => key.endsWith('.gguf'))!
@@ -91,7 +91,7 @@ describe('a folder', () => {
     expect(existsSync(join(out, publication.torrentKey))).toBe(false)
   })
 
-  test('several models are listed side by side; one of the same name takes the place of the other', async () => {
+  test('several models are listed together; a model of the same name replaces the earlier one', async () => {
     const [scratch, out] = [temporaryFolder(), temporaryFolder()]
     const target = await folder(out)
     const small = (seed: number, ref: string) => makeModel(scratch, { seed, ref, sizeBytes: 1000 }).publication()
@@ -109,7 +109,7 @@ describe('a folder', () => {
     expect(page).not.toContain(one.manifestDigest)
   })
 
-  test('what is there already leaves the page alone; one that was changed is made again', async () => {
+  test('an unchanged publication keeps the page; a changed page is regenerated', async () => {
     const out = temporaryFolder()
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const target = await folder(out)
@@ -125,7 +125,7 @@ describe('a folder', () => {
     expect(readFileSync(page, 'utf8')).toBe(text)
   })
 
-  test('names of people are text on the page, whatever they look like', async () => {
+  test('names are escaped on the page, whatever they look like', async () => {
     const out = temporaryFolder()
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const target = await folder(out)
@@ -139,7 +139,7 @@ describe('a folder', () => {
     expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;')
   })
 
-  test('what somebody else has there stays', async () => {
+  test("other people's files stay", async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     for (const [name, text] of [
       ['index.html', '<h1>mine</h1>'],
@@ -171,7 +171,7 @@ describe('a folder', () => {
     expect(lstatSync(join(other, publication.name, 'modelconfig.json')).isFile()).toBe(true)
   })
 
-  test('is written to by one at a time', async () => {
+  test('has one writer at a time', async () => {
     const out = temporaryFolder()
     const first = await folder(out)
     expect((await failure(openTarget({ kind: 'folder', path: out }))).code).toBe('E_BAD_TARGET')
@@ -185,7 +185,7 @@ describe('a folder', () => {
     }
   })
 
-  test('an aborted call throws its reason and leaves no half of a file under a name', async () => {
+  test('an aborted call throws its reason, and no partial file has its final name', async () => {
     const out = temporaryFolder()
     const publication = await makeModel(temporaryFolder()).publication()
     const stop = new AbortController()
@@ -202,7 +202,7 @@ describe('a folder', () => {
   })
 })
 
-describe('what readers get at the address is looked at', () => {
+describe('the address of readers is checked', () => {
   const KINDS = ['honest', 'whole', 'other', 'long', 'encoded', 'range', 'status', 'cut'] as const
   test.each(KINDS)('%s', async (kind) => {
     const out = temporaryFolder()

@@ -45,7 +45,7 @@ async function weights(sizeBytes = 150_000): Promise<PublishedObject> {
 }
 const small = (): Promise<PublishedObject> => weights(1000)
 
-test('a store that asks to wait is waited for, as long as it says', async () => {
+test('a requested wait is respected', async () => {
   const times: number[] = []
   const { target } = await store((_request, response, tries) => {
     times.push(performance.now())
@@ -65,14 +65,14 @@ test.each([
   [400, 'AuthorizationHeaderMalformed', 'E_BAD_TARGET'],
   [507, 'InsufficientStorage', 'E_NO_SPACE'],
   [400, 'Strange', 'E_UNAVAILABLE']
-] as const)('%d %s is %s, without a word of the key', async (status, name, code) => {
+] as const)('%d %s is %s, and the message has nothing of the key', async (status, name, code) => {
   const { target } = await store((_request, response) => refuse(response, status, name))
   const error = await failure(target.readDocument('index.json', 1000))
   expect(error.code).toBe(code)
   for (const secret of ['hush', 'AKIAEXAMPLE']) expect(error.message).not.toContain(secret)
 })
 
-test('a clock that is wrong is put right for the signatures; where that does not help, it is named', async () => {
+test('signatures correct a wrong clock; if that does not help, the error names the clock', async () => {
   const skewed = (response: ServerResponse): void =>
     refuse(response, 403, 'RequestTimeTooSkewed', { date: new Date(Date.now() + 3_600_000).toUTCString() })
   const dates: string[] = []
@@ -88,7 +88,7 @@ test('a clock that is wrong is put right for the signatures; where that does not
 })
 
 describe('a store that lies', () => {
-  test('about what it took, is detected', async () => {
+  test('about what it received is detected', async () => {
     const { target } = await store((request, response) => {
       if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': '5' }).end()
       response.writeHead(200, { etag: '"ok"' }).end()
@@ -96,7 +96,7 @@ describe('a store that lies', () => {
     expect((await failure(target.put(await small(), {}))).code).toBe('E_UNAVAILABLE')
   })
 
-  test('about what it has, is detected before the list names it', async () => {
+  test('about what it has is detected before the model is listed', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const hex = new Map(
       publication.objects.map(({ key, digest, sizeBytes }) => [`/models/p/${key}`, { digest, sizeBytes }])
@@ -122,7 +122,7 @@ describe('a store that lies', () => {
     expect((await failure(target.readRange({ ...(await small()), sizeBytes: 10 }, 0, 10))).code).toBe('E_CHECK_FAILED')
   })
 
-  test('by sending more than was asked for, is cut off', async () => {
+  test('by sending more than requested is cut off', async () => {
     const { target } = await store((_request, response) => {
       response.writeHead(200, { etag: '"x"' })
       const more = (): void => {
@@ -134,7 +134,7 @@ describe('a store that lies', () => {
     expect((await failure(target.readDocument('index.json', 100_000))).code).toBe('E_BAD_TARGET')
   })
 
-  test('by forgetting uploads, is not believed a third time', async () => {
+  test('by forgetting uploads is given up the third time', async () => {
     let begun = 0
     const { target, requests } = await store((request, response) => {
       const url = new URL(request.url!, 'http://h')
@@ -154,7 +154,7 @@ describe('a store that lies', () => {
     expect(requests.filter((request) => request.includes('partNumber')).length).toBeGreaterThan(1)
   })
 
-  test('by reporting a failed completion with status 200, is noticed and asked again', async () => {
+  test('by reporting a failed completion with status 200 is noticed, and asked again', async () => {
     let finishing = 0
     const { target } = await store((request, response) => {
       const url = new URL(request.url!, 'http://h')
@@ -250,7 +250,7 @@ describe('an answer without end', () => {
     ['whose marker is not a number', () => 'x'],
     ['whose marker goes on, a part at a time', (n: number) => n + 1],
     ['whose marker is beyond all parts', (n: number) => 1e15 + n]
-  ] as const)('a list of parts %s is not asked for for ever', async (_, marker) => {
+  ] as const)('a list of parts %s is not requested forever', async (_, marker) => {
     let asked = 0
     const { target, requests } = await uploads((request, response) => {
       if (!isList(request)) return false
@@ -295,7 +295,7 @@ test.each([
     'with names of objects of the language',
     '<InitiateMultipartUploadResult><__proto__><UploadId>u</UploadId></__proto__><constructor>x</constructor></InitiateMultipartUploadResult>'
   ]
-])('XML %s begins no upload, or one that is asked for by its literal name; nothing else happens', async (_, xml) => {
+])('XML %s starts no upload, or one with that literal name; nothing else happens', async (_, xml) => {
   const { target, requests } = await uploads((request, response) => {
     if (request.url!.includes('.svc-publish') && request.method === 'GET') refuse(response, 404, 'NoSuchKey')
     else if (isBegin(request)) response.writeHead(200).end(xml)
@@ -312,36 +312,33 @@ test.each([
   expect(Object.keys(Object.prototype)).toEqual([])
 })
 
-test.each([301, 302, 307, 308])(
-  'a redirect (%d) is not followed, whatever was asked for: nothing signed goes elsewhere',
-  async (status) => {
-    const elsewhere: string[] = []
-    const other = createServer((request, response) => {
-      elsewhere.push(`${request.method} ${request.url}`)
-      response.end()
-    })
-    await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
-    onTestFinished(() => {
-      other.closeAllConnections()
-      other.close()
-    })
-    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
-    const { target } = await store((_request, response) => void response.writeHead(status, { location }).end())
-    const object = await small()
-    const large = await weights()
-    for (const ask of [
-      () => target.has(object, {}),
-      () => target.put(object, {}),
-      () => target.put(large, {}),
-      () => target.readDocument('index.json', 1000),
-      () => target.readRange({ ...object, sizeBytes: 10 }, 0, 10)
-    ])
-      expect(['E_BAD_TARGET', 'E_UNAVAILABLE']).toContain((await failure(ask())).code)
-    expect(elsewhere).toEqual([])
-  }
-)
+test.each([301, 302, 307, 308])('no request follows a redirect (%d): nothing signed goes elsewhere', async (status) => {
+  const elsewhere: string[] = []
+  const other = createServer((request, response) => {
+    elsewhere.push(`${request.method} ${request.url}`)
+    response.end()
+  })
+  await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    other.closeAllConnections()
+    other.close()
+  })
+  const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/`
+  const { target } = await store((_request, response) => void response.writeHead(status, { location }).end())
+  const object = await small()
+  const large = await weights()
+  for (const ask of [
+    () => target.has(object, {}),
+    () => target.put(object, {}),
+    () => target.put(large, {}),
+    () => target.readDocument('index.json', 1000),
+    () => target.readRange({ ...object, sizeBytes: 10 }, 0, 10)
+  ])
+    expect(['E_BAD_TARGET', 'E_UNAVAILABLE']).toContain((await failure(ask())).code)
+  expect(elsewhere).toEqual([])
+})
 
-test('a store without conditions is written to without them', async () => {
+test('a store without conditional requests is written to without them', async () => {
   const object = await small()
   const document = { ...object, content: Buffer.alloc(object.sizeBytes) }
   const { target, requests } = await store((request, response) => {
@@ -354,7 +351,7 @@ test('a store without conditions is written to without them', async () => {
   expect(await busy.target.replaceDocument(document, { bytes: new Uint8Array(), version: '"y"' })).toBe(false)
 })
 
-test('without any key it says where keys come from', async () => {
+test('without a key, the error says where keys come from', async () => {
   const target = await openTarget(
     { kind: 's3', bucket: 'models', prefix: '' },
     { env: { AWS_ENDPOINT_URL: 'http://127.0.0.1:9' }, region: 'us-east-1' }
@@ -378,7 +375,7 @@ test('without any key it says where keys come from', async () => {
   )
 })
 
-test('a proxy of the environment is asked, and not for addresses that NO_PROXY names', async () => {
+test('the proxy of the environment is used, except for addresses in NO_PROXY', async () => {
   const asked: string[] = []
   const proxy = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)

@@ -37,7 +37,7 @@ function run(
 const spread = (steps: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => 1 + Math.round((i * (steps - 1)) / (count - 1)))
 
-test('killed at any step, a folder has whole files under their names and nothing else, and the next try ends well', async () => {
+test('after a kill at any step, a folder has only whole files, and the next run completes', async () => {
   const folder = temporaryFolder()
   const model = makeModel(folder, { sizeBytes: 3_200_000 })
   const publication = await model.publication()
@@ -68,7 +68,7 @@ test('killed at any step, a folder has whole files under their names and nothing
 })
 
 describe.skipIf(!haveS3Server)('a bucket', () => {
-  test('killed at any step has whole objects only, and the next try ends well', async () => {
+  test('after a kill at any step it has only whole objects, and the next run completes', async () => {
     const folder = temporaryFolder()
     const server = await startS3Server(join(temporaryFolder(), 's3'))
     onTestFinished(() => server.stop())
@@ -94,7 +94,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
 
 const isRoot = process.geteuid?.() === 0
 
-test.skipIf(!isRoot)('a full disk is reported, and with more room the same call goes on', async () => {
+test.skipIf(!isRoot)('a full disk is reported; with more room the same call resumes', async () => {
   const disk = join(temporaryFolder(), 'disk')
   mkdirSync(disk)
   const mount = (...args: string[]) => spawnSync('mount', args, { encoding: 'utf8' })

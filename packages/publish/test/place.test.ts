@@ -43,7 +43,7 @@ describe('a place', () => {
   })
 })
 
-test('keys are encoded so that no server takes a sign for another', () => {
+test('keys are encoded so that no server misreads a character', () => {
   expect(encodeKey("a b+c/ü%20#?&=;'(1)*!~-._")).toBe('a%20b%2Bc/%C3%BC%2520%23%3F%26%3D%3B%27%281%29%2A%21~-._')
 })
 

@@ -29,7 +29,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup()
   })
 
-  test('has every file under its name for whoever asks for ranges of it, and the list; a second time nothing is sent', async () => {
+  test('serves ranges of every file under its name, and the list; a second run sends nothing', async () => {
     const model = makeModel(join(scratch, 'model'))
     const target = await bucket('pre fix+1/größe')
     expect(target.url).toBe(`${server.endpoint}/models/${encodeKey('pre fix+1/größe/')}`)
@@ -60,7 +60,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     expect(await readerUrl(target, undefined)).toBe(target.url)
   })
 
-  test('an upload that was stopped is taken up by another process, and no half of an object is visible meanwhile', async () => {
+  test('another process resumes a stopped upload, and no partial object is visible meanwhile', async () => {
     const model = makeModel(join(scratch, 'resumed'), { seed: 11, sizeBytes: 900_000 })
     const publication = await model.publication()
     const weights = publication.objects.find(({ key }) => key.endsWith('.gguf'))!
@@ -86,7 +86,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     expect(await second.readDocument('.svc-publish/', 10).catch(() => 'none')).toBeOneOf([undefined, 'none'])
   })
 
-  test('parts that are not these bytes are sent again', async () => {
+  test('parts with the wrong bytes are sent again', async () => {
     const [right, wrong] = [
       makeModel(join(scratch, 'right'), { seed: 21, sizeBytes: 700_000 }),
       makeModel(join(scratch, 'wrong'), { seed: 22, sizeBytes: 700_000 })
@@ -108,7 +108,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     await publishable(target, object)
   })
 
-  test('a file that is damaged here never becomes an object there', async () => {
+  test('a damaged local file never becomes an object', async () => {
     const model = makeModel(join(scratch, 'damaged'), { seed: 31, sizeBytes: 150_000 })
     const { objects } = await model.publication()
     const target = await bucket('damaged')
@@ -126,7 +126,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     }
   })
 
-  test('what another tool put there is known by its bytes; other bytes of the same size are replaced', async () => {
+  test("another tool's object is kept if its bytes match; other bytes of the same size are replaced", async () => {
     const model = makeModel(join(scratch, 'theirs'), { seed: 41, sizeBytes: 70_000 })
     const { objects } = await model.publication()
     const target = await bucket('theirs')
@@ -152,7 +152,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     await publishable(target, small)
   })
 
-  test('two publications at once end with both models in the list', async () => {
+  test('two simultaneous publications leave both models in the list', async () => {
     const models = [51, 52].map((seed) =>
       makeModel(join(scratch, `both${seed}`), { seed, sizeBytes: 70_000, ref: `me/m${seed}:raw` })
     )
@@ -165,7 +165,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     expect(parseListing(bytes, 'it').models.map(({ ref }) => ref)).toEqual(['me/m51:raw', 'me/m52:raw'])
   })
 
-  test('a wrong key, a bucket that is not there and a page of somebody else have codes of their own', async () => {
+  test("a wrong key, a missing bucket and somebody else's page each have their own code", async () => {
     const { objects } = await makeModel(join(scratch, 'refused'), { sizeBytes: 70_000 }).publication()
     const wrongKey = await bucket('x', { env: { ...server.env, AWS_SECRET_ACCESS_KEY: 'wrong' } })
     expect((await failure(wrongKey.has(objects[0]!, {}))).code).toBe('E_DENIED')

@@ -68,7 +68,7 @@ describe.skipIf(!haveOpenssl)('a chain of certificates (openssl)', () => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('leads to the root that is trusted, also where that is its middle or its end', () => {
+  test('leads to the trusted root, even if that is its middle or its end', () => {
     expect(reasonOf(signed('signer', 'between'))).toBe('by O=tests, CN=signer')
     expect(reasonOf(signed('signer'), 'between')).toBe('by O=tests, CN=signer')
     expect(reasonOf(signed('signer'), 'signer')).toBe('by O=tests, CN=signer')
@@ -104,7 +104,7 @@ describe.skipIf(!haveOpenssl)('a chain of certificates (openssl)', () => {
     await Promise.all([writeFile(at('root.pem'), before[0]), writeFile(at('root.key'), before[1])])
   })
 
-  test('a certificate of another key is not taken to sign with', () => {
+  test('a certificate of another key is refused for signing', () => {
     const sign = () =>
       signModel({ name: 'model', files, ignored: [] }, { key: text('signer.key'), certificates: text('code.pem') })
     expect(sign).toThrow(expect.objectContaining({ reason: 'input' }))

@@ -82,7 +82,7 @@ function reasonOf(bytes: Uint8Array): string {
   return 'none'
 }
 
-test('what the other tests change is taken as it is', () => {
+test('the unchanged input of the tests below is accepted', () => {
   expect(verify(bundleOf(statement({}))).model.resources.map(({ path }) => path)).toEqual(['a', 'b'])
 })
 
@@ -173,7 +173,7 @@ test('a list over the limit is refused', () => {
   expect(reasonOf(bundleOf(statement({ resources: many })))).toBe('malformed')
 })
 
-test('keys on other curves, and keys that are none, are not taken', () => {
+test('keys on other curves and invalid keys are refused', () => {
   const other = generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey.export({ type: 'spki', format: 'pem' })
   for (const keys of [[other.toString()], ['no key']])
     expect(() => verifySignature(bundleOf(statement({})), { keys }, NOW)).toThrow(
@@ -214,7 +214,7 @@ test('a flipped byte, a missing file and an added one are named', async () => {
   expect(await compare([...files, own])).toEqual({ ...whole, ignored: ['.git/HEAD', 'model.sig'] })
 })
 
-test('a file that is here under another name is that file, and what was left out is not missing', async () => {
+test('a renamed file counts as that file, and files left out are not missing', async () => {
   const { model } = verify(bundleOf(statement({ resources: [entry('A.gguf'), entry('B.gguf'), entry('b.gguf', 'c')] })))
   const compare = (...given: readonly ModelFile[]) =>
     compareWithFiles(model, given, {
@@ -236,14 +236,14 @@ test('a file that is here under another name is that file, and what was left out
   ])
 })
 
-test('a file of very many parts counts as one file', async () => {
+test('a file with very many parts counts as one file', async () => {
   const resources = Array.from({ length: 50_000 }, (_, at) => entry(`w:${at}:${at + 1}`, 'x'))
   const { model } = verify(bundleOf(statement({ resources, serialization: shards })))
   const file = { path: 'w', sizeBytes: 50_000, sha256: sha256('') }
   expect((await compareWithFiles(model, [file], { hashPart: async () => sha256('x') })).covered).toEqual(['w'])
 })
 
-test('of a file whose parts are signed each part counts, and its length', async () => {
+test('a file signed in parts is checked part by part, and by its length', async () => {
   const { model } = verify(bundleOf(statement({ resources: twoParts, serialization: shards })))
   const content = { w: 'abcdef' }
   const hashPart = async (_: string, start: number, end: number): Promise<string> => sha256(content.w.slice(start, end))

@@ -72,7 +72,7 @@ function reasonOf(name: string, trust: Trust, now = NOW): string | undefined {
   return undefined
 }
 
-test('another login, also one that a pattern would take for it, is refused', () => {
+test('another login is refused, even if a pattern would match it', () => {
   const by = (subject: string, issuer = signerOfTests.issuer): string | undefined =>
     reasonOf('v1.1.0-sigstore', { ...login, identities: [{ issuer, subject }] })
   expect(by('stefanb@us.ibm.com')).toBeUndefined()
@@ -81,7 +81,7 @@ test('another login, also one that a pattern would take for it, is refused', () 
   expect(by('stefanb@us.ibm.com', 'https://accounts.google.com')).toBe('identity')
 })
 
-test('what no given key, certificate or login can verify is refused', () => {
+test('a signature that no given key, certificate or login verifies is refused', () => {
   expect(reasonOf('v1.1.0-elliptic-key', certificate)).toBe('untrusted')
   expect(reasonOf('v1.1.0-certificate', key)).toBe('untrusted')
   expect(reasonOf('v1.1.0-sigstore', { identities: [signerOfTests] })).toBe('untrusted')
@@ -89,7 +89,7 @@ test('what no given key, certificate or login can verify is refused', () => {
   expect(reasonOf('v1.1.0-sigstore', { ...login, root: 'none' })).toBe('input')
 })
 
-test('a certificate outside its time is refused, and a login that is in the log is not', () => {
+test('an expired certificate is refused, but not a logged login with one', () => {
   expect(reasonOf('v1.1.0-certificate', certificate, new Date('2036-01-01'))).toBe('certificate')
   expect(reasonOf('v1.1.0-certificate', certificate, new Date('2025-01-01'))).toBe('certificate')
   expect(reasonOf('v1.1.0-sigstore', login, new Date('2036-01-01'))).toBeUndefined()

@@ -80,7 +80,7 @@ async function triedTwice(calls: ReadonlyMap<string, number>): Promise<number> {
   return calls.size
 }
 
-test('trackers that name 4,000 addresses: 2,000 are remembered', async () => {
+test('trackers name 4,000 addresses: 2,000 are remembered', async () => {
   const { port, calls, close } = await everywhere()
   let answered = 0
   const tracker = createHttpServer((request, response) => {
@@ -127,7 +127,7 @@ async function tells(port: number, from: number, of: number): Promise<void> {
   await heard('8:msg_type')
 }
 
-test('peers that name 4,000 addresses which fail at once: 2,000 are remembered, and what the user names is dialled', async () => {
+test("peers name 4,000 addresses that fail at once: 2,000 are remembered, and the user's are still dialled", async () => {
   const { port, calls, close } = await everywhere()
   close()
   const swarm = await leech([])

@@ -28,7 +28,7 @@ async function swarm() {
 
 const joined = { infohash: INFOHASH, info: INFO, trackers: [], metadataTimeoutMs: 10_000 }
 
-test('an endless loop in the thread is reported once; it is ended, listens on the same port again, and goes on seeding', {
+test('a thread in an endless loop is reported once, restarted on the same port, and seeds again', {
   timeout: 180_000
 }, async () => {
   const threads = new StartedThreads()

@@ -148,7 +148,7 @@ function head(length: number, id: number): Buffer {
 }
 
 test.each([0xffff_ffff, 0x8000_0000, 0x7fff_ffff, 262_145])(
-  'a message of %d bytes ends the connection at its head, whatever kind it is of, also byte by byte',
+  'a message of %d bytes of any kind ends the connection at its head, also byte by byte',
   async (length) => {
     shared ??= seeding()
     const { client, faults } = await shared
@@ -188,7 +188,7 @@ test.each([
   ['of an unknown kind', 200],
   ['of extensions', 20],
   ['with a block', 7]
-])('a message %s at the bound is held, and with its last byte judged', async (_, id) => {
+])('a message %s at the limit is buffered, and judged with its last byte', async (_, id) => {
   shared ??= seeding()
   const { client, faults } = await shared
   const peer = await stranger(client.address.port)
@@ -202,7 +202,7 @@ test.each([
   expect(faults).toEqual([])
 })
 
-test('a peer that names others at port 0 is served on, and nothing is thrown', async () => {
+test('a peer that names others at port 0 is still served, and nothing is thrown', async () => {
   shared ??= seeding()
   const { client, faults } = await shared
   const peer = await stranger(client.address.port)
@@ -239,7 +239,7 @@ test.each([
   30_000
 )
 
-test('after all that it still serves an honest peer', async () => {
+test('afterwards it still serves an honest peer', async () => {
   shared ??= seeding()
   const { client, faults } = await shared
   const { torrent, bytes } = leech((await swarm()).client, [`127.0.0.1:${client.address.port}`])
@@ -264,7 +264,7 @@ test('a message of 4 GiB is not buffered', async () => {
   expect(sent).toBeLessThan(64)
 })
 
-test('one host that opens connection after connection has its share', async () => {
+test('a host that keeps opening connections gets only its share', async () => {
   const { client, faults } = await swarm()
   await seed(client).done
   const open = Array.from({ length: 40 }, () => {
@@ -282,7 +282,7 @@ test('one host that opens connection after connection has its share', async () =
   expect(faults).toEqual([])
 })
 
-test('blocks that nobody asked for are dropped', async () => {
+test('unrequested blocks are dropped', async () => {
   const served: Socket[] = []
   const server = createServer((socket) => {
     served.push(socket)
@@ -313,7 +313,7 @@ test('blocks that nobody asked for are dropped', async () => {
   expect(other.faults).toEqual([])
 })
 
-test('a crash of the thread is reported once; it listens on the same port again, and goes on seeding and fetching', async () => {
+test('a crashed thread is reported once, restarted on the same port, and seeds and fetches again', async () => {
   const workers: Worker[] = []
   const noted = (worker: Worker): void => void workers.push(worker)
   process.on('worker', noted)
@@ -335,7 +335,7 @@ test('a crash of the thread is reported once; it listens on the same port again,
   expect([faults.length, other.faults.length]).toEqual([1, 1])
 })
 
-test('a tracker without a port to send to is left out', async () => {
+test('a tracker without a port is left out', async () => {
   const warnings: string[] = []
   const { client, faults } = await swarm()
   const torrent = client.join({

@@ -80,7 +80,7 @@ describe('refused', () => {
   })
 })
 
-test('slices cover exactly what is asked for', () => {
+test('slices cover exactly the requested range', () => {
   fc.assert(
     fc.property(
       fc.array(fc.record({ length: fc.integer({ min: 0, max: 50 }), pad: fc.boolean() }), {

@@ -105,7 +105,7 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
     }
   })
 
-  test('what it holds is served to another client, from the info dictionary alone', async () => {
+  test('serves its files to another client that has only the info dictionary', async () => {
     const seed = await peer({ mode: 'seed', folder: await seedFolder(), name: 'model' })
     const first = joined(await swarm(), seed.infohash, [seed.address])
     const { info } = await first.torrent.ready
@@ -129,7 +129,7 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
     for (const [path, bytes] of CONTENT) expect((await readFile(join(target, 'model', path))).equals(bytes)).toBe(true)
   })
 
-  test('goes on from the pieces that the storage has', async () => {
+  test('resumes from the pieces in storage', async () => {
     const seed = await peer({ mode: 'seed', folder: await seedFolder(), name: 'model' })
     const first = joined(await swarm(), seed.infohash, [seed.address])
     await first.torrent.done
@@ -153,7 +153,7 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
     expect(sum).toBeLessThan(160_000)
   })
 
-  test('a peer that sends wrong pieces is dropped and named, and the honest one completes it', async () => {
+  test('a peer that sends wrong pieces is dropped and named, and the honest peer completes the file', async () => {
     const honest = await peer({ mode: 'seed', folder: await seedFolder(), name: 'model' })
     const first = joined(await swarm(), honest.infohash, [honest.address])
     const { info, pieceCount } = await first.torrent.ready
@@ -171,7 +171,7 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
     expect(files().files[index]!.equals(CONTENT.get('model-q8_0.gguf')!)).toBe(true)
   })
 
-  test('a refusal in open leaves the swarm with that error', async () => {
+  test('if open refuses, the torrent leaves the swarm with that error', async () => {
     const seed = await peer({ mode: 'seed', folder: await seedFolder(), name: 'model' })
     const refusal = new Error('not in the anchor')
     const { torrent } = joined(await swarm(), seed.infohash, [seed.address], { open: () => Promise.reject(refusal) })
@@ -206,7 +206,7 @@ describe.skipIf(!haveLibtorrent)('a BitTorrent v1 swarm with libtorrent', () => 
   })
 })
 
-test('two of us find one another through a DHT', async () => {
+test('two clients find each other through a DHT', async () => {
   const { Client } = (await import('bittorrent-dht')) as unknown as {
     Client: new (
       options: object
@@ -257,7 +257,7 @@ test('without a peer the metadata times out', async () => {
   await expect(torrent.ready).rejects.toMatchObject({ code: 'E_SWARM_V1', reason: 'metadata-timeout' })
 })
 
-test('an abort ends it', async () => {
+test('an abort ends the torrent', async () => {
   const controller = new AbortController()
   const { torrent } = joined(await swarm(), 'a'.repeat(40), [], { signal: controller.signal })
   controller.abort()

@@ -10,7 +10,7 @@ import { put } from './support/cache.ts'
 describe('hostile folders', () => {
   const ALL: readonly Tool[] = [...TOOLS, 'dir']
 
-  test.each(ALL)('%s: FIFOs, links out and in circles, strange names never lead out or hang', async (tool) => {
+  test.each(ALL)('%s: FIFOs, escaping or circular links and strange names never lead out or hang', async (tool) => {
     const folder = temporaryFolder()
     const root = join(folder, 'cache')
     put(folder, 'secret.gguf', 'secret')
@@ -48,7 +48,7 @@ describe('hostile folders', () => {
     }
   })
 
-  test.each(ALL)('%s: documents that are large, deep or of another form', async (tool) => {
+  test.each(ALL)('%s: large, deep or malformed documents', async (tool) => {
     const root = temporaryFolder()
     const deep = '['.repeat(200_000)
     const at = [
@@ -70,7 +70,7 @@ describe('hostile folders', () => {
     expect((await readCache({ tool, path: root })).models).toEqual([])
   })
 
-  test('folders that are very deep are cut', async () => {
+  test('very deep folders are cut off', async () => {
     const root = temporaryFolder()
     mkdirSync(join(root, 'acme/tiny', 'd/'.repeat(100)), { recursive: true })
     put(root, 'acme/tiny/a.gguf', 'a')

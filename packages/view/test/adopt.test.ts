@@ -82,7 +82,7 @@ describe('Ollama', () => {
     expect(namesOf(fromHub)).toEqual(['tiny-gguf-q4_k_m.gguf'])
   })
 
-  test('a newer tree: links to manifests among the blobs, lists by runner', async () => {
+  test('a newer tree: links to manifests among the blobs, lists per runner', async () => {
     const root = temporaryFolder()
     const gguf = putOllama(root, '', [['model', 'weights']], { file_type: 'Q4_0' })
     const tensors = putOllama(root, '', [['tensor; name=a; dtype=BF16; shape=1', 'tensor']])
@@ -112,7 +112,7 @@ describe('Ollama', () => {
     )
   })
 
-  test('shards in their order; models for the tool alone are reported', async () => {
+  test('shards in order; models for the tool alone are reported', async () => {
     const root = temporaryFolder()
     putOllama(root, 'manifests/registry.ollama.ai/library/big/70b', [
       ['model', 'one'],
@@ -129,7 +129,7 @@ describe('Ollama', () => {
     expect(models[2]!.warnings.map(({ code }) => code)).toEqual(['unsupported'])
   })
 
-  test('a download that was cut, a blob that is gone, a manifest that is none', async () => {
+  test('an interrupted download, a missing blob, an invalid manifest', async () => {
     const root = temporaryFolder()
     const at = 'manifests/registry.ollama.ai/library'
     putOllama(root, `${at}/cut/1b`, [['model', 'weights']])
@@ -211,7 +211,7 @@ describe('Docker Model Runner', () => {
   })
 })
 
-test('RamaLama: files by reference, digests where the blob’s name is one', async () => {
+test('RamaLama: files by reference, digests where the blob’s name is a digest', async () => {
   const root = temporaryFolder()
   const add = (
     model: string,

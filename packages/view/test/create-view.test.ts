@@ -108,7 +108,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout files, mode %s',
     expect(await readView(path)).toEqual(same)
   })
 
-  test('is left alone when it is whole, and made again when something of it is missing', async () => {
+  test('is kept when whole, and remade when something is missing', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     const options: ViewOptions = { path: join(folder, 'view'), mode }
@@ -149,7 +149,7 @@ describe('layout hf', () => {
     expect(existsSync(artifact.blobPath(artifact.files[1]!.digest))).toBe(true)
   })
 
-  test('needs a repository: the annotation or a name of the caller', async () => {
+  test('needs a repository, from the annotation or the caller', async () => {
     const folder = temporaryFolder()
     const own = await makeArtifact(join(folder, 'store'), [{ name: 'a-q8_0.gguf', kind: 'weights.gguf', content: 'x' }])
     const options = { path: join(folder, 'cache'), layout: 'hf' } as const
@@ -173,7 +173,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
     )
   const NEXT = 'f'.repeat(40)
 
-  test('quants of one commit lie side by side; commits and other repositories stay what they are', async () => {
+  test('quants of one commit lie side by side; other commits and repositories are unchanged', async () => {
     const folder = temporaryFolder()
     const store = join(folder, 'store')
     const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
@@ -214,7 +214,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
     expect(existsSync(small.blobPath(small.files[0]!.digest))).toBe(true)
   })
 
-  test('somebody’s file among them is not lost, and what was deleted stays away', async () => {
+  test('somebody else’s file is kept, and deleted files stay deleted', async () => {
     const folder = temporaryFolder()
     const store = join(folder, 'store')
     const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
@@ -237,7 +237,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
     expect(text.match(/"manifest": /g)).toHaveLength(4)
   })
 
-  test('one is removed, the others stay byte for byte, and the last one takes the folder along', async () => {
+  test('removing one leaves the others byte for byte; removing the last removes the folder', async () => {
     const folder = temporaryFolder()
     const store = join(folder, 'store')
     const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
@@ -265,7 +265,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
     expect(namesIn(folder)).toEqual(['store'])
   })
 
-  test('a file that a removed model had under the same name is again that of the model that stays', async () => {
+  test('after a removal, a shared file name leads to the remaining model’s file again', async () => {
     const folder = temporaryFolder()
     const options = { path: join(folder, 'cache'), layout: 'hf', mode, repo: 'a/b' } as const
     const [first, second] = await Promise.all(
@@ -287,7 +287,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
 })
 
 describe('symbolic links', () => {
-  test('are relative within the root, so that it can be moved, and absolute from elsewhere', async () => {
+  test('are relative within the root, so that it can move, and absolute from elsewhere', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     mkdirSync(join(folder, 'store/views'))
@@ -305,7 +305,7 @@ describe('symbolic links', () => {
     }
   })
 
-  test('lead to the blob also where the paths have links in them', async () => {
+  test('lead to the blob even if the paths contain links', async () => {
     const folder = temporaryFolder()
     mkdirSync(join(folder, 'deep/er'), { recursive: true })
     symlinkSync(join(folder, 'deep/er'), join(folder, 'short'))
@@ -321,7 +321,7 @@ describe('symbolic links', () => {
   })
 })
 
-describe('what is at the place', () => {
+describe('an occupied place', () => {
   const cases: readonly [string, (path: string) => void][] = [
     ['a file', (path) => writeFileSync(path, 'mine')],
     ['an empty folder', (path) => mkdirSync(path)],
@@ -381,7 +381,7 @@ describe('what is at the place', () => {
     expect(namesIn(folder)).toEqual(['store', 'view'])
   })
 
-  test('twenty makers at once leave one whole view', async () => {
+  test('twenty simultaneous makers leave one whole view', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     const path = join(folder, 'view')
@@ -399,7 +399,7 @@ describe('what is at the place', () => {
     expect(await codeOf(createView(artifact, { path }))).toBe('E_BAD_TARGET')
   })
 
-  test('an absent parent folder is refused, and nothing to remove', async () => {
+  test('a missing parent folder is refused, and so is removing nothing', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(folder)
     expect(await codeOf(createView(artifact, { path: join(folder, 'a/b') }))).toBe('E_BAD_TARGET')
@@ -454,7 +454,7 @@ describe('what leaves nothing behind', () => {
     expect(error).toMatchObject({ code: 'E_MISSING_BLOB', details: { missing: digests } })
   })
 
-  test('a caller that gives up in the middle of a copy', async () => {
+  test('a caller that gives up during a copy', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     const controller = new AbortController()
@@ -464,7 +464,7 @@ describe('what leaves nothing behind', () => {
     expect(namesIn(folder)).toEqual(['store'])
   })
 
-  test('names that are no paths below a folder, or meet', async () => {
+  test('names that are not paths below a folder, or collide', async () => {
     const folder = temporaryFolder()
     const digest = digestFromHex(createHash('sha256').update('x').digest('hex'))
     const base = await makeArtifact(join(folder, 'store'), [{ name: 'x', kind: 'code', content: 'x' }])
@@ -502,7 +502,7 @@ describe('what leaves nothing behind', () => {
   })
 })
 
-test('companions that would make the folder a git repository are left out', async () => {
+test('companions that would turn the folder into a git repository are left out', async () => {
   const folder = temporaryFolder()
   const artifact = await everything(join(folder, 'store'))
   const { digest, size } = artifact.manifest.files.find(({ kind }) => kind === 'code')!
@@ -532,7 +532,7 @@ function flip(path: string, at = 100): void {
   writeFileSync(path, bytes)
 }
 
-test('a hard link across file systems is refused, and says so', async (context) => {
+test('a hard link across file systems is refused with that reason', async (context) => {
   if (!existsSync('/dev/shm') || statSync('/dev/shm').dev === statSync(temporaryFolder()).dev) return context.skip()
   const artifact = await everything(temporaryFolder())
   const path = join(temporaryFolder('/dev/shm'), 'view')
@@ -540,7 +540,7 @@ test('a hard link across file systems is refused, and says so', async (context) 
   expect((await createView(artifact, { path, mode: 'copy' })).made).toBe(true)
 })
 
-test('removing a view leaves what its links lead to, and hard links of others', async () => {
+test('removing a view keeps link targets and other hard links', async () => {
   const folder = temporaryFolder()
   const artifact = await everything(join(folder, 'store'))
   const path = join(folder, 'view')

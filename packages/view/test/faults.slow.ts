@@ -31,7 +31,7 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     expect(await whatIsThere(scene)).toBe(scene.before === undefined ? undefined : 'before')
   })
 
-  test('what is left of blocks that could not be shared is removed again, and no second file of that name', async () => {
+  test('leftovers of a failed reflink are removed, and no second file of that name appears', async () => {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'create', 'copy')
     expect(interrupted(scene, 'unlink:error=EIO:when=1')).toBe('done')
     expect(strayNames(scene)).toEqual([])
@@ -40,7 +40,7 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     expect(interrupted(again, 'unlink:error=EIO:when=1+')).toBe('failed E_IO')
   })
 
-  test('remains that cannot be removed are cleared up by the next one', async () => {
+  test('leftovers that cannot be removed are cleaned up by the next call', async () => {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'replace', 'copy')
     expect(interrupted(scene, 'rmdir:error=EIO:when=1+')).toBe('done')
     expect(strayNames(scene)).toHaveLength(1)
@@ -49,7 +49,7 @@ describe.skipIf(!canInterrupt)('system calls that fail', () => {
     expect(await whatIsThere(scene)).toBe('after')
   })
 
-  test('an earlier view that could neither be replaced nor put back comes back with the next one', async () => {
+  test('an earlier view that could be neither replaced nor put back returns with the next call', async () => {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'replace', 'copy')
     expect(interrupted(scene, 'rename:error=EIO:when=2+')).toBe('failed E_IO')
     expect(strayNames(scene)).toHaveLength(1)

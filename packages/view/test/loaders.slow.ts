@@ -57,7 +57,7 @@ describe.skipIf(!haveLlamaCpp)('llama.cpp', () => {
     expect(results[1]).toEqual(results[0])
   })
 
-  test('does not find the shards behind the links: paths are handed on as they are', async () => {
+  test('does not find shards behind resolved links: paths must be passed on unresolved', async () => {
     const folder = temporaryFolder()
     const view = await createView(await ggufArtifact(join(folder, 'store'), 3), { path: join(folder, 'view') })
     await expect(loadLlama(realpathSync(runtimePath(view).path))).rejects.toThrow()
@@ -159,7 +159,7 @@ test.each(VARIANTS)(
 )
 
 describe('the hub’s own client, offline', () => {
-  test.each(['symlink', 'copy', 'hardlink'] as const)('takes a view for its cache (%s)', async (mode) => {
+  test.each(['symlink', 'copy', 'hardlink'] as const)('accepts a view as its cache (%s)', async (mode) => {
     const folder = temporaryFolder()
     const artifact = await transformersArtifact(join(folder, 'store'))
     const view = await createView(artifact, { path: join(folder, 'cache'), layout: 'hf', mode })
@@ -184,7 +184,7 @@ describe('the hub’s own client, offline', () => {
     ).toEqual([[REPO, [[COMMIT, ['main']]]]])
   })
 
-  test('what is viewed as a copy can be found again as a cache, with its digests', async () => {
+  test('a view of copies can be adopted as a cache, with its digests', async () => {
     const folder = temporaryFolder()
     const artifact = await transformersArtifact(join(folder, 'store'))
     const view = await createView(artifact, { path: join(folder, 'cache'), layout: 'hf', mode: 'copy' })

@@ -19,7 +19,7 @@ async function run(job: string): Promise<string> {
   return said.trim()
 }
 
-test('processes that make and replace one view at the same time leave a whole one', async () => {
+test('processes that make and replace one view simultaneously leave a whole view', async () => {
   for (let round = 0; round < 3; round++) {
     const scene = await setScene(join(temporaryFolder('/dev/shm'), 'scene'), 'replace', 'copy')
     // Each asks for another mode, so that each has something to replace.

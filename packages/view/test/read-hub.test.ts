@@ -12,7 +12,7 @@ const COMMIT = 'c'.repeat(40)
 const OTHER = 'd'.repeat(40)
 const REPO = 'models--Acme--Tiny-GGUF'
 
-test('a cache that the hub’s own client wrote: every file, with the digest that the hub gave', async () => {
+test("a cache of the hub’s own client: every file, with the hub's digest", async () => {
   const weights = makeGguf()
   const shard = makeSafetensors()
   const hub = await startFakeHub({
@@ -63,7 +63,7 @@ test('a cache that the hub’s own client wrote: every file, with the digest tha
 })
 
 describe('what the hub’s other clients write', () => {
-  test('a store that repositories share is two links away; a listing knows the digests', async () => {
+  test('a store shared by repositories is two links away; a listing has the digests', async () => {
     const cache = temporaryFolder()
     const xet = 'e'.repeat(64)
     const etag = sha256('weights')
@@ -117,7 +117,7 @@ describe('what the hub’s other clients write', () => {
     expect(models[0]!.warnings.map(({ code }) => code)).toEqual(['size-differs'])
   })
 
-  test('all snapshots, that of main first; names of one word', async () => {
+  test('all snapshots, that of main first; one-word names', async () => {
     const cache = temporaryFolder()
     for (const commit of [COMMIT, OTHER]) put(cache, `models--gpt2/snapshots/${commit}/model.safetensors`, commit)
     put(cache, 'models--gpt2/refs/main', OTHER)
@@ -138,7 +138,7 @@ describe('what the hub’s other clients write', () => {
   })
 
   test.each(['{"format_version":2,"files":{}}', '[]', '{"format_version":1,"files":7}', 'x', '\xff'])(
-    'a listing that is none is left aside: %s',
+    'an invalid listing is ignored: %s',
     async (listing) => {
       const cache = temporaryFolder()
       put(cache, `${REPO}/snapshots/${COMMIT}/a.gguf`, 'a')

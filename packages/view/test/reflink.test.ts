@@ -32,7 +32,7 @@ describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, wh
   const source = join(mount, 'source')
   beforeAll(() => writeFileSync(source, seededBytes(SIZE_BYTES, 1)))
 
-  test('a reflink takes no room and has the bytes; what is written to one is not in the other', async () => {
+  test('a reflink takes no space and has the bytes; writes to one do not reach the other', async () => {
     const before = freeBytes()
     expect(await reflink(source, join(mount, 'clone'))).toBe(true)
     expect(before - freeBytes()).toBeLessThan(SIZE_BYTES / 4)
@@ -42,7 +42,7 @@ describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, wh
     writeFileSync(source, seededBytes(SIZE_BYTES, 1))
   })
 
-  test('a view of copies takes no room', async () => {
+  test('a view of copies takes no space', async () => {
     const artifact = await makeArtifact(join(mount, 'store'), [
       { name: 'a.gguf', kind: 'weights.gguf', content: seededBytes(SIZE_BYTES, 2) }
     ])
@@ -55,7 +55,7 @@ describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, wh
     expect(readFileSync(view.files[0]!.path).equals(seededBytes(SIZE_BYTES, 2))).toBe(true)
   })
 
-  test('costs nothing within one file system, and the whole size across two', async () => {
+  test('costs nothing within a file system, and the whole size across two', async () => {
     const elsewhere = temporaryFolder()
     expect(await transferCost(source, mount)).toEqual({ by: 'reflink', sizeBytes: 0 })
     expect(await transferCost(source, elsewhere)).toEqual({ by: 'copy', sizeBytes: SIZE_BYTES })
@@ -64,7 +64,7 @@ describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, wh
   })
 })
 
-test('a file system that cannot: nothing is left, the cost is the size', async () => {
+test('without reflinks nothing is left behind, and the cost is the size', async () => {
   const folder = temporaryFolder('/dev/shm')
   writeFileSync(join(folder, 'source'), 'bytes')
   expect(await reflink(join(folder, 'source'), join(folder, 'clone'))).toBe(false)

@@ -102,7 +102,7 @@ describe('what a runtime is given', () => {
     expect(given(entries, fragment)).toBe(expected)
   })
 
-  test('an error names what there is', () => {
+  test('an error lists what there is', () => {
     const error = ((): unknown => {
       try {
         return runtimePath(viewOf(shards('a', 2).concat(shards('b', 2))))

@@ -34,7 +34,7 @@ describe.skipIf(process.geteuid?.() !== 0)('in a folder shared with another user
     chownSync(path, STRANGER, STRANGER)
   }
 
-  test('what another user left of making a view is neither moved into place nor removed, and stops nobody', async () => {
+  test("another user's leftovers are neither used nor removed, and block nobody", async () => {
     const folder = sharedFolder()
     const artifact = await model()
     const work = join(folder, workName(1))
@@ -57,7 +57,7 @@ describe.skipIf(process.geteuid?.() !== 0)('in a folder shared with another user
     expect(treeOf(work)).toEqual(before)
   })
 
-  test('a view that another user made is not taken for ours', async () => {
+  test("another user's view does not count as ours", async () => {
     const folder = sharedFolder()
     const artifact = await model()
     const path = join(folder, 'place')
@@ -72,7 +72,7 @@ describe.skipIf(process.geteuid?.() !== 0)('in a folder shared with another user
     expect(await removeView(path)).toBe(true)
   })
 
-  test('what our own user left is cleared up', async () => {
+  test("our own user's leftovers are cleaned up", async () => {
     const folder = sharedFolder()
     mkdirSync(join(folder, workName(1)))
     expect(await recoverViews(folder)).toBe(1)

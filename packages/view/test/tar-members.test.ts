@@ -34,7 +34,7 @@ async function unpacked(tar: Uint8Array): Promise<Record<string, string> | ViewE
   }
 }
 
-test('plain files of any writer are unpacked', async () => {
+test('plain files are unpacked, whichever tool wrote the tar', async () => {
   const long = `${'folder/'.repeat(20)}name.json`
   expect(
     await unpacked(

@@ -71,7 +71,7 @@ describe('what is offered', () => {
     expect(await completed('path', 'acme/tiny:q8_0', '')).toEqual([])
   })
 
-  it('names, jobs and files where those belong', async () => {
+  it('names, jobs and files where they apply', async () => {
     expect(await completed('import', 'local', 'x', '--as=ac')).toEqual(['--as=acme/tiny'])
     expect(await completed('ls', 'a')).toEqual(['acme/tiny'])
     expect(await completed('jobs', '')).toEqual([expect.stringMatching(/^[0-9a-f]+$/)])
@@ -85,7 +85,7 @@ describe('what is offered', () => {
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('a candidate for every argument that the store or the file system can fill in', () => {
+  it('candidates for every argument that the store or the file system can complete', () => {
     const out = new Captured('utf8')
     const terminal = { stdout: out, stderr: out, cwd: '/', env: {} }
     const program = buildProgram('0.0.0', terminal, new AbortController().signal, false)

@@ -139,12 +139,9 @@ describe('judgements', () => {
     expect(judgeFileSystem(type)).toMatchObject({ level, text: expect.stringMatching(text) })
   })
 
-  it.each([...NETWORK_FILE_SYSTEMS.values()])(
-    '%s, whose reads the daemon keeps off its event loop, is known',
-    (name) => {
-      expect(judgeFileSystem(name).text).toMatch(/network|depends/)
-    }
-  )
+  it.each([...NETWORK_FILE_SYSTEMS.values()])('doctor knows %s, which the daemon reads off its event loop', (name) => {
+    expect(judgeFileSystem(name).text).toMatch(/network|depends/)
+  })
 
   it('free space', () => {
     const gib = 2 ** 30

@@ -198,7 +198,7 @@ describe('systemd', () => {
 })
 
 describe('launchd', () => {
-  it('install writes an agent whose socket does not lie in TMPDIR, and loads it', async () => {
+  it('install writes an agent with its socket outside TMPDIR, and loads it', async () => {
     const { folder, daemon, svc, asked } = home('launchctl')
     const path = join(folder, 'Library/LaunchAgents/io.svc.svcd.plist')
     const uid = process.getuid!()

@@ -38,7 +38,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     return { bridge, tab, address: `${bridge.origin}${bridge.page}` }
   }
 
-  it('opens the page by its link, again after a reload, in a second tab, and not by the same link', async () => {
+  it('opens the page by its link, after a reload and in a second tab, but not by the same link twice', async () => {
     const bridge = await openBridge(daemon.socketPath)
     const [tab, other] = [await pageOf(), await pageOf()]
     const link = bridge.bridge.newLink()
@@ -59,7 +59,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
     expect(await other.title()).toBe('svc')
   })
 
-  it('gets nowhere by another name of the same address', async () => {
+  it('is refused under another name of the same address', async () => {
     const { bridge } = await opened()
     const tab = await pageOf()
     const { port } = bridge.bridge
@@ -77,7 +77,7 @@ describe.skipIf(!haveBrowser)('a browser (chromium is needed)', () => {
   it.each([
     ['another site', EVIL],
     ['another port', '127.0.0.1']
-  ])('lets a page of %s that knows the path do and see nothing', async (_where, host) => {
+  ])('shows nothing to a page of %s that knows the path, and lets it do nothing', async (_where, host) => {
     const { bridge, tab, address } = await opened()
     const cookies: string[] = []
     const evil = await serve(hostile(address), cookies)

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(undo.all)
 const opened = () => openBridge(daemon.socketPath)
 
-describe('who gets in', () => {
+describe('access', () => {
   it('serves the page to the browser that redeemed the link, and again on reload', async () => {
     const { ask, page, cookie } = await opened()
     for (const site of ['same-origin', 'none']) {
@@ -25,7 +25,7 @@ describe('who gets in', () => {
     expect(script).toMatchObject({ status: 200, headers: { 'content-type': 'text/javascript; charset=utf-8' } })
   })
 
-  it('gives a link of 256 bits that works once, and ends the one before it', async () => {
+  it('makes a 256-bit link that works once and replaces the previous one', async () => {
     const { bridge } = await opened()
     const [first, second] = [bridge.newLink(), bridge.newLink()]
     expect(Buffer.from(new URL(second).hash.slice(1), 'base64url')).toHaveLength(32)
@@ -35,7 +35,7 @@ describe('who gets in', () => {
     await expect(enter(bridge, second)).rejects.toThrow('403')
   })
 
-  it('lets several browsers in, and the oldest go beyond eight', async () => {
+  it('admits eight browsers, and drops the oldest for a ninth', async () => {
     const { bridge, ask, page, cookie } = await opened()
     const later = []
     for (let i = 0; i < 8; i++) later.push((await enter(bridge)).cookie)
@@ -43,7 +43,7 @@ describe('who gets in', () => {
     expect(await Promise.all(statuses)).toEqual([403, ...Array(8).fill(200)])
   })
 
-  it('binds the cookie to a path that nobody can guess, and keeps it from scripts and other sites', async () => {
+  it('binds the cookie to an unguessable path, out of reach of scripts and other sites', async () => {
     const { bridge, origin, page } = await opened()
     const { headers, body } = json({ token: new URL(bridge.newLink()).hash.slice(1) })
     const answer = await ask(bridge.port, '/session', { method: 'POST', headers: { ...headers, origin }, body: body! })
@@ -53,7 +53,7 @@ describe('who gets in', () => {
     expect(answer.headers['set-cookie']![0]).toContain(`Path=${page};`)
   })
 
-  it('listens on 127.0.0.1 alone', async () => {
+  it('listens only on 127.0.0.1', async () => {
     const { bridge } = await opened()
     const table = readFileSync('/proc/net/tcp', 'latin1') + readFileSync('/proc/net/tcp6', 'latin1')
     const port = bridge.port.toString(16).toUpperCase().padStart(4, '0')
@@ -62,7 +62,7 @@ describe('who gets in', () => {
   })
 })
 
-describe('who does not', () => {
+describe('refusals', () => {
   /** Each is the right request but for one thing. */
   const ATTACKS: Readonly<Record<string, Asked & { readonly path?: string }>> = {
     'no cookie': { headers: { cookie: '' } },
@@ -159,13 +159,13 @@ describe('who does not', () => {
     await enter(bridge, `${origin}/#${token}`)
   })
 
-  it('gives no cookie of one bridge a place in another', async () => {
+  it("does not accept another bridge's cookie", async () => {
     const [one, other] = [await opened(), await opened()]
     expect((await other.ask(`${other.page}v1/models`, { headers: { cookie: one.cookie } })).status).toBe(403)
     expect((await other.ask(`${other.page}v1/models`, { headers: { cookie: other.cookie } })).status).toBe(200)
   })
 
-  it('shows whoever has no session the entry alone, as a refusal', async () => {
+  it('shows only the entry page, as a refusal, without a session', async () => {
     const { ask, page } = await opened()
     const elsewhere = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
     expect(await ask('/', { headers: elsewhere })).toMatchObject({
@@ -178,20 +178,17 @@ describe('who does not', () => {
     expect((await ask('/', { headers: { host: 'rebound.example' } })).body).not.toContain('enter.js')
   })
 
-  it.skipIf(process.getuid?.() !== 0)(
-    'refuses another user of the machine (root is needed to become one)',
-    async () => {
-      const { origin, page } = await opened()
-      const who = ['--reuid=65534', '--regid=65534', '--clear-groups']
-      const shown = ['curl', '-s', '-m', '60', '-o', '/dev/null', '-w', '%{http_code}']
-      const asNobody = async (path: string, ...more: string[]): Promise<string> =>
-        (await promisify(execFile)('setpriv', [...who, ...shown, ...more, `${origin}${path}`])).stdout
-      for (const path of ['/', page, `${page}v1/models`, '/v1/models']) expect(await asNobody(path)).toBe('403')
-      const body = JSON.stringify({ token: 'A'.repeat(43) })
-      const type = ['-H', 'content-type: application/json', '-H', `origin: ${origin}`]
-      expect(await asNobody('/session', ...type, '-d', body)).toBe('403')
-    }
-  )
+  it.skipIf(process.getuid?.() !== 0)('refuses another user of the machine (needs root)', async () => {
+    const { origin, page } = await opened()
+    const who = ['--reuid=65534', '--regid=65534', '--clear-groups']
+    const shown = ['curl', '-s', '-m', '60', '-o', '/dev/null', '-w', '%{http_code}']
+    const asNobody = async (path: string, ...more: string[]): Promise<string> =>
+      (await promisify(execFile)('setpriv', [...who, ...shown, ...more, `${origin}${path}`])).stdout
+    for (const path of ['/', page, `${page}v1/models`, '/v1/models']) expect(await asNobody(path)).toBe('403')
+    const body = JSON.stringify({ token: 'A'.repeat(43) })
+    const type = ['-H', 'content-type: application/json', '-H', `origin: ${origin}`]
+    expect(await asNobody('/session', ...type, '-d', body)).toBe('403')
+  })
 })
 
 describe('every answer', () => {
@@ -223,7 +220,7 @@ describe('every answer', () => {
   })
 })
 
-describe('requests that are none of a page', () => {
+describe('requests that no page would send', () => {
   it.each([
     '../package.json',
     '..%2fpackage.json',
@@ -240,7 +237,7 @@ describe('requests that are none of a page', () => {
     expect((await fetch(path)).status).toBe(404)
   })
 
-  it('answers wrong methods with those that fit', async () => {
+  it('lists the allowed methods after a wrong one', async () => {
     const { fetch } = await opened()
     for (const [method, path] of [
       ['GET', 'v1/gc'],
@@ -255,7 +252,7 @@ describe('requests that are none of a page', () => {
     expect(await daemon.svc('jobs', '--json')).toMatchObject({ stdout: '{"jobs":[]}\n' })
   })
 
-  it('passes no route that reads bytes, makes snapshots or adopts files', async () => {
+  it('does not pass on routes that read bytes, make snapshots or adopt files', async () => {
     const { fetch } = await opened()
     const blob = `v1/blob/sha256:${'0'.repeat(64)}`
     for (const [method, path] of [
@@ -268,7 +265,7 @@ describe('requests that are none of a page', () => {
       expect((await fetch(path, { method, ...(method === 'POST' && { body: {} }) })).status).toBe(404)
   })
 
-  it('refuses bodies that are too large, of another type, without a length, or no object', async () => {
+  it('refuses bodies that are too large, of another type, without a length, or not an object', async () => {
     const { ask, page, cookie, origin } = await opened()
     const post = (headers: Record<string, string | number>, body: string): Promise<number> =>
       ask(`${page}v1/gc`, { method: 'POST', headers: { cookie, origin, ...headers }, body }).then(
@@ -288,7 +285,7 @@ describe('requests that are none of a page', () => {
     expect(await daemon.svc('jobs', '--json')).toMatchObject({ stdout: '{"jobs":[]}\n' })
   })
 
-  it('reads no second request out of the first one', async () => {
+  it('never reads a second request from the body of the first', async () => {
     const { bridge, page, cookie } = await opened()
     const host = `Host: 127.0.0.1:${bridge.port}\r\n`
     const hidden = `GET ${page}v1/models HTTP/1.1\r\n${host}Cookie: ${cookie}\r\n\r\n`

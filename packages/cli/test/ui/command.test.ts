@@ -91,7 +91,7 @@ it('prints a document for programs', async () => {
   expect(stderr.text).toBe('')
 })
 
-it('makes a new link at Enter, after which the old one is none', async () => {
+it('makes a new link at Enter, which replaces the old one', async () => {
   const { link, stdout, stdin } = await ui(['--no-open'], { isTTY: true })
   stdin.write('\n')
   await until(() => stdout.text.split('\n').length === 3)
@@ -100,7 +100,7 @@ it('makes a new link at Enter, after which the old one is none', async () => {
   expect([await redeem(link), await redeem(next)]).toEqual([403, 200])
 })
 
-it('listens on the port that was asked for, and says where that is not possible', async () => {
+it('listens on the requested port, or says why it cannot', async () => {
   const { link } = await ui(['--no-open'])
   const codes = []
   for (const port of [link.port, '70000', '-1', 'x', '']) {
@@ -112,7 +112,7 @@ it('listens on the port that was asked for, and says where that is not possible'
   expect(codes).toEqual([2, 2, 2, 2, 2])
 })
 
-it('opens the browser by a file of ours alone, so that no list of processes shows the token', async () => {
+it('opens the browser through a private file, so that no process list shows the token', async () => {
   const { env, said } = desktop()
   const { link, stop } = await ui([], { env })
   await until(() => existsSync(said))
@@ -125,7 +125,7 @@ it('opens the browser by a file of ours alone, so that no list of processes show
   expect(existsSync(dirname(opened))).toBe(false)
 })
 
-it('opens nothing with --no-open, without a desktop, and over ssh, where it says how to forward the port', async () => {
+it('opens nothing with --no-open, without a desktop, or over ssh, where it explains port forwarding', async () => {
   const { env, said } = desktop()
   const { DISPLAY: _, ...plain } = env
   const ssh = { ...env, SSH_CONNECTION: '192.0.2.1 40000 192.0.2.2 22' }

@@ -23,7 +23,7 @@ interface JobsEvent {
   readonly gone: readonly string[]
 }
 
-it('tells an open page what is, then what changes', async () => {
+it('sends an open page the current state, then the changes', async () => {
   const daemon = await testDaemon()
   const { page, listen } = await opened(daemon.socketPath)
   const live = listen()
@@ -43,7 +43,7 @@ it('tells an open page what is, then what changes', async () => {
   await live.next('models')
 })
 
-it('tells nothing twice that stays the same, and of a collection that only counts no change of models', async () => {
+it('sends nothing twice, and no change of models for a collection that only counts', async () => {
   const daemon = await testDaemon()
   const { page, listen } = await opened(daemon.socketPath)
   const live = listen()
@@ -57,7 +57,7 @@ it('tells nothing twice that stays the same, and of a collection that only count
   expect(live.names).not.toContain('models')
 })
 
-it('tells that the daemon goes away and comes back, with everything anew', async () => {
+it('reports that the daemon went away and came back, then sends everything again', async () => {
   const daemon = await testDaemon()
   writeFileSync(join(daemon.folder, 'm-q8_0.gguf'), makeGguf({ seed: 1 }))
   await daemon.svc('import', 'local', 'm-q8_0.gguf', '--as', 'acme/m')
@@ -73,7 +73,7 @@ it('tells that the daemon goes away and comes back, with everything anew', async
   await live.next('status')
 })
 
-it('tells a second page everything from the start, and ends with the bridge', async () => {
+it('sends a second page everything from the start, and ends with the bridge', async () => {
   const daemon = await testDaemon()
   writeFileSync(join(daemon.folder, 'm-q8_0.gguf'), makeGguf({ seed: 1 }))
   await daemon.svc('import', 'local', 'm-q8_0.gguf', '--as', 'acme/m')
@@ -87,7 +87,7 @@ it('tells a second page everything from the start, and ends with the bridge', as
   await Promise.all([first.ended, second.ended])
 })
 
-it('asks the daemon nothing while no page is open, and takes sixteen', async () => {
+it('asks the daemon nothing while no page is open, and serves sixteen pages', async () => {
   const daemon = await testDaemon()
   const { page, listen } = await opened(daemon.socketPath)
   const pages = Array.from({ length: 16 }, () => listen())

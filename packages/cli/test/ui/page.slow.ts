@@ -106,7 +106,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     expect((await daemon.svc('ls', '-q')).stdout).not.toContain('tiny')
   })
 
-  it('does the same by the keyboard alone', async () => {
+  it('does the same with only the keyboard', async () => {
     const page = await openPage()
     const keys = page.keyboard
     /** Tab, until the focus is on what is called so. */
@@ -152,7 +152,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     expect((await daemon.svc('ls', '-q')).stdout).not.toContain('tiny')
   })
 
-  it('keeps the focus in a dialog, closes it by Escape, and gives the focus back', async () => {
+  it('keeps the focus in a dialog, closes it with Escape, and returns the focus', async () => {
     const page = await openPage()
     const opener = row(page, /^acme\/base/).first()
     await opener.focus()
@@ -210,7 +210,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     expect(back).toBe(colorScheme === 'dark' ? 'rgb(15, 21, 20)' : 'rgb(244, 246, 245)')
   })
 
-  it('shows a daemon that goes away, and goes on when it is back', async () => {
+  it('shows that the daemon is away, and continues when it is back', async () => {
     const page = await openPage()
     await daemon.pause()
     await page.locator('[data-link="away"]').waitFor()
@@ -219,7 +219,7 @@ describe.skipIf(!haveBrowser)('the page (chromium is needed)', () => {
     await page.locator('[data-link="up"]').waitFor({ state: 'attached' })
   })
 
-  it('draws every screen of 10,000 models while it scrolls', async () => {
+  it('renders every screen of 10,000 models while scrolling', async () => {
     const page = await openPage()
     const member = { quant: 'q8_0', sizeBytes: 1, complete: true, private: false }
     const namespaces = Array.from({ length: 10_000 }, (_, i) => ({

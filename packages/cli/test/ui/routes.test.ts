@@ -109,7 +109,7 @@ describe('routes of the daemon', () => {
 })
 
 describe('routes of the bridge', () => {
-  it('count each blob of the disk once', async () => {
+  it('count each blob on disk once', async () => {
     const page = await openBridge(daemon.socketPath)
     // the same weights under another name, and something that nothing needs
     await daemon.svc('import', 'local', 'Tiny/tiny-q8_0.gguf', '--as', 'acme/again')
@@ -129,7 +129,7 @@ describe('routes of the bridge', () => {
     expect(use.storeBytes).toBe((await page.session.client.status()).store.bytes)
   })
 
-  it('count no bytes that were evicted', async () => {
+  it('do not count evicted bytes', async () => {
     const page = await openBridge(daemon.socketPath)
     writeFileSync(join(daemon.folder, 'left-q8_0.gguf'), makeGguf({ seed: 10 }))
     await daemon.svc('import', 'local', 'left-q8_0.gguf', '--as', 'acme/left')
@@ -140,7 +140,7 @@ describe('routes of the bridge', () => {
     await of(page, 'DELETE v1/models/acme/left/q8_0')
   })
 
-  it('examine, and describe the machine', async () => {
+  it('run doctor and describe the machine', async () => {
     const page = await openBridge(daemon.socketPath)
     const { ok, findings } = await of(page, 'GET bridge/doctor')
     expect(ok).toBe(true)
@@ -156,7 +156,7 @@ describe('routes of the bridge', () => {
     expect(await of(far, 'GET bridge/about')).toEqual({ version: '1.2.3', remote: true })
   })
 
-  it('tell what to type, by the format', async () => {
+  it('say what to type, for each format', async () => {
     const page = await openBridge(daemon.socketPath)
     const runtimes = async (ref: string): Promise<Record<string, string>> => {
       const { commands } = await of(page, `GET bridge/commands?ref=${ref}`)
@@ -218,7 +218,7 @@ describe('routes of the bridge', () => {
     }
   })
 
-  it('tell what a pasted text is', async () => {
+  it('recognise a pasted text', async () => {
     const page = await openBridge(daemon.socketPath)
     const [pin, infohash] = [`sha256:${'a'.repeat(64)}`, `btmh:1220${'b'.repeat(64)}`]
     const magnet = 'magnet:?xt=urn:btmh:1220ab&dn=x'

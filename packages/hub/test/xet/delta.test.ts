@@ -33,7 +33,7 @@ test.each([
   ['version 1', { version: 1 as const }],
   ['plain chunks', { packing: () => 'plain' as const }],
   ['chunks grouped by 4', { packing: () => 'grouped' as const }]
-])('the rest comes as the service has it: %s', async (_, options) => {
+])('missing chunks are fetched as the service stores them: %s', async (_, options) => {
   const before = modelOf(2 * MIB)
   // two places that can be compressed, in one new xorb
   const tail = Buffer.from('a tail of a tensor, again and again '.repeat(9_000))
@@ -46,7 +46,7 @@ test.each([
   expect(outcome.fetchedBytes > 0).toBe(!('packing' in options) || options.packing() !== 'plain')
 })
 
-test.each([[true], [false]])('parts of a xorb that are apart, all at one address: %s', async (isJoint) => {
+test.each([[true], [false]])('separate parts of a xorb at one address: %s', async (isJoint) => {
   const rig = await apartRig({ isJoint })
   const { failure, fetchedBytes } = await fetchAll(rig)
   expect(failure).toBeUndefined()
@@ -57,7 +57,7 @@ test.each([[true], [false]])('parts of a xorb that are apart, all at one address
   expect(plainBytes(rig)).toBeLessThan(MIB / 2)
 })
 
-test('chunks are fetched only where they cost less than the bytes', async () => {
+test('chunks are fetched only where they cost less than plain bytes', async () => {
   const before = weights(2 * MIB, 1)
   const now = Buffer.concat([weights(MIB, 9), before])
   const rig = await xetRig(before, now)
@@ -66,7 +66,7 @@ test('chunks are fetched only where they cost less than the bytes', async () => 
   expect(plainBytes(rig)).toBeLessThan(1.3 * MIB)
 })
 
-test.each([[true], [false]])('several changes in one xorb; lengths of chunks are said: %s', async (isSized) => {
+test.each([[true], [false]])('several changes in one xorb, with known chunk lengths: %s', async (isSized) => {
   const before = weights(4 * MIB, 1)
   const now = Buffer.concat([
     weights(9_024, 2),
@@ -84,7 +84,7 @@ test.each([[true], [false]])('several changes in one xorb; lengths of chunks are
   else expect(copiedBytes).toBeLessThan(2 * MIB)
 })
 
-test('other weights of the same shape: nothing is saved, and little is asked for', async () => {
+test('different weights of the same shape: nothing is saved, and little is requested', async () => {
   const rig = await xetRig(modelOf(2 * MIB, 1), modelOf(2 * MIB, 2))
   const { copiedBytes } = await fetchAll(rig)
   // the header
@@ -94,7 +94,7 @@ test('other weights of the same shape: nothing is saved, and little is asked for
   expect(plainBytes(rig)).toBeGreaterThan(2 * MIB - MIB / 4)
 })
 
-test('one that was interrupted goes on with what is missing', async () => {
+test('an interrupted delta resumes with what is missing', async () => {
   const before = modelOf(6 * MIB)
   const now = withInsertion(before)
   const rig = await xetRig(before, now)
@@ -112,7 +112,7 @@ test('one that was interrupted goes on with what is missing', async () => {
   expect(Buffer.compare(rig.sink.bytes, now)).toBe(0)
 })
 
-test('without the hashes of chunks nothing is asked for', async () => {
+test('without chunk hashes nothing is requested', async () => {
   const before = modelOf(2 * MIB)
   const rig = await xetRig(before, withInsertion(before))
   const { xetHash: _, ...file } = rig.file
@@ -120,7 +120,7 @@ test('without the hashes of chunks nothing is asked for', async () => {
   expect(rig.xet.requests).toEqual([])
 })
 
-test('the hub alone gets its token, the service gets its own, and signed addresses get none', async () => {
+test('only the hub gets the hub token, the service gets its own, signed addresses get none', async () => {
   const before = modelOf(2 * MIB)
   const rig = await xetRig(before, withInsertion(before), {}, { token: 'hf_t' })
   expect((await fetchAll(rig)).failure).toBeUndefined()
@@ -132,7 +132,7 @@ test('the hub alone gets its token, the service gets its own, and signed address
   expect(asked?.headers.authorization).toBe('Bearer hf_t')
 })
 
-test('an error of the sink is passed on, and one of the older version is not the end', async () => {
+test("a sink's error is passed on; an error in the older version is survived", async () => {
   const before = modelOf(2 * MIB)
   const now = withInsertion(before)
   const rig = await xetRig(before, now)

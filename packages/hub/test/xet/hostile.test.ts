@@ -38,7 +38,7 @@ const withBytes = (start: unknown, end: unknown) =>
   withFetches((fetch) => ({ ...fetch, ranges: fetch.ranges.map((range) => ({ ...range, bytes: { start, end } })) }))
 const sizeless = ({ chunk_byte_sizes: _, ...term }: FakeTerm): FakeTerm => term
 
-test('what follows is not refused without a defect', async () => {
+test('the cases below pass without their defect', async () => {
   const rig = await rigWith()
   const { failure, fetchedBytes } = await fetchAll(rig)
   expect(failure).toBeUndefined()
@@ -98,7 +98,7 @@ test('two reconstructions that contradict each other', async () => {
   expect(count).toBe(2)
 })
 
-test('one that repeats itself for ever', async () => {
+test('a reconstruction that repeats itself forever', async () => {
   const rig = await xetRig(BEFORE, NOW, { isSized: false })
   // 8,000 terms of one byte, each of which overlaps with each
   const edit = (answer: FakeReconstruction) => {
@@ -130,7 +130,7 @@ test.each<[string, FakeXetFault, number]>([
 test.each([
   ['an address that clouds serve credentials at', 'http://169.254.169.254/xorb'],
   ['the network that is this one', 'http://0.0.0.0:1/xorb']
-])('a signed address is dialled on the hub’s word alone: %s', async (_, url) => {
+])('a signed address is dialled under the hub’s policy: %s', async (_, url) => {
   const rig = await rigWith()
   rig.xet.setFaults(({ stage }) => (stage === 'reconstruction' ? { kind: 'edit', edit: withUrl(url) } : undefined))
   await expectPlain(rig)

@@ -59,7 +59,7 @@ const reconstruction = (
   fetches
 })
 
-test('whatever is copied is the same bytes, is missing, and is copied once; with all lengths nothing shared is left', () => {
+test('every copied chunk has the same bytes, was missing, and is copied once; with all lengths known, no shared chunk is left out', () => {
   let copiedBytes = 0
   for (let seed = 0; seed < 400; seed++) {
     const { older, newer, missing, isSized, fetches } = randomCase(seed)

@@ -66,7 +66,7 @@ test.runIf(absent.length === 0).each<[string, FakeXetOptions, Record<string, str
 })
 
 test.runIf(absent.length === 0)(
-  'a newer version of 48 MiB: the hub’s own client fetches it whole, ours what differs',
+  'of a new 48 MiB version, the hub’s own client fetches everything, ours only what differs',
   async () => {
     const before = modelOf(48 * MIB)
     const rig = await xetRig(before, withInsertion(before))

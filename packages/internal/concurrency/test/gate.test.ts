@@ -3,7 +3,7 @@ import { Gate, yieldToEventLoop } from '../src/index.ts'
 
 class GaveUp extends Error {}
 
-test('a gate lets in as many as it has places, in order', async () => {
+test('a gate admits as many as it has places, in order', async () => {
   const gate = new Gate(2)
   const first = await gate.enter()
   await gate.enter()
@@ -17,7 +17,7 @@ test('a gate lets in as many as it has places, in order', async () => {
   expect(order).toEqual([3, 4])
 })
 
-test('a place is given back, in order, also after a failure', async () => {
+test('a place is released in order, also after a failure', async () => {
   const gate = new Gate(2)
   const order: number[] = []
   let inside = 0
@@ -57,7 +57,7 @@ test('when a place is free, the lowest rank goes first, and the others in order'
   expect([order, gate.idle]).toEqual([['d', 'c', 'a', 'b'], true])
 })
 
-test('the reason of the signal is the error where nothing else is said', async () => {
+test("by default, the error is the signal's reason", async () => {
   const reason = new RangeError('why')
   await expect(new Gate(1).enter(AbortSignal.abort(reason))).rejects.toBe(reason)
 })

@@ -3,7 +3,7 @@ import { KeyedLock } from '../src/index.ts'
 
 class GaveUp extends Error {}
 
-test('a waiter may give up; the others keep their turn, and an unused key is forgotten', async () => {
+test('a waiter can give up; others keep their turn, and an unused key is forgotten', async () => {
   const locks = new KeyedLock<string>(() => new GaveUp())
   const release = await locks.acquire('a')
   const other = await locks.acquire('b')

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Lazy } from '../src/lazy.ts'
 
-test('is made once, when it is first asked for; a failure is not kept', async () => {
+test('is made once, on first use; a failure is not cached', async () => {
   let made = 0
   const fails = [true, false]
   const lazy = new Lazy(async () => {

@@ -8,7 +8,7 @@ afterEach(() => void vi.useRealTimers())
 const busy = (ms: number): void => void vi.advanceTimersByTime(ms)
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-test('work that finds the time used up goes on in later turns, one after another', async () => {
+test('work beyond the budget continues in later turns, one task after another', async () => {
   const budget = new LoopBudget(2)
   const done: string[] = []
   const task = (name: string, steps: number): (() => void) => {
@@ -35,7 +35,7 @@ test('work that finds the time used up goes on in later turns, one after another
   expect(budget.usedUp.get('lists')).toBe(5)
 })
 
-test('the time that a task spends in promises counts as well', async () => {
+test('time spent in promises counts too', async () => {
   const budget = new LoopBudget(2)
   const done: number[] = []
   const start = async (n: number): Promise<void> => {
@@ -52,7 +52,7 @@ test('the time that a task spends in promises counts as well', async () => {
   expect(done).toEqual([1, 2, 3])
 })
 
-test('the time of a turn counts from the first step in it, whoever works, and comes back with the next', async () => {
+test("a turn's budget starts with its first step, is shared by all, and renews with the next turn", async () => {
   const budget = new LoopBudget(2)
   expect(budget.isOver('file-reads')).toBe(false)
   busy(1)

@@ -45,7 +45,7 @@ async function fill(): Promise<void> {
   for (let port = 1; port <= PEERS; port++) await ask(query('announce_peer', { info_hash: HASH, token, port }))
 }
 
-test('no answer has three times the bytes of its query, and each is still of use (spec swarm.19)', async () => {
+test('every answer stays below three times its query, and is still useful (spec swarm.19)', async () => {
   await fill()
   const requests: readonly (readonly [name: string, request: Uint8Array])[] = [
     ['ping', query('ping', {})],
@@ -74,7 +74,7 @@ test('no answer has three times the bytes of its query, and each is still of use
   })
 })
 
-test('a lookup finds the peers that it was told of', async () => {
+test('a lookup finds announced peers', async () => {
   const found = new Set<number>()
   const token = resultOf(await ask(query('get_peers', { info_hash: HASH }))).get('token') as Uint8Array
   for (let port = 1; port <= 20; port++) await ask(query('announce_peer', { info_hash: HASH, token, port }))

@@ -30,7 +30,7 @@ async function listening(limits?: ConstructorParameters<typeof CheckedSocket>[1]
   return socket
 }
 
-test('twice as many datagrams as one address may send: the rest is dropped, and another address does not notice', async () => {
+test('an address that sends twice its share has the rest dropped, without effect on another address', async () => {
   const socket = await listening()
   const heard: string[] = []
   socket.on('message', (_, { address }: { address: string }) => void heard.push(address))
@@ -46,7 +46,7 @@ test('twice as many datagrams as one address may send: the rest is dropped, and 
   }
 })
 
-test('more than all strangers together may send is dropped', async () => {
+test('datagrams beyond the total limit for strangers are dropped', async () => {
   const socket = await listening({ perAddress: 10, total: 25 })
   let heard = 0
   socket.on('message', () => (heard += 1))
@@ -59,7 +59,7 @@ test('more than all strangers together may send is dropped', async () => {
   expect(heard).toBe(25)
 })
 
-test('a flood takes nothing from a node that was asked', async () => {
+test('a flood does not affect answers of queried nodes', async () => {
   const socket = await listening({ total: 0 })
   const [node, stranger] = await Promise.all([strangerAt('127.0.0.8'), strangerAt('127.0.0.9')])
   const heard: string[] = []
@@ -74,7 +74,7 @@ test('a flood takes nothing from a node that was asked', async () => {
   expect([heard, socket.refused]).toEqual([['127.0.0.8'], 100])
 })
 
-test('twice as many queries of our own as may leave in a second: the rest waits, answers do not', async () => {
+test('own queries beyond the limit per second wait; answers do not', async () => {
   const socket = await listening()
   const node = await strangerAt('127.0.0.1')
   const { port } = node.address()
@@ -91,7 +91,7 @@ test('twice as many queries of our own as may leave in a second: the rest waits,
   while (queries < 40) await turn()
 })
 
-test('queries that find too many waiting fail', async () => {
+test('queries fail if too many are waiting', async () => {
   const socket = await listening({ own: 0 })
   let failed = 0
   for (let i = 0; i < 2_000; i++)
@@ -100,7 +100,7 @@ test('queries that find too many waiting fail', async () => {
   expect(failed).toBe(1_000)
 })
 
-test('a node at port 0 is an error of that query, and nothing else', async () => {
+test('a node at port 0 fails only its own query', async () => {
   const socket = await listening()
   const failed = await new Promise<Error | null>((done) => socket.send(query, 0, query.length, 0, '127.0.0.1', done))
   expect(failed).toBeInstanceOf(RangeError)
@@ -110,7 +110,7 @@ test('a node at port 0 is an error of that query, and nothing else', async () =>
   await asked
 })
 
-test('an answer is shorter than three times its query, or is not sent; what answers no query is not either', async () => {
+test('an answer is sent only below three times its query, and only to a query', async () => {
   const socket = await listening()
   const node = await strangerAt('127.0.0.1')
   const { port } = node.address()

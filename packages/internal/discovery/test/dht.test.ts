@@ -7,7 +7,7 @@ import { DhtNode } from '../src/dht.ts'
 const HASH = Buffer.alloc(20, 9)
 const ID = Buffer.alloc(20, 7)
 
-test('a torrent that nobody has is looked for after 2 s, then after twice as long each time, up to 15 minutes', async () => {
+test('lookups of a torrent without peers start after 2 s and back off to 15 minutes', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   // the clock's own function goes on to work, and is put back by useRealTimers: a spy of vitest would stay
   const { setTimeout: fake } = globalThis
@@ -81,7 +81,7 @@ test.each([
       ['8.8.8.8', true]
     ]
   ]
-])('a DHT that is entered by %s names %j', async (host, expected) => {
+])('a DHT entered through %s names %j', async (host, expected) => {
   const port = await dhtOf([10, 0, 0, 1, 0, 80], [127, 0, 0, 1, 0, 80], [8, 8, 8, 8, 0, 80])
   const node = await DhtNode.start({ bootstrap: [`${host}:${port}`], host: '127.0.0.1' })
   onTestFinished(() => node.close())

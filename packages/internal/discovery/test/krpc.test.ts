@@ -34,7 +34,7 @@ test.each([
   ['no dictionary', encodeBencode([1])],
   ['deep nesting', Buffer.from(`d1:a${'l'.repeat(20)}${'e'.repeat(20)}e`)],
   ['more than a datagram', message({ y: 'q', q: 'ping', a: { id: ID }, z: Buffer.alloc(2_048) })]
-])('the library does not see %s', (_, datagram) => {
+])('the library never receives %s', (_, datagram) => {
   expect(checkKrpc(datagram, true)).toBe(undefined)
 })
 
@@ -43,7 +43,7 @@ test('the library sees the fields that it reads, and no others', () => {
   expect(Buffer.from(checkKrpc(sent, false)!)).toEqual(Buffer.from(query('get_peers', { info_hash: HASH })))
 })
 
-test('private addresses are left out of what a public node names', () => {
+test('private addresses from a public node are left out', () => {
   const compact = (host: string): Uint8Array => Uint8Array.from([...host.split('.').map(Number), 0x1a, 0xe1])
   const [inner, outer] = [compact('192.168.1.1'), compact('8.8.8.8')]
   const named = response({ nodes: Buffer.concat([ID, inner, ID, outer]), values: [inner, outer] })

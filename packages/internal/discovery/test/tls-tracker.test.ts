@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { CERTIFICATE } from '../../../hub/test/certificate.ts'
 
-test('trackers over TLS: redirects are followed, but not from https to http, and not on the way either', () => {
+test('trackers over TLS: no redirect from https to http is followed, at any hop', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tracker-tls-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const authority = join(folder, 'ca.pem')

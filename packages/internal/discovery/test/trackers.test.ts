@@ -52,7 +52,7 @@ async function http(listener: RequestListener): Promise<string> {
 
 const PEER = Buffer.from('d8:intervali1800e5:peers6:\x01\x02\x03\x04\x00\x50e', 'latin1')
 
-test('trackers that cannot be used, fail or lie cost the others nothing', async () => {
+test('unusable, failing or lying trackers do not affect the others', async () => {
   const tracker = await startTracker()
   cleanups.push(() => tracker.close())
   const garbage = createSocket('udp4', (_, { port, address }) => garbage.send('garbage', port, address))
@@ -75,14 +75,14 @@ test('trackers that cannot be used, fail or lie cost the others nothing', async 
   await expect.poll(() => warnings.length).toBeGreaterThanOrEqual(6)
 })
 
-test('an answer whose keys are in no order is read: chihaya sends every other one so', async () => {
+test('an answer with unsorted keys is read: chihaya sends some', async () => {
   const answer = 'd12:min intervali5e5:peers6:\x01\x02\x03\x04\x00\x508:completei0e10:incompletei2e8:intervali60ee'
   const { found, warnings } = announce([await http((_, response) => void response.end(Buffer.from(answer, 'latin1')))])
   await expect.poll(() => found.length).toBe(1)
   expect(warnings).toEqual([])
 })
 
-test('an answer without end is cut, and the connection with it', async () => {
+test('an endless answer is cut off with its connection', async () => {
   let sent = 0
   const closed = Promise.withResolvers<void>()
   const url = await http((_, response) => {
@@ -101,7 +101,7 @@ test('an answer without end is cut, and the connection with it', async () => {
   expect(sent).toBeLessThan(16 << 20)
 })
 
-test('redirects: three are followed, more are not', async () => {
+test('three redirects are followed, not more', async () => {
   let hops = 0
   const url = await http((request, response) => {
     hops += 1
@@ -116,13 +116,13 @@ test('redirects: three are followed, more are not', async () => {
   expect(hops).toBe(6)
 })
 
-test('a tracker may name private peers only when it answered from a private address: names are not asked', async () => {
+test('a tracker may name private peers only if it answered from a private address; names are not resolved', async () => {
   const url = await http((_, response) => void response.end(PEER))
   const { found } = announce([url.replace('127.0.0.1', 'localhost')])
   await expect.poll(() => found).toEqual([{ peer: { host: '1.2.3.4', port: 80 }, allowPrivate: true }])
 })
 
-test.each(['127.0.0.1', 'localhost'])('on the word of a stranger no tracker at %s is contacted', async (host) => {
+test.each(['127.0.0.1', 'localhost'])("no tracker at %s is contacted on a stranger's word", async (host) => {
   let asked = 0
   const url = await http((_, response) => {
     asked += 1
@@ -153,7 +153,7 @@ test.each([
   expect(tryParseTrackerUrl(text)?.port).toBe(port)
 })
 
-test('a tracker whose answer was not waited for hears that we have left', async () => {
+test('a tracker whose answer was not awaited still hears that we left', async () => {
   const heard: (string | null)[] = []
   const url = await http((request, response) => {
     const event = new URL(request.url!, 'http://tracker').searchParams.get('event')
@@ -167,11 +167,11 @@ test('a tracker whose answer was not waited for hears that we have left', async 
   expect(warnings).toEqual([])
 })
 
-test('a tracker URL beyond all bounds', () => {
+test('a tracker URL beyond all limits', () => {
   expect(tryParseTrackerUrl(`http://a.b/${'x'.repeat(3_000)}`)).toBeUndefined()
 })
 
-test('a tracker that fails is asked again after 15 s, then after twice as long each time, up to half an hour', async () => {
+test('retries of a failing tracker start after 15 s and back off to half an hour', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   cleanups.push(() => vi.useRealTimers())
   let asked = 0
@@ -200,7 +200,7 @@ test.each([
   ['i4000000e', 86_400],
   ['i-5e', 1_800],
   ['i0e', 1]
-])('a tracker that asks for an announce every %s seconds gets one after %d', async (interval, seconds) => {
+])('a tracker that asks for announces every %s seconds gets one after %d', async (interval, seconds) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   cleanups.push(() => vi.useRealTimers())
   let asked = 0

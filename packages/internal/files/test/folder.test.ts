@@ -33,7 +33,7 @@ function gated(gate: () => Promise<void>): { readonly port: FilePort; readonly s
   return { port, syncs: () => syncs }
 }
 
-test('each level is synced once, also where it was there before', async () => {
+test('each level is synced once, even if it already existed', async () => {
   const { port, syncs } = gated(async () => undefined)
   const first = new DurableFolders(port, root)
   await first.make(join(root, 'a', 'b'))
@@ -75,7 +75,7 @@ const codeOf = (running: Promise<unknown>): Promise<string | undefined> =>
     (error: NodeJS.ErrnoException) => error.code
   )
 
-test('folders are made with their parents, by many at once, and those that are there stay', async () => {
+test('folders are made with their parents, concurrently, and existing ones stay', async () => {
   const path = join(root, 'a/b/c')
   await Promise.all(Array.from({ length: 20 }, () => makeFolders(path, 0o700)))
   expect(statSync(join(root, 'a/b')).mode & 0o777).toBe(0o700)
@@ -92,7 +92,7 @@ test('folders are made with their parents, by many at once, and those that are t
 })
 
 test.each(['EROFS', 'EACCES', 'EPERM', 'EIO', 'EMLINK', 'ENOSPC', 'ENAMETOOLONG'])(
-  '%s is thrown as what it is, whichever folder it strikes',
+  '%s is thrown unchanged, whichever folder fails',
   async (errno) => {
     for (let n = 1; n <= 3; n++) {
       const plan = new Faults({ errno, only: '^mkdir$' })

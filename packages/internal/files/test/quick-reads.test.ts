@@ -19,7 +19,7 @@ const kind = (reads: QuickReads): Promise<'here' | 'pooled'> =>
   )
 
 describe('reads on the event loop', () => {
-  test('are made here until one was slow, then in the pool, and here again later', async () => {
+  test('run on the loop until one is slow, then in the pool, and later on the loop again', async () => {
     const reads = new QuickReads(new LoopBudget())
     expect(await kind(reads)).toBe('here')
     await reads.run(
@@ -33,7 +33,7 @@ describe('reads on the event loop', () => {
     expect(await kind(reads)).toBe('here')
   })
 
-  test('a disk that stays slow is asked ever less often', async () => {
+  test('a disk that stays slow is tried ever less often', async () => {
     const reads = new QuickReads(new LoopBudget())
     let here = 0
     const begunMs = passedMs
@@ -50,7 +50,7 @@ describe('reads on the event loop', () => {
     expect(here).toBe(4)
   })
 
-  test('let others come first: many in a row do not hold up a timer', async () => {
+  test('yield to others: many in a row do not delay a timer', async () => {
     const reads = new QuickReads(new LoopBudget())
     let over = false
     let others = 0
@@ -68,7 +68,7 @@ describe('reads on the event loop', () => {
     expect(others).toBeGreaterThan(20)
   })
 
-  test('at once: until the turn is over or one was slow', async () => {
+  test('run at once until the turn is used up or one is slow', async () => {
     const reads = new QuickReads(new LoopBudget())
     const now = (): 'here' | undefined => reads.tryNow(() => 'here')
     expect(now()).toBe('here')
@@ -85,7 +85,7 @@ describe('reads on the event loop', () => {
     expect(now()).toBeUndefined()
   })
 
-  test('a failing read fails its caller alone', async () => {
+  test('a failing read fails only its caller', async () => {
     const reads = new QuickReads(new LoopBudget())
     const failing = reads.run(
       () => {

@@ -37,7 +37,7 @@ for (const [errno, where, durable] of [
   ['ENOSPC', 'elsewhere', true],
   ['EMFILE', 'beside', false]
 ] as const) {
-  test(`leaves the old bytes or the new ones, and nothing else, whatever operation fails with ${errno}`, async () => {
+  test(`leaves either the old or the new bytes, whichever operation fails with ${errno}`, async () => {
     const path = join(folder, 'state.json')
     const temporaryFolder = join(folder, 'tmp')
     mkdirSync(temporaryFolder)
@@ -65,7 +65,7 @@ for (const [errno, where, durable] of [
   })
 }
 
-test('reads what is there, undefined where nothing is, and refuses what is too long', async () => {
+test('reads a file, returns undefined without one, and refuses one that is too long', async () => {
   const path = join(folder, 'file')
   expect(await readWhole(nodeFilePort, path, 10)).toBe(undefined)
   writeFileSync(path, 'eleven here')

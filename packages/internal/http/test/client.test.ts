@@ -49,13 +49,13 @@ const follow = (url: URL, seen: string[] = []): Promise<Response | URL> =>
 
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n'
 
-test('a body is given as it came, once', async () => {
+test('a body is delivered as it arrived, once', async () => {
   const bytes = Buffer.alloc(300_000, 'abc')
   const url = await serve((_, response) => response.end(bytes))
   expect((await (await get(url)).bytes(300_000)).equals(bytes)).toBe(true)
 })
 
-test('a document that is too large is refused by its head, or where it becomes too large', async () => {
+test('a document that is too large is refused at its head, or where it exceeds the limit', async () => {
   const said = await serve((_, response) => response.writeHead(200, { 'content-length': 1_000_000 }).write('x'))
   const unsaid = await serve((_, response) => response.writeHead(200).write(Buffer.alloc(2_000)))
   for (const url of [said, unsaid])
@@ -75,7 +75,7 @@ test.each<[string, string, string, string]>([
   await expect(done).rejects.toMatchObject({ code })
 })
 
-test('what came before a connection broke is given, and then the failure', async () => {
+test('bytes that arrived before the connection broke are delivered, then the failure', async () => {
   const url = await serve((_, response) => {
     response.writeHead(200, { 'content-length': 10 }).write('12345', () => response.destroy())
   })
@@ -87,7 +87,7 @@ test('what came before a connection broke is given, and then the failure', async
   expect(Buffer.concat(chunks).toString()).toBe('12345')
 })
 
-test('a reader that falls behind holds the connection back, and is not taken for a slow server', async () => {
+test('a slow reader pauses the connection, and does not count as a slow server', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const did: string[] = []
@@ -134,7 +134,7 @@ test('an abort ends a request with its reason, before the head and within the bo
   await expect(get(new URL('http://127.0.0.1:9/'), {}, AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
-test('redirects are followed, with what is sent to each origin decided anew', async () => {
+test('redirects are followed, and headers are decided for each origin', async () => {
   const asked: (string | undefined)[] = []
   const storage = await serve(({ headers }, response) => {
     asked.push(headers.authorization)
@@ -161,7 +161,7 @@ test.each(['file:///etc/passwd', 'http://user@127.0.0.1/', 'http://127.0.0.1:999
   }
 )
 
-test('what a policy refuses is not dialled, by address or by name', async () => {
+test('refused addresses are not dialled, by address or by name', async () => {
   let asked = 0
   const url = await serve((_, response) => {
     asked += 1

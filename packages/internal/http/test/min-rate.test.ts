@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { leastBytesIn, MIN_BYTES_PER_SECOND, MinRate } from '../src/min-rate.ts'
 
-test('a minimum rate is met by bytes at that rate, pauses included, and not by a trickle', () => {
+test('bytes at the minimum rate meet it, even with pauses; a trickle does not', () => {
   let nowMs = 0
   const rate = new MinRate({ monotonic: () => nowMs })
   expect(rate.keepsUpWith(0)).toBe(false)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { addressReach, isPublicAddress, parseCompact } from '../src/index.ts'
 
-describe('may be contacted on the word of a stranger', () => {
+describe("may be contacted on a stranger's word", () => {
   test.each(['8.8.8.8', '172.32.0.1', '2606:4700::1111', '::ffff:8.8.8.8', '64:ff9b::808:808', '64:FF9B::8.8.8.8'])(
     '%s',
     (address) => expect(isPublicAddress(address)).toBe(true)
@@ -53,7 +53,7 @@ describe('may not', () => {
   ])('%j', (address) => expect(isPublicAddress(address)).toBe(false))
 })
 
-test('compact addresses are read, those without a port and halves are left out', () => {
+test('compact addresses are read; those without a port or cut in half are left out', () => {
   expect(parseCompact(new Uint8Array([1, 2, 3, 4, 0, 80, 9, 9, 9, 9, 0, 0, 7]), 4)).toEqual([
     { host: '1.2.3.4', port: 80 }
   ])

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BannedPeers } from '../src/banned-peers.ts'
 
-test('a public address is banned with all its ports, its neighbours are not', () => {
+test('a public address is banned with all its ports, but not its neighbours', () => {
   const banned = new BannedPeers()
   banned.ban({ host: '8.8.4.4', port: 6881 }, 0)
   expect(banned.isBanned({ host: '8.8.4.4', port: 50_000 })).toBe(true)
@@ -9,7 +9,7 @@ test('a public address is banned with all its ports, its neighbours are not', ()
   expect(banned.isBanned({ host: '8.8.4.5', port: 6881 })).toBe(false)
 })
 
-test('of a private host one port is banned; one that comes in with ever new ports waits longer each time', () => {
+test('a private host is banned by port; if it returns with new ports, it waits longer each time', () => {
   const banned = new BannedPeers()
   const from = (port: number) => ({ host: '10.0.0.7', port })
   for (let port = 1; port <= 3; port += 1) banned.ban(from(port), 0)

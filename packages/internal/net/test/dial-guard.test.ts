@@ -76,7 +76,7 @@ describe('a name that leads to loopback', () => {
       new DialGuard(policy).lookup('localhost', { all, family: 4 }, (...given) => resolve(given))
     )
 
-  test('is refused where it is connected to', async () => {
+  test('is refused when it is dialled', async () => {
     const mine = new Error('mine')
     expect((await looked('network', true))[0]).toMatchObject({ code: 'ERR_REFUSED_ADDRESS' })
     expect((await looked('internet', false))[0]).toMatchObject({ code: 'ERR_REFUSED_ADDRESS' })
@@ -88,7 +88,7 @@ describe('a name that leads to loopback', () => {
     )
   })
 
-  test('is given in the form that was asked for', async () => {
+  test('is returned in the requested form', async () => {
     expect(await looked('machine', true)).toEqual([null, [{ address: '127.0.0.1', family: 4 }]])
     expect(await looked('owner', false)).toEqual([null, '127.0.0.1', 4])
   })
@@ -105,7 +105,7 @@ test.each([
   [['169.254.1.1', '127.0.0.1'], 'internet'],
   [['198.18.0.5'], 'network'],
   [[], 'internet']
-])('who is at %j has the word of %s', (addresses, policy) => {
+])('addresses at %j have the policy %s', (addresses, policy) => {
   expect(policyOfAddresses(addresses)).toBe(policy)
 })
 
@@ -114,6 +114,6 @@ test.each([
   ['x.localhost', 'machine'],
   ['10.0.0.1', 'network'],
   ['8.8.8.8', 'internet']
-])('%s has the word of %s', async (host, policy) => {
+])('%s has the policy %s', async (host, policy) => {
   expect(await policyOfNamer(host)).toBe(policy)
 })

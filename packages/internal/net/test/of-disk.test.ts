@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 import { expect, test } from 'vitest'
 import { diskErrorOf, unloadedCode } from '../src/index.ts'
 
-test('errors of the disk are told from those of the network, also as causes', async () => {
+test('disk errors are distinguished from network errors, also as causes', async () => {
   const ofDisk = thrownBy(() => openSync('/dev/null/x', 'r'))
   expect(diskErrorOf(ofDisk)).toBe(ofDisk)
   expect(diskErrorOf(new Error('a thread ended', { cause: new Error('x', { cause: ofDisk }) }))).toBe(ofDisk)

@@ -33,7 +33,7 @@ describe('an address range', () => {
     ['192.168.8.0', false],
     ['ten.example', false],
     ['', false]
-  ])('%s within three of them: %s', (ip, within) =>
+  ])('%s is within three ranges: %s', (ip, within) =>
     expect(rangesOf('10.0.0.0/8', 'fd00::/8', '192.168.4.0/22').has(ip)).toBe(within)
   )
 
@@ -43,7 +43,7 @@ describe('an address range', () => {
   })
 })
 
-test('compact IPv6 peers come back as they went, others are left out', () => {
+test('compact IPv6 peers round-trip, others are left out', () => {
   const peers = [
     { host: '2001:db8::1', port: 6881 },
     { host: '::ffff:192.0.2.1', port: 65_535 },

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { TokenBucket } from '../src/token-bucket.ts'
 
-test('a bucket lets through its rate, whatever the steps of time', () => {
+test('a bucket lets its rate through, whatever the time steps', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 50_000, max: 5_000_000 }),
@@ -28,7 +28,7 @@ test('a bucket lets through its rate, whatever the steps of time', () => {
   )
 })
 
-test('the debt of a bucket has a floor: who waits for it waits a second or two, whatever was spent', () => {
+test("a bucket's debt is limited: waiters wait a second or two at most", () => {
   for (const rate of [100_000, 1_000_000]) {
     const bucket = new TokenBucket(rate, 0)
     for (let n = 0; n < 1_000; n++) bucket.spend(1_000_000)
@@ -43,7 +43,7 @@ test('a bucket without a rate is always ready', () => {
   expect(bucket.ready(0)).toBe(true)
 })
 
-test('another rate takes effect at once', () => {
+test('a new rate takes effect at once', () => {
   const bucket = new TokenBucket(0, 0)
   bucket.bytesPerSecond = 10_000
   for (let sent = 0; bucket.ready(1000); sent += 16_384) {

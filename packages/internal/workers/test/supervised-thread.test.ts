@@ -45,7 +45,7 @@ function start(
 }
 
 test.each(['throw', 'reject', 'exit', 'nonsense', 'memory'])(
-  'a thread that ends by %s is counted once and starts again',
+  'a thread that ends by %s is counted once and restarted',
   async (how) => {
     const { thread, faults, messages, starts } = start()
     await expect.poll(() => messages.length).toBe(1)
@@ -59,7 +59,7 @@ test.each(['throw', 'reject', 'exit', 'nonsense', 'memory'])(
   }
 )
 
-test('the pause grows up to its bound', async () => {
+test('the pause grows up to its limit', async () => {
   const { thread, faults, starts } = start({ firstPauseMs: 1, maxPauseMs: 4 })
   for (let count = 1; count <= 5; count++) {
     await expect.poll(starts).toBe(count)
@@ -73,7 +73,7 @@ test('the pause grows up to its bound', async () => {
 const HANG_MS = 600
 const LOOK_MS = HANG_MS / 6
 
-test('a thread in an endless loop is ended, counted and started again; the pause grows with each', async () => {
+test('a thread in an endless loop is ended, counted and restarted; the pause grows each time', async () => {
   // The owner looks only when it is told: a thread that takes seconds to start, or to get a core, does not hang.
   const clock = new VirtualClock()
   const { thread, faults, messages, starts } = start({ hangMs: HANG_MS, clock })

@@ -18,7 +18,7 @@ afterEach(async () => {
 })
 // of files before this one in the process: there is room for a few spare threads only
 
-test('answers calls, with progress on the way and bytes given away', async () => {
+test('answers calls, with progress and transferred bytes', async () => {
   const thread = start()
   const told: number[] = []
   expect(await thread.call('echo', { a: [1, 'x'] })).toEqual({ a: [1, 'x'] })
@@ -30,7 +30,7 @@ test('answers calls, with progress on the way and bytes given away', async () =>
   expect((await thread.call('give', 4))[3]).toBe(7)
 })
 
-test('an error keeps its code; what cannot be cloned is refused here, and harms no other call', async () => {
+test('an error keeps its code; an uncloneable value is refused, without harm to other calls', async () => {
   const thread = start()
   const other = thread.call('echo', 1)
   await expect(thread.call('fail', { message: 'no', code: 'E_X' })).rejects.toMatchObject({ code: 'E_X' })
@@ -46,7 +46,7 @@ test('an abort reaches the handler, and the call ends when the handler does', as
 })
 
 for (const way of ['die', 'exit'] as const) {
-  test(`a thread that ends (${way}) fails its own calls only, not those of the next one`, async () => {
+  test(`a thread that ends (${way}) fails only its own calls, not those of its successor`, async () => {
     const lost: Error[] = []
     const thread = start({ onLost: (error) => lost.push(error) })
     const before = await thread.call('which', undefined)
@@ -63,7 +63,7 @@ for (const way of ['die', 'exit'] as const) {
   })
 }
 
-test('a closed thread refuses, and rejects what was pending', async () => {
+test('a closed thread refuses calls, and rejects pending ones', async () => {
   const thread = start({
     errors: { encode: String, decode: (text: string) => new Error(text), closed: () => new RangeError('shut') }
   })
@@ -74,14 +74,14 @@ test('a closed thread refuses, and rejects what was pending', async () => {
   await expect(thread.call('echo', 1)).rejects.toBeInstanceOf(RangeError)
 })
 
-test('a thread at rest is ended, and started again by the next call', async () => {
+test('an idle thread is ended, and the next call starts it again', async () => {
   const thread = start()
   const before = await thread.call('which', undefined)
   thread.rest()
   expect(await thread.call('which', undefined)).not.toBe(before)
 })
 
-test('a pool uses all its threads, queues the rest in order, and forgets calls that were given up', async () => {
+test('a pool uses all its threads, queues the rest in order, and drops abandoned calls', async () => {
   const pool = new WorkerPool<EchoCalls>({ url, threads: 2, depth: 1 })
   open.push(pool)
   const stop = new AbortController()
@@ -98,7 +98,7 @@ test('a pool uses all its threads, queues the rest in order, and forgets calls t
   expect(new Set(born).size).toBe(2)
 })
 
-test('a pool whose threads died goes on with new ones', async () => {
+test('a pool whose threads died continues with new ones', async () => {
   const pool = new WorkerPool<EchoCalls>({ url, threads: 1, depth: 2 })
   open.push(pool)
   const ended = Promise.allSettled([pool.call('die', undefined), pool.call('untilAborted', undefined)])
@@ -107,7 +107,7 @@ test('a pool whose threads died goes on with new ones', async () => {
   expect(await next).toBe('here')
 })
 
-test('a thread inherits what its code needs, and neither the program of the process nor what no thread starts with', async () => {
+test('a thread inherits the options that its code needs, and nothing else of the process', async () => {
   const given = ['--conditions=x', '-C', 'y', '-e', 'code', '--input-type=module', '--no-warnings', '--expose-gc']
   const more = ['--max-old-space-size=512', '--trace-gc', '--disable-warning', 'ExperimentalWarning', '--title=svcd']
   const kept = ['--conditions=x', '-C', 'y', '--no-warnings', '--disable-warning', 'ExperimentalWarning']
@@ -123,15 +123,12 @@ test('a thread inherits what its code needs, and neither the program of the proc
   await once(worker, 'exit')
 })
 
-test.runIf(process.platform === 'linux')(
-  'a thread that yields to others lowers its own priority, and nobody else’s',
-  async () => {
-    const [ours, own] = [getPriority(0), getPriority(process.pid)]
-    const [thread, other] = [start(), start()]
-    expect(await thread.call('lower', 0)).toBe(ours)
-    expect(await thread.call('lower', 19)).toBe(19)
-    expect(await thread.call('lower', 1_000)).toBe(19)
-    expect(await other.call('lower', 0)).toBe(ours)
-    expect([getPriority(0), getPriority(process.pid)]).toEqual([ours, own])
-  }
-)
+test.runIf(process.platform === 'linux')('a low-priority thread lowers only its own priority', async () => {
+  const [ours, own] = [getPriority(0), getPriority(process.pid)]
+  const [thread, other] = [start(), start()]
+  expect(await thread.call('lower', 0)).toBe(ours)
+  expect(await thread.call('lower', 19)).toBe(19)
+  expect(await thread.call('lower', 1_000)).toBe(19)
+  expect(await other.call('lower', 0)).toBe(ours)
+  expect([getPriority(0), getPriority(process.pid)]).toEqual([ours, own])
+})

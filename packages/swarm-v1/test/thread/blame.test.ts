@@ -6,7 +6,7 @@ const GOOD = new Uint8Array(64).fill(1)
 const good = GOOD.subarray(0, 32)
 const bad = new Uint8Array(32)
 
-test('a peer that sent a wrong piece alone is banned', () => {
+test('a peer that alone sent a wrong piece is banned', () => {
   const blame = new Blame()
   blame.sent(0, 0, bad, 'liar', 0)
   expect(blame.failed(0)).toEqual(['liar'])
@@ -14,7 +14,7 @@ test('a peer that sent a wrong piece alone is banned', () => {
   expect(blame.failed(0)).toEqual([])
 })
 
-test('of several senders none is banned without proof, however often it happens', () => {
+test('of several senders, none is banned without proof, however many pieces fail', () => {
   const blame = new Blame()
   for (let piece = 0; piece < 100; piece++) {
     blame.sent(piece, 0, bad, 'liar', 0)
@@ -24,7 +24,7 @@ test('of several senders none is banned without proof, however often it happens'
   expect(blame.isBanned('honest')).toBe(false)
 })
 
-test('then the piece is requested from one peer at a time, whose first failure is proof', () => {
+test('a failing piece is then requested from one peer at a time, whose first failure is proof', () => {
   const blame = new Blame(5_000)
   blame.sent(0, 0, bad, 'liar', 0)
   blame.sent(0, 32, good, 'honest', 0)
@@ -40,7 +40,7 @@ test('then the piece is requested from one peer at a time, whose first failure i
   expect(blame.mayAsk(0, 'honest', 3)).toBe(true)
 })
 
-test('the right piece shows who sent wrong blocks before', () => {
+test('the correct piece shows who sent wrong blocks before', () => {
   const blame = new Blame()
   blame.sent(0, 0, bad, 'liar', 0)
   blame.sent(0, 32, good, 'honest', 0)
@@ -55,7 +55,7 @@ test('the right piece shows who sent wrong blocks before', () => {
   expect(blame.suspects).toBe(0)
 })
 
-test('a peer that sends nothing, or is gone, loses the turn', () => {
+test('a peer that sends nothing, or leaves, loses its turn', () => {
   const blame = new Blame(5_000)
   blame.failed(0)
   blame.asked(0, 'slow', 0)
@@ -82,7 +82,7 @@ test('a peer that sends now and then keeps its turn for a minute at most, and do
   expect(blame.mayAsk(0, 'drips', 70_000)).toBe(true)
 })
 
-test('who lied from a public address is banned with all its ports, from a private one with its own', () => {
+test('a liar is banned at a public address with all ports, at a private one with its own port', () => {
   const blame = new Blame()
   for (const [piece, liar] of ['8.8.4.4:6881', '127.0.0.1:5000'].entries()) {
     blame.sent(piece, 0, bad, liar, 0)
@@ -93,7 +93,7 @@ test('who lied from a public address is banned with all its ports, from a privat
   ).toEqual([true, false, true, false])
 })
 
-test('whatever blocks peers give in whatever order: an honest one is never banned, and once the piece is right each liar is', () => {
+test('whatever the order of blocks, honest peers are never banned, and each liar is once the piece is correct', () => {
   const BLOCKS = 4
   const right = Uint8Array.from({ length: BLOCKS * 32 }, (_, at) => at)
   const block = fc.record({

@@ -32,7 +32,7 @@ async function dial(from: string): Promise<Socket> {
 
 const closed = (socket: Socket): Promise<unknown> => (socket.closed ? Promise.resolve() : once(socket, 'close'))
 
-test('one host has its share, and can use it again after leaving', async () => {
+test('a host gets its share, and can use it again after leaving', async () => {
   const { accepted } = await listening({ perHost: 2 })
   const [first] = [await dial('127.0.0.1'), await dial('127.0.0.1')]
   await closed(await dial('127.0.0.1'))
@@ -44,7 +44,7 @@ test('one host has its share, and can use it again after leaving', async () => {
   await expect.poll(() => accepted.length).toBe(4)
 })
 
-test('all hosts share a limit; when it is reached, the oldest connection that received little makes room', async () => {
+test('all hosts share a limit; at the limit, the oldest connection that received little makes room', async () => {
   const { accepted } = await listening({ total: 2, graceMs: 0 })
   const served = await dial('127.0.0.1')
   await expect.poll(() => accepted.length).toBe(1)
@@ -56,7 +56,7 @@ test('all hosts share a limit; when it is reached, the oldest connection that re
   await expect.poll(() => accepted.length).toBe(3)
 })
 
-test('before its time no connection makes room', async () => {
+test('no connection makes room within its grace period', async () => {
   const { accepted } = await listening({ total: 2, graceMs: 3_600_000 })
   const early = [await dial('127.0.0.1'), await dial('127.0.0.2')]
   await closed(await dial('127.0.0.3'))

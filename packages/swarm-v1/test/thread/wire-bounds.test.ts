@@ -32,7 +32,7 @@ function whileBounded(work: () => void): void {
   }
 }
 
-test('of a message that comes byte by byte few fragments are kept, and it is whole', () => {
+test('a message that arrives byte by byte is kept in few fragments, and is complete', () => {
   whileBounded(() => {
     const wire = new WireClass()
     const whole: Uint8Array[] = []
@@ -51,7 +51,7 @@ test('of a message that comes byte by byte few fragments are kept, and it is who
   })
 })
 
-test('long fragments are kept as they came, and joined once', () => {
+test('long fragments are kept as they arrived, and joined once', () => {
   whileBounded(() => {
     const wire = new WireClass()
     wire._parse!(16_384, () => undefined)
@@ -63,7 +63,7 @@ test('long fragments are kept as they came, and joined once', () => {
   })
 })
 
-test('any cut of any messages is read as the same messages', () => {
+test('messages are read the same however they are split', () => {
   const part = fc.integer({ min: 1, max: 3_000 })
   fc.assert(
     fc.property(fc.array(part, { minLength: 1, maxLength: 8 }), fc.array(part, { maxLength: 60 }), (sizes, cuts) => {
@@ -90,7 +90,7 @@ test('any cut of any messages is read as the same messages', () => {
   )
 })
 
-test('addresses that one peer names by exchange, some each minute for hours: no more than a few thousand are kept', async () => {
+test('of the addresses that a peer names by exchange for hours, only a few thousand are kept', async () => {
   // the library that webtorrent uses
   const webtorrent = pathToFileURL(createRequire(import.meta.url).resolve('webtorrent'))
   const { default: utPex } = (await import(new URL('../ut_pex/index.js', webtorrent).href)) as {

@@ -11,7 +11,7 @@ const MAX_CALLS = 400
 export function describeKills(stride: number): void {
   describe.skipIf(!canInterrupt)('kill -9 at a system call', () => {
     const deeds: readonly Deed[] = ['create', 'replace', 'remove']
-    test.each(deeds)('%s: the place has the view before, or the one after', async (deed) => {
+    test.each(deeds)('%s: the place has the view from before or the new one', async (deed) => {
       const folder = join(temporaryFolder('/dev/shm'), 'scene')
       const seen = new Set<string>()
       let kills = 0
