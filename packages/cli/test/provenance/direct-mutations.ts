@@ -39,12 +39,6 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: RULE_TEST
     },
     {
-      what: 'an old record of the hub says nothing of who may have it',
-      find: `if (kind === 'hf') return { access: 'unknown' }`,
-      replace: `if (kind === 'hf') return { access: 'public' }`,
-      caughtBy: RULE_TEST
-    },
-    {
       what: 'a pinned import makes nothing of what was complete',
       find: `if (wasComplete) return before`,
       replace: `if (wasComplete) return now`,

@@ -13,8 +13,8 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/import/importer.ts', [
     {
       what: 'trust: an import asks for the rule',
-      find: `this.#ruled(repo, await planSelected(source, selection, offload, UNSTOPPED))`,
-      replace: `{ ...(await planSelected(source, selection, offload, UNSTOPPED)), rule: undefined }`,
+      find: `this.#ruled(repo, await planSelected(source, selection, offload, signal))`,
+      replace: `{ ...(await planSelected(source, selection, offload, signal)), rule: undefined }`,
       caughtBy: IMPORT('refused with the names')
     },
     {

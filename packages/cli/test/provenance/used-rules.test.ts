@@ -17,7 +17,7 @@ const ASKED = [
     'isPrivate',
     'isRestricted',
     'isShown',
-    '(?<!#gate\\.)isForeign',
+    '(?<!#access\\.)isForeign',
     'gaveItself'
   ],
   ...['withMark', 'mergedProvenance', 'sameStanding', 'usedKey', 'tookUnproven'],
