@@ -1,9 +1,7 @@
-import { type DiskBlobStore, withLease } from '@svc/cas'
+import { withLease } from '@svc/cas'
 import { isDigest, isName, isNamespace, isTag, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Documents } from '../library/documents.ts'
-import type { Needed } from '../library/needed.ts'
-import type { Repos } from '../library/repos.ts'
+import type { Library } from '../library/library.ts'
 import { changeTag, type TagChange } from '../library/tags.ts'
 import { parseJsonBody } from './json.ts'
 import { type ApiRoute, sendJson } from './route.ts'
@@ -20,12 +18,7 @@ export interface TagRequest extends Omit<TagChange, 'index'> {
   readonly index: string | null
 }
 
-export interface TagDeps {
-  readonly repos: Repos
-  readonly documents: Documents
-  readonly needed: Needed
-  readonly store: Pick<DiskBlobStore, 'lease'>
-}
+export type TagDeps = Pick<Library, 'repos' | 'documents' | 'needed' | 'store'>
 
 /** Lets the running daemon make the change, since only it may write the state of its root. */
 export function tagRoute(root: string, { repos, documents, needed, store }: TagDeps): ApiRoute {

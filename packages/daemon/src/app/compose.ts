@@ -154,7 +154,7 @@ export async function composeServices(context: DaemonContext, factories: Network
   const mirrors = isMirror ? await (await import('../mirror/mirrors.ts')).Mirrors.listen(context) : undefined
   try {
     const networks = await composeNetworks(context, factories)
-    if (networks.hub?.upstream !== undefined) mirrors?.attach(networks.hub.upstream)
+    if (networks.hub !== undefined) mirrors?.attach(networks.hub.upstream)
     if (networks.swarm !== undefined) mirrors?.attachSwarm(networks.swarm)
     return { ...networks, mirrors }
   } catch (error) {

@@ -162,9 +162,9 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     await writeFacts()
     log.info(facts, 'listening')
     metrics?.setReady(true)
-    services.hub?.checkDaily?.()
+    services.hub?.checkDaily()
     void context.room.settle()
-    services.hub?.confirmUnknown?.({ ...context, onConfirmed: services.onWithheld })
+    services.hub?.confirmUnknown({ ...context, onConfirmed: services.onWithheld })
     const watch = new StoreWatch(context.store, log, clock)
     return running(context, services, server, kept, runtimePath, stopping, metrics, figures, watch)
   } catch (error) {

@@ -2,16 +2,14 @@ import { Catalog, type CatalogDeps } from '../sources/catalog/catalog.ts'
 import { createHubImports, type HubDeps, type HubImports } from '../sources/hub/hub-imports.ts'
 import { SwarmClient, type SwarmClientDeps } from '../swarm/swarm-client.ts'
 
-/** The interface of the swarm client that the daemon uses. */
+/** What the daemon uses of the swarm client. */
 type SwarmNetwork = Pick<SwarmClient, keyof SwarmClient>
-/** The interface of the catalog that the daemon uses. */
-type CatalogNetwork = Pick<Catalog, keyof Catalog>
 
 /** Creates the objects that contact other machines. Requests to an absent one get the refusal in docs/errors.md. */
 export interface NetworkFactories {
   readonly swarm?: (deps: SwarmClientDeps) => SwarmNetwork | Promise<SwarmNetwork>
   readonly hub?: (deps: HubDeps) => HubImports | Promise<HubImports>
-  readonly catalog?: (deps: CatalogDeps) => CatalogNetwork | Promise<CatalogNetwork>
+  readonly catalog?: (deps: CatalogDeps) => Catalog | Promise<Catalog>
 }
 
 /** The networks of this build. */

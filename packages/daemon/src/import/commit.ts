@@ -1,15 +1,13 @@
-import type { DiskBlobStore } from '@svc/cas'
-import type { Clock } from '@svc/internal-clock'
 import { type IndexMember, type Manifest, type ModelIndex, mergeIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import { tagBefore } from '../library/before-tags.ts'
 import type { Documents } from '../library/documents.ts'
+import type { Library } from '../library/library.ts'
 import type { ArtifactSource } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
-import type { RepoState, Repos } from '../library/repos.ts'
-import type { Superseded } from '../library/superseded.ts'
+import type { RepoState } from '../library/repos.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
 import type { MayReplace } from './selection.ts'
 import type { ImportSource } from './source.ts'
@@ -23,14 +21,7 @@ export interface Committed {
   readonly before: string | undefined
 }
 
-export interface CommitContext {
-  readonly store: DiskBlobStore
-  readonly documents: Documents
-  readonly repos: Repos
-  readonly artifacts: Artifacts
-  readonly superseded: Pick<Superseded, 'tell'>
-  readonly clock: Clock
-}
+export type CommitContext = Pick<Library, 'store' | 'documents' | 'repos' | 'artifacts' | 'superseded' | 'clock'>
 
 /**
  * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns. Blobs are written first

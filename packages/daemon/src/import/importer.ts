@@ -1,20 +1,11 @@
-import type { DiskBlobStore } from '@svc/cas'
 import { ClassifyError, warningsOfNames } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome, JobStart } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
-import type { Artifacts } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
-import type { Holdings } from '../library/holdings.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import { withheldNotice, withMark } from '../library/provenance.ts'
-import type { Repos } from '../library/repos.ts'
-import type { Superseded } from '../library/superseded.ts'
-import { type BroughtModel, SIGNATURE, type TrustRule, type TrustRules } from '../library/trust.ts'
-import type { WantedBlobs } from '../library/wanted-blobs.ts'
-import type { Log } from '../log.ts'
+import { type BroughtModel, SIGNATURE, type TrustRule } from '../library/trust.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planSelected } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
@@ -28,23 +19,26 @@ import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
 import { EVERYTHING, type ImportSelection } from './selection.ts'
 import type { ImportSource } from './source.ts'
 
-export interface ImporterDeps {
-  readonly store: DiskBlobStore
-  readonly documents: Documents
-  readonly repos: Repos
-  readonly holdings: Holdings
-  readonly artifacts: Artifacts
-  readonly superseded: Pick<Superseded, 'tell'>
+export interface ImporterDeps
+  extends Pick<
+    Library,
+    | 'store'
+    | 'documents'
+    | 'repos'
+    | 'holdings'
+    | 'artifacts'
+    | 'superseded'
+    | 'leafLayers'
+    | 'wanted'
+    | 'trust'
+    | 'clock'
+    | 'log'
+  > {
   readonly jobs: JobRegistry
-  readonly leafLayers: LeafLayers
-  readonly wanted: WantedBlobs
-  readonly trust: TrustRules
   readonly room: IngestContext['room']
   readonly offload: Offload
   /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
   readonly strangersOffload: Offload
-  readonly clock: Clock
-  readonly log: Log
 }
 
 export interface ImportRequest {

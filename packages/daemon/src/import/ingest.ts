@@ -12,7 +12,8 @@ import { forEachLimited, Gate } from '@svc/internal-concurrency'
 import { digestFromBytes } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Room } from '../jobs/room.ts'
-import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
+import { type BlobTree, LEAVES } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import { fetchedAnew, isFetched } from './companions.ts'
@@ -33,15 +34,12 @@ export interface Ingested {
   readonly licences: readonly LicenceFact[]
 }
 
-export interface IngestContext {
-  readonly store: DiskBlobStore
-  readonly leafLayers: LeafLayers
+export interface IngestContext extends Pick<Library, 'store' | 'leafLayers' | 'wanted'> {
   readonly progress: ImportProgress
   readonly proof: Proof
   readonly room: Pick<Room, 'shortBytes' | 'require'>
   /** The owner agreed that models go for what does not fit. */
   readonly mayEvict: boolean
-  readonly wanted: WantedBlobs
   readonly signal: AbortSignal
 }
 

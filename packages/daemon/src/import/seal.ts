@@ -16,7 +16,8 @@ import {
 } from '@svc/manifest'
 import { leafLayer } from '@svc/metainfo'
 import { DaemonError } from '../errors.ts'
-import { type BlobTree, LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
+import { type BlobTree, LEAVES } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { Ingested } from './ingest.ts'
 
@@ -26,9 +27,7 @@ export interface SealedArtifact {
   readonly manifest: Sealed<Manifest>
 }
 
-export interface SealContext {
-  readonly store: DiskBlobStore
-  readonly leafLayers: LeafLayers
+export interface SealContext extends Pick<Library, 'store' | 'leafLayers'> {
   readonly signal: AbortSignal
 }
 

@@ -1,17 +1,9 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { GcBody, Job } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { formatRepoId, type Sha256Digest } from '@svc/ref'
-import type { Artifacts } from '../library/artifacts.ts'
 import { endAwayOfAll } from '../library/away.ts'
 import { isBeforeTag } from '../library/before-tags.ts'
-import type { Documents } from '../library/documents.ts'
-import type { Holdings } from '../library/holdings.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
-import type { Needed } from '../library/needed.ts'
-import type { Repos } from '../library/repos.ts'
+import type { Library } from '../library/library.ts'
 import { readable } from '../library/strict.ts'
-import type { Superseded } from '../library/superseded.ts'
 import { Unneeded } from '../library/unneeded.ts'
 import { unreadableRecords } from '../library/unreadable.ts'
 import type { Views } from '../library/views.ts'
@@ -29,18 +21,13 @@ interface IdleViews extends Pick<Views, 'records'> {
   removeIdle(path: string): Promise<boolean>
 }
 
-export interface CollectDeps {
-  readonly store: DiskBlobStore
-  readonly needed: Needed
+export interface CollectDeps
+  extends Pick<
+    Library,
+    'store' | 'needed' | 'repos' | 'artifacts' | 'holdings' | 'leafLayers' | 'clock' | 'documents' | 'superseded'
+  > {
   readonly views: IdleViews
-  readonly repos: Repos
-  readonly artifacts: Artifacts
-  readonly holdings: Pick<Holdings, 'arrivals'>
-  readonly leafLayers: Pick<LeafLayers, 'forget'>
   readonly jobs: JobRegistry
-  readonly clock: Clock
-  readonly documents: Pick<Documents, 'index' | 'manifest'>
-  readonly superseded: Pick<Superseded, 'tell'>
 }
 
 /**

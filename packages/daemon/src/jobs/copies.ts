@@ -1,9 +1,9 @@
-import { type Clock, timestampOf } from '@svc/internal-clock'
+import { timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ProvenCopy } from '../library/artifact-record.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import type { Library } from '../library/library.ts'
 
 /** What a place said when it was asked for an artifact's weights. `silent`: it gave no answer at all. */
 export interface CopyAnswer extends Pick<ProvenCopy, 'kind' | 'where'> {
@@ -18,10 +18,7 @@ export interface CopyWitness {
   ask(manifest: Manifest, state: ArtifactState, signal: AbortSignal): Promise<readonly CopyAnswer[]>
 }
 
-export interface CopiesDeps {
-  readonly artifacts: Pick<Artifacts, 'standing' | 'setCopy'>
-  readonly documents: Pick<Documents, 'manifest'>
-  readonly clock: Clock
+export interface CopiesDeps extends Pick<Library, 'artifacts' | 'documents' | 'clock'> {
   /** The cheapest to ask first. */
   readonly witnesses: readonly CopyWitness[]
 }

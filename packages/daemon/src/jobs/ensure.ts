@@ -1,23 +1,16 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import { formatRef, type Sha256Digest, tryParseRef } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Artifacts } from '../library/artifacts.ts'
 import { endAway } from '../library/away.ts'
-import type { Documents } from '../library/documents.ts'
+import type { Library } from '../library/library.ts'
 import { digestsOf, presenceOf } from '../library/open.ts'
-import type { Resolver } from '../library/resolve.ts'
 import type { FillContext, Filler } from './fill.ts'
 import type { JobStart } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
-export interface EnsureDeps {
+export interface EnsureDeps extends Pick<Library, 'resolver' | 'store' | 'documents' | 'artifacts'> {
   /** As in {@link JobStart}. */
   readonly lane?: JobStart['lane']
-  readonly resolver: Resolver
-  readonly store: DiskBlobStore
-  readonly documents: Documents
-  readonly artifacts: Artifacts
   readonly jobs: JobRegistry
   readonly filler: Filler
 }

@@ -1,33 +1,22 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { EvictBody, Job, ViewEntry } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Artifacts } from '../library/artifacts.ts'
 import { endAway, endAwayOfAll } from '../library/away.ts'
-import type { Documents } from '../library/documents.ts'
 import { isEvictable, type KeptFact, keptFact } from '../library/eviction.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
-import type { Needed } from '../library/needed.ts'
+import type { Library } from '../library/library.ts'
 import { digestsOf } from '../library/open.ts'
-import type { Resolver } from '../library/resolve.ts'
 import { Unneeded } from '../library/unneeded.ts'
-import type { Views } from '../library/views.ts'
 import type { Copies, CopyProof } from './copies.ts'
 import type { JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
-export interface EvictDeps {
-  readonly clock: Clock
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-  readonly resolver: Resolver
-  readonly needed: Needed
-  readonly leafLayers: Pick<LeafLayers, 'forget'>
-  readonly views: Pick<Views, 'list' | 'removeIdle'>
+export interface EvictDeps
+  extends Pick<
+    Library,
+    'clock' | 'store' | 'artifacts' | 'documents' | 'resolver' | 'needed' | 'leafLayers' | 'views'
+  > {
   readonly jobs: JobRegistry
   readonly copies: Copies
   readonly config: { readonly store: { readonly proofMs: number } }

@@ -1,14 +1,9 @@
-import type { DiskBlobStore } from '@svc/cas'
-import type { Clock, Timer } from '@svc/internal-clock'
+import type { Timer } from '@svc/internal-clock'
 import { formatShortRef, type Sha256Digest } from '@svc/ref'
 import { DaemonError, noSpace, spokenBytes } from '../errors.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
 import { type EvictionCandidate, isEvictable, keptFact, planEviction } from '../library/eviction.ts'
-import type { Needed } from '../library/needed.ts'
-import type { Repos } from '../library/repos.ts'
-import type { Usage } from '../library/usage.ts'
-import type { Log } from '../log.ts'
+import type { Library } from '../library/library.ts'
 import { type Copies, newestMs } from './copies.ts'
 import type { Evictions, Freed } from './evict.ts'
 import type { JobRegistry } from './registry.ts'
@@ -25,16 +20,9 @@ interface RoomLimits {
   readonly minFreeBytes: number
 }
 
-export interface RoomDeps {
-  readonly clock: Clock
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-  readonly repos: Repos
-  readonly needed: Pick<Needed, 'has'>
-  readonly usage: Pick<Usage, 'lastUsedAt'>
+export interface RoomDeps
+  extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'documents' | 'repos' | 'needed' | 'usage' | 'log'> {
   readonly jobs: JobRegistry
-  readonly log: Log
   readonly config: { readonly store: RoomLimits }
 }
 

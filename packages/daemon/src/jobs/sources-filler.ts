@@ -1,15 +1,13 @@
-import type { DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import type { Library } from '../library/library.ts'
 import type { FillContext, Filler, FillRequest } from './fill.ts'
 import type { Room } from './room.ts'
 
 /** Gives what it has of an artifact that came from it. @throws as {@link Filler} */
 export type SourceFiller = Pick<Filler, 'fill' | 'canFill'>
 
-export interface SourcesFillerDeps {
-  readonly store: Pick<DiskBlobStore, 'stat' | 'partialStatus'>
-  readonly artifacts: Pick<Artifacts, 'complete'>
+export interface SourcesFillerDeps extends Pick<Library, 'store' | 'artifacts'> {
   readonly room: Pick<Room, 'require'>
   /** Where imports came from. */
   readonly source: SourceFiller | undefined

@@ -5,26 +5,17 @@ import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
 import { companionBlobs } from '../library/companions.ts'
-import type { Documents } from '../library/documents.ts'
 import { isEvictable } from '../library/eviction.ts'
-import type { Needed } from '../library/needed.ts'
+import type { Library } from '../library/library.ts'
 import { digestsOf } from '../library/open.ts'
-import type { Repos } from '../library/repos.ts'
 import type { Resolver } from '../library/resolve.ts'
 import { readWholeBlob } from '../library/small-blob.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
-import type { Views } from '../library/views.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
 
-export interface VerifyDeps {
-  readonly resolver: Resolver
-  readonly store: DiskBlobStore
-  readonly documents: Documents
-  readonly repos: Repos
-  readonly artifacts: Artifacts
-  readonly views: Pick<Views, 'records'>
-  readonly needed: Pick<Needed, 'has'>
+export interface VerifyDeps
+  extends Pick<Library, 'resolver' | 'store' | 'documents' | 'repos' | 'artifacts' | 'views' | 'needed'> {
   readonly jobs: JobRegistry
 }
 

@@ -1,15 +1,9 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
-import type { Artifacts } from './artifacts.ts'
-import type { Documents } from './documents.ts'
 import { isEvictable } from './eviction.ts'
 import { stampOf } from './stamp.ts'
+import type { StoreState } from './state.ts'
 
-export interface AwayDeps {
-  readonly store: Pick<DiskBlobStore, 'lease' | 'blobPath'>
-  readonly artifacts: Pick<Artifacts, 'standing' | 'complete' | 'list'>
-  readonly documents: Pick<Documents, 'manifest'>
-}
+export type AwayDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
 /** An artifact is not away where all of its weights are here after all. @returns whether it was, and is no longer */
 export async function endAway(

@@ -2,16 +2,12 @@ import type { DiskBlobStore } from '@svc/cas'
 import { type Companions, defectOfName, type Manifest } from '@svc/manifest'
 import { formatRepoId, formatShortRef, parseRef, type RepoId, type Sha256Digest } from '@svc/ref'
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
-import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import { givenCompanions, markedOmissions, ownCompanions } from './given-companions.ts'
 import { readSmallBlob } from './small-blob.ts'
+import type { StoreState } from './state.ts'
 
-export interface CompanionDeps {
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-}
+export type CompanionDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
 /** All blobs of an artifact's companions: the documents that list them, what these list, and the documents that peers have of them. */
 export async function companionBlobs(

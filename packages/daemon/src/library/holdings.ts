@@ -1,16 +1,12 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import type { Arrivals } from './arrivals.ts'
-import type { ArtifactState, Artifacts } from './artifacts.ts'
+import type { ArtifactState } from './artifacts.ts'
 import { BlobIndex, manifestIn } from './blob-index.ts'
-import type { Documents } from './documents.ts'
 import type { ArtifactSource } from './origin.ts'
 import { isPrivate, type Provenance, verdictOf } from './provenance.ts'
+import type { StoreState } from './state.ts'
 
-export interface HoldingsDeps {
-  readonly store: Pick<DiskBlobStore, 'stat' | 'partialStatus'>
-  readonly artifacts: Artifacts
-  readonly documents: Documents
+export interface HoldingsDeps extends Pick<StoreState, 'store' | 'artifacts' | 'documents'> {
   readonly arrivals: Arrivals
 }
 

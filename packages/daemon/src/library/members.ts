@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import type { DiskBlobStore } from '@svc/cas'
 import type { ModelMember } from '@svc/client/protocol'
 import { loopBudget } from '@svc/internal-concurrency'
 import { listFolder } from '@svc/internal-files'
@@ -7,19 +6,16 @@ import type { ModelIndex } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { companionsUnder } from './artifact-record.ts'
-import type { ArtifactState, Artifacts } from './artifacts.ts'
-import type { Documents } from './documents.ts'
+import type { ArtifactState } from './artifacts.ts'
 import type { NewerCommits } from './newer-commits.ts'
 import { shownOrigin } from './origin.ts'
 import { isPrivate, isRestricted, verdictOf } from './provenance.ts'
 import { stampOf } from './stamp.ts'
+import type { StoreState } from './state.ts'
 import { type OnUnreadable, UnreadableStateError } from './strict.ts'
 import type { Usage } from './usage.ts'
 
-export interface MembersDeps {
-  readonly store: DiskBlobStore
-  readonly documents: Documents
-  readonly artifacts: Artifacts
+export interface MembersDeps extends Pick<StoreState, 'store' | 'documents' | 'artifacts'> {
   readonly usage: Usage
   readonly newer: NewerCommits
 }

@@ -1,20 +1,15 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { DamagedRecord, Inventory, NamespaceEntry, TagEntry } from '@svc/client/protocol'
 import type { ModelIndex } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Documents } from './documents.ts'
 import type { Members } from './members.ts'
-import type { Repos } from './repos.ts'
 import { stampOf } from './stamp.ts'
+import type { StoreState } from './state.ts'
 import type { UnreadableStateError } from './strict.ts'
 
 const INVENTORY_NOTE = 'a skeleton inventory: names, quants and tags; ask /v1/open for the blobs of one model'
 
-export interface InventoryDeps {
-  readonly repos: Repos
-  readonly documents: Documents
-  readonly store: DiskBlobStore
+export interface InventoryDeps extends Pick<StoreState, 'repos' | 'documents' | 'store'> {
   readonly members: Members
 }
 

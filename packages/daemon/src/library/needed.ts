@@ -1,25 +1,19 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, parseRecord } from '@svc/manifest'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { ArtifactState, Artifacts } from './artifacts.ts'
+import type { ArtifactState } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
-import type { Documents } from './documents.ts'
 import { isEvictable } from './eviction.ts'
-import type { Repos } from './repos.ts'
 import { readSmallBlob } from './small-blob.ts'
+import type { StoreState } from './state.ts'
 import type { OnUnreadable } from './strict.ts'
 import type { Views } from './views.ts'
 
 /** Who keeps an artifact. */
 export type ArtifactHolder = NonNullable<RemovedModel['quants'][number]['holders']>[number]
 
-export interface NeededDeps {
-  readonly store: DiskBlobStore
-  readonly repos: Repos
-  readonly documents: Documents
-  readonly artifacts: Artifacts
+export interface NeededDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
   /** Who else holds artifacts than names and pins (spec add.13). */
   readonly views: Pick<Views, 'changes' | 'held' | 'companionsAt'>
 }

@@ -2,16 +2,13 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { OpenCompanions, OpenFile, OpenResult, ResolveResult } from '@svc/client/protocol'
 import type { CompanionFile, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { Artifacts } from './artifacts.ts'
 import { type KeptCompanions, keptCompanions } from './companions.ts'
 import type { Documents } from './documents.ts'
 import type { Resolver } from './resolve.ts'
+import type { StoreState } from './state.ts'
 
-export interface OpenDeps {
+export interface OpenDeps extends Pick<StoreState, 'store' | 'documents' | 'artifacts'> {
   readonly resolver: Resolver
-  readonly store: DiskBlobStore
-  readonly documents: Documents
-  readonly artifacts: Artifacts
 }
 
 /** The parts of an artifact that are present. */

@@ -4,18 +4,14 @@ import type { Job, RemovedModel } from '@svc/client/protocol'
 import { type IndexMember, type ModelIndex, shrinkIndex } from '@svc/manifest'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Artifacts } from './artifacts.ts'
 import { futureQuant } from './config-quant.ts'
 import type { Documents } from './documents.ts'
 import type { ArtifactHolder, Needed } from './needed.ts'
 import type { RepoState, Repos } from './repos.ts'
 import { oneChunk } from './small-blob.ts'
+import type { StoreState } from './state.ts'
 
-interface RemovalDeps {
-  readonly store: DiskBlobStore
-  readonly repos: Repos
-  readonly documents: Documents
-  readonly artifacts: Artifacts
+interface RemovalDeps extends Pick<StoreState, 'store' | 'repos' | 'documents' | 'artifacts'> {
   readonly needed: Needed
   readonly jobs: { openOf(manifest: string): readonly Job[] }
   /** Called before the response with artifacts that are no longer needed, so that they leave the swarm at once. */

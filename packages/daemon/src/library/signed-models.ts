@@ -1,17 +1,10 @@
-import type { DiskBlobStore } from '@svc/cas'
-import type { Clock } from '@svc/internal-clock'
 import { LRUCache } from 'lru-cache'
-import type { Log } from '../log.ts'
 import { type ArtifactState, companionsUnder } from './artifact-record.ts'
-import type { Documents } from './documents.ts'
+import type { StoreState } from './state.ts'
 import type { TrustRule, TrustRules } from './trust.ts'
 
-export interface SignedModelsDeps {
-  readonly store: DiskBlobStore
-  readonly documents: Pick<Documents, 'manifest' | 'companions'>
+export interface SignedModelsDeps extends Pick<StoreState, 'store' | 'documents' | 'clock' | 'log'> {
   readonly trust: TrustRules
-  readonly clock: Clock
-  readonly log: Log
 }
 
 const MAX_KNOWN = 10_000

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, readFile, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type DiskBlobStore, type Lease, withLease } from '@svc/cas'
+import { type Lease, withLease } from '@svc/cas'
 import type { Snapshot } from '@svc/client/protocol'
-import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
+import { type Timer, timestampOf } from '@svc/internal-clock'
 import { listFolder, makeFolders } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
-import type { Log } from '../log.ts'
 import type { Needed } from './needed.ts'
 import type { ReplacedFiles } from './replace.ts'
+import type { StoreState } from './state.ts'
 
 /** Whoever copies a snapshot asks again within this time; otherwise it is let go. */
 const HOLD_MS = 120_000
@@ -17,12 +17,9 @@ const HOLD_MS = 120_000
 const MAX_SNAPSHOTS = 8
 const BATCH_CHARACTERS = 1 << 20
 
-export interface SnapshotsDeps {
-  readonly clock: Clock
-  readonly store: DiskBlobStore
+export interface SnapshotsDeps extends Pick<StoreState, 'clock' | 'store' | 'log'> {
   readonly files: ReplacedFiles
   readonly needed: Needed
-  readonly log: Log
   readonly version: string
 }
 

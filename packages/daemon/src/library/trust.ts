@@ -10,6 +10,7 @@ import type { TrustRuleConfig } from '../config/trust.ts'
 import { ConfigError, DaemonError } from '../errors.ts'
 import { someOf } from './companions.ts'
 import { readSmallBlob } from './small-blob.ts'
+import type { StoreState } from './state.ts'
 import { upstreamConfigOf } from './upstream-config.ts'
 
 /** Where a signature lies in a model's folder. */
@@ -35,9 +36,7 @@ export interface BroughtModel {
   readonly omitted: readonly Pick<OmittedFile, 'path' | 'reason'>[]
 }
 
-export interface CheckContext {
-  readonly store: DiskBlobStore
-  readonly clock: Clock
+export interface CheckContext extends Pick<StoreState, 'store' | 'clock'> {
   /** Told what is read again: parts of files, where a signature lists these. */
   readonly onReading: (what: string) => void
 }

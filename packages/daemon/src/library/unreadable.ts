@@ -1,11 +1,8 @@
-import type { Artifacts } from './artifacts.ts'
-import type { Repos } from './repos.ts'
+import type { StoreState } from './state.ts'
 import type { UnreadableStateError } from './strict.ts'
 import type { Views } from './views.ts'
 
-export interface StateParts {
-  readonly repos: Pick<Repos, 'list'>
-  readonly artifacts: Pick<Artifacts, 'list'>
+export interface StateParts extends Pick<StoreState, 'repos' | 'artifacts'> {
   readonly views: Pick<Views, 'records'>
 }
 

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, sep } from 'node:path'
-import { type DiskBlobStore, type Lease, withLease } from '@svc/cas'
+import { type Lease, withLease } from '@svc/cas'
 import type { RemovedView, View as ViewAnswer, ViewBody, ViewEntry, ViewList } from '@svc/client/protocol'
 import { type Clock, timestampOf } from '@svc/internal-clock'
 import { Gate, KeyedLock } from '@svc/internal-concurrency'
@@ -11,28 +11,21 @@ import { digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/r
 import type { View } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
-import type { Log } from '../log.ts'
-import type { Artifacts } from './artifacts.ts'
 import { keptCompanions } from './companions.ts'
-import type { Documents } from './documents.ts'
 import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
 import type { Resolver } from './resolve.ts'
+import type { StoreState } from './state.ts'
 import type { OnUnreadable } from './strict.ts'
 import { missingBlobsError, upstreamConfigOf } from './upstream-config.ts'
 import type { Usage } from './usage.ts'
 import { type CreateRequest, type ViewCalls, viewErrors } from './view-calls.ts'
 import { deviceOf, placeOf, type ViewRecord, ViewRecords } from './view-records.ts'
 
-export interface ViewsDeps {
-  readonly clock: Clock
-  readonly store: DiskBlobStore
+export interface ViewsDeps extends Pick<StoreState, 'clock' | 'store' | 'documents' | 'artifacts' | 'log'> {
   readonly files: ReplacedFiles
-  readonly documents: Documents
-  readonly artifacts: Artifacts
   readonly resolver: Resolver
   readonly usage: Pick<Usage, 'note'>
-  readonly log: Log
 }
 
 /** Name below `<root>/views`: the artifact, and the layout unless it is `files`. */

@@ -1,27 +1,22 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import type { Swarm, SwarmTorrent, TorrentWarning } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import { OpenBlobs } from '../library/open-blobs.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import type { Log } from '../log.ts'
 import { ArtifactStorage } from './artifact-storage.ts'
 import { type FetchedBlob, Readings } from './readings.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
-export interface ArtifactSwarmDeps {
-  readonly store: DiskBlobStore
-  readonly leafLayers: LeafLayers
+export interface ArtifactSwarmDeps extends Pick<Library, 'store' | 'leafLayers' | 'log'> {
   readonly swarm: Swarm
   readonly webseed: () => WebseedListener | undefined
   /** Trackers to announce to in addition to the hints (`[swarm] trackers`). */
   readonly trackers: readonly string[]
   /** An artifact began to be seeded, or left; waited for. */
   readonly onSeeding?: (manifestDigest: Sha256Digest) => Promise<void>
-  readonly log: Log
 }
 
 /** An artifact that takes part in its swarm. */

@@ -2,14 +2,13 @@ import { KeyedLock } from '@svc/internal-concurrency'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import type { Library } from '../library/library.ts'
 import { heldBackReason } from '../library/provenance.ts'
-import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
-export interface CompanionsSwarmDeps {
-  readonly artifacts: Pick<Artifacts, 'standing' | 'listen'>
+export interface CompanionsSwarmDeps extends Pick<Library, 'artifacts' | 'log'> {
   readonly torrents: Pick<ArtifactTorrents, 'givenCompanions' | 'ofCompanions' | 'layersOf'>
   /** That of the artifacts. */
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
@@ -18,7 +17,6 @@ export interface CompanionsSwarmDeps {
   /** They are being fetched: {@link CompanionsSwarm.fetched} follows. */
   readonly isFetching: (digest: Sha256Digest) => boolean
   readonly config: Pick<SwarmConfig, 'seed' | 'seedRestricted'>
-  readonly log: Log
 }
 
 /**

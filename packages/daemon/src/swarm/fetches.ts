@@ -1,10 +1,7 @@
-import type { DiskBlobStore } from '@svc/cas'
-import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import type { SwarmConfig } from '../config/config.ts'
-import type { Artifacts } from '../library/artifacts.ts'
-import type { Holdings } from '../library/holdings.ts'
+import type { Library } from '../library/library.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { type ArtifactFetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
@@ -14,13 +11,9 @@ import { isWhole } from './space.ts'
 /** A fetch without any source, and without a way to find one, fails after this time. */
 const LONELY_TIMEOUT_MS = 15_000
 
-export interface FetchesDeps {
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
-  readonly holdings: Pick<Holdings, 'unprovenOf'>
+export interface FetchesDeps extends Pick<Library, 'store' | 'artifacts' | 'holdings' | 'clock'> {
   readonly swarm: ArtifactSwarm
   readonly config: SwarmConfig
-  readonly clock: Clock
 }
 
 /** How a fetch is visible to others. */

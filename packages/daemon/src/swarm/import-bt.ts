@@ -1,5 +1,4 @@
 import type { Job } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
@@ -11,11 +10,11 @@ import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { Room } from '../jobs/room.ts'
 import type { ArtifactImport } from '../library/artifacts.ts'
 import { storedConfigQuant } from '../library/config-quant.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
-import type { TrustRule, TrustRules } from '../library/trust.ts'
+import type { TrustRule } from '../library/trust.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import { sealedManifest } from './artifact-torrents.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
@@ -32,12 +31,9 @@ import { WebseedDocuments } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
 /** The daemon's objects that a pinned import uses. */
-export interface ImportBtContext extends CommitContext {
+export interface ImportBtContext extends CommitContext, Pick<Library, 'clock' | 'leafLayers' | 'trust'> {
   readonly room: Pick<Room, 'require'>
-  readonly clock: Clock
-  readonly leafLayers: LeafLayers
   readonly jobs: JobRegistry
-  readonly trust: TrustRules
 }
 
 export interface ImportBtDeps extends CompanionsDeps {

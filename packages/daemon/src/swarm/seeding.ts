@@ -1,14 +1,13 @@
-import type { DiskBlobStore, VerifyStatus } from '@svc/cas'
+import type { VerifyStatus } from '@svc/cas'
 import type { HeldBack, SwarmStatus } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { DaemonConfig } from '../config/config.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import type { Library } from '../library/library.ts'
 import type { Needed } from '../library/needed.ts'
 import { heldBackReason } from '../library/provenance.ts'
-import type { Log } from '../log.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
@@ -20,17 +19,13 @@ const PARALLEL_BLOBS = 4
 /** Joining consists of waiting for many small reads. */
 const PARALLEL_JOINS = 16
 
-export interface ArtifactSeedingDeps {
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
+export interface ArtifactSeedingDeps extends Pick<Library, 'store' | 'artifacts' | 'log' | 'clock'> {
   readonly needed: Pick<Needed, 'isGiven'>
   readonly torrents: ArtifactTorrents
   readonly swarm: ArtifactSwarm
   readonly config: DaemonConfig['swarm']
-  readonly log: Log
   /** Default {@link START_LIMIT_MS}. */
   readonly startLimitMs?: number | undefined
-  readonly clock: Clock
 }
 
 interface SeedCandidate {

@@ -1,17 +1,14 @@
 import { toHex } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
-import type { Artifacts } from '../library/artifacts.ts'
-import type { Log } from '../log.ts'
+import type { Library } from '../library/library.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { WebseedKeys } from './webseed-keys.ts'
 
-export interface SignedRequestsDeps {
+export interface SignedRequestsDeps extends Pick<Library, 'artifacts' | 'log'> {
   readonly keys: Pick<WebseedKeys, 'headersFor'>
-  readonly artifacts: Pick<Artifacts, 'known' | 'usedKey'>
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
   /** The artifact may be shared no longer: a fetch of it goes on accordingly. */
   readonly onRestricted: (manifestDigest: Sha256Digest) => Promise<void>
-  readonly log: Log
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { HttpClient } from '@svc/internal-http'
 import { formatAddress, TokenBucket } from '@svc/internal-net'
 import type { ArtifactTorrent } from '@svc/manifest'
@@ -17,11 +16,10 @@ import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
 import type { Beside, FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import { companionsUnder } from '../library/artifact-record.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
-import type { Holdings } from '../library/holdings.ts'
+import type { Library } from '../library/library.ts'
 import type { Needed } from '../library/needed.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
-import type { Log } from '../log.ts'
 import { TRANSFER_NICE } from '../thread-priority.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
@@ -55,12 +53,12 @@ const COMPANIONS_TIMEOUT_MS = 30_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 /** The daemon's objects that the swarm client uses. */
-export interface SwarmClientDeps extends ImportBtContext, Omit<EnsureDeps, 'filler'> {
-  readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
-  readonly log: Log
-  readonly clock: Clock
+export interface SwarmClientDeps
+  extends ImportBtContext,
+    Omit<EnsureDeps, 'filler'>,
+    Pick<Library, 'log' | 'clock' | 'holdings'> {
   readonly needed: Pick<Needed, 'isGiven'>
-  readonly holdings: Pick<Holdings, 'unprovenOf'>
+  readonly config: { readonly swarm: SwarmConfig; readonly webseedKeys: readonly WebseedKeyConfig[] }
   /** Counts the webseed listener's traffic. */
   readonly listeners?: Listeners
 }

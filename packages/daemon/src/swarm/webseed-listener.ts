@@ -8,7 +8,7 @@ import { sendBlob } from '../http/blob-response.ts'
 import { BufferPool } from '../http/buffer-pool.ts'
 import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { Traffic } from '../http/traffic.ts'
-import type { Log } from '../log.ts'
+import type { Library } from '../library/library.ts'
 
 /** What the listener serves of one artifact. */
 export interface ServedArtifact {
@@ -17,10 +17,7 @@ export interface ServedArtifact {
 }
 
 /** The daemon's objects that the listener uses. */
-export interface WebseedListenerDeps {
-  readonly store: DiskBlobStore
-  readonly log: Log
-  readonly clock: Clock
+export interface WebseedListenerDeps extends Pick<Library, 'store' | 'log' | 'clock'> {
   /** That of the peers: `[swarm] upload_limit` applies to both together (spec swarm.9). Absent: no limit. */
   readonly budget?: SendBudget | undefined
 }

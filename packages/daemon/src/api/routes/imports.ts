@@ -1,60 +1,21 @@
-import {
-  type AdoptBody,
-  type AdoptPlan,
-  type CatalogSearch,
-  type ImportBtBody,
-  type ImportCatalogBody,
-  type ImportHfBody,
-  type ImportHfPlanBody,
-  type ImportLocalBody,
-  type ImportOciBody,
-  type ImportPlan,
-  type Job,
-  type OutdatedBody,
-  ROUTES,
-  type SearchQuery,
-  type SearchResult
-} from '@svc/client/protocol'
-import type { Manifest } from '@svc/manifest'
-import type { RepoId, Sha256Digest } from '@svc/ref'
-import type { Documents } from '../../library/documents.ts'
+import { ROUTES, type SearchResult } from '@svc/client/protocol'
+import type { Library } from '../../library/library.ts'
 import { digestsOf } from '../../library/open.ts'
-import type { Resolver } from '../../library/resolve.ts'
+import type { Catalog } from '../../sources/catalog/catalog.ts'
+import type { HubImports } from '../../sources/hub/hub-imports.ts'
+import type { LocalImports } from '../../sources/local/local-imports.ts'
+import type { OciImports } from '../../sources/oci/oci-imports.ts'
+import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
 /** Where models come from. What is undefined is off. */
-export interface ImportRoutesDeps {
-  readonly resolver: Resolver
-  readonly documents: Documents
-  readonly local: {
-    importLocal(body: ImportLocalBody): Promise<Job>
-    adopt(body: AdoptBody): Promise<Job>
-    planAdopt(body: AdoptBody): Promise<AdoptPlan>
-  }
-  readonly hub:
-    | {
-        importHf(body: ImportHfBody): Promise<Job>
-        plan(body: ImportHfPlanBody): Promise<ImportPlan>
-        outdated(body: OutdatedBody): Promise<Job>
-        search(query: SearchQuery): Promise<SearchResult>
-        /** What lies beside an artifact. */
-        companions(wanted: {
-          readonly ref: string
-          readonly repo: RepoId
-          readonly manifestDigest: Sha256Digest
-          readonly manifest: Manifest
-        }): Job
-      }
-    | undefined
-  readonly swarm: { importBt(body: ImportBtBody): Promise<Job> } | undefined
-  readonly catalog: CatalogImports | undefined
-  readonly oci: { importOci(body: ImportOciBody): Promise<Job> }
-}
-
-interface CatalogImports {
-  importCatalog(body: ImportCatalogBody): Promise<Job>
-  search(terms: string, names?: 'normalized'): Promise<CatalogSearch>
+export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'documents'> {
+  readonly local: LocalImports
+  readonly hub: HubImports | undefined
+  readonly swarm: Pick<SwarmClient, 'importBt'> | undefined
+  readonly catalog: Catalog | undefined
+  readonly oci: OciImports
 }
 
 export const importRoutes = ({ resolver, documents, local, hub, swarm, catalog, oci }: ImportRoutesDeps) => ({

@@ -1,28 +1,24 @@
-import type { DiskBlobStore } from '@svc/cas'
 import { ROUTES, type WhyResult } from '@svc/client/protocol'
 import { formatRepoId, type RepoId, type Sha256Digest, tryParseRepoId } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { companionsUnder } from '../../library/artifact-record.ts'
-import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import type { ArtifactState } from '../../library/artifacts.ts'
 import type { Documents } from '../../library/documents.ts'
 import { givenCompanions, ownCompanions } from '../../library/given-companions.ts'
+import type { Library } from '../../library/library.ts'
 import { type InventoryDeps, inventoryText } from '../../library/models.ts'
 import { digestsOf, type OpenDeps, openRef } from '../../library/open.ts'
 import { DOORS, type Door, verdictOf } from '../../library/provenance.ts'
 import type { Removals } from '../../library/removal.ts'
-import type { Resolver } from '../../library/resolve.ts'
-import type { SignedModels } from '../../library/signed-models.ts'
 import { UnreadableStateError } from '../../library/strict.ts'
-import type { Usage } from '../../library/usage.ts'
 import { defineByteRoute, defineRoute, sendJsonText } from '../route.ts'
 
-export interface ModelRoutesDeps extends OpenDeps, InventoryDeps, WhyDeps {
-  readonly store: DiskBlobStore
-  readonly resolver: Resolver
-  readonly documents: Documents
-  readonly artifacts: Artifacts
+export interface ModelRoutesDeps
+  extends OpenDeps,
+    InventoryDeps,
+    WhyDeps,
+    Pick<Library, 'store' | 'resolver' | 'documents' | 'artifacts' | 'usage'> {
   readonly removals: Removals
-  readonly usage: Usage
   /**
    * Called after each change and before the response, so that listeners and swarms stop serving the artifact, or may
    * start.
@@ -83,11 +79,7 @@ async function resolvedHere(text: string, { resolver, documents }: Pick<ModelRou
   return { ref: resolved.ref, manifestDigest }
 }
 
-interface WhyDeps {
-  readonly resolver: Resolver
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-  readonly signed: Pick<SignedModels, 'complaint'>
+interface WhyDeps extends Pick<Library, 'resolver' | 'artifacts' | 'documents' | 'signed'> {
   readonly config: {
     readonly swarm: {
       readonly enabled: boolean

@@ -1,28 +1,15 @@
 import { ROUTES, type SeedResult, type ShareResult, type UploadLimitResult } from '@svc/client/protocol'
-import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { formatRepoId } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
-import type { Documents } from '../../library/documents.ts'
+import type { Library } from '../../library/library.ts'
 import { digestsOf } from '../../library/open.ts'
-import type { Resolver } from '../../library/resolve.ts'
+import type { LocalImports } from '../../sources/local/local-imports.ts'
+import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** The swarm client's view of one artifact. */
-interface Sharing {
-  share(request: {
-    readonly ref: string
-    readonly manifestDigest: Sha256Digest
-    /** `ns/name`, whose companions are meant. */
-    readonly name: string
-    /** Announce it first, if nothing prevents that. */
-    readonly join?: boolean
-  }): Promise<ShareResult>
-}
-
-export interface ShareDeps {
-  readonly resolver: Resolver
-  readonly documents: Documents
-  readonly swarm: Sharing | undefined
+export interface ShareDeps extends Pick<Library, 'resolver' | 'documents'> {
+  readonly swarm: Pick<SwarmClient, 'share'> | undefined
 }
 
 export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
@@ -44,10 +31,7 @@ export interface SeedDeps {
   decideSeed(seed: boolean): Promise<SeedResult>
   /** @throws ConfigError */
   limitUpload(bytesPerSecond: number): Promise<UploadLimitResult>
-  readonly local: {
-    /** @throws ConfigError */
-    decideSeedLocal(value: boolean): Promise<{ readonly seedLocal: boolean; readonly file?: string }>
-  }
+  readonly local: LocalImports
 }
 
 export const seedRoutes = ({ local, decideSeed, limitUpload }: SeedDeps) => ({

@@ -7,9 +7,9 @@ import {
   type Status,
   type SwarmStatus
 } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import { errnoName } from '@svc/internal-files'
 import type { JobRegistry } from '../../jobs/registry.ts'
+import type { Library } from '../../library/library.ts'
 import { type StateParts, unreadableRecords } from '../../library/unreadable.ts'
 import { recently } from '../../recently.ts'
 import { defineRoute } from '../route.ts'
@@ -17,8 +17,7 @@ import { defineRoute } from '../route.ts'
 /** Counting a large store walks its folders; while no job has ended since, the figures may be this old. */
 const COUNT_AGE_MS = 10_000
 
-export interface StatusDeps {
-  readonly clock: Clock
+export interface StatusDeps extends Pick<Library, 'clock' | 'store'> {
   readonly version: string
   readonly startedAt: string
   /** `[swarm] seed` is shown even if the swarm client is off. */
@@ -26,7 +25,6 @@ export interface StatusDeps {
     readonly swarm: { readonly seed: boolean }
     readonly store: { readonly maxBytes: number | undefined; readonly minFreeBytes: number }
   }
-  readonly store: DiskBlobStore
   readonly state: StateParts
   readonly jobs: JobRegistry
   readonly swarm: { status(): Promise<SwarmStatus> } | undefined

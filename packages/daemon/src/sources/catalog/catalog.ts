@@ -1,7 +1,5 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
-import type { Clock } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
@@ -15,15 +13,12 @@ import { targetFor } from '../../import/target.ts'
 import type { JobContext, JobOutcome } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import type { Room } from '../../jobs/room.ts'
-import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import type { ArtifactState } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
-import { type Holdings, sourceKey } from '../../library/holdings.ts'
-import type { LeafLayers } from '../../library/leaf-layers.ts'
-import type { Needed } from '../../library/needed.ts'
+import { sourceKey } from '../../library/holdings.ts'
+import type { Library } from '../../library/library.ts'
 import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
-import type { TrustRules } from '../../library/trust.ts'
-import type { Log } from '../../log.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
@@ -36,19 +31,12 @@ import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
 /** The daemon's objects that the catalog source uses. */
-export interface CatalogDeps {
-  readonly clock: Clock
+export interface CatalogDeps
+  extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'> {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }
-  readonly store: DiskBlobStore
   readonly room: Pick<Room, 'require'>
-  readonly artifacts: Artifacts
-  readonly needed: Pick<Needed, 'isGiven'>
-  readonly leafLayers: LeafLayers
-  readonly holdings: Pick<Holdings, 'arrivals'>
   readonly importer: Importer
-  readonly trust: Pick<TrustRules, 'ruleFor'>
   readonly jobs: JobRegistry
-  readonly log: Log
 }
 
 export interface CatalogOptions {

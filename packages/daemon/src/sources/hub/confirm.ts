@@ -4,10 +4,9 @@ import { type Hub, HubError, type HubFile } from '@svc/hub'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
-import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
-import type { Documents } from '../../library/documents.ts'
+import type { ArtifactState } from '../../library/artifacts.ts'
+import type { Library } from '../../library/library.ts'
 import { readWholeBlob } from '../../library/small-blob.ts'
-import type { Log } from '../../log.ts'
 import { cheapestWitness } from './witness.ts'
 
 /** The hash that somebody says a file of a repository has. */
@@ -70,11 +69,7 @@ export const isClaimed = (listed: HubFile | undefined, { sha256, gitSha1 }: Clai
   listed !== undefined &&
   (listed.sha256 !== undefined ? listed.sha256 === sha256 : gitSha1 !== undefined && listed.gitBlobSha1 === gitSha1)
 
-export interface ConfirmDeps {
-  readonly artifacts: Artifacts
-  readonly documents: Pick<Documents, 'manifest' | 'companions'>
-  readonly store: DiskBlobStore
-  readonly log: Log
+export interface ConfirmDeps extends Pick<Library, 'artifacts' | 'documents' | 'store' | 'log'> {
   /** An artifact may be given to others now. */
   readonly onConfirmed: (manifestDigest: Sha256Digest) => Promise<void>
 }

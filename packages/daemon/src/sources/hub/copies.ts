@@ -1,4 +1,3 @@
-import type { DiskBlobStore } from '@svc/cas'
 import { HubError, type HubFile, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
 import type { Manifest, ManifestFile } from '@svc/manifest'
@@ -7,8 +6,9 @@ import type { Importer } from '../../import/importer.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { CopyAnswer, CopyWitness } from '../../jobs/copies.ts'
 import type { SourceFiller } from '../../jobs/sources-filler.ts'
-import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
+import type { ArtifactState } from '../../library/artifacts.ts'
 import { isEvictable } from '../../library/eviction.ts'
+import type { Library } from '../../library/library.ts'
 import { hubCommitOf } from '../../library/origin.ts'
 import { gitSha1Of } from './confirm.ts'
 import { hubFailure } from './errors.ts'
@@ -19,9 +19,7 @@ const CONCURRENCY = 4
 /** A limit of the hub's rate is no answer; another time gives one. */
 const MAX_WAIT_MS = 10_000
 
-export interface HubCopiesDeps {
-  readonly store: DiskBlobStore
-  readonly artifacts: Pick<Artifacts, 'setCopy'>
+export interface HubCopiesDeps extends Pick<Library, 'store' | 'artifacts'> {
   readonly importer: Pick<Importer, 'bringBack'>
   readonly owners: Pick<OwnersHub, 'now'>
   /** The same, as this daemon's own listeners do not answer it. */

@@ -1,14 +1,6 @@
-import type {
-  ImportHfBody,
-  ImportHfPlanBody,
-  ImportPlan,
-  Job,
-  OutdatedBody,
-  SearchQuery,
-  SearchResult
-} from '@svc/client/protocol'
+import type { ImportHfBody, ImportHfPlanBody, Job, OutdatedBody, SearchQuery } from '@svc/client/protocol'
 import { createHub, type Hub, type HubListing, type HubOptions, type RetryWait } from '@svc/hub'
-import { type Clock, type Timer, timestampOf } from '@svc/internal-clock'
+import { type Timer, timestampOf } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
 import { formatRepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
@@ -17,11 +9,10 @@ import { DaemonError } from '../../errors.ts'
 import type { CompanionsRequest, Importer } from '../../import/importer.ts'
 import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
-import type { TrustRules } from '../../library/trust.ts'
-import type { Log } from '../../log.ts'
+import type { Library } from '../../library/library.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
-import { type ConfirmDeps, confirmUnknown, createConfirmation, type HubConfirmation } from './confirm.ts'
+import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
 import { OlderVersions } from './older.ts'
@@ -32,7 +23,7 @@ import { search } from './search.ts'
 import { type HubSourceOptions, hubSource } from './source.ts'
 import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
 import { followedBy, hubTarget } from './target.ts'
-import { createUpstream, type HubUpstream } from './upstream.ts'
+import { createUpstream } from './upstream.ts'
 import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 import { cheapestWitness } from './witness.ts'
 
@@ -49,45 +40,23 @@ const FIRST_CHECK_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
 
 /** The daemon's objects that the hub source uses. */
-export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'> {
+export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'>, Pick<Library, 'trust' | 'clock' | 'log'> {
   readonly config: { readonly hub: HubConfig }
   readonly version: string
   readonly strangersOffload: Offload
   readonly importer: Importer
   readonly listeners: { readonly mark: string }
-  readonly trust: TrustRules
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** Imports from the model hub. Bodies are validated. */
-export interface HubImports {
-  importHf(body: ImportHfBody): Promise<Job>
-  plan(body: ImportHfPlanBody): Promise<ImportPlan>
-  search(query: SearchQuery): Promise<SearchResult>
-  /** Whether there are newer commits of what models follow. */
-  outdated(body: OutdatedBody): Promise<Job>
-  /** Asks that once a day where `[hub] check` says so, until `close`. */
-  readonly checkDaily?: () => void
-  /** What lies beside an artifact that came from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
-  companions(wanted: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job
-  /** What it has still of what came from it. */
-  readonly copies?: HubCopies
-  /** What a mirror may have of the hub. */
-  readonly upstream?: HubUpstream
-  /** What everybody may have. */
-  readonly confirmation?: HubConfirmation
-  /** Asks about what is not known, in the background, until `close`. */
-  readonly confirmUnknown?: (deps: ConfirmDeps) => void
-  close(): Promise<void>
-}
+export type HubImports = ReturnType<typeof createHubImports>
 
 /**
  * The hub source: one hub object for all jobs, so that limits apply to all their requests together.
  * @param more limits and timings of the hub client that differ from the defaults
  * @throws StartError when the endpoint or the token is invalid
  */
-export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}): HubImports {
+export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limits' | 'retry'> = {}) {
   const { clock, config, importer, log, version } = context
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
@@ -171,7 +140,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const checks: Timer[] = []
 
   return {
-    async importHf(body): Promise<Job> {
+    async importHf(body: ImportHfBody): Promise<Job> {
       const repo = hubTarget(body)
       const selection = importSelectionOf(body)
       return answered(async (signal) => {
@@ -181,7 +150,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         return importer.start({ kind: 'import-hf', ref: formatRepoId(repo), repo, source, selection, signal })
       })
     },
-    async plan(body) {
+    async plan(body: ImportHfPlanBody) {
       const repo = hubTarget(body)
       const selection = importSelectionOf(body)
       return answered(async (signal) => {
@@ -193,8 +162,10 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
         })
       })
     },
-    search: (query) => answered(async () => search(query, await owners.now())),
+    search: (query: SearchQuery) => answered(async () => search(query, await owners.now())),
+    /** Whether there are newer commits of what models follow. */
     outdated,
+    /** Asks that once a day where `[hub] check` says so, until `close`. */
     checkDaily() {
       if (config.hub.check !== 'daily') return
       const ask = (): void => {
@@ -202,7 +173,8 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
       checks.push(clock.after(FIRST_CHECK_MS, ask), clock.every(DAY_MS, ask))
     },
-    companions({ manifest, ...request }) {
+    /** What lies beside an artifact that came from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
+    companions({ manifest, ...request }: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job {
       const origin = hubOriginOf(manifest, request.ref)
       const source = async (signal: AbortSignal): Promise<ImportSource> => {
         const signed = await owners.now()
@@ -212,7 +184,9 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
       return importer.startCompanions({ ...request, source })
     },
+    /** What it has still of what came from it. */
     copies: new HubCopies({ ...context, owners, others, sourceOf }),
+    /** What a mirror may have of the hub. */
     upstream: createUpstream({
       ...context,
       offload: context.strangersOffload,
@@ -220,13 +194,15 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       listings,
       sourceOf: (...of) => sourceOf({ hub: strangersHub, hasToken: false }, ...of)
     }),
+    /** What everybody may have. */
     confirmation,
-    confirmUnknown(deps) {
+    /** Asks about what is not known, in the background, until `close`. */
+    confirmUnknown(deps: ConfirmDeps) {
       confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
         if (!stop.signal.aborted) log.warn({ err: error }, 'the hub was not asked what everybody may have')
       })
     },
-    close: async () => {
+    close: async (): Promise<void> => {
       stop.abort()
       for (const check of checks) check.cancel()
       await confirming

@@ -1,17 +1,12 @@
-import { type BlobReader, CasError, type DiskBlobStore } from '@svc/cas'
+import { type BlobReader, CasError } from '@svc/cas'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import type { Artifacts } from '../../library/artifacts.ts'
-import type { Documents } from '../../library/documents.ts'
 import { sourceKey } from '../../library/holdings.ts'
+import type { Library } from '../../library/library.ts'
 import { isCommit } from '../../library/origin.ts'
 
-export interface OlderDeps {
-  readonly store: DiskBlobStore
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-}
+export type OlderDeps = Pick<Library, 'store' | 'artifacts' | 'documents'>
 
 /** An earlier version of a file that the store has, open; whoever gets it closes it. */
 export interface HeldVersion {

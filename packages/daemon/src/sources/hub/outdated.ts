@@ -1,4 +1,3 @@
-import type { DiskBlobStore } from '@svc/cas'
 import { normalisedName, normalisedNames } from '@svc/classify'
 import type { ImportHfBody, Job, OutdatedBody, OutdatedModel, OutdatedResult } from '@svc/client/protocol'
 import { HubError, type HubFile, type HubInfo, type HubListing } from '@svc/hub'
@@ -10,13 +9,10 @@ import { planSelected } from '../../import/choice.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
-import type { ArtifactState, Artifacts } from '../../library/artifacts.ts'
-import type { Documents } from '../../library/documents.ts'
-import type { NewerCommits } from '../../library/newer-commits.ts'
+import type { ArtifactState } from '../../library/artifacts.ts'
+import type { Library } from '../../library/library.ts'
 import { shownOrigin } from '../../library/origin.ts'
 import { isPrivate } from '../../library/provenance.ts'
-import type { Repos } from '../../library/repos.ts'
-import type { Resolver } from '../../library/resolve.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { hubFailure } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -28,15 +24,10 @@ const CONCURRENCY = 4
 const TRIES = 3
 const MAX_REASON_LENGTH = 300
 
-export interface OutdatedDeps {
-  readonly store: DiskBlobStore
-  readonly repos: Repos
-  readonly artifacts: Artifacts
-  readonly documents: Documents
-  readonly resolver: Resolver
+export interface OutdatedDeps
+  extends Pick<Library, 'store' | 'repos' | 'artifacts' | 'documents' | 'resolver' | 'newer'> {
   readonly jobs: JobRegistry
   readonly offload: Offload
-  readonly newer: NewerCommits
   readonly owners: Pick<OwnersHub, 'now'>
   readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
-import { type Clock, timestampOf } from '@svc/internal-clock'
+import { timestampOf } from '@svc/internal-clock'
 import { COMPANION_BOUNDS } from '@svc/manifest'
 import { digestFromBytes, formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
@@ -12,7 +12,8 @@ import type { ImportSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { someOf } from '../../library/companions.ts'
-import { SIGNATURE, type SignedListing, type TrustRules } from '../../library/trust.ts'
+import type { Library } from '../../library/library.ts'
+import { SIGNATURE, type SignedListing } from '../../library/trust.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
@@ -20,7 +21,7 @@ import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './st
 import { hubTarget } from './target.ts'
 
 /** A file of the hub that could be fetched. */
-interface HubUpstreamFile {
+export interface HubUpstreamFile {
   readonly name: string
   readonly sizeBytes: number
   /** For files in large-file storage; others have git's name. */
@@ -31,7 +32,7 @@ interface HubUpstreamFile {
 }
 
 /** A repository of the hub at a commit, with the files that could be fetched. */
-interface HubUpstreamRepo {
+export interface HubUpstreamRepo {
   /** In the hub's spelling: after a redirect another one than was asked for. */
   readonly repo: string
   readonly commit: string
@@ -39,13 +40,8 @@ interface HubUpstreamRepo {
   readonly leftOut: { readonly reasons: ReadonlyMap<string, 'large' | 'many'>; readonly more: number }
 }
 
-/** The artifact of a file. */
-interface UpstreamArtifact {
-  readonly quant: string
-}
-
 /** How to look. */
-interface HubLookOptions {
+export interface HubLookOptions {
   /** Refuses a commit that no branch or tag names. */
   readonly isNamedOnly: boolean
   /** What an earlier answer of the hub said of this commit. */
@@ -54,38 +50,13 @@ interface HubLookOptions {
   readonly onBytes: (bytes: number) => void
 }
 
-/**
- * The hub as a mirror's source, with the rights of a stranger (spec add.34, add.40): without the owner's token. All
- * errors are DaemonErrors with the codes of an import.
- */
-export interface HubUpstream {
-  /** @throws DaemonError `E_SOURCE_FORBIDDEN` for anything gated or private */
-  look(repo: string, revision: string | undefined, options: HubLookOptions): Promise<HubUpstreamRepo>
-  /** The verified bytes of a small file. */
-  read(repo: HubUpstreamRepo, name: string): Promise<Uint8Array>
-  /** The artifact of a file; for a file that all artifacts share, the smallest one. */
-  artifactOf(repo: HubUpstreamRepo, name: string): Promise<UpstreamArtifact>
-  /** Bytes that the import of an artifact would fetch now. */
-  missingBytesOf(repo: HubUpstreamRepo, quant: string): Promise<number>
-  /**
-   * Starts the import of one artifact: that of the default branch under the default name, unless the owner has something
-   * there; every other one under a name of the namespace `svc`.
-   * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
-   */
-  bring(repo: HubUpstreamRepo, quant: string): Promise<Job>
-  /** Whether the hub has given a file's bytes to strangers since the start. */
-  hasBrought(repo: HubUpstreamRepo, name: string): boolean
-}
-
 /** The objects of the hub source that this uses. */
-export interface UpstreamDeps extends PlanDeps {
-  readonly clock: Clock
+export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {
   /** Without a token. */
   readonly hub: Hub
   readonly listings: Pick<StrangerListings, 'list'>
   readonly importer: Importer
   readonly jobs: Pick<JobRegistry, 'over'>
-  readonly trust: TrustRules
   readonly sourceOf: (
     asked: string,
     listing: HubListing,
@@ -108,17 +79,11 @@ interface CachedRepo {
   plan?: Promise<ImportPlan>
 }
 
-/** Creates the hub source for mirrors. */
-export function createUpstream({
-  clock,
-  hub,
-  listings,
-  importer,
-  jobs,
-  trust,
-  sourceOf,
-  ...planDeps
-}: UpstreamDeps): HubUpstream {
+/**
+ * The hub as a mirror's source, with the rights of a stranger (spec add.34, add.40): without the owner's token. All
+ * errors are DaemonErrors with the codes of an import.
+ */
+export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps) {
   const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
   const brought = new StrangerBytes()
   /** Commits of which an import passed the check that a rule requires. */
@@ -155,7 +120,12 @@ export function createUpstream({
     return signed
   }
   return {
-    async look(asked, revision, { isNamedOnly, branch, onBytes }) {
+    /** @throws DaemonError `E_SOURCE_FORBIDDEN` for anything gated or private */
+    async look(
+      asked: string,
+      revision: string | undefined,
+      { isNamedOnly, branch, onBytes }: HubLookOptions
+    ): Promise<HubUpstreamRepo> {
       // refuses names that no import can have
       hubTarget({ repo: asked, ...(revision !== undefined && { revision }) })
       const at = timestampOf(clock)
@@ -179,7 +149,8 @@ export function createUpstream({
       })
       return found
     },
-    async read(repo, name) {
+    /** The verified bytes of a small file. */
+    async read(repo: HubUpstreamRepo, name: string): Promise<Uint8Array> {
       const file = fileOf(repo, name)
       if (file.sizeBytes > MAX_SMALL_BYTES) throw new Error(`${name} is too large to be read at once`)
       try {
@@ -195,7 +166,8 @@ export function createUpstream({
       }
       throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the listing`)
     },
-    async artifactOf(repo, name) {
+    /** The artifact of a file; for a file that all artifacts share, the smallest one. */
+    async artifactOf(repo: HubUpstreamRepo, name: string): Promise<{ readonly quant: string }> {
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       const row = files.find((file) => (file.upstream ?? file.name) === name)
@@ -204,7 +176,8 @@ export function createUpstream({
       if (artifact === undefined) throw new DaemonError('E_NOT_IMPORTABLE', `${repo.repo} has no artifact`)
       return { quant: artifact.quant }
     },
-    async missingBytesOf(repo, quant) {
+    /** Bytes that the import of an artifact would fetch now. */
+    async missingBytesOf(repo: HubUpstreamRepo, quant: string): Promise<number> {
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       // for the signature, all that lies beside an artifact is fetched with it
@@ -216,7 +189,12 @@ export function createUpstream({
         heldBytes += await heldBytesOf(fileOf(repo, upstream), planDeps.store, brought)
       return Math.max(0, total - heldBytes) + beside
     },
-    async bring(repo, quant) {
+    /**
+     * Starts the import of one artifact: that of the default branch under the default name, unless the owner has something
+     * there; every other one under a name of the namespace `svc`.
+     * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
+     */
+    async bring(repo: HubUpstreamRepo, quant: string): Promise<Job> {
       const { asked, listing, branch } = require(repo)
       const usual = hubTarget({ repo: asked })
       const target = branch !== undefined && (await importer.isStrangers(usual)) ? usual : strangersName(listing)
@@ -234,7 +212,8 @@ export function createUpstream({
         throw hubFailure(error)
       }
     },
-    hasBrought: (repo, name) =>
+    /** Whether the hub has given a file's bytes to strangers since the start. */
+    hasBrought: (repo: HubUpstreamRepo, name: string): boolean =>
       brought.has(fileOf(repo, name)) && (require(repo).signed === undefined || checked.has(commitKey(repo)))
   }
 }

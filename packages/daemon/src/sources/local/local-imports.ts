@@ -1,23 +1,20 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { AdoptBody, AdoptPlan, ImportLocalBody, Job } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import type { SwarmConfig } from '../../config/config.ts'
 import { writeKey } from '../../config/edit.ts'
 import { selectedQuants } from '../../import/choice.ts'
 import type { Importer } from '../../import/importer.ts'
 import { importSelectionOf } from '../../import/selection.ts'
 import { importTarget } from '../../import/target.ts'
+import type { Library } from '../../library/library.ts'
 import type { Offload } from '../../offload/pool.ts'
 import type { HubConfirmation } from '../hub/confirm.ts'
 import { adoptedSource } from './adopted.ts'
 import { localSource } from './source.ts'
 
 /** The daemon's objects that imports from disk use. */
-export interface LocalDeps {
-  readonly clock: Clock
+export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
   readonly importer: Importer
   readonly offload: Offload
-  readonly store: Pick<DiskBlobStore, 'stat'>
   /** Absent without a hub: then nobody can be asked. */
   readonly confirmation?: HubConfirmation | undefined
   readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }

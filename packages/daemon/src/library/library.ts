@@ -1,0 +1,31 @@
+import type { Holdings } from './holdings.ts'
+import type { LeafLayers } from './leaf-layers.ts'
+import type { Members } from './members.ts'
+import type { Needed } from './needed.ts'
+import type { NewerCommits } from './newer-commits.ts'
+import type { Resolver } from './resolve.ts'
+import type { SignedModels } from './signed-models.ts'
+import type { Snapshots } from './snapshots.ts'
+import type { StoreState } from './state.ts'
+import type { Superseded } from './superseded.ts'
+import type { TrustRules } from './trust.ts'
+import type { Usage } from './usage.ts'
+import type { Views } from './views.ts'
+import type { WantedBlobs } from './wanted-blobs.ts'
+
+/** The objects of this room, for the others: these name the parts that they need with `Pick`. */
+export interface Library extends StoreState {
+  readonly resolver: Resolver
+  readonly leafLayers: LeafLayers
+  readonly usage: Usage
+  readonly needed: Needed
+  readonly views: Views
+  readonly holdings: Holdings
+  readonly members: Members
+  readonly snapshots: Snapshots
+  readonly trust: TrustRules
+  readonly signed: SignedModels
+  readonly superseded: Superseded
+  readonly newer: NewerCommits
+  readonly wanted: WantedBlobs
+}
