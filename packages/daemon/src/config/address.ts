@@ -1,13 +1,8 @@
-import { addressReach, tryParseAddress, tryParseRange } from '@svc/internal-net'
+import { addressReach, type PeerAddress, tryParseAddress, tryParseRange } from '@svc/internal-net'
 import { ConfigError } from '../errors.ts'
 
-export interface HostPort {
-  readonly host: string
-  readonly port: number
-}
-
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
-function tryParseHostPort(text: string): HostPort | undefined {
+function tryParseHostPort(text: string): PeerAddress | undefined {
   // No peer has port 0, but a listener may be configured with it: the system then chooses one.
   const anyPort = /^(.+):0{1,5}$/.exec(text)
   if (anyPort === null) return tryParseAddress(text)
@@ -16,14 +11,14 @@ function tryParseHostPort(text: string): HostPort | undefined {
 }
 
 /** @throws ConfigError naming the key. */
-export function configuredAddress(text: string, key: string): HostPort {
+export function configuredAddress(text: string, key: string): PeerAddress {
   const address = tryParseHostPort(text)
   if (address !== undefined) return address
   throw new ConfigError(`${key} is "${text}", expected "host:port", e.g. "127.0.0.1:0"`)
 }
 
 /** Whether only programs of this machine reach a listening address. */
-export const isLoopback = ({ host }: Pick<HostPort, 'host'>): boolean =>
+export const isLoopback = ({ host }: Pick<PeerAddress, 'host'>): boolean =>
   host === 'localhost' || addressReach(host) === 'loopback'
 
 /** `[swarm] trusted`. @throws ConfigError naming the entry */

@@ -1,6 +1,6 @@
 import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
-import { formatAddress } from '@svc/internal-net'
-import { type HostPort, isLoopback } from '../config/address.ts'
+import { formatAddress, type PeerAddress } from '@svc/internal-net'
+import { isLoopback } from '../config/address.ts'
 
 /** The addresses under which a listener on `host` can be reached; a wildcard stands for those of all interfaces. */
 function reachableHosts(host: string): string[] {
@@ -22,12 +22,12 @@ export interface WaysIn {
 }
 
 /** `peer` and `webseed` are this daemon's listeners. A loopback address is listed only if there is no other. */
-export function waysIn(peer: HostPort | undefined, webseed: HostPort | undefined): WaysIn {
-  const hostsOf = (listener: HostPort | undefined): HostPort[] =>
+export function waysIn(peer: PeerAddress | undefined, webseed: PeerAddress | undefined): WaysIn {
+  const hostsOf = (listener: PeerAddress | undefined): PeerAddress[] =>
     listener === undefined ? [] : reachableHosts(listener.host).map((host) => ({ host, port: listener.port }))
   const [peers, webseeds] = [hostsOf(peer), hostsOf(webseed)]
   const open = [...peers, ...webseeds].filter((address) => !isLoopback(address))
-  const told = (addresses: readonly HostPort[]): string[] =>
+  const told = (addresses: readonly PeerAddress[]): string[] =>
     addresses.filter((address) => open.length === 0 || open.includes(address)).map(formatAddress)
   const isWildcard = [peer, webseed].some((each) => each !== undefined && reachableHosts(each.host)[0] !== each.host)
   return {

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { Disk } from '../bridge.ts'
 import { formatBytes } from '../format.ts'
 import { TEXTS } from '../texts.ts'
-import { squarify } from './treemap.ts'
+import { type Area, squarify } from './treemap.ts'
 
 interface MapPart {
   /** The reference of a model; what else takes space, in words. */
@@ -63,14 +63,7 @@ export function groupsOf({ models, repositories, sharedBytes, keptBytes, freeabl
   return [...groups, ...rest].filter(({ bytes }) => bytes > 0)
 }
 
-interface Box {
-  readonly x: number
-  readonly y: number
-  readonly width: number
-  readonly height: number
-}
-
-interface DrawnTile extends Box {
+interface DrawnTile extends Area {
   readonly part: MapPart
   readonly isAlone: boolean
 }
@@ -80,9 +73,9 @@ const GAP = 2
 
 /** In pixels: a frame for each repository, with its name where there is room, and tiles in it. */
 export function layOut(groups: readonly Group[], width: number, height: number) {
-  const frames: (Box & { readonly name: string; readonly hasHead: boolean })[] = []
+  const frames: (Area & { readonly name: string; readonly hasHead: boolean })[] = []
   const tiles: DrawnTile[] = []
-  const whole: Box = { x: 0, y: 0, width, height }
+  const whole: Area = { x: 0, y: 0, width, height }
   for (const [{ name, parts }, outer] of split(groups, whole)) {
     const isAlone = parts.length === 1
     const hasHead = !isAlone && outer.width > 70 && outer.height > 3 * HEAD_HEIGHT
@@ -103,8 +96,8 @@ export function layOut(groups: readonly Group[], width: number, height: number) 
 
 const split = <T extends { readonly bytes: number }>(
   all: readonly T[],
-  { x, y, width, height }: Box
-): (readonly [T, Box])[] =>
+  { x, y, width, height }: Area
+): (readonly [T, Area])[] =>
   squarify(all, ({ bytes }) => bytes, Math.max(1, width) / Math.max(1, height)).map((tile) => [
     tile.item,
     {
@@ -118,7 +111,7 @@ const split = <T extends { readonly bytes: number }>(
 /** A colour that stays with the name. */
 const hueOf = (name: string): number => [...name].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 360, 7)
 
-const place = ({ x, y, width, height }: Box) => ({
+const place = ({ x, y, width, height }: Area) => ({
   left: `${x.toFixed(1)}px`,
   top: `${y.toFixed(1)}px`,
   width: `${Math.max(1, width).toFixed(1)}px`,

@@ -1,17 +1,13 @@
-/** A rectangle in parts of the whole: 0 to 1 each way. */
-export interface Tile<T> {
-  readonly item: T
+export interface Area {
   readonly x: number
   readonly y: number
   readonly width: number
   readonly height: number
 }
 
-interface Area {
-  readonly x: number
-  readonly y: number
-  readonly width: number
-  readonly height: number
+/** A rectangle in parts of the whole: 0 to 1 each way. */
+export interface Tile<T> extends Area {
+  readonly item: T
 }
 
 /**

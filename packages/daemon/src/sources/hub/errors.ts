@@ -16,3 +16,8 @@ export function hubFailure(error: unknown): unknown {
     ...(error.code === 'E_INTERNAL' ? {} : { status: 502 })
   })
 }
+
+/** For `catch`: what is damaged or gone here counts as absent. @throws errors other than the daemon's own */
+export function orAbsent(error: unknown): undefined {
+  if (!(error instanceof DaemonError)) throw error
+}

@@ -1,10 +1,10 @@
 import { type BlobReader, CasError } from '@svc/cas'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
-import { DaemonError } from '../../errors.ts'
 import { sourceKey } from '../../library/holdings.ts'
 import type { Library } from '../../library/library.ts'
 import { isCommit } from '../../library/origin.ts'
+import { orAbsent } from './errors.ts'
 
 export type OlderDeps = Pick<Library, 'store' | 'artifacts' | 'documents'>
 
@@ -89,8 +89,4 @@ export class OlderVersions {
 
 function orGone(error: unknown): undefined {
   if (!(error instanceof CasError && error.code === 'E_NOT_FOUND')) throw error
-}
-
-function orAbsent(error: unknown): undefined {
-  if (!(error instanceof DaemonError)) throw error
 }

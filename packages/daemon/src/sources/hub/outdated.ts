@@ -14,7 +14,7 @@ import type { Library } from '../../library/library.ts'
 import { shownOrigin } from '../../library/origin.ts'
 import { isPrivate } from '../../library/provenance.ts'
 import type { Offload } from '../../offload/pool.ts'
-import { hubFailure } from './errors.ts'
+import { hubFailure, orAbsent } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
 import { cheapestWitness } from './witness.ts'
 
@@ -245,8 +245,4 @@ function statusOf({ code, reason }: HubError): 'gone' | 'gated' | 'unknown' {
   if (reason === 'gated' || reason === 'denied') return 'gated'
   if (code === 'E_UNKNOWN_REF' || ['hidden-or-absent', 'disabled', 'legal'].includes(reason)) return 'gone'
   return 'unknown'
-}
-
-function orAbsent(error: unknown): undefined {
-  if (!(error instanceof DaemonError)) throw error
 }
