@@ -116,7 +116,7 @@ describe('an artifact of real bytes', () => {
     )
   })
 
-  test('an absent or a false layer is refused', () => {
+  test('a missing or wrong layer is refused', () => {
     expect(errorOf(() => pieceLayersOf(torrent, new Map()))).toBe('E_INVALID torrent')
     const bad = new Map([...layers].map(([root, layer]) => [root, layer.map((byte) => byte ^ 1)]))
     expect(errorOf(() => pieceLayersOf(torrent, bad))).toBe('E_INVALID torrent')
@@ -129,7 +129,7 @@ describe('an artifact of real bytes', () => {
     expect(parsed.pieceLayers.missing).toEqual([])
   })
 
-  test.skipIf(skipLibtorrent)('libtorrent gives the same infohashes, files and roots', () => {
+  test.skipIf(skipLibtorrent)('libtorrent computes the same infohashes, files and roots', () => {
     const golden = vectors.manifests.map(({ bytes }) => torrentOf(parseSealedManifest(toBytes(bytes))))
     const { layers: all } = parsePieceLayers(pieceLayersOf(torrent, layers), torrent)
     const read = libtorrentReads([

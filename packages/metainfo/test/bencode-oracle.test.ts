@@ -15,7 +15,7 @@ const value: fc.Arbitrary<Encodable> = fc.letrec<{ any: Encodable }>((tie) => ({
   )
 })).any
 
-test("what we write, the field's usual library reads and writes alike", () => {
+test('the usual library reads what we write, and writes the same bytes', () => {
   fc.assert(
     fc.property(value, (given) => {
       const bytes = encodeBencode(given)
@@ -24,7 +24,7 @@ test("what we write, the field's usual library reads and writes alike", () => {
   )
 })
 
-test('what it writes, we read and write alike', () => {
+test('we read what the usual library writes, and write the same bytes', () => {
   fc.assert(
     fc.property(value, (given) => {
       const bytes = new Uint8Array(bencode.encode(given))

@@ -100,7 +100,7 @@ test('512n+1 pieces: a request for one hash is answered with an uncle of its own
   expect(verifyReply(request, file.shape, reply, file.root)).toBe(true)
 })
 
-test('a short request at the end of its layer', () => {
+test('a short request at the end of a layer', () => {
   const file = fileOf(21, 1)
   const request = { baseLayer: 0, index: 16, length: 5, proofLayers: 4 }
   const reply = file.answer(request)
@@ -108,14 +108,14 @@ test('a short request at the end of its layer', () => {
   expect(verifyReply(request, file.shape, reply, file.root)).toBe(true)
 })
 
-test('positions past the end are the pads of their layer', () => {
+test("positions past the end are the layer's padding", () => {
   const file = fileOf(33, 4)
   const reply = file.answer({ baseLayer: 2, index: 8, length: 8, proofLayers: 0 })
   expect(reply.subarray(HASH_BYTES, 2 * HASH_BYTES)).toEqual(padHash(2))
   expect(pieceLevel(file.shape.pieceLengthBytes)).toBe(2)
 })
 
-test('leaves are asked for by whole pieces, and not at all where the piece layer suffices', () => {
+test('leaves are requested by whole pieces, and never if the piece layer suffices', () => {
   const { shape } = fileOf(33, 4)
   expect(leavesForRequest({ baseLayer: 0, index: 6, length: 2, proofLayers: 0 }, shape)).toEqual({ start: 4, end: 8 })
   expect(leavesForRequest({ baseLayer: 1, index: 16, length: 2, proofLayers: 0 }, shape)).toEqual({

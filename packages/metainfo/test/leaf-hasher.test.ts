@@ -37,7 +37,7 @@ test('property: any chunking and any size hint give the leaf layer', () => {
   )
 })
 
-test('a wild size hint allocates nothing of the sort', () => {
+test('an absurd size hint does not allocate that much', () => {
   const hasher = createLeafHasher(undefined, Number.MAX_SAFE_INTEGER)
   expect(hasher.digest()).toHaveLength(0)
 })

@@ -39,7 +39,7 @@ test('property: chunks in any order, with or without proofs, give the layer', ()
   )
 })
 
-test('a proven lie is refused at once and asked again; the rest stays', () => {
+test('a proven lie is refused and requested again at once; the rest stays', () => {
   const file = fileOf(1_300)
   const assembler = new PieceLayerAssembler(file.root, file.shape)
   const [first, second] = assembler.missing()
@@ -51,7 +51,7 @@ test('a proven lie is refused at once and asked again; the rest stays', () => {
   expect(assembler.missing()).not.toContainEqual(first)
 })
 
-test('without proofs a lie is a conflict: what was proven before stays, what was held is asked again', () => {
+test('without proofs a lie is a conflict: proven hashes stay, unproven ones are requested again', () => {
   const file = fileOf(1_300)
   const assembler = new PieceLayerAssembler(file.root, file.shape)
   const first = assembler.missing()[0]!

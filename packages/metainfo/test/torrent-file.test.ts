@@ -176,7 +176,7 @@ describe('.torrent files', () => {
   const info = buildInfo(spec())
   const layers = new Map([[toHex(ROOT), LAYER]])
 
-  test('what was written is read; hints that are no usable URL are left out', () => {
+  test('written files are read back; unusable URLs among the hints are left out', () => {
     const trackers = [['http://127.0.0.1/announce'], ['udp://127.0.0.1:1', 'udp://127.0.0.1:2']]
     const webseeds = ['http://127.0.0.1:8080/', 'ftp://127.0.0.1/', 'nonsense']
     const torrent = parseTorrent(encodeTorrent(info, layers, { trackers, webseeds, createdBy: 'test' }))

@@ -21,7 +21,7 @@ test.each([
   { host: '127.0.0.1', port: 70_000 },
   'a\0b:1',
   '1.2.3:4'
-])('a torrent with the peer %j is refused, and nothing of it stays behind', async (peer) => {
+])('a torrent with the peer %j is refused, and nothing of it remains', async (peer) => {
   const swarm = await engines.open()
   const options = { info: fixture.info, storage: createFileStorage(await fixture.target('leech')) }
   expect(() => swarm.add({ ...options, peers: [peer] })).toThrow(expect.objectContaining({ code: 'E_ADDRESS' }))

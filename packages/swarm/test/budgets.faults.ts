@@ -59,7 +59,7 @@ async function openOnes(all: readonly Socket[]): Promise<number> {
   }
 }
 
-test('1,000 connections from 20 hosts: 375 are let in, and one that we open has its place', async () => {
+test('of 1,000 connections from 20 hosts, 375 are accepted, and ours still finds a place', async () => {
   const swarm = await engines.open()
   const torrent = swarm.add({ info: fixture.info, storage: createFileStorage(await fixture.target('leech')) })
   const strangers = await Promise.all(Array.from({ length: 1_000 }, (_, i) => connected(swarm.port!, hostOf(i, 50))))
@@ -70,14 +70,14 @@ test('1,000 connections from 20 hosts: 375 are let in, and one that we open has 
   expect(open).toBeLessThanOrEqual(375)
 })
 
-test('128 connections of one host: 64 are let in', async () => {
+test('of 128 connections from one host, 64 are accepted', async () => {
   const { swarm } = await engines.seed(fixture)
   const open = await openOnes(await Promise.all(Array.from({ length: 128 }, () => connected(swarm.port!, '127.0.0.2'))))
   seen(`${open} of 128 connections of one host open`)
   expect(open).toBe(64)
 })
 
-test('300 peers of one torrent: 200 stay', async () => {
+test('of 300 peers of one torrent, 200 stay', async () => {
   const { swarm, torrent } = await engines.seed(fixture)
   const peers = await Promise.all(Array.from({ length: 300 }, (_, i) => peerFrom(swarm.port!, hostOf(i, 50))))
   while (torrent.progress().peers < 200) await delay(10)
@@ -86,7 +86,7 @@ test('300 peers of one torrent: 200 stay', async () => {
   expect(torrent.progress().peers).toBe(200)
 })
 
-test('32 addresses that take the connection and say nothing: 16 are dialled', async () => {
+test('of 32 addresses that accept and stay silent, 16 are dialled', async () => {
   let most = 0
   const servers = await Promise.all(
     Array.from({ length: 32 }, async () => {
@@ -124,7 +124,7 @@ test('a peer that says nothing for 150 s is cut, one that says something is not'
   seen('a silent peer is there after 149 s and gone after 151 s')
 })
 
-test('64 peers that ask: 32 are served at a time', async () => {
+test('of 64 requesting peers, 32 are served at a time', async () => {
   const { swarm } = await engines.seed(fixture, { uploadLimit: 100_000 })
   const interested = (peer: RawPeer): void => {
     peer.send(formatSimple(MESSAGE.interested))
@@ -144,7 +144,7 @@ test('64 peers that ask: 32 are served at a time', async () => {
   expect(unchoked()).toBe(32)
 })
 
-test('128 hash requests to a full queue: those beyond it are rejected at once', async () => {
+test('of 128 hash requests, those beyond the queue are rejected at once', async () => {
   const { swarm } = await engines.seed(fixture, { uploadLimit: 20_000 })
   const peer = await peerFrom(swarm.port!, '127.0.0.2')
   const root = fixture.info.files[0]!.piecesRoot!
@@ -176,7 +176,7 @@ test('40 messages of peer exchange in a row end the connection', async () => {
   expect(parsePex(encodeBencode({ added }))).toHaveLength(50)
 })
 
-test('400 uTP requests within a second: 200 are answered', async () => {
+test('of 400 uTP requests within a second, 200 are answered', async () => {
   const { swarm } = await engines.seed(fixture)
   const udp = createSocket('udp4').bind(0, '127.0.0.1')
   await once(udp, 'listening')
@@ -197,7 +197,7 @@ test('400 uTP requests within a second: 200 are answered', async () => {
   expect(answers.length).toBeGreaterThan(0)
 })
 
-test('two files’ worth of unread answers: a peer that reads nothing is not read any more, and others are served', async () => {
+test('with two files of unread answers, a peer is no longer read from, and others are served', async () => {
   const { swarm } = await engines.seed(fixture)
   const interested = (peer: RawPeer): void => peer.send(formatSimple(MESSAGE.interested))
   const deaf = await dialRaw(swarm.port!, fixture, { greet: interested })
@@ -234,7 +234,7 @@ test('silence, and half a handshake: closed after ten seconds', async () => {
   expect(seconds).toBeLessThan(40)
 })
 
-test('400 encryption handshakes of 20 hosts at once: 100 are answered in a second', async () => {
+test('of 400 simultaneous encryption handshakes from 20 hosts, 100 are answered within a second', async () => {
   const { swarm } = await engines.seed(fixture)
   const begun = Math.floor(performance.now() / 1_000)
   const answers = await Promise.all(

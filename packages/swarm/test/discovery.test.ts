@@ -48,7 +48,7 @@ test('two engines find each other through a local DHT of several nodes, by the t
   }
 })
 
-test('a third engine is found by peer exchange alone', async () => {
+test('a third engine is found only by peer exchange', async () => {
   const { address } = await engines.seed(fixture)
   const middle = await engines.open()
   const idle = middle.add({

@@ -37,7 +37,7 @@ test.each([
   ['answers nothing', { block: () => undefined }],
   ['never unchokes', { greet: (peer) => peer.send(formatSimple(MESSAGE.haveAll)) }]
 ] satisfies [string, Script][])(
-  'a trusted peer that says it has everything and %s does not keep a node from its webseed, nor from its last pieces',
+  'a trusted peer that claims everything and %s keeps no node from its webseed or its last pieces',
   { timeout: 60_000 },
   async (_, script) => {
     const [server, liar] = await Promise.all([startWebseed(fixture), listenRaw(fixture, script)])

@@ -37,7 +37,7 @@ const fetching = (more: Partial<SwarmTorrentOptions>, folder: string): SwarmTorr
 })
 
 describe('a first seed', () => {
-  test('tells a trusted peer of a few pieces, gives them, and more when it has those; another one of everything', async () => {
+  test('offers a trusted peer a few pieces, then more; shows any other peer everything', async () => {
     const { swarm } = await engines.seed(fixture, { trusted: ['127.0.0.1'] }, { firstSeed: true })
     const peer = await raw(swarm.port!)
     await peer.next(MESSAGE.haveNone)
@@ -52,7 +52,7 @@ describe('a first seed', () => {
     await (await raw(plain.swarm.port!)).next(MESSAGE.haveAll)
   })
 
-  test('gives small files at once to a peer that wants nothing else', async () => {
+  test('sends small files at once to a peer that wants nothing else', async () => {
     const { address } = await engines.seed(fixture, { trusted: TRUSTED }, { firstSeed: true })
     const swarm = await engines.open({ trusted: TRUSTED })
     const torrent = swarm.add(fetching({ peers: [address] }, await fixture.target('small')))
@@ -61,7 +61,7 @@ describe('a first seed', () => {
     expect(await file).toMatchObject([{ path: 'b' }])
   })
 
-  test('goes on offering as the peer reports what it has: more pieces than are offered at once', async () => {
+  test('keeps offering as the peer reports pieces, beyond the first offer', async () => {
     const big = await makeTorrent({ a: 300 * PIECE }, PIECE)
     try {
       const { address } = await engines.seed(big, { trusted: TRUSTED }, { firstSeed: true })
@@ -80,7 +80,7 @@ describe('a first seed', () => {
     }
   })
 
-  test('and several leeches, who have nobody else, end with everything', async () => {
+  test('completes several peers that have no other source', async () => {
     const { address } = await engines.seed(fixture, { trusted: TRUSTED }, { firstSeed: true })
     const folders = await Promise.all([1, 2, 3].map((n) => fixture.target(`leech${n}`)))
     const torrents = []
@@ -95,7 +95,7 @@ describe('a first seed', () => {
   })
 })
 
-test('in a fleet a webseed gives everything where there are no peers, and helps where there are', async () => {
+test('in a fleet, a webseed sends everything without peers, and helps beside them', async () => {
   const server = await startWebseed(fixture)
   try {
     const folders = [await fixture.target('alone'), await fixture.target('second')] as const
@@ -114,7 +114,7 @@ test('in a fleet a webseed gives everything where there are no peers, and helps 
   }
 })
 
-test('strangers that lack everything do not keep a node of a fleet from its webseed', { timeout: 60_000 }, async () => {
+test('strangers without pieces do not keep a fleet node from its webseed', { timeout: 60_000 }, async () => {
   const server = await startWebseed(fixture)
   try {
     const swarm = await engines.open({ trusted: ['10.0.0.0/8'] })
@@ -129,7 +129,7 @@ test('strangers that lack everything do not keep a node of a fleet from its webs
   }
 })
 
-test('engines of two zones share one torrent; pieces cross, and everybody ends with everything', async () => {
+test('engines of two zones share a torrent, pieces cross, and all complete', async () => {
   const { address } = await engines.seed(fixture, { trusted: TRUSTED, zone: 'a' }, { firstSeed: true })
   const folders = await Promise.all(['a', 'b', 'b'].map((zone, n) => fixture.target(`${zone}${n}`)))
   const peers = [address]
@@ -152,7 +152,7 @@ test.each([
   )
 })
 
-test('peers over IPv6 give and take, and tell each other of IPv6 addresses', async () => {
+test('peers over IPv6 exchange pieces and IPv6 addresses', async () => {
   const { swarm } = await engines.seed(fixture, { peerAddress: { host: '::1', port: 0 } })
   const first = await engines.open({ peerAddress: { host: '::1', port: 0 } })
   const folders = [await fixture.target('first'), await fixture.target('second')] as const

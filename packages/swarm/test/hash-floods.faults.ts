@@ -84,7 +84,7 @@ async function flood(port: number, peers: number): Promise<{ sent: number; secon
 }
 
 test.each([1, 16])(
-  '%d peers that ask for hashes without end stay within the upload limit together, and one beside them gets a block',
+  '%d peers that endlessly request hashes stay within the upload limit, and another peer gets its block',
   async (count) => {
     fixture = await makeTorrent({ a: PIECE * 40 + 5 }, PIECE)
     const { swarm } = await engines.seed(fixture, { uploadLimit: LIMIT })
@@ -123,7 +123,7 @@ test.each([1, 16])(
   120_000
 )
 
-test('a torrent that has nothing yet rejects all, and stays as it is', async () => {
+test('an empty torrent rejects all requests, and is unchanged', async () => {
   fixture = await makeTorrent({ a: PIECE * 40 + 5 }, PIECE)
   const swarm = await engines.open({ uploadLimit: LIMIT })
   const torrent = swarm.add({ info: fixture.info, storage: createFileStorage(await fixture.target('leech')) })

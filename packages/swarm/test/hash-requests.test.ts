@@ -32,7 +32,7 @@ async function raw(port: number, greet: (peer: RawPeer) => void = () => undefine
 }
 
 describe('hash requests', () => {
-  test('of two files in turn read only what is asked for, one at a time', async () => {
+  test('for two files in turn read only the requested parts, one at a time', async () => {
     const asked: { fileIndex: number; start: number; end: number }[] = []
     const files = createFileStorage(fixture.folder, { trusted: true })
     let loading = 0
@@ -71,7 +71,7 @@ describe('hash requests', () => {
     expect(mostLoading).toBe(1)
   })
 
-  test('leaves that the storage has wrong are made from the bytes', async () => {
+  test('leaves that are wrong in storage are recomputed from the bytes', async () => {
     const files = createFileStorage(fixture.folder, { trusted: true })
     const storage = Object.assign(files, {
       leaves: async (_file: number, start: number, end: number) => new Uint8Array((end - start) * 32).fill(1)

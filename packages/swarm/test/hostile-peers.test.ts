@@ -81,7 +81,7 @@ const namesLiar = (torrent: SwarmTorrent, address: string): boolean =>
   engines.warningsOf(torrent).some((warning) => warning.kind === 'peer' && warning.source.startsWith(address))
 
 describe('peers that lie to a download', () => {
-  test('a peer that rejects what it says it has is soon asked for little, and for more once it gives', async () => {
+  test('a peer that rejects pieces it claims is soon asked for little, and for more once it sends', async () => {
     let refused = 0
     let isHonest = false
     const refusing = await liar({
@@ -174,7 +174,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('peers that reject proofs are asked without, and the layer is checked at the end', async () => {
+  test('peers that reject proofs are asked without them, and the layer is checked at the end', async () => {
     const asked: number[] = []
     // More than 512 pieces: several chunks, so that proofs are asked for.
     await fixture.remove()
@@ -193,7 +193,7 @@ describe('peers that lie to a download', () => {
     expect(asked).toContain(0)
   })
 
-  test('hashes that nobody asked for are refused before they are buffered', async () => {
+  test('unrequested hashes are refused before they are buffered', async () => {
     const pushy = await liar({
       greet: (peer) => {
         peer.send(
@@ -274,7 +274,7 @@ describe('peers that lie to a download', () => {
     await expect(torrent.completed()).rejects.toMatchObject({ code: 'E_METAINFO', reason: 'piece-length' })
   })
 
-  test('metadata is asked of three peers at a time; those that stay silent for ten seconds lose their turn', async () => {
+  test('metadata is requested from three peers at a time; those silent for ten seconds lose their turn', async () => {
     const clock = new VirtualClock()
     const { infoBytes, infohash } = fixture.info
     const silent = await Promise.all(

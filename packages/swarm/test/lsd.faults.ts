@@ -20,7 +20,7 @@ async function said(child: ChildProcess, word: string): Promise<void> {
 }
 
 // The multicast stays within a network of one machine that exists for this test alone.
-test.runIf(canMake)('two engines that know nothing of each other meet by multicast', { timeout: 120_000 }, async () => {
+test.runIf(canMake)('two engines find each other by multicast', { timeout: 120_000 }, async () => {
   const fixture = await makeTorrent({ a: 500_000 }, 65_536)
   onTestFinished(() => fixture.remove())
   const target = await fixture.target('leech')
@@ -58,7 +58,7 @@ test.runIf(canMake)('two engines that know nothing of each other meet by multica
 })
 
 test.runIf(canMake && process.platform === 'linux')(
-  'a datagram that was sent to this machine alone, from another network, is not heard',
+  'a unicast datagram from another network is ignored',
   { timeout: 120_000 },
   () => {
     const space = `${SPACE}-u`

@@ -107,7 +107,7 @@ test('a peer that sends endless handshakes is closed', async () => {
   await peer.closed
 })
 
-test('encryption handshakes cost a millisecond each: one host gets so many a second, and others theirs', async () => {
+test('encryption handshakes are limited per host and second, as each costs a millisecond', async () => {
   const { swarm } = await engines.seed(fixture, { clock: new VirtualClock() })
   const answered = (host: string, count: number): Promise<boolean>[] =>
     Array.from({ length: count }, async () => {

@@ -17,7 +17,7 @@ afterEach(async () => {
   await fixture.remove()
 })
 
-test('a leecher serves pieces of a file as they come, each with its right bytes', async () => {
+test('a downloading peer serves pieces as they arrive, with the right bytes', async () => {
   // Several pieces lie in what one frame holds.
   fixture = await makeTorrent({ a: 5 * 16_384 + 7 }, 16_384)
   const order = [1, 4, 0, 5, 3, 2]

@@ -43,7 +43,7 @@ async function settled(peer: RawPeer): Promise<'open' | 'closed'> {
 }
 
 describe('places', () => {
-  test('of an upload slot are for those who use them: an idle peer gives its slot up', async () => {
+  test('idle peers give up their upload slots', async () => {
     const clock = new VirtualClock()
     const { swarm } = await engines.seed(fixture, { uploadSlots: 2, clock })
     const interested = (peer: RawPeer): void => peer.send(formatSimple(MESSAGE.interested))
@@ -70,7 +70,7 @@ describe('places', () => {
     expect(await settled(await raw(swarm.port!))).toBe('open')
   })
 
-  test('when all are taken, the one of no use makes room', async () => {
+  test('when all are taken, a useless one makes room', async () => {
     const clock = new VirtualClock()
     const { swarm, torrent } = await engines.seed(fixture, { maxConnections: 4, clock })
     const idle = await Promise.all(Array.from({ length: 3 }, () => raw(swarm.port!)))

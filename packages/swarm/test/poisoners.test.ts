@@ -125,7 +125,7 @@ test("one that corrupts a shared piece and answers no hash request is identified
   expect(named(torrent)).toEqual([liar.address])
 })
 
-test('where nobody has hashes, one that lies and lets others have the piece then is named once it is right', async () => {
+test('without hashes, a liar that lets others deliver the piece is named once the piece is correct', async () => {
   const lied = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   let lies = 0
@@ -149,7 +149,7 @@ test('where nobody has hashes, one that lies and lets others have the piece then
   expect(named(torrent)).toEqual([liar.address])
 })
 
-test('one that takes a suspicious piece first and chokes behind each lie does not keep it from being completed', async () => {
+test('a liar that claims a suspicious piece first and then chokes does not prevent its completion', async () => {
   const lied = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
   let lies = 0

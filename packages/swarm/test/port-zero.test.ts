@@ -13,13 +13,13 @@ import { makeTorrent } from './torrent-fixture.ts'
 
 const compact = (port: number): Buffer => Buffer.from([8, 8, 8, 8, port >> 8, port & 255])
 
-test('peer exchange: entries with port 0 are left out, the others are taken', () => {
+test('peer exchange: entries with port 0 are left out, the others accepted', () => {
   const added = Buffer.concat([compact(0), compact(6881), compact(0)])
   const added6 = Buffer.concat([Buffer.alloc(18, 1).fill(0, 16), Buffer.alloc(18, 2)])
   expect(parsePex(encodeBencode({ added, added6 })).map(({ port }) => port)).toEqual([6881, 0x0202])
 })
 
-test('local discovery: an announce of port 0 is none', () => {
+test('local discovery: an announce of port 0 is ignored', () => {
   const of = (port: string): Buffer =>
     Buffer.from(`BT-SEARCH * HTTP/1.1\r\nPort: ${port}\r\nInfohash: ${'a'.repeat(40)}\r\n\r\n`)
   for (const port of ['0', '00000', '-1', '65536', '']) expect(tryParseLsd(of(port))).toBeUndefined()
@@ -32,7 +32,7 @@ test('nobody may name port 0, not even the user', () => {
       expect(new PeerBook().add({ host: '8.8.8.8', port }, source, true)).toBe(false)
 })
 
-test('a peer that says that it listens on port 0 is served, and told to nobody', async () => {
+test('a peer that claims to listen on port 0 is served, and not passed on', async () => {
   const engines = new Engines()
   const fixture = await makeTorrent({ a: 10 }, 16_384)
   try {

@@ -20,7 +20,7 @@ const PIECE = 65_536
 const small = { 'a.bin': 1_000_003, 'sub/b.bin': PIECE, empty: 0, one: 1, 'twin-a': 300_000, 'ü/ñ.bin': 16_385 }
 
 describe('between two engines', () => {
-  test.each(['info', 'infohash', 'magnet'] as const)('everything comes over by %s', async (how) => {
+  test.each(['info', 'infohash', 'magnet'] as const)('everything arrives by %s', async (how) => {
     fixture = await makeTorrent(small, PIECE)
     const { address } = await engines.seed(fixture)
     const leech = await engines.open()
@@ -114,7 +114,7 @@ describe('between two engines', () => {
     await torrent.completed()
   })
 
-  test('what a reader waits for comes first, until another wait replaces it', async () => {
+  test('the range that a reader waits for comes first, until another replaces it', async () => {
     const [sizeBytes, start] = [40 * PIECE, 31 * PIECE]
     fixture = await makeTorrent({ a: 5 * PIECE, b: sizeBytes }, PIECE)
     const { address } = await engines.seed(fixture)
@@ -165,7 +165,7 @@ describe('storage', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('a download that was broken off goes on from its verified pieces', async () => {
+  test('an interrupted download resumes from its verified pieces', async () => {
     fixture = await makeTorrent({ a: 3_000_000, b: 300_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit: 2_000_000 })
     const folder = await fixture.target('leech')
@@ -198,7 +198,7 @@ describe('storage', () => {
     expect(second.progress().downloadedBytes).toBeLessThanOrEqual(fixture.info.totalBytes - 15 * PIECE + 2 * PIECE)
   })
 
-  test('a storage that refuses a file whose pieces are right fails the torrent after one more try', async () => {
+  test('a storage that refuses a correct file fails the torrent after one retry', async () => {
     fixture = await makeTorrent({ a: 200_000 }, PIECE)
     const { address } = await engines.seed(fixture)
     const storage = createFileStorage(await fixture.target('leech'))
@@ -246,7 +246,7 @@ describe('storage', () => {
     await readonly.close()
   })
 
-  test('a storage that cannot be closed: remove and close say so, and everything has ended all the same', async () => {
+  test('if storage cannot be closed, remove and close report it, and everything else has ended', async () => {
     fixture = await makeTorrent({ a: 200_000 }, PIECE)
     const folder = await fixture.target('leech')
     const full = new Error('no room for the journal')
@@ -269,7 +269,7 @@ describe('storage', () => {
     await expect(engine.close()).rejects.toBe(full)
   })
 
-  test('a storage without descriptors gets the bytes by write', async () => {
+  test('a storage without descriptors receives bytes by write', async () => {
     fixture = await makeTorrent({ a: 200_001, b: 5 }, PIECE)
     const { address } = await engines.seed(fixture)
     const files = [new Uint8Array(200_001), new Uint8Array(5)]
@@ -295,7 +295,7 @@ describe('storage', () => {
     expect(files).toEqual([fixture.files.get('a'), fixture.files.get('b')])
   })
 
-  test('a seed that loses a file stops offering it and says so; the rest still comes', async () => {
+  test('a seed that loses a file stops offering it and reports that; the rest still arrives', async () => {
     fixture = await makeTorrent({ a: 300_000, b: 300_000 }, PIECE)
     const good = createFileStorage(fixture.folder, { trusted: true })
     const losing: TorrentStorage = {
@@ -324,7 +324,7 @@ describe('storage', () => {
   })
 })
 
-test('options that make no sense are refused by code', async () => {
+test('nonsensical options are refused with a code', async () => {
   fixture = await makeTorrent({ a: 10 }, PIECE)
   const swarm = await engines.open()
   const storage = createFileStorage(await fixture.target('x'))

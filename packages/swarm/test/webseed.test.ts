@@ -41,7 +41,7 @@ async function fetchFrom(urls: readonly string[]): Promise<{ torrent: SwarmTorre
   return { torrent, folder }
 }
 
-test('everything comes from a webseed alone, in ranges of at least a megabyte', async () => {
+test('everything arrives from a webseed alone, in ranges of at least a megabyte', async () => {
   const server = await webseed()
   const { torrent, folder } = await fetchFrom([server.url])
   await torrent.completed()
@@ -177,7 +177,7 @@ describe('a webseed that lies is dropped for that file and named; an honest one 
   })
 })
 
-test('a webseed that answers and sends nothing does not delay a peer', async () => {
+test('a webseed that answers but sends nothing does not delay a peer', async () => {
   const stuck = await webseed((_q, response, { bytes, start, end }) => {
     response.writeHead(206, {
       'content-range': `bytes ${start}-${end - 1}/${bytes.length}`,

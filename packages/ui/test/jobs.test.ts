@@ -11,7 +11,7 @@ function look(times: number, of: (at: number) => Parameters<typeof job>[0]): Rea
   return courses
 }
 
-test('a job whose bytes stand still is stalled, and goes on with the next byte', () => {
+test('a job without new bytes is stalled until the next byte', () => {
   const still = { bytesDone: 5, bytesTotal: 10, rateBytesPerSecond: 3 }
   const courses = look(10, () => still)
   expect(isStalled(job(still), courses.get('01'))).toBe(true)
@@ -20,7 +20,7 @@ test('a job whose bytes stand still is stalled, and goes on with the next byte',
   expect(isStalled(job(moved), coursesOf([job(moved)], courses, 10 * LOOK_MS).get('01'))).toBe(false)
 })
 
-test('what a job does not tell is measured: its rate, over some looks', () => {
+test("a job's rate is measured over several samples if the job does not report it", () => {
   const grown = (at: number) => ({ bytesDone: 1000 * at })
   const courses = look(4, grown)
   expect(courses.get('01')!.rates).toEqual([500, 500, 500])
@@ -28,7 +28,7 @@ test('what a job does not tell is measured: its rate, over some looks', () => {
   expect(rateOf(job({ ...grown(3), rateBytesPerSecond: 7 }), courses.get('01'))).toBe(7)
 })
 
-test('a job that waits, or whose size nobody knows, is not stalled', () => {
+test('a waiting job, or one of unknown size, is not stalled', () => {
   for (const more of [{ state: 'waiting', bytesTotal: 10 }, { state: 'fetching' }] as const)
     expect(isStalled(job(more), look(50, () => more).get('01'))).toBe(false)
 })
@@ -39,7 +39,7 @@ test('rates over time are bounded', () => {
   expect(courses.get('01')!.rates.at(-1)).toBe(499)
 })
 
-test('the course of a job that is gone is forgotten', () => {
+test('the progress of a removed job is forgotten', () => {
   expect(
     coursesOf(
       [],
@@ -49,7 +49,7 @@ test('the course of a job that is gone is forgotten', () => {
   ).toBe(0)
 })
 
-test('changed jobs take their places, the newest first, and those that are gone leave', () => {
+test('changed jobs are updated, newest first, and removed jobs disappear', () => {
   const [first, second] = [job({ id: '1', createdAt: '2026-01-01' }), job({ id: '2', createdAt: '2026-01-02' })]
   const both = mergeJobs([first], [second], [])
   expect(both.map(({ id }) => id)).toEqual(['2', '1'])

@@ -17,7 +17,7 @@ const rows = rowsOf(
 const select = (more: Partial<Selection>): string[] =>
   selectRows(rows, { words: '', filter: 'all', column: 'name', isDescending: false, ...more }).map(({ quant }) => quant)
 
-test('a row says to whom a model is given, and why not', () => {
+test('a row says who gets a model, or why nobody does', () => {
   expect(rows.map(({ sharing, reason }) => [sharing, reason !== ''])).toEqual([
     ['shared', false],
     ['held', true],
@@ -26,7 +26,7 @@ test('a row says to whom a model is given, and why not', () => {
   expect(rows[1]!.reason).toBe('the hub asks for consent')
 })
 
-test('a model that is not announced names the switch that keeps it', () => {
+test('a model that is not announced names the setting that prevents it', () => {
   const [row] = rowsOf(inventoryOf([member('q8_0')]), status({ enabled: false }))
   expect(row).toMatchObject({ sharing: 'none', reason: expect.stringContaining('off') })
 })

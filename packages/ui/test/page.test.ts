@@ -23,7 +23,7 @@ test('the table has a row for each quant, and sorts by a column', async () => {
   expect(rowsIn(page.root)).toEqual(['acme/m0:q4_0', 'acme/m0:q8_0'])
 })
 
-test('of 10,000 models a screen full is drawn, and the keys reach the last', async () => {
+test('of 10,000 models only a screenful is rendered, and keys reach the last', async () => {
   const many = inventoryOf(...Array.from({ length: 10_000 }, () => [member('q8_0')]))
   const page = await openPage('#models', { 'GET v1/models': many })
   const table = page.root.querySelector('table')!
@@ -37,7 +37,7 @@ test('of 10,000 models a screen full is drawn, and the keys reach the last', asy
   expect(page.root.querySelectorAll('tbody button[tabindex="0"]')).toHaveLength(1)
 })
 
-test('a daemon that goes away and comes back is shown as that', async () => {
+test('the page shows that the daemon went away and came back', async () => {
   const page = await openPage('#models', models)
   expect(linkOf(page.root)).toBe('up')
   await page.send('daemon', { state: 'away' })
@@ -49,7 +49,7 @@ test('a daemon that goes away and comes back is shown as that', async () => {
   expect(rowsIn(page.root)).toEqual(['acme/m0:f16'])
 })
 
-test('a bridge that has ended, and one that knows the page no more', async () => {
+test('a bridge that ended, and one that no longer accepts the page', async () => {
   const page = await openPage('#models', models)
   page.answers = { 'POST v1/verify': { error: { code: 'E_FORBIDDEN', message: 'no' } } }
   await page.click(TEXTS.models.verifyAll)
@@ -59,7 +59,7 @@ test('a bridge that has ended, and one that knows the page no more', async () =>
   expect(linkOf(page.root)).toBe('ended')
 })
 
-test('a failure is read out at once, with what to do', async () => {
+test('a failure is announced at once, with advice', async () => {
   const page = await openPage('#models', {
     ...models,
     'POST v1/verify': { error: { code: 'E_BAD_REQUEST', message: 'that is nothing', hint: 'try another' } }
@@ -68,7 +68,7 @@ test('a failure is read out at once, with what to do', async () => {
   expect(textOf(page.root.querySelector('[role="alert"]'))).toBe('that is nothing. try another')
 })
 
-test('a model is opened, and its removal says what it frees before it removes', async () => {
+test("a model's details open, and removing it first says what that frees", async () => {
   const page = await openPage('#models', {
     ...oneModel,
     'GET bridge/removal': { ref: 'acme/m0:q8_0', quants: ['acme/m0:q8_0'], freeableBytes: 2048, sharedBytes: 1024 },
@@ -107,7 +107,7 @@ test('a share shows the command, the link and its QR code', async () => {
   expect(dialog.querySelector('svg path')?.getAttribute('d')?.length).toBeGreaterThan(1000)
 })
 
-test('the words for the hub become results, a quant is chosen, and the import starts', async () => {
+test('a hub search lists results, the user picks a quant, and the import starts', async () => {
   const artifact = { quant: 'q4_0', files: 1, bytes: 4096, bytesPresent: 0 }
   const plan = {
     repo: 'Acme/M1',
@@ -170,7 +170,7 @@ test('a job shows its progress and can be cancelled; a failed one says what to d
   expect(textOf(page.root)).toContain(TEXTS.jobs.none)
 })
 
-test('the end of a job is said wherever one is, of a count alone nothing', async () => {
+test('the end of a job is announced on every view; a changed count is not', async () => {
   const page = await openPage('#models', models)
   const count = job({ id: '02', kind: 'gc', ref: 'all', dryRun: true })
   await page.send('jobs', { jobs: [job(), count], gone: [] })
@@ -185,7 +185,7 @@ test('the end of a job is said wherever one is, of a count alone nothing', async
   expect(textOf(page.root.querySelector('[role="alert"]'))).toContain('the disk is full')
 })
 
-test('the switches of the swarm act at once, and the health is what the doctor says, the worst first', async () => {
+test("swarm switches act at once, and health lists the doctor's findings, worst first", async () => {
   const findings = [
     { check: 'node', level: 'ok', text: 'Node is new' },
     { check: 'disk', level: 'bad', text: 'the disk is full', advice: 'free some' }

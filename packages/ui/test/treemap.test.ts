@@ -6,7 +6,7 @@ import { squarify } from '../src/parts/treemap.ts'
 const EPSILON = 1e-9
 const use = (ref: string, aloneBytes: number) => ({ ref, bytes: aloneBytes, aloneBytes, sharedBytes: 0 })
 
-test('tiles cover the whole, each by its share, and none another', () => {
+test('tiles cover the whole in proportion, without overlap', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 1e6 }), { minLength: 1, maxLength: 40 })
   fc.assert(
     fc.property(sizes, fc.constantFrom(1, 3, 0.5), (all, aspect) => {
@@ -32,12 +32,12 @@ test('equal sizes become squares', () => {
   for (const { width, height } of squarify([1, 1, 1, 1], (size) => size, 1)) expect(width / height).toBeCloseTo(1)
 })
 
-test('what has no size has no tile', () => {
+test('items without a size have no tile', () => {
   expect(squarify([0, 3], (size) => size, 1).map(({ item }) => item)).toEqual([3])
   expect(squarify([], (size: number) => size, 1)).toEqual([])
 })
 
-test('the picture of the disk has all bytes of the store, the smallest models as one tile', () => {
+test('the disk map has all bytes of the store, with the smallest models as one tile', () => {
   const models = Array.from({ length: 1000 }, (_, i) => use(`acme/m${i >> 1}:${i % 2 === 0 ? 'q8_0' : 'f16'}`, i))
   const alone = (1000 * 999) / 2
   const disk = { models, repositories: [], sharedBytes: 5, keptBytes: 7, freeableBytes: 0, storeBytes: alone + 12 }
@@ -47,7 +47,7 @@ test('the picture of the disk has all bytes of the store, the smallest models as
   expect(groups[0]).toMatchObject({ name: 'acme/m499', parts: [{ name: 'acme/m499:f16' }, { name: 'acme/m499:q8_0' }] })
 })
 
-test('what the quants of a model share stands with them, what several models share apart', () => {
+test("bytes shared by a model's quants are with that model, bytes shared by several models apart", () => {
   const models = [use('acme/a:f16', 40), use('acme/a:q8_0', 20), use('acme/b:q8_0', 30)]
   const repositories = [use('acme/a', 70), use('acme/b', 30)]
   const groups = groupsOf({ models, repositories, sharedBytes: 15, keptBytes: 0, freeableBytes: 9, storeBytes: 114 })

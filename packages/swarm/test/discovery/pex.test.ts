@@ -45,7 +45,7 @@ describe('which sources may name which addresses', () => {
     expect(found).toEqual([PUBLIC, PRIVATE, LOOPBACK].map((address) => [formatAddress(address), may]))
   })
 
-  test('private addresses are told to peers on private addresses alone', () => {
+  test('private addresses are sent only to peers on private addresses', () => {
     const { pex } = exchange()
     const others = [PUBLIC, PRIVATE, LOOPBACK].map((address, i) => peerAt(10 + i, address.host, address))
     const outside = peerAt(1, '8.8.4.4')
@@ -56,7 +56,7 @@ describe('which sources may name which addresses', () => {
   })
 })
 
-test('a peer that did not say that it exchanges peers is neither told nor heard', () => {
+test('peers are exchanged only with peers that support it', () => {
   const { pex, found } = exchange()
   const silent = { ...peerAt(1, '8.8.4.4'), extended: undefined }
   pex.joined(silent, [peerAt(2, PUBLIC.host, PUBLIC)], 0)

@@ -3,7 +3,7 @@ import { OriginGate } from '../../src/download/origin-gate.ts'
 
 const MIB = 1_048_576
 
-test('an origin is asked after a moment that differs by node', () => {
+test('an origin is asked after a delay that differs by node', () => {
   const [early, late] = [0, 0.99].map((jitter) => new OriginGate({ nowMs: 0, jitter, pieceBytes: MIB }))
   const sparing = { scattered: true, unsharedOnly: true, rank: 0 }
   const all = { scattered: true, unsharedOnly: false, rank: 0 }
@@ -26,7 +26,7 @@ test('an origin is asked after a moment that differs by node', () => {
   expect(early!.allowance(20_000, false)).toEqual({ ...all, rank: Number.POSITIVE_INFINITY })
 })
 
-test('near peers count as absent when they give nothing, and as there when they give again; larger pieces take longer', () => {
+test('near peers that send nothing count as absent until they send again; larger pieces take longer', () => {
   const gate = new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: MIB })
   expect([gate.isStarving(4_999), gate.isStarving(5_000)]).toEqual([false, true])
   gate.nearGave(6_000, MIB)
@@ -36,7 +36,7 @@ test('near peers count as absent when they give nothing, and as there when they 
   expect(new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: 16 * MIB }).isStarving(19_000)).toBe(false)
 })
 
-test('a block now and then does not count as giving; an eighth of what the far source gives does', () => {
+test("an occasional block does not count as sending; an eighth of the far source's rate does", () => {
   const trickle = new OriginGate({ nowMs: 0, jitter: 0, pieceBytes: MIB })
   for (let second = 1; second < 60; second += 1) trickle.nearGave(second * 1_000, 16_384)
   expect(trickle.isStarving(60_000)).toBe(true)

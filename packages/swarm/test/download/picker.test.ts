@@ -23,7 +23,7 @@ const steps = fc.array(
   { maxLength: 200 }
 )
 
-test('picks what a model of it picks: open, wanted, highest priority, rarest; its order stays consistent', () => {
+test('picks like a simple model: open, wanted, highest priority, rarest; the order stays consistent', () => {
   fc.assert(
     fc.property(steps, fc.nat(), fc.uint8Array({ minLength: 5, maxLength: 5 }), (list, seed, wire) => {
       const picker = new PiecePicker(PIECES, seeded(seed))
@@ -86,7 +86,7 @@ test('a run is the longest gap, or the first one that is long enough', () => {
   expect(picker.pickRun(7, 9, 10)).toBeUndefined()
 })
 
-test('a run begins where it is told to, goes round, and keeps to what no near peer has', () => {
+test('a run starts where requested, wraps around, and has only what no near peer has', () => {
   const picker = new PiecePicker(20, Math.random)
   for (let piece = 0; piece < 20; piece += 1) picker.reopen(piece)
   expect(picker.pickRun(0, 20, 3, { from: 11 })).toEqual({ first: 11, count: 3 })

@@ -9,7 +9,7 @@ function viewOf(own: number): Neighbourhood {
   return view
 }
 
-test('of nodes that see each other exactly one is responsible for each piece, and all for about as many', () => {
+test('of nodes that see each other, exactly one is responsible for each piece, evenly distributed', () => {
   const views = NODES.map((_, own) => viewOf(own))
   const counts = new Map(views.map((view) => [view, 0]))
   for (let piece = 0; piece < 4_000; piece += 1) {
@@ -23,7 +23,7 @@ test('of nodes that see each other exactly one is responsible for each piece, an
   expect(new Neighbourhood(NODES[0]!).isMine(7)).toBe(true)
 })
 
-test('a node that lets three turns pass is not waited for until it delivers again', () => {
+test('after three missed turns a node is not awaited until it delivers again', () => {
   const [own, other] = [viewOf(0), 1] as const
   for (const id of NODES.keys()) if (id > 1) own.gone(id)
   const theirs = Array.from({ length: 100 }, (_, piece) => piece).filter((piece) => !own.isMine(piece))

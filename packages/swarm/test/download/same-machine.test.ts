@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(() => fixture.remove())
 
-test('a webseed rests while a peer of its machine gives plenty, and goes on when that ends', async () => {
+test('a webseed rests while a peer on its machine sends enough, and resumes after that', async () => {
   const layout = new TorrentLayout(fixture.info)
   const verifier = new Verifier(1)
   const picker = new PiecePicker(layout.pieceCount, Math.random)

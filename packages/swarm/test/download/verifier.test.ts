@@ -3,21 +3,18 @@ import { constants } from 'node:os'
 import { expect, onTestFinished, test } from 'vitest'
 import { Verifier } from '../../src/download/verifier.ts'
 
-test.skipIf(!existsSync('/dev/full'))(
-  'a write that the disk refuses: its error comes whole, with its number',
-  async () => {
-    const verifier = new Verifier(1)
-    const fd = openSync('/dev/full', 'w')
-    onTestFinished(async () => {
-      await verifier.close()
-      closeSync(fd)
-    })
-    const buffer = new SharedArrayBuffer(16_384)
-    const job = { buffer, sizeBytes: 16_384, expected: undefined, levels: 0, fd, position: 0 }
-    expect(await verifier.submit(job)).toMatchObject({
-      outcome: 'failed',
-      // some errors have no name in Node, and only this tells a full quota
-      error: { code: 'ENOSPC', errno: -constants.errno.ENOSPC, syscall: 'write' }
-    })
-  }
-)
+test.skipIf(!existsSync('/dev/full'))('a refused write reports the whole error, with its errno', async () => {
+  const verifier = new Verifier(1)
+  const fd = openSync('/dev/full', 'w')
+  onTestFinished(async () => {
+    await verifier.close()
+    closeSync(fd)
+  })
+  const buffer = new SharedArrayBuffer(16_384)
+  const job = { buffer, sizeBytes: 16_384, expected: undefined, levels: 0, fd, position: 0 }
+  expect(await verifier.submit(job)).toMatchObject({
+    outcome: 'failed',
+    // some errors have no name in Node, and only this tells a full quota
+    error: { code: 'ENOSPC', errno: -constants.errno.ENOSPC, syscall: 'write' }
+  })
+})

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { ConnectionBudget, type ConnectionPlace } from '../../src/net/connection-budget.ts'
 import { INDIFFERENT_MS, uselessForMs, WAITING_MS } from '../../src/torrent/peer-set.ts'
 
-test('strangers leave a quarter of the places to those that we dial', () => {
+test('a quarter of the places is reserved for peers that we dial', () => {
   const budget = new ConnectionBudget({ total: 8, perHost: 8 })
   for (let host = 0; host < 6; host += 1) expect(budget.take('incoming', `192.0.2.${host}`)).toBeTypeOf('object')
   expect(budget.take('incoming', '192.0.2.7')).toBe('full')
@@ -12,7 +12,7 @@ test('strangers leave a quarter of the places to those that we dial', () => {
   expect(budget.take('outgoing', '192.0.2.10')).toBe('full')
 })
 
-test('one host has only so many, an IPv6 customer too, and gets them back', () => {
+test('each host, or IPv6 customer, has a limited number of places, which it gets back', () => {
   const budget = new ConnectionBudget({ total: 100, perHost: 2 })
   const first = budget.take('incoming', '2001:db8:1:2::1') as ConnectionPlace
   expect(budget.take('outgoing', '2001:DB8:1:2:ffff::')).toBeTypeOf('object')
@@ -24,7 +24,7 @@ test('one host has only so many, an IPv6 customer too, and gets them back', () =
   expect(budget.take('incoming', '2001:db8:1:2::9')).toBe('host')
 })
 
-test('places are counted right, whatever comes and goes', () => {
+test('places are counted correctly, whatever comes and goes', () => {
   const step = fc.record({ incoming: fc.boolean(), host: fc.nat(3), release: fc.nat(20) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
@@ -40,7 +40,7 @@ test('places are counted right, whatever comes and goes', () => {
   )
 })
 
-test('a peer that wants nothing and gives nothing is of no use after its time', () => {
+test('a peer that neither wants nor sends anything is useless after its grace period', () => {
   const idle = {
     incoming: true,
     amInterested: false,

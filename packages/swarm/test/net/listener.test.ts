@@ -53,7 +53,7 @@ test.skipIf(!canForge)('a running engine outlives a forged datagram from source 
   await fixture.remove()
 })
 
-test('a listener whose number another program has for UDP works without, and leaves no socket behind', async () => {
+test('a listener whose UDP port is taken works without UDP, and leaks no socket', async () => {
   // an address of its own: the number is free there for TCP
   const host = '127.0.0.66'
   const taken = createSocket('udp4')
@@ -68,7 +68,7 @@ test('a listener whose number another program has for UDP works without, and lea
   await new Promise<void>((done) => taken.close(done))
 })
 
-test('what a handler throws is reported and goes no further', async () => {
+test('an error in a handler is reported and does not spread', async () => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)
   process.on('warning', note)

@@ -6,7 +6,7 @@ import { block } from '@svc/testkit/block'
 import { expect, test } from 'vitest'
 import { SLICE_BYTES, Transport, type TransportSink } from '../../src/net/transport.ts'
 
-test('a connection whose bytes cost much gets one slice in a turn, all of them in order, and its end after them', async () => {
+test('an expensive connection gets one slice per turn, in order, and its end last', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const sent = Buffer.from(Array.from({ length: 20 * SLICE_BYTES + 5 }, (_, at) => at % 251))

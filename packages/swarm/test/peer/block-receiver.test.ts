@@ -101,7 +101,7 @@ test('a received block never changes, in whatever parts two peers send the same 
   expect(second).toBeGreaterThan(0)
 })
 
-test('a connection that ends in the middle of an answer leaves its blocks to others', () => {
+test('a connection that ends during an answer leaves its blocks to others', () => {
   const buffer = piece(8)
   const peer = new Answers(1, take(buffer, 8, 1))
   peer.read(BLOCK + 1)
@@ -111,7 +111,7 @@ test('a connection that ends in the middle of an answer leaves its blocks to oth
   for (let block = 1; block < 8; block += 1) expect(buffer.claim(block, 2)).toBe(true)
 })
 
-test('a piece that is given up takes nothing more', () => {
+test('an abandoned piece accepts nothing more', () => {
   const buffer = piece(8)
   const peer = new Answers(1, take(buffer, 8, 1))
   peer.read(1)

@@ -11,7 +11,7 @@ function answered(requests: PendingRequests, count: number, tookMs: number, nowM
 
 const blocksOf = (requests: PendingRequests): number => requests.roomBytes() / BLOCK_BYTES
 
-test('in a fleet the window shrinks while answers take longer than the fastest, and grows again when they do not', () => {
+test('in a fleet, the window shrinks while answers are slower than the fastest, then grows again', () => {
   const requests = new PendingRequests(true)
   requests.sharers = 40
   answered(requests, 16, 20)
@@ -27,7 +27,7 @@ test('in a fleet the window shrinks while answers take longer than the fastest, 
   expect(blocksOf(requests)).toBe(3)
 })
 
-test('one fast answer of long ago does not keep the window small', () => {
+test('an old fast answer does not keep the window small', () => {
   const requests = new PendingRequests(true)
   requests.sharers = 40
   // a block from the cache, then a disk or a limit that takes 300 ms for each, whatever is asked for
@@ -38,7 +38,7 @@ test('one fast answer of long ago does not keep the window small', () => {
   expect(blocksOf(requests)).toBeGreaterThan(64)
 })
 
-test('the fewer peers are asked, the more each of them is asked for at least', () => {
+test('the fewer the peers, the larger the minimum requested from each', () => {
   for (const [sharers, least] of [
     [1, 16],
     [2, 16],
@@ -67,7 +67,7 @@ test('one request is for 128 KiB, and for up to a quarter of a large window', ()
   expect(requests.requestBytes).toBe(131_072)
 })
 
-test('elsewhere it follows the rate, however long answers take', () => {
+test('elsewhere the window follows the rate, whatever the latency', () => {
   const requests = new PendingRequests()
   answered(requests, 16, 5_000)
   expect(blocksOf(requests)).toBe(32)
@@ -90,7 +90,7 @@ function blocks(count: number): readonly PendingRequest[] {
   }))
 }
 
-test('a window is filled again when an eighth of it is free, and always when nothing is outstanding', () => {
+test('a window is refilled when an eighth of it is free, or nothing is outstanding', () => {
   const requests = new PendingRequests()
   answered(requests, 24, 1)
   const asked = blocks(40)
@@ -111,7 +111,7 @@ test('a window is filled again when an eighth of it is free, and always when not
   expect(requests.wantsMore).toBe(false)
 })
 
-test('a short queue of the peer is filled again by eighths, too', () => {
+test("a peer's short queue is also refilled by eighths", () => {
   const requests = new PendingRequests()
   requests.adapt(100_000_000)
   requests.queueLimit = 32
@@ -124,7 +124,7 @@ test('a short queue of the peer is filled again by eighths, too', () => {
   expect(refilledAt).toBe(3)
 })
 
-test('requests that are sent together are the messages that they would be one by one', () => {
+test('requests sent together are the same messages as one by one', () => {
   const [first, second] = [
     { piece: 0xfedc_ba98, begin: 0, length: BLOCK_BYTES },
     { piece: 1, begin: 0x12_8000, length: 1 }

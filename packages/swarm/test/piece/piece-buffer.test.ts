@@ -48,7 +48,7 @@ test('any order of taking, releasing, receiving and forgetting keeps the counts'
   )
 })
 
-test('a block that two peers send at once has the bytes of one of them, whole', () => {
+test('a block that two peers send at once has the whole bytes of one of them', () => {
   const answer = fc.record({
     cuts: fc.array(fc.integer({ min: 1, max: 30_000 }), { maxLength: 10 }),
     blocks: fc.integer({ min: 1, max: 4 })
@@ -97,7 +97,7 @@ test('a sealed piece is not touched by late answers', () => {
   expect(piece.slot.bytes.every((byte) => byte === 0)).toBe(true)
 })
 
-test('slots stay within the budget, come back, and waiters are served in order', () => {
+test('slots stay within the budget, are returned, and waiters are served in order', () => {
   const pool = new SlotPool(4 * BLOCK)
   const slots = [1, 2, 3, 4].map(() => pool.take(BLOCK)!)
   expect(pool.take(1)).toBeUndefined()

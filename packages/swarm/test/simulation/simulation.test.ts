@@ -21,7 +21,7 @@ test('a flash crowd completes within 1.5 F/C, and the first seed uploads few pie
   }
 })
 
-test('when nodes arrive one after the other, the first seed or bucket uploads little more than one copy', () => {
+test('when nodes arrive one after another, the first seed or bucket uploads little more than one copy', () => {
   for (const bucket of [undefined, 4e7]) {
     const { slowest, origin } = run({ receivers: 8, staggerMs: UNIT * 500, ...(bucket && { bucket }) })
     expect(origin).toBeLessThan(1.1)
@@ -35,7 +35,7 @@ test('a flash crowd fetches each piece from a bucket about once', () => {
   expect(slowest).toBeLessThan(1.5)
 })
 
-test('little crosses between zones twice', () => {
+test('few pieces cross between zones twice', () => {
   for (const receivers of [8, 16]) {
     const { slowest, crossing } = run({ receivers, zones: 2 })
     expect(crossing[0]).toBeLessThan(1.2)

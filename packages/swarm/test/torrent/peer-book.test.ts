@@ -3,7 +3,7 @@ import { PeerBook } from '../../src/torrent/peer-book.ts'
 
 const stranger = (n: number) => ({ host: `8.8.${n >> 8}.${n & 255}`, port: 6881 })
 
-test('twice as many addresses as are remembered: who failed most goes, whom the user named stays', () => {
+test("beyond the limit of addresses, those that failed most are dropped, and the user's stay", () => {
   const book = new PeerBook()
   const named = { host: '127.0.0.1', port: 9 }
   expect(book.add(named, 'user', false)).toBe(true)
@@ -28,7 +28,7 @@ test('twice as many addresses as are remembered: who failed most goes, whom the 
 })
 
 test.each(['127.0.0.1', '10.0.0.1', '192.168.1.1', '169.254.169.254', '::1', 'fe80::1', 'fd00::1', '::ffff:10.0.0.1'])(
-  '%s is taken from the user, and from whoever is on such an address, and from no other stranger',
+  '%s is accepted from the user and from peers at such addresses, not from other strangers',
   (host) => {
     for (const source of ['tracker', 'pex'] as const) {
       expect(new PeerBook().add({ host, port: 6881 }, source, false)).toBe(false)
@@ -38,13 +38,13 @@ test.each(['127.0.0.1', '10.0.0.1', '192.168.1.1', '169.254.169.254', '::1', 'fe
   }
 )
 
-test('host names are taken from the user only', () => {
+test('host names are accepted only from the user', () => {
   const named = { host: 'peer.example', port: 6881 }
   expect(new PeerBook().add(named, 'tracker', true)).toBe(false)
   expect(new PeerBook().add(named, 'user', false)).toBe(true)
 })
 
-test('an IPv6 customer who lies from one address after another is banned as a whole; IPv4 neighbours are not', () => {
+test('an IPv6 customer that lies from changing addresses is banned as a whole; IPv4 neighbours are not', () => {
   const book = new PeerBook()
   const of = (n: number, network = '2a00:1:2:3') => ({ host: `${network}::${n.toString(16)}`, port: 6881 })
   for (let n = 1; n <= 3; n++) book.ban(of(n), 0)

@@ -10,11 +10,11 @@ test.each([
   ['a', true, undefined, false],
   ['a', false, 'a', true],
   ['a', false, undefined, true]
-])('standing in %s, a peer (trusted %s, of zone %s) is far: %s', (own, trusted, zone, far) =>
+])('in %s, a peer (trusted %s, of zone %s) is far: %s', (own, trusted, zone, far) =>
   expect(isFar({ trusted, zone }, own)).toBe(far)
 )
 
-test('far addresses are dialled last, and not while enough far peers are connected', () => {
+test('far addresses are dialled last, and only while few far peers are connected', () => {
   const book = new PeerBook()
   const [far, near] = ['8.8.0.1', '8.8.0.2'].map((host) => ({ host, port: 6881 })) as [
     { host: string; port: number },

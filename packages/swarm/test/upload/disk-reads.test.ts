@@ -67,7 +67,7 @@ for (const uploadLimit of [0, 100_000_000])
     peer.socket.destroy()
   })
 
-test('what is cancelled while a thread reads it is rejected, and the others arrive', async () => {
+test('requests cancelled during a read are rejected, and the others arrive', async () => {
   fixture = await makeTorrent({ a: 4 * PIECE }, PIECE)
   const gate = Promise.withResolvers<void>()
   const peer = await seedTo(diskStorage(() => gate.promise))
@@ -86,7 +86,7 @@ test('what is cancelled while a thread reads it is rejected, and the others arri
   peer.socket.destroy()
 })
 
-test('a read that fails rejects what was asked of the file, and offers it no longer', async () => {
+test("a failing read rejects the file's requests, and the file is no longer offered", async () => {
   fixture = await makeTorrent({ a: 4 * PIECE }, PIECE)
   const peer = await seedTo(
     diskStorage(async () => {

@@ -7,7 +7,7 @@ const PIECES = 65_536
 const treeOf = (pieces: number): PieceTree =>
   new PieceTree({ sizeBytes: pieces * 16_384, pieceLengthBytes: 16_384 }, new Uint8Array(pieces * 32))
 
-test('trees are kept within a budget, the least recently used go first', () => {
+test('trees are cached within a budget, least recently used first out', () => {
   const work = new HashWork(new VirtualClock())
   const tree = treeOf(PIECES)
   // 64 bytes for each piece: four fill the 16 MiB.
@@ -21,7 +21,7 @@ test('trees are kept within a budget, the least recently used go first', () => {
   expect(work.tree('2/0')).toBe(tree)
 })
 
-test('a tree that is larger than the budget is kept alone', () => {
+test('a tree larger than the budget is cached alone', () => {
   const work = new HashWork(new VirtualClock())
   const [small, large] = [treeOf(2), treeOf(8 * PIECES)]
   work.keep('1/0', small)
@@ -33,7 +33,7 @@ test('a tree that is larger than the budget is kept alone', () => {
   expect(work.tree('3/0')).toBe(small)
 })
 
-test('work is done one at a time, in order, whatever fails', async () => {
+test('tasks run one at a time, in order, whatever fails', async () => {
   const work = new HashWork(new VirtualClock())
   const log: number[] = []
   let running = 0

@@ -69,7 +69,7 @@ async function stalled(count: number, uploadLimit: number): Promise<void> {
 }
 
 test.each([0, 1_000_000_000])(
-  'a peer that reads nothing holds one frame, and nothing is read for it (limit %i)',
+  'a peer that reads nothing holds one frame, and no file is read for it (limit %i)',
   async (limit) => {
     await stalled(2, limit)
     // a read beside the frame in flight would hold another one

@@ -55,7 +55,7 @@ class Crowd {
 }
 
 describe('super-seeding', () => {
-  test('each piece is offered once while peers come for them, and never two peers the same', () => {
+  test('each piece is offered to one peer, once, while peers fetch their offers', () => {
     const crowd = new Crowd()
     crowd.join(1, 2, 3, 4, 5, 6, 7, 8)
     while (crowd.offered.length < PIECES) {
@@ -73,7 +73,7 @@ describe('super-seeding', () => {
     expect(crowd.offers()).toEqual([])
   })
 
-  test('a peer that comes when the others hold everything is offered nothing, unless they give it nothing', () => {
+  test('a peer that joins complete peers is offered nothing, unless they send it nothing', () => {
     const crowd = new Crowd()
     crowd.join(1)
     while (!crowd.bits.get(1)!.complete) for (const [id, piece] of crowd.offers()) crowd.got(id, piece)
@@ -94,7 +94,7 @@ describe('super-seeding', () => {
     expect(crowd.offers()).toEqual([])
   })
 
-  test('what a peer does not come for is offered to others', () => {
+  test('offers that a peer does not fetch go to others', () => {
     const crowd = new Crowd()
     crowd.join(1, 2)
     const lost = crowd.offers().filter(([id]) => id === 1)
@@ -122,7 +122,7 @@ describe('super-seeding', () => {
     expect(new Set(crowd.offered.slice(before).map(([, piece]) => piece)).size).toBe(PIECES)
   })
 
-  test('what is offered goes by what leaves: little at first, more to those who are fast', () => {
+  test('offers follow the upload rate: few at first, more for fast peers', () => {
     const crowd = new Crowd()
     crowd.join(1)
     expect(crowd.offers()).toHaveLength(16)
@@ -133,14 +133,14 @@ describe('super-seeding', () => {
     expect(crowd.offers()).toHaveLength(28 - 2)
   })
 
-  test('a peer gets everything while another one lets its offers lapse', () => {
+  test('a peer completes while another lets its offers lapse', () => {
     const crowd = new Crowd()
     crowd.join(1, 2)
     crowd.trade(60, [1], () => undefined)
     expect(crowd.bits.get(1)!.complete).toBe(true)
   })
 
-  test('an offer is not taken back from a peer that is being sent it', () => {
+  test('an offer is not withdrawn during its transfer', () => {
     const crowd = new Crowd()
     crowd.join(1, 2)
     crowd.offers()
@@ -157,12 +157,12 @@ describe('super-seeding', () => {
   })
 })
 
-describe('super-seeding, of peers that lie', () => {
+describe('super-seeding to peers that lie', () => {
   const HONEST = [11, 12, 13, 14, 15, 16]
   const haveOf = (crowd: Crowd): readonly number[] => HONEST.map((id) => crowd.bits.get(id)!.count)
   const ALL = HONEST.map(() => PIECES)
 
-  test('those that are first and request a block of their offers now and then hold nothing up for long', () => {
+  test('early peers that request a block now and then delay nothing for long', () => {
     const crowd = new Crowd()
     const first = [1, 2, 3, 4]
     crowd.join(...first, ...HONEST)
@@ -172,7 +172,7 @@ describe('super-seeding, of peers that lie', () => {
     expect(haveOf(crowd)).toEqual(ALL)
   })
 
-  test('one that says it has everything, and goes, takes nothing from those that come later', () => {
+  test('one that claims everything and leaves takes nothing from later peers', () => {
     const crowd = new Crowd()
     const all = new Bitfield(PIECES)
     all.setAll()
@@ -192,7 +192,7 @@ describe('super-seeding, of peers that lie', () => {
     expect(taken).toHaveLength(PIECES)
   })
 
-  test('one that announces what it was offered without having fetched it is offered more, and the others are offered the same', () => {
+  test('one that announces unfetched offers gets more offers, and others get the same ones', () => {
     const crowd = new Crowd()
     crowd.join(1, ...HONEST)
     let told = 0
@@ -203,7 +203,7 @@ describe('super-seeding, of peers that lie', () => {
     expect(haveOf(crowd)).toEqual(ALL)
   })
 
-  test('what most peers announce is believed: it came from another seed', () => {
+  test('what most peers announce is believed to come from another seed', () => {
     const crowd = new Crowd()
     crowd.join(...HONEST)
     const elsewhere = Array.from({ length: PIECES / 2 }, (_, piece) => piece)

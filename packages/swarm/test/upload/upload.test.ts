@@ -16,7 +16,7 @@ const candidate = fc.record<Omit<ChokeCandidate, 'id'>>({
 const candidates = fc.array(candidate, { maxLength: 30 }).map((list) => list.map((entry, id) => ({ ...entry, id })))
 
 describe('the choker', () => {
-  test('never unchokes more than its slots, nor the uninterested, and leaves no slot empty', () => {
+  test('never unchokes beyond its slots or uninterested peers, and leaves no slot empty', () => {
     fc.assert(
       fc.property(candidates, fc.integer({ min: 1, max: 8 }), fc.boolean(), (peers, slots, fetching) => {
         const chosen = chooseUnchoked(peers, {
@@ -33,7 +33,7 @@ describe('the choker', () => {
     )
   })
 
-  test('while fetching, peers of the own fleet come first and take turns; what they give does not count', () => {
+  test('while fetching, peers of the own fleet come first and take turns, whatever they send', () => {
     const peer = { peerInterested: true, amChoking: true, trusted: false, sentThisTurn: 0, uploadActiveAt: 0 }
     const peers = [
       { ...peer, id: 1, down: { bytesPerSecond: 900 }, turnSince: 5 },
@@ -49,7 +49,7 @@ describe('the choker', () => {
     expect(chosen(3)).toEqual([3, 2, 4])
   })
 
-  test('a turn ends by bytes, by time, and by requesting nothing; an uninterrupted one by time all the same', () => {
+  test('a turn ends by bytes, by time, or without requests; a busy one also by time', () => {
     const peer = {
       id: 1,
       peerInterested: true,
@@ -70,7 +70,7 @@ describe('the choker', () => {
     expect(inTurn(2_000, { amChoking: true })).toBe(false)
   })
 
-  test('a seed serves everybody in turns: whoever used up its quota makes room', () => {
+  test('a seed serves everybody in turns: a peer that used up its quota makes room', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,
       peerInterested: true,
@@ -88,7 +88,7 @@ describe('the choker', () => {
     ).toEqual([1, 2])
   })
 
-  test('a leech serves those who give most, and one at random', () => {
+  test('a downloading peer serves those that send most, and one at random', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,
       peerInterested: true,
@@ -113,7 +113,7 @@ describe('the choker', () => {
   })
 })
 
-test('a frame holds the blocks that were added, each behind its head, and is used again', () => {
+test('a frame holds the added blocks, each after its header, and is reused', () => {
   const frames = new FramePool()
   for (const lengths of [Array(16).fill(16_384), [131_072, 131_072], [5, 16_384, 7]] as number[][]) {
     const frame = frames.take()

@@ -168,7 +168,7 @@ describe('the decoder', () => {
     )
   })
 
-  test('lengths are bounded by id before a byte of the body is there', () => {
+  test('lengths are limited by id before any byte of the body arrives', () => {
     for (let id = 0; id < 24; id += 1) {
       const bounds = bodyBounds(id)
       // docs/budgets.md
@@ -188,7 +188,7 @@ describe('the decoder', () => {
     }
   })
 
-  test('an unknown message is bounded as well', () => {
+  test('unknown messages are limited too', () => {
     expect(MAX_UNKNOWN_BYTES).toBe(2 ** 20 + 13)
     const head = Buffer.alloc(5)
     head[4] = 99
@@ -200,7 +200,7 @@ describe('the decoder', () => {
     )
   })
 
-  test('a message that its owner does not admit is refused at its id', () => {
+  test('a message that its owner does not accept is refused at its id', () => {
     const recorder = new Recorder()
     recorder.refuse = MESSAGE.bitfield
     expect(() => new WireDecoder(recorder).push(formatBitfield(new Uint8Array(10)).subarray(0, 5))).toThrow(SwarmError)
@@ -215,7 +215,7 @@ describe('the decoder', () => {
   })
 })
 
-test('hash ranges come back as they were written', () => {
+test('hash ranges round-trip', () => {
   fc.assert(
     fc.property(range, (value) => {
       const back = parseHashRange(formatHashRange(MESSAGE.hashRequest, value).subarray(5))

@@ -2,7 +2,7 @@ import { encodeBencode } from '@svc/metainfo'
 import { expect, test } from 'vitest'
 import { parseExtendedHandshake, parsePex } from '../../src/wire/extensions.ts'
 
-test('the keys of an extended handshake may come in any order, and none of them twice', () => {
+test('an extended handshake may have its keys in any order, but none twice', () => {
   const handshake = parseExtendedHandshake(Buffer.from('d1:v5:other4:reqqi250e1:md6:ut_pexi2e11:ut_metadatai3eee'))
   expect(handshake).toMatchObject({ client: 'other', requestQueue: 250 })
   expect([...handshake.ids]).toEqual(expect.arrayContaining([['ut_metadata', 3]]))
@@ -11,7 +11,7 @@ test('the keys of an extended handshake may come in any order, and none of them 
   )
 })
 
-test('the keys of a peer exchange may come in any order, and none of them twice', () => {
+test('a peer exchange may have its keys in any order, but none twice', () => {
   const added = Buffer.from([1, 2, 3, 4, 0, 80])
   const flags = encodeBencode({ 'added.f': Buffer.from([0]) }).subarray(1, -1)
   const addresses = encodeBencode({ added }).subarray(1, -1)
@@ -20,7 +20,7 @@ test('the keys of a peer exchange may come in any order, and none of them twice'
   ])
 })
 
-test('a peer is asked for what it takes, in whole blocks, and for what we ask for at most', () => {
+test('requests are at most what the peer accepts and what we ask for, in whole blocks', () => {
   for (const [announced, asked] of [
     ['', 16_384],
     ['10:svc_maxreqi-1e', 16_384],

@@ -5,7 +5,7 @@ import { formatLsd, MAX_LSD_INFOHASHES, tryParseLsd } from '../../src/wire/lsd.t
 const A = 'aa'.repeat(20)
 const B = 'bb'.repeat(20)
 
-test('an announce reads as BEP 14 has it, and comes back as it went', () => {
+test('an announce follows BEP 14, and round-trips', () => {
   const announce = { port: 6881, infohashes: [A, B], cookie: '0011' }
   expect(formatLsd(announce, 4)).toBe(
     `BT-SEARCH * HTTP/1.1\r\nHost: 239.192.152.143:6771\r\nPort: 6881\r\nInfohash: ${A}\r\nInfohash: ${B}\r\ncookie: 0011\r\n\r\n\r\n`
@@ -13,7 +13,7 @@ test('an announce reads as BEP 14 has it, and comes back as it went', () => {
   for (const family of [4, 6] as const) expect(tryParseLsd(Buffer.from(formatLsd(announce, family)))).toEqual(announce)
 })
 
-test('one datagram holds what fits', () => {
+test('one datagram holds as much as fits', () => {
   const infohashes = Array.from({ length: 100 }, (_, n) => n.toString(16).padStart(40, '0'))
   const datagram = formatLsd({ port: 65_535, infohashes, cookie: 'c'.repeat(16) }, 6)
   expect(datagram.length).toBeLessThanOrEqual(1_400)
@@ -28,7 +28,7 @@ test.each([
   ['no infohash', 'BT-SEARCH * HTTP/1.1\r\nPort: 1\r\n\r\n'],
   ['a short infohash', 'BT-SEARCH * HTTP/1.1\r\nPort: 1\r\nInfohash: aabb\r\n\r\n'],
   ['more than a datagram should be', `BT-SEARCH * HTTP/1.1\r\nPort: 1\r\n${`Infohash: ${A}\r\n`.repeat(40)}\r\n`]
-])('%s is no announce', (_name, text) => expect(tryParseLsd(Buffer.from(text))).toBeUndefined())
+])('%s is not an announce', (_name, text) => expect(tryParseLsd(Buffer.from(text))).toBeUndefined())
 
 test('any datagram is read or refused', () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 2_000 }), (bytes) => void tryParseLsd(bytes)))

@@ -20,7 +20,7 @@ function feed(
   return { write: Buffer.concat(out), done }
 }
 
-test('both sides of the handshake agree, however the bytes are cut, and select plaintext', () => {
+test('both sides of the handshake agree, however the bytes are split, and select plaintext', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 20, maxLength: 20 }), fc.integer({ min: 1, max: 700 }), (infohash, step) => {
       const initiator = new MseInitiator(infohash)
@@ -37,7 +37,7 @@ test('both sides of the handshake agree, however the bytes are cut, and select p
   )
 })
 
-test('a torrent that is not here ends it', () => {
+test('an unknown torrent ends it', () => {
   const initiator = new MseInitiator(new Uint8Array(20).fill(1))
   const responder = new MseResponder(() => undefined)
   const { write } = responder.push(initiator.start())
@@ -45,7 +45,7 @@ test('a torrent that is not here ends it', () => {
   expect(() => responder.push(offer)).toThrow(expect.objectContaining({ code: 'E_PROTOCOL', reason: 'encryption' }))
 })
 
-test('garbage ends it within the bounds of its padding', () => {
+test('garbage ends it within the limit of its padding', () => {
   const responder = new MseResponder(() => undefined)
   expect(() => {
     for (let index = 0; index < 30; index += 1) responder.push(randomBytes(100))
