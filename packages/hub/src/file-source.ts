@@ -30,10 +30,7 @@ export class HubFileSource implements RangeSource {
   #etag: string | undefined
   #resolving: Promise<void> | undefined
   #wrongAnswers = 0
-  /**
-   * Cleared when the source's responses are not of the plain form that threads read, or threads cannot write to the
-   * sink.
-   */
+  /** Cleared when threads cannot reach the source, or cannot write to the sink. */
   #threadsServe = true
   readonly #ready = Promise.withResolvers<void>()
   readonly ready = this.#ready.promise
@@ -62,7 +59,7 @@ export class HubFileSource implements RangeSource {
       signal.throwIfAborted()
       throw this.failure(error, found)
     }
-    // The complete client handles responses that a thread does not.
+    // Here other answers mean something.
     return (await this.#request(span, signal, false)) as Response
   }
 
@@ -126,7 +123,7 @@ export class HubFileSource implements RangeSource {
     }
   }
 
-  /** False if threads cannot read this response; what they wrote before is kept. */
+  /** False if the answer is for the caller to read; what was written before is kept. */
   async #inThread(
     span: ByteSpan,
     url: URL,
@@ -152,9 +149,9 @@ export class HubFileSource implements RangeSource {
           this.#ready.resolve()
           return
         }
-        const { start, end, hashes } = progress
+        const { start, end } = progress
         try {
-          direct.markWritten(start, end, hashes)
+          direct.markWritten(start, end)
         } catch (error) {
           throw new SinkFailure(error)
         }
@@ -164,15 +161,13 @@ export class HubFileSource implements RangeSource {
       }
     }
     const { start, end } = span
-    const { fd, hashing, writeGate } = direct
-    const { connectMs, stallMs, slowMs } = net.timings
-    const job = { url: url.href, ...how, start, end, sizeBytes, fd, hashing, writeGate, connectMs, stallMs, slowMs }
+    const { fd, writeGate } = direct
+    const job = { url: url.href, ...how, start, end, sizeBytes, fd, writeGate }
     try {
       const reply = await net.ranges.fetch(job, AbortSignal.any([signal, refused.signal]), onProgress)
       refused.signal.throwIfAborted()
-      if (reply === 'done') return true
-      if (reply !== 'status') this.#threadsServe = false
-      return false
+      if (reply === 'unwritable') this.#threadsServe = false
+      return reply === 'done'
     } catch (error) {
       refused.signal.throwIfAborted()
       throw isRefusedAddress(error) ? net.refusal(error, url) : error

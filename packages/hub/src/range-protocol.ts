@@ -1,5 +1,5 @@
+import type { Headers, HttpClientOptions } from '@svc/internal-http'
 import type { DialPolicy } from '@svc/internal-net'
-import type { BlockHashing } from './sink.ts'
 
 /**
  * One range that a thread fetches into a file. All decisions were made by the caller: the thread follows no redirects
@@ -7,33 +7,28 @@ import type { BlockHashing } from './sink.ts'
  */
 export interface RangeJob {
   readonly url: string
-  /** Sent unchanged, in addition to `host` and `range`. */
+  /** Sent in addition to `range`. */
   readonly headers: Readonly<Record<string, string>>
   readonly start: number
   readonly end: number
   readonly sizeBytes: number
   readonly fd: number
-  readonly hashing: BlockHashing | undefined
   /** See `DirectSink`. */
   readonly writeGate?: Int32Array | undefined
   readonly policy: DialPolicy
-  readonly connectMs: number
-  readonly stallMs: number
-  readonly slowMs: number
 }
 
 /** Start parameters of a thread. */
 export interface RangeThreadData {
   readonly nice: number
+  readonly client: Omit<HttpClientOptions, 'dispatcher'>
 }
 
 /** First the head, then the written ranges, in order. */
-export type RangeProgress =
-  | { readonly headers: Readonly<Record<string, string>> }
-  | { readonly start: number; readonly end: number; readonly hashes: Uint8Array | undefined }
+export type RangeProgress = { readonly headers: Headers } | { readonly start: number; readonly end: number }
 
-/** `unwritable`: writing to the file failed. Others: see `RangeOutcome`. */
-export type RangeReply = 'done' | 'status' | 'form' | 'unwritable'
+/** `other`: an answer without the bytes of the range, of which nothing was written. `unwritable`: writing to the file failed. */
+export type RangeReply = 'done' | 'other' | 'unwritable'
 
 export interface RangeCalls {
   fetch: { request: RangeJob; response: RangeReply; progress: RangeProgress }

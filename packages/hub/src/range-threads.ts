@@ -15,11 +15,13 @@ export class RangeThreads {
   #idle: Timer | undefined
   #calls = 0
 
-  /** `nice` is the threads' niceness on Linux. */
-  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0, clock = systemClock) {
+  constructor(
+    workerData: RangeThreadData,
+    count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())),
+    clock = systemClock
+  ) {
     this.#clock = clock
     const url = workerUrl('./range-worker', import.meta.url)
-    const workerData: RangeThreadData = { nice }
     this.#threads = Array.from(
       { length: count },
       () => new WorkerThread<RangeCalls>({ url, errors: plainErrors, name: 'hub range', workerData })

@@ -13,22 +13,10 @@ export interface HubSink {
   /** Forgets `[start, end)`, which is then fetched again. */
   unmark(start: number, end: number): void
   /**
-   * If present, worker threads may fetch and write large ranges, which takes half the CPU time, and none of the
-   * caller's thread. `write` is still called for the rest, and after a failed write, so that it reports the reason.
+   * If present, worker threads may fetch and write large ranges, which takes no time of the caller's thread. `write` is
+   * still called for the rest, and after a failed write, so that it reports the reason.
    */
   readonly direct?: DirectSink | undefined
-}
-
-/** How a sink hashes its blocks, so that a writer can do it while their bytes are in its cache. */
-export interface BlockHashing {
-  /**
-   * URL of an ES module whose default export is `(options, sizeBytes) => { update(bytes), digest() }`; the result is a
-   * sequence of hashes, one per block and independent of other blocks.
-   */
-  readonly module: string
-  readonly options?: unknown
-  /** Blocks of more than 256 KiB are not hashed by writers. */
-  readonly blockBytes: number
 }
 
 /** Access to a sink for worker threads. */
@@ -38,13 +26,10 @@ export interface DirectSink {
    * settled.
    */
   readonly fd: number
-  readonly hashing?: BlockHashing | undefined
   /** Shared memory: while its only element is not 0, the threads wait before they write more. */
   readonly writeGate?: Int32Array | undefined
-  /**
-   * `[start, end)` was written through `fd`; `hashes` are those of the whole blocks in it, if `hashing` asks for them.
-   */
-  markWritten(start: number, end: number, hashes: Uint8Array | undefined): void
+  /** `[start, end)` was written through `fd`. */
+  markWritten(start: number, end: number): void
 }
 
 /** A sink in memory, for small files. */

@@ -14,21 +14,7 @@ closeAfterTests()
 // The same downloads with a sink that worker threads write to.
 
 const KiB = 1024
-const BLOCK = 16 * KiB
 const sha256 = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest()
-/** One SHA-256 for each block, as a module. */
-const HASHER = `data:text/javascript,${encodeURIComponent(`
-  import { hash } from 'node:crypto'
-  export default ({ blockBytes }) => {
-    const out = []
-    return {
-      update(bytes) {
-        for (let at = 0; at < bytes.length; at += blockBytes) out.push(hash('sha256', bytes.subarray(at, at + blockBytes), 'buffer'))
-      },
-      digest: () => new Uint8Array(Buffer.concat(out))
-    }
-  }
-`)}`
 
 const weights = { seed: 3, sizeBytes: 1_000_003 }
 const repo = { id: 'Org/Model', files: [{ path: 'model.gguf', content: weights }] }
@@ -42,15 +28,13 @@ afterEach(() => {
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
 
 interface DiskSink extends HubSink {
-  /** Blocks whose hashes came, by index. */
-  readonly hashes: Map<number, Buffer>
   /** Bytes that came through threads. */
   direct: NonNullable<HubSink['direct']>
   directBytes: number
   bytes(): Buffer
 }
 
-function diskSink(sizeBytes: number, flags = 'w+', blockBytes = BLOCK): DiskSink {
+function diskSink(sizeBytes: number, flags = 'w+'): DiskSink {
   const path = join(folder, `sink-${randomUUID()}`)
   if (flags !== 'w+') closeSync(openSync(path, 'w'))
   const fd = openSync(path, flags)
@@ -59,13 +43,9 @@ function diskSink(sizeBytes: number, flags = 'w+', blockBytes = BLOCK): DiskSink
   const held = createMemorySink(sizeBytes)
   const sink: DiskSink = {
     sizeBytes,
-    hashes: new Map(),
     directBytes: 0,
     ranges: held.ranges,
-    unmark: (start, end) => {
-      held.unmark(start, end)
-      sink.hashes.clear()
-    },
+    unmark: held.unmark,
     write: async (offset, bytes) => {
       writeSync(fd, bytes, 0, bytes.length, offset)
       await held.write(offset, bytes)
@@ -76,15 +56,11 @@ function diskSink(sizeBytes: number, flags = 'w+', blockBytes = BLOCK): DiskSink
     },
     direct: {
       fd,
-      hashing: { module: HASHER, options: { blockBytes }, blockBytes },
-      markWritten: (start, end, hashes) => {
+      markWritten: (start, end) => {
         sink.directBytes += end - start
         const bytes = new Uint8Array(end - start)
         readSync(fd, bytes, 0, bytes.length, start)
         void held.write(start, bytes)
-        if (hashes === undefined) return
-        for (let at = 0, block = Math.ceil(start / blockBytes); at < hashes.length; at += 32, block += 1)
-          sink.hashes.set(block, Buffer.from(hashes.subarray(at, at + 32)))
       }
     }
   }
@@ -101,8 +77,6 @@ async function setUp(rules: readonly FakeHubFaultRule[] = [], stallMs = 10_000) 
 function expectRight(file: HubFile, sink: DiskSink): void {
   const bytes = sink.bytes()
   expect(`sha256:${sha256(bytes).toString('hex')}`).toBe(file.sha256)
-  for (const [block, hash] of sink.hashes)
-    expect(hash.equals(sha256(bytes.subarray(block * BLOCK, (block + 1) * BLOCK)))).toBe(true)
 }
 
 test("threads write nothing while the sink's gate is closed, and everything afterwards", async () => {
@@ -130,44 +104,19 @@ test("threads write nothing while the sink's gate is closed, and everything afte
   expect(sink.directBytes).toBe(file.sizeBytes)
 })
 
-test('threads fetch and hash a large file; the hub is asked once, its CDN once per range', async () => {
+test('threads fetch a large file; the hub is asked once, its CDN once per range', async () => {
   const { fake, hub, file, sink } = await setUp()
   const progress: number[] = []
   await hub.download(file, sink, { onProgress: (bytes) => progress.push(bytes) })
   expectRight(file, sink)
   expect(sink.directBytes).toBe(file.sizeBytes)
-  expect(sink.hashes.size).toBe(Math.ceil(file.sizeBytes / BLOCK))
   expect(fake.requests.filter((request) => request.stage === 'resolve')).toHaveLength(1)
   expect(fake.requests.filter((request) => request.stage === 'cdn')).toHaveLength(8)
   expect(progress.at(-1)).toBe(file.sizeBytes)
   expect(progress).toEqual([...progress].sort((a, b) => a - b))
 })
 
-test('a range of several writes delivers each block once, at any starting offset', async () => {
-  const fake = await fakeHub({ repos: [repo] })
-  const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
-  const file = await fileOf(hub, 'org/model', 'model.gguf')
-  const right = createMemorySink(file.sizeBytes)
-  await hub.download(file, right)
-  const sink = diskSink(file.sizeBytes)
-  await sink.write(0, right.bytes.subarray(0, 1_001))
-  await hub.download(file, sink)
-  expectRight(file, sink)
-  // all but the one that was begun elsewhere, and the one that two ranges share
-  expect(sink.hashes.size).toBe(Math.ceil(file.sizeBytes / BLOCK) - 2)
-})
-
-test('the sink hashes blocks that are larger than a write', async () => {
-  const fake = await fakeHub({ repos: [repo] })
-  const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
-  const file = await fileOf(hub, 'org/model', 'model.gguf')
-  const sink = diskSink(file.sizeBytes, 'w+', 512 * KiB)
-  await hub.download(file, sink)
-  expectRight(file, sink)
-  expect([sink.directBytes, sink.hashes.size]).toEqual([file.sizeBytes, 0])
-})
-
-test('bytes that the sink holds are not requested again, and the sink hashes blocks begun elsewhere', async () => {
+test('bytes that the sink holds are not requested again', async () => {
   const { fake, hub, file, sink } = await setUp()
   const right = createMemorySink(file.sizeBytes)
   await hub.download(file, right)
@@ -177,7 +126,6 @@ test('bytes that the sink holds are not requested again, and the sink hashes blo
   await hub.download(file, sink)
   expectRight(file, sink)
   expect(fake.bytesSent.get('model.gguf')! - before).toBe(file.sizeBytes - 700_001)
-  expect(sink.hashes.has(Math.floor(300_001 / BLOCK))).toBe(false)
 })
 
 test.each(OVERCOME)('%s: overcome', async (name, rules) => {
@@ -300,15 +248,14 @@ const headOf = (start: number, end: number, more = ''): string =>
   `HTTP/1.1 206 Partial Content\r\nContent-Range: bytes ${start}-${end - 1}/${weights.sizeBytes}\r\n` +
   `Content-Length: ${end - start}\r\n${more}\r\n`
 
-test.each<[string, (content: Buffer, socket: Socket, start: number, end: number, count: number) => void, boolean]>([
+test.each<[string, (content: Buffer, socket: Socket, start: number, end: number, count: number) => void]>([
   [
     'head and body byte by byte',
     (content, socket, start, end) => {
       const all = Buffer.concat([Buffer.from(headOf(start, end)), content.subarray(start, end)])
       for (let at = 0; at < 300; at++) socket.write(all.subarray(at, at + 1))
       socket.write(all.subarray(300))
-    },
-    true
+    }
   ],
   [
     'half of each range',
@@ -316,24 +263,21 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
       const half = start + Math.ceil((end - start) / 2)
       socket.write(headOf(start, half))
       socket.write(content.subarray(start, half))
-    },
-    true
+    }
   ],
   [
     'a connection that is closed after each answer, with a word',
     (content, socket, start, end) => {
       socket.write(headOf(start, end, 'Connection: close\r\n'))
       socket.end(content.subarray(start, end))
-    },
-    true
+    }
   ],
   [
     'a connection that is closed after each answer, without a word',
     (content, socket, start, end) => {
       socket.write(headOf(start, end))
       socket.end(content.subarray(start, end))
-    },
-    true
+    }
   ],
   [
     'a chunked body',
@@ -342,22 +286,21 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
       socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n${(end - start).toString(16)}\r\n`)
       socket.write(content.subarray(start, end))
       socket.write('\r\n0\r\n\r\n')
-    },
-    false
+    }
   ],
   [
     'a header that is repeated',
     (content, socket, start, end) => {
       socket.write(headOf(start, end, 'ETag: "a"\r\nETag: "a"\r\n'))
       socket.write(content.subarray(start, end))
-    },
-    false
+    }
   ]
-])('%s: correct, and through threads where the answer is plain enough', async (_, answer, plain) => {
+])('%s: correct, and through threads', async (_, answer) => {
   await withRawCdn(answer, async ({ hub, file, sink }) => {
     await hub.download(file, sink)
     expectRight(file, sink)
-    expect(sink.directBytes > 0).toBe(plain)
+    // what is left of a range may be too little for a thread
+    expect(sink.directBytes).toBeGreaterThan(file.sizeBytes / 2)
   })
 })
 

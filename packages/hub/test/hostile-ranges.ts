@@ -38,7 +38,8 @@ export class HostileRanges {
   readonly #folder = mkdtempSync(join(tmpdir(), 'svc-hub-ranges-'))
   readonly #fd: number
   readonly #sockets = new Set<Socket>()
-  readonly #threads = new RangeThreads(1)
+  /** By their limits. */
+  readonly #threads = new Map<string, RangeThreads>()
   #answer: Answer = (socket) => void socket.write(GOOD)
   readonly #server = createServer((socket) => {
     this.#sockets.add(socket)
@@ -75,19 +76,19 @@ export class HostileRanges {
       ...range,
       url: `http://127.0.0.1:${port}/file`,
       headers: {},
-      fd: this.#fd,
-      connectMs: 30_000,
-      stallMs,
-      slowMs
+      fd: this.#fd
     }
-    const reply = await this.#threads
+    const key = `${stallMs} ${slowMs}`
+    const threads = this.#threads.get(key) ?? new RangeThreads({ nice: 0, client: { stallMs, slowMs } }, 1)
+    this.#threads.set(key, threads)
+    const reply = await threads
       .fetch(job, new AbortController().signal, (progress) => {
         if ('start' in progress) {
           if (progress.start !== writtenTo) throw new Error(`a part from ${progress.start} after ${writtenTo}`)
           writtenTo = progress.end
         }
       })
-      .catch(({ code }: { readonly code?: string }) => code ?? 'no code')
+      .catch(({ code, message }: { readonly code?: string; readonly message: string }) => code ?? message)
     const now = Buffer.alloc(SIZE_BYTES)
     readSync(this.#fd, now, 0, SIZE_BYTES, 0)
     const untouched = (start: number, end: number): boolean =>
@@ -103,7 +104,7 @@ export class HostileRanges {
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
     await new Promise((resolve) => this.#server.close(resolve))
-    await this.#threads.close()
+    for (const threads of this.#threads.values()) await threads.close()
     closeSync(this.#fd)
     rmSync(this.#folder, { recursive: true })
   }

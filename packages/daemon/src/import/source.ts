@@ -1,4 +1,4 @@
-import type { BlockAttachment, HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@svc/cas'
+import type { HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@svc/cas'
 import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlobTree } from '../library/leaf-layers.ts'
@@ -46,10 +46,6 @@ export interface Reuse {
 
 export interface FetchContext {
   readonly signal: AbortSignal
-  /**
-   * The further hash of `into` that consists of independent block hashes: a writer through `into.fd` may supply these.
-   */
-  readonly byBlock?: BlockAttachment | undefined
   /** Called with the number of bytes of this file that are there, whenever it changes noticeably. */
   readonly onProgress: (bytesDone: number) => void
   /** For a source that takes some bytes from another blob of the store; absent where it has to give all of them itself. */

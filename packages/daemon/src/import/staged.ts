@@ -1,6 +1,6 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
-import type { BlockAttachment, HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
+import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Proof } from './proof.ts'
@@ -59,9 +59,10 @@ export async function fetchRemote<T>(
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
   for (let again = false; ; again = true) {
-    const all = [...attachments, ...(file.attachments ?? [])]
-    const partial = await store.partial(partialKeyOf(file), { attachments: all, signal })
-    const byBlock = all.find((one): one is BlockAttachment => one.blocks !== undefined)
+    const partial = await store.partial(partialKeyOf(file), {
+      attachments: [...attachments, ...(file.attachments ?? [])],
+      signal
+    })
     let settled = false
     try {
       const already = await present?.()
@@ -79,7 +80,7 @@ export async function fetchRemote<T>(
           reused += bytes
         }
       }
-      await opened.fetch(partial, { signal, onProgress, onWaiting, byBlock, reuse, ...(rank && { rank }) })
+      await opened.fetch(partial, { signal, onProgress, onWaiting, reuse, ...(rank && { rank }) })
       settled = true
       onMoved(missing - reused, 0)
       const outcome = await settle(partial)

@@ -119,7 +119,9 @@ export class ResponseHandler {
   #queuedBytes = 0
   #paused = false
   #wasPaused = false
+  /** Of the body: in this span, and at all. */
   #arrivedBytes = 0
+  #heardBytes = 0
   #isEnded = false
   #error: { readonly error: unknown } | undefined
   #wake: (() => void) | undefined
@@ -193,6 +195,7 @@ export class ResponseHandler {
     if (this.#error !== undefined) return
     this.#stall?.refresh()
     this.#arrivedBytes += chunk.length
+    this.#heardBytes += chunk.length
     this.#queuedBytes += chunk.length
     this.#chunks.push(chunk)
     if (!this.#paused && this.#queuedBytes >= HIGH_WATER_BYTES) {
@@ -216,10 +219,14 @@ export class ResponseHandler {
   #watch(): void {
     const { stallMs } = this.#timings
     clearTimeout(this.#stall)
-    this.#stall = setTimeout(
-      () => (this.#paused ? this.#stall?.refresh() : this.fail(new StallError('ERR_STALLED', 0, stallMs))),
-      stallMs
-    )
+    this.#stall = setTimeout(() => {
+      const heardBytes = this.#heardBytes
+      // a thread that was held up reads first what has come meanwhile
+      setImmediate(() => {
+        if (this.#paused) this.#stall?.refresh()
+        else if (this.#heardBytes === heardBytes) this.fail(new StallError('ERR_STALLED', 0, stallMs))
+      })
+    }, stallMs)
   }
 
   #resume(): void {

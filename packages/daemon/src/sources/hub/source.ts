@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { BlockAttachment, HashAttachment, PartialBlob } from '@svc/cas'
+import type { HashAttachment, PartialBlob } from '@svc/cas'
 import {
   type DownloadOptions,
   gitBlobSha1HasherUrl,
@@ -171,7 +171,7 @@ const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Pa
 })
 
 /** A partial blob as a sink for the hub client, which writes from threads through its descriptor if there is one. */
-function sinkOf(partial: PartialBlob, byBlock: BlockAttachment | undefined): HubSink {
+function sinkOf(partial: PartialBlob): HubSink {
   const { sizeBytes, fd, writeGate } = partial
   return {
     sizeBytes,
@@ -179,15 +179,7 @@ function sinkOf(partial: PartialBlob, byBlock: BlockAttachment | undefined): Hub
     write: (offset, bytes) => partial.write(offset, bytes),
     unmark: (start, end) => partial.unmark(start, end),
     ...(fd !== undefined && {
-      direct: {
-        fd,
-        writeGate,
-        ...(byBlock !== undefined && {
-          hashing: { module: byBlock.module, options: byBlock.options, blockBytes: byBlock.blocks.blockBytes }
-        }),
-        markWritten: (start, end, hashes) =>
-          partial.markWritten(start, end, byBlock && hashes && { [byBlock.name]: hashes })
-      }
+      direct: { fd, writeGate, markWritten: (start, end) => void partial.markWritten(start, end) }
     })
   }
 }
@@ -199,13 +191,13 @@ async function fetchFile(
   context: FetchContext,
   options: FileOptions & { readonly mayReuse: boolean }
 ): Promise<void> {
-  const { signal, onProgress, onWaiting, byBlock, rank } = context
+  const { signal, onProgress, onWaiting, rank } = context
   let waits = false
   const goesOn = (): void => {
     if (waits) onWaiting?.(undefined)
     waits = false
   }
-  const sink = sinkOf(into, byBlock)
+  const sink = sinkOf(into)
   const reported: DownloadOptions = {
     signal,
     ...(rank && { rank }),
