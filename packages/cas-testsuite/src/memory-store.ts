@@ -332,17 +332,8 @@ class MemoryPartial implements PartialBlob {
     this.#ranges.add(offset, offset + bytes.length)
   }
 
-  /** The writer's hashes are checked for their number only: `verify` hashes everything in memory. */
-  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): undefined {
+  markWritten(start: number, end: number): undefined {
     this.#check(start, end)
-    for (const { name, blocks } of this.#options.attachments ?? []) {
-      const given = hashes?.[name]?.length
-      if (blocks === undefined || given === undefined) continue
-      const first = Math.ceil(start / blocks.blockBytes)
-      const last = end === this.sizeBytes ? Math.ceil(end / blocks.blockBytes) : Math.floor(end / blocks.blockBytes)
-      if (given !== Math.max(0, last - first) * blocks.hashBytes)
-        throw new CasError('E_RANGE', `[${start}, ${end}) has another number of whole blocks`)
-    }
     this.#ranges.add(start, end)
   }
 

@@ -2,13 +2,11 @@ import { ByteRangeSet, gapsOf } from '@svc/internal-byte-ranges'
 import type { Timer } from '@svc/internal-clock'
 import { readUpTo, replaceFile, writeFully } from '@svc/internal-files'
 import { checkRange } from './blob-reader.ts'
-import { BlockHashes } from './block-hashes.ts'
 import { commitBlob } from './commit-blob.ts'
 import { CasError, closedError, ioError, shortPart } from './errors.ts'
 import { formatJournal, type Journal } from './journal.ts'
 import { PrefixHash } from './prefix-hash.ts'
 import type {
-  BlockAttachment,
   ByteRanges,
   HashResult,
   IngestOptions,
@@ -18,7 +16,6 @@ import type {
   PartialOptions
 } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
-import type { SessionResult } from './thread-protocol.ts'
 import type { Unsynced } from './unsynced.ts'
 
 /**
@@ -60,7 +57,6 @@ export class DiskPartialBlob implements PartialBlob {
   readonly #setup: PartialSetup
   readonly #ranges: ByteRangeSet
   readonly #prefix: PrefixHash
-  readonly #blocks: readonly BlockHashes[]
   readonly #busy = new Set<Promise<unknown>>()
   #verified: HashResult | undefined
   #sinceCheckpoint = 0
@@ -79,16 +75,8 @@ export class DiskPartialBlob implements PartialBlob {
     this.sizeBytes = key.sizeBytes
     this.#ranges = new ByteRangeSet(setup.ranges)
     this.#journaledBytes = this.#ranges.totalBytes
-    const attachments = options.attachments ?? []
-    const { threads } = context
-    const { sizeBytes } = key
-    const byBlock = attachments.filter((one): one is BlockAttachment => one.blocks !== undefined)
-    const others = attachments.filter(({ blocks }) => blocks === undefined)
-    this.#prefix = new PrefixHash(threads, fd, { flat: true, attachments: others, sizeBytes })
-    this.#blocks = byBlock.map((attachment) => new BlockHashes(threads, fd, attachment, sizeBytes))
-    for (const [start, end] of setup.ranges) {
-      for (const blocks of this.#blocks) blocks.written(start, end, undefined, this.#ranges)
-    }
+    const { attachments = [] } = options
+    this.#prefix = new PrefixHash(context.threads, fd, { flat: true, attachments, sizeBytes: key.sizeBytes })
     this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
@@ -123,18 +111,17 @@ export class DiskPartialBlob implements PartialBlob {
       } catch (error) {
         throw ioError(error, 'write part', layout.part(this.#setup.id))
       }
-      this.#mark(offset, end, undefined)
+      this.#mark(offset, end)
     })
     await this.#setup.unsynced.room()
   }
 
-  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): Promise<void> | undefined {
+  markWritten(start: number, end: number): Promise<void> | undefined {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
-    for (const blocks of this.#blocks) blocks.check(start, end, hashes?.[blocks.name])
     // They were declared before, so the hashes may be those of the earlier bytes.
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
-    this.#mark(start, end, hashes)
+    this.#mark(start, end)
     return this.#setup.unsynced.room()
   }
 
@@ -145,7 +132,6 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges.remove(start, end)
     this.#verified = undefined
     if (start < this.#prefix.target) this.#prefix.restart()
-    for (const blocks of this.#blocks) blocks.forget(start, end)
     this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
@@ -235,26 +221,13 @@ export class DiskPartialBlob implements PartialBlob {
         sizeBytes: this.sizeBytes
       })
     }
-    const [flat, ...blocks] = await Promise.allSettled([
-      this.#prefix.finish(this.sizeBytes, signal),
-      ...this.#blocks.map((one) => one.finish(signal))
-    ] as const)
-    const failed = [flat, ...blocks].find((result) => result.status === 'rejected')
-    if (failed !== undefined) {
-      this.#prefix.restart()
-      throw failed.reason
-    }
-    const { digest, attachments } = (flat as PromiseFulfilledResult<SessionResult>).value
-    this.#blocks.forEach(({ name }, i) => {
-      attachments[name] = (blocks[i] as PromiseFulfilledResult<Uint8Array>).value
-    })
+    const { digest, attachments } = await this.#prefix.finish(this.sizeBytes, signal)
     const whole: HashResult = { digest: digest!, sizeBytes: this.sizeBytes, attachments }
     try {
       checkExpected(whole, { digest: this.#setup.key.digest })
     } catch (error) {
       this.#ranges.clear()
       this.#prefix.restart()
-      for (const one of this.#blocks) one.forget(0, this.sizeBytes)
       // Write the journal at once: after a crash those bytes must not be resumed.
       await this.#checkpointNow().catch(() => undefined)
       throw error
@@ -263,11 +236,10 @@ export class DiskPartialBlob implements PartialBlob {
     return whole
   }
 
-  #mark(start: number, end: number, hashes: Readonly<Record<string, Uint8Array>> | undefined): void {
+  #mark(start: number, end: number): void {
     if (start >= end) return
     this.#ranges.add(start, end)
     this.#prefix.advance(this.#ranges.prefixEnd)
-    for (const blocks of this.#blocks) blocks.written(start, end, hashes?.[blocks.name], this.#ranges)
     this.#sinceCheckpoint += end - start
     if (this.#ended !== undefined) return
     this.#unsyncedBytes += end - start
@@ -365,7 +337,7 @@ export class DiskPartialBlob implements PartialBlob {
       this.#timer?.cancel()
       try {
         while (this.#busy.size > 0) await Promise.allSettled(this.#busy)
-        await Promise.all([this.#prefix.stop(), ...this.#blocks.map((one) => one.stop())])
+        await this.#prefix.stop()
         remains = await last()
       } finally {
         this.#synced(this.#unsyncedBytes)

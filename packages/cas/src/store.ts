@@ -27,22 +27,6 @@ export interface HashAttachment {
   readonly name: string
   readonly module: string
   readonly options?: unknown
-  /**
-   * Set when the result is a sequence of hashes, one per block and independent of other blocks. Writers of a partial
-   * blob may then supply the hashes of what they wrote ({@link PartialBlob.markWritten}), and only the rest is hashed
-   * here.
-   */
-  readonly blocks?: BlockShape
-}
-/** Blocks of `blockBytes` from offset 0 (the last may be short), with a hash of `hashBytes` each. */
-export interface BlockShape {
-  readonly blockBytes: number
-  readonly hashBytes: number
-}
-
-/** An attachment that hashes each block independently. */
-export interface BlockAttachment extends HashAttachment {
-  readonly blocks: BlockShape
 }
 /**
  * One hash over one blob: `update` is called with its bytes in order, then `digest` once. It lives in a worker thread.
@@ -58,10 +42,7 @@ export type StreamHasherFactory = (options: unknown, sizeBytes: number | undefin
 
 /** The results of a pass over bytes: their SHA-256, their number, and one result per attachment. */
 export interface HashResult extends BlobInfo {
-  /**
-   * One entry per attachment, keyed by its name, and those of its `further`. What a partial blob makes of supplied hashes has no further
-   * ones.
-   */
+  /** One entry per attachment, keyed by its name, and those of its `further`. */
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
 /** The result of an ingest: a new blob, or one that existed already. */
@@ -122,7 +103,7 @@ export interface PartialKey {
   readonly sizeBytes: number
   readonly digest?: Sha256Digest
 }
-/** How to open a partial blob. Use the same attachments every time: their state is part of what is resumed. */
+/** How to open a partial blob. */
 export interface PartialOptions {
   readonly attachments?: readonly HashAttachment[]
   /** Aborts the wait for the key and any hashing. */
@@ -145,13 +126,10 @@ export interface PartialBlob {
    */
   write(offset: number, bytes: Uint8Array): Promise<void>
   /**
-   * For writers that use `fd` themselves, such as the worker threads of a swarm engine: declares `[start, end)` as
-   * written. `hashes`, keyed by the name of an attachment with `blocks`, are the hashes of all whole blocks in the
-   * range, computed from the very bytes that were written. They are trusted and not computed again. `E_RANGE` for the
-   * wrong number of hashes. Returns a promise where `write` would wait: the writer should not go on before it resolves. It never
-   * rejects.
+   * For writers that use `fd` themselves, such as the worker threads of a swarm engine: declares `[start, end)` as written. Returns a
+   * promise where `write` would wait: the writer should not go on before it resolves. It never rejects.
    */
-  markWritten(start: number, end: number, hashes?: Readonly<Record<string, Uint8Array>>): Promise<void> | undefined
+  markWritten(start: number, end: number): Promise<void> | undefined
   /** Forgets `[start, end)` because those bytes turned out wrong. Restarts the prefix hash if it had passed them. */
   unmark(start: number, end: number): void
   /** Reads bytes that were written. */

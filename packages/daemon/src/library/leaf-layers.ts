@@ -18,12 +18,8 @@ import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 
 /** The further hash of every ingest: `attachments.leaves` is the leaf layer, 32 bytes per 16 KiB block (BEP 52). */
-export const LEAVES = {
-  name: 'leaves',
-  module: leafHasherUrl,
-  blocks: { blockBytes: BLOCK_BYTES, hashBytes: HASH_BYTES }
-} as const satisfies HashAttachment
-/** What the leaf hasher makes besides, where it sees all of a blob. */
+export const LEAVES = { name: 'leaves', module: leafHasherUrl } as const satisfies HashAttachment
+/** What the leaf hasher makes besides. */
 const [ROOT, SUBTREES] = [`${LEAVES.name}.root`, `${LEAVES.name}.subtrees`] as const
 
 /**

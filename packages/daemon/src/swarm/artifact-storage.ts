@@ -1,6 +1,6 @@
 import { CasError, type DiskBlobStore, type PartialBlob } from '@svc/cas'
 import type { ArtifactFile, ArtifactTorrent } from '@svc/manifest'
-import { HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
+import { BLOCK_BYTES, blockCount, HASH_BYTES, type LayoutFile, type TorrentLayout } from '@svc/metainfo'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import type { FileState, FileWriter, TorrentStorage } from '@svc/swarm'
 import { noSpace } from '../errors.ts'
@@ -26,6 +26,8 @@ interface Fetched {
   readonly partial: PartialBlob
   /** A second file with the same content: its bytes are verified and then discarded. */
   readonly twin: boolean
+  /** Its leaf layer, from the pieces that were verified; undefined where an earlier attempt wrote some of the file. */
+  readonly leaves: Uint8Array | undefined
 }
 
 /**
@@ -109,11 +111,14 @@ export class ArtifactStorage implements TorrentStorage {
   async writer(fileIndex: number): Promise<FileWriter> {
     const fetched = this.#fetching.get(fileIndex)
     if (fetched === undefined) throw new Error('a complete file cannot be written to')
-    const { partial } = fetched
+    const { partial, leaves: layer } = fetched
     return {
       fd: partial.fd,
       write: (offset, bytes) => partial.write(offset, bytes),
-      markWritten: (start, end, leaves) => partial.markWritten(start, end, { [LEAVES.name]: leaves }),
+      markWritten: (start, end, leaves) => {
+        layer?.set(leaves, (start / BLOCK_BYTES) * HASH_BYTES)
+        return partial.markWritten(start, end)
+      },
       unmark: (start, end) => partial.unmark(start, end)
     }
   }
@@ -121,7 +126,7 @@ export class ArtifactStorage implements TorrentStorage {
   async fileComplete(fileIndex: number): Promise<'ok' | 'wrong'> {
     const fetched = this.#fetching.get(fileIndex)
     if (fetched === undefined) return 'ok'
-    const { file, partial, twin } = fetched
+    const { file, partial, twin, leaves } = fetched
     try {
       if (twin) {
         await partial.verify()
@@ -131,7 +136,8 @@ export class ArtifactStorage implements TorrentStorage {
       }
       const result = await partial.commit()
       this.#fetching.delete(fileIndex)
-      await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, result.attachments[LEAVES.name]!)
+      const layer = leaves ?? result.attachments[LEAVES.name]!
+      await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, layer)
       if (!result.existed) this.#options.onBlob?.(file.digest, file.length)
       return 'ok'
     } catch (error) {
@@ -187,14 +193,20 @@ export class ArtifactStorage implements TorrentStorage {
     const { store, signal } = this.#options
     const isHeld = this.#options.heldManifest !== undefined && digest === this.#options.torrent.manifestDigest
     if (isHeld || (await this.#present(digest, sizeBytes))) return
-    const partial = await store.partial(
-      { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest },
-      { attachments: [LEAVES], signal }
-    )
+    const key = { key: twin ? `twin-${index}:${digest}` : digest, sizeBytes, digest }
+    let partial = await store.partial(key, { signal })
+    const isResumed = partial.ranges().length > 0
+    if (isResumed) {
+      await partial.release()
+      partial = await store.partial(key, { attachments: [LEAVES], signal })
+    }
     // the previous holder of the key may have committed it
     if (this.#closed || (await this.#present(digest, sizeBytes))) await (twin ? partial.discard() : partial.release())
     else if (sizeBytes === 0) await partial.commit()
-    else this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin })
+    else {
+      const leaves = isResumed ? undefined : new Uint8Array(blockCount(sizeBytes) * HASH_BYTES)
+      this.#fetching.set(index, { file: { digest, length: sizeBytes, ...file }, partial, twin, leaves })
+    }
   }
 
   async #present(digest: Sha256Digest, sizeBytes: number): Promise<boolean> {

@@ -1,6 +1,6 @@
 import * as fs from 'node:fs'
 import { join } from 'node:path'
-import { type DiskBlobStore, type HashAttachment, openDiskStore, type PartialBlob } from '@svc/cas'
+import { type DiskBlobStore, openDiskStore, type PartialBlob } from '@svc/cas'
 import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@svc/cas-testsuite'
 import { randomFrom } from '@svc/testkit/mutate'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -17,38 +17,29 @@ afterEach(async () => {
   await folder.dispose()
 })
 
-const BLOCK = 1000
-const attachment: HashAttachment = { ...blockAttachment, blocks: { blockBytes: BLOCK, hashBytes: 32 } }
-function hashesIn(bytes: Uint8Array, start: number, end: number): Uint8Array {
-  const from = Math.ceil(start / BLOCK) * BLOCK
-  return blockHashes(bytes.subarray(from, Math.max(from, end === bytes.length ? end : Math.floor(end / BLOCK) * BLOCK)))
-}
+const attachment = blockAttachment
 const writeVia = (partial: PartialBlob, bytes: Uint8Array, start: number, end: number): void =>
   void fs.writeSync(partial.fd as number, bytes, start, end - start, start)
 
-describe('hashes of blocks', () => {
-  const bytes = seededBytes(5_000_300)
+describe('further hashes of a large file', () => {
+  const bytes = seededBytes(8_500_300)
   const key = { key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) }
 
-  test('from a writer are not computed again; a resumed partial computes only the missing ones', async () => {
+  test('are those of all bytes, of which an earlier holder wrote some', async () => {
     const first = await store.partial(key, { attachments: [attachment] })
-    const mine = (start: number, end: number): Uint8Array =>
-      new Uint8Array(Math.ceil((end - start) / BLOCK) * 32).fill(7)
     for (const [start, end] of [
       [0, 2_000_000],
       [3_000_000, bytes.length]
     ] as const) {
       writeVia(first, bytes, start, end)
-      first.markWritten(start, end, { blocks: mine(start, end) })
+      first.markWritten(start, end)
     }
     await first.release()
     const second = await store.partial(key, { attachments: [attachment] })
     writeVia(second, bytes, 2_000_000, 3_000_000)
-    second.markWritten(2_000_000, 3_000_000, { blocks: mine(2_000_000, 3_000_000) })
+    second.markWritten(2_000_000, 3_000_000)
     const { attachments } = await second.commit()
-    const right = blockHashes(bytes)
-    right.fill(7, 2000 * 32, 3000 * 32)
-    expect(Buffer.compare(attachments.blocks as Uint8Array, right)).toBe(0)
+    expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
 
   test('match the bytes that were written last, after any order of writes, invalidations and hashing', async () => {
@@ -63,7 +54,7 @@ describe('hashes of blocks', () => {
         const source = isRight ? bytes : junk
         partial.unmark(start, end)
         writeVia(partial, source, start, end)
-        partial.markWritten(start, end, random(2) === 0 ? { blocks: hashesIn(source, start, end) } : undefined)
+        partial.markWritten(start, end)
         if (random(10) < 3) await new Promise(setImmediate)
         if (isRight) continue
         partial.unmark(start, end)
@@ -79,12 +70,12 @@ describe('hashes of blocks', () => {
     }
   })
 
-  test('and the hash of the whole are correct after bytes are declared again without an invalidation', async () => {
+  test('and the flat one are correct after bytes are declared again without an invalidation', async () => {
     const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [attachment] })
     const before = Uint8Array.from(bytes).fill(1, 1000, 4_000_000)
     for (const content of [before, bytes]) {
       writeVia(partial, content, 0, content.length)
-      partial.markWritten(0, content.length, { blocks: hashesIn(content, 0, content.length) })
+      partial.markWritten(0, content.length)
       await partial.verify()
     }
     const { digest, attachments } = await partial.commit()
@@ -92,7 +83,7 @@ describe('hashes of blocks', () => {
     expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
 
-  test('of a large file start at a block boundary in every read', async () => {
+  test('go on from one read to the next', async () => {
     const sizeBytes = 68_000_300
     const partial = await store.partial({ key: 'k', sizeBytes }, { attachments: [attachment] })
     fs.ftruncateSync(partial.fd as number, sizeBytes)
@@ -107,7 +98,7 @@ describe('hashes of blocks', () => {
     const wrong = Uint8Array.from(bytes)
     wrong[123_456] = wrong[123_456]! ^ 1
     writeVia(partial, wrong, 0, wrong.length)
-    partial.markWritten(0, wrong.length, { blocks: blockHashes(wrong) })
+    partial.markWritten(0, wrong.length)
     expect(await codeOf(partial.verify())).toBe('E_DIGEST_MISMATCH')
     expect(partial.ranges()).toEqual([])
     writeVia(partial, bytes, 0, bytes.length)
