@@ -66,7 +66,9 @@ const WALL = new RegExp(
 )
 const MAX_EXCEPTIONS = 10
 
-const DECLARED_TYPE = /^(?:export )?(?:abstract )?(?:type|interface|class) (\w+)/gm
+/** Types, and the components of the page. */
+const DECLARED_TYPE =
+  /^(?:export )?(?:(?:abstract )?(?:type|interface|class) (\w+)|(?:function|const) ([A-Z][a-z]\w*))/gm
 /** The contract has the names of what it describes. */
 const CONTRACT = 'packages/client/src/protocol/'
 
@@ -168,7 +170,7 @@ function checkTypeNames(tree: readonly TextFile[]): Violation[] {
   const declared = tree
     .filter(({ path }) => SOURCE.test(path) && !path.startsWith(CONTRACT))
     .flatMap(({ path, text }) =>
-      [...text.matchAll(DECLARED_TYPE)].map(({ 1: name = '', index }) => ({ path, text, name, index }))
+      [...text.matchAll(DECLARED_TYPE)].map(({ 1: type = '', 2: name = type, index }) => ({ path, text, name, index }))
     )
   return declared.flatMap(({ path, text, name, index }): Violation[] => {
     const other = places.get(name)

@@ -131,6 +131,7 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     `import { set${'Timeout'} as delay } from 'node:timers/promises'\n`
   ],
   ['a second type of one name', 'type-name', 'packages/ref/src/ref.ts', 2, `\nexport interface Ref {}\n`],
+  ['a component with the name of a type', 'type-name', 'packages/ui/src/ref.tsx', 1, `export const Ref = () => 'x'\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
 ]

@@ -4,7 +4,7 @@ import { StoreProvider, useStore } from './context.ts'
 import { formatBytes, formatRate } from './format.ts'
 import { Icon } from './parts/icon.tsx'
 import { Line } from './parts/line.tsx'
-import { Notice } from './parts/notice.tsx'
+import { NoticeBar } from './parts/notice.tsx'
 import { isRunning, type Store } from './store.ts'
 import { TEXTS } from './texts.ts'
 import { GetView } from './views/get.tsx'
@@ -21,14 +21,14 @@ const viewOf = (hash: string): ViewName => NAMES.find((name) => `#${name}` === h
 export function Page({ store }: { readonly store: Store }) {
   return (
     <StoreProvider value={store}>
-      <Frame />
+      <PageFrame />
     </StoreProvider>
   )
 }
 
 const hash = signal('')
 
-function Frame() {
+function PageFrame() {
   useEffect(() => {
     const read = (): void => {
       hash.value = location.hash
@@ -63,7 +63,7 @@ function Frame() {
         <h1>{TEXTS.views[name]}</h1>
         <View />
       </main>
-      <Notice />
+      <NoticeBar />
     </>
   )
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { TEXTS } from '../texts.ts'
-import { Notice } from './notice.tsx'
+import { NoticeBar } from './notice.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -35,7 +35,7 @@ export function Dialog({ title, isSheet, onClose, children }: DialogProps) {
         </button>
       </header>
       {children}
-      <Notice />
+      <NoticeBar />
     </dialog>
   )
 }

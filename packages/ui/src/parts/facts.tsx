@@ -5,7 +5,7 @@ interface FactsProps {
 }
 
 /** Names with their values; a fact without a value is left out. */
-export const Facts = ({ facts }: FactsProps) => (
+export const FactList = ({ facts }: FactsProps) => (
   <dl class="facts">
     {facts
       .filter(([, value]) => value !== '' && value !== undefined)

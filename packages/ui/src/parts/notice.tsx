@@ -2,7 +2,7 @@ import { useStore } from '../context.ts'
 import { TEXTS } from '../texts.ts'
 
 /** What just happened; what went well leaves by itself. A modal dialog has one of its own: nothing behind it is read out. */
-export function Notice() {
+export function NoticeBar() {
   const { notice } = useStore()
   const { text = '', isError = false } = notice.value ?? {}
   return (

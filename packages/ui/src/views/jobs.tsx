@@ -18,13 +18,13 @@ export function JobsView() {
   if (jobs.length === 0) return <Empty title={T.none} text={T.noneText} />
   return (
     <>
-      <JobList title={T.running} jobs={running} />
-      <JobList title={T.ended} jobs={ended} />
+      <JobSection title={T.running} jobs={running} />
+      <JobSection title={T.ended} jobs={ended} />
     </>
   )
 }
 
-function JobList({ title, jobs }: { readonly title: string; readonly jobs: readonly Job[] }) {
+function JobSection({ title, jobs }: { readonly title: string; readonly jobs: readonly Job[] }) {
   if (jobs.length === 0) return null
   return (
     <section aria-label={title}>
@@ -68,12 +68,12 @@ function JobItem({ job }: { readonly job: Job }) {
           <span class="hint">{formatSince(job.finishedAt, nowMs())}</span>
         )}
       </header>
-      {isRunning(job) ? <Progress job={job} /> : <Outcome job={job} />}
+      {isRunning(job) ? <ProgressView job={job} /> : <OutcomeView job={job} />}
     </li>
   )
 }
 
-function Progress({ job }: { readonly job: Job }) {
+function ProgressView({ job }: { readonly job: Job }) {
   const course = useStore().courses.value.get(job.id)
   const { bytesDone = 0, bytesTotal, message, warnings = [] } = job
   const isStuck = isStalled(job, course)
@@ -110,7 +110,7 @@ function figuresOf({ state, bytesDone = 0, bytesTotal, sources, peers }: Job, ra
   ].filter((figure) => figure !== undefined)
 }
 
-function Outcome({ job: { error, result, kind } }: { readonly job: Job }) {
+function OutcomeView({ job: { error, result, kind } }: { readonly job: Job }) {
   const advice = error && T.advice[error.code as ErrorCode]
   return (
     <>

@@ -5,7 +5,7 @@ import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatRate, formatSince } from '../format.ts'
 import { Empty } from '../parts/empty.tsx'
-import { Facts } from '../parts/facts.tsx'
+import { FactList } from '../parts/facts.tsx'
 import { Line } from '../parts/line.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
 import { TEXTS } from '../texts.ts'
@@ -26,9 +26,9 @@ export function MachineView() {
   }))
   return (
     <div class="cards">
-      <Swarm status={status} torrents={torrents} ports={findings?.filter(isOfPorts)} />
+      <SwarmSection status={status} torrents={torrents} ports={findings?.filter(isOfPorts)} />
       <div class="cards">
-        <Disk status={status} />
+        <DiskSection status={status} />
         <Health findings={findings?.filter((finding) => !isOfPorts(finding))} onLook={look} />
       </div>
       <section class="card whole" aria-label={T.torrents}>
@@ -38,7 +38,7 @@ export function MachineView() {
         ) : (
           <Table label={T.torrents} rows={torrents} columns={TORRENT_COLUMNS} keyOf={({ infohash }) => infohash} />
         )}
-        <HeldBack status={status} />
+        <HeldBackList status={status} />
       </section>
     </div>
   )
@@ -60,7 +60,7 @@ interface SwarmProps {
   readonly ports: readonly DoctorFinding[] | undefined
 }
 
-function Swarm({ status, torrents, ports = [] }: SwarmProps) {
+function SwarmSection({ status, torrents, ports = [] }: SwarmProps) {
   const { swarm: course } = useStore()
   const { swarm, catalog } = status
   if (!swarm.enabled)
@@ -84,7 +84,7 @@ function Swarm({ status, torrents, ports = [] }: SwarmProps) {
           ↑ {T.up} {formatRate(swarm.upBytesPerSecond + (catalog?.upBytesPerSecond ?? 0))}
         </span>
       </p>
-      <Facts
+      <FactList
         facts={[
           [T.peers, swarm.peers + (catalog?.peers ?? 0)],
           [T.announced, swarm.seeding],
@@ -94,7 +94,7 @@ function Swarm({ status, torrents, ports = [] }: SwarmProps) {
         ]}
       />
       <h3>{T.ports}</h3>
-      <Findings findings={ports} />
+      <FindingList findings={ports} />
       <Limits status={status} />
     </section>
   )
@@ -113,14 +113,14 @@ function Limits({ status }: { readonly status: Status }) {
         <input type="checkbox" checked={seedLocal} onChange={() => void attempt(() => bridge.seedLocal(!seedLocal))} />{' '}
         {T.seedLocal}
       </label>
-      <UploadLimit bytesPerSecond={status.swarm.uploadLimitBytesPerSecond ?? 0} />
+      <UploadLimitField bytesPerSecond={status.swarm.uploadLimitBytesPerSecond ?? 0} />
     </>
   )
 }
 
 const MIB = 1024 * 1024
 
-function UploadLimit({ bytesPerSecond }: { readonly bytesPerSecond: number }) {
+function UploadLimitField({ bytesPerSecond }: { readonly bytesPerSecond: number }) {
   const { attempt, bridge } = useStore()
   return (
     <label>
@@ -142,7 +142,7 @@ function UploadLimit({ bytesPerSecond }: { readonly bytesPerSecond: number }) {
   )
 }
 
-function Disk({ status }: { readonly status: Status }) {
+function DiskSection({ status }: { readonly status: Status }) {
   const { bytes, blobs, freeBytes, maxBytes, minFreeBytes = 0 } = status.store
   return (
     <section class="card" aria-label={T.disk}>
@@ -155,7 +155,7 @@ function Disk({ status }: { readonly status: Status }) {
           aria-label={T.diskBar(formatBytes(bytes), formatBytes(freeBytes))}
         />
       )}
-      <Facts
+      <FactList
         facts={[
           [T.store, formatBytes(bytes)],
           [T.free, freeBytes === undefined ? '' : formatBytes(freeBytes)],
@@ -174,7 +174,7 @@ function Disk({ status }: { readonly status: Status }) {
 const ORDER = ['bad', 'warn', 'note', 'ok']
 const LEVELS = { bad: 'bad', warn: 'warn', note: 'none', ok: 'good' }
 
-const Findings = ({ findings }: { readonly findings: readonly DoctorFinding[] }) => (
+const FindingList = ({ findings }: { readonly findings: readonly DoctorFinding[] }) => (
   <ul class="findings">
     {[...findings]
       .sort((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level))
@@ -210,7 +210,7 @@ function Health({ findings, onLook }: HealthProps) {
         </button>
       </header>
       <p role="status">{findings === undefined ? TEXTS.loading : troubles === 0 ? T.ok : T.troubles(troubles)}</p>
-      <Findings findings={findings ?? []} />
+      <FindingList findings={findings ?? []} />
     </section>
   )
 }
@@ -243,7 +243,7 @@ const TORRENT_COLUMNS: readonly ColumnOf<TorrentStatus>[] = [
   }
 ]
 
-function HeldBack({ status }: { readonly status: Status }) {
+function HeldBackList({ status }: { readonly status: Status }) {
   const { heldBack } = status.swarm
   if (heldBack.length === 0) return null
   return (

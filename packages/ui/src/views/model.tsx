@@ -7,7 +7,7 @@ import { formatBytes, formatSince } from '../format.ts'
 import { type ModelRow, stateOf } from '../model-rows.ts'
 import { Copyable, copyText } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
-import { Facts } from '../parts/facts.tsx'
+import { FactList } from '../parts/facts.tsx'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 import { RemoveDialog } from './remove.tsx'
@@ -54,7 +54,7 @@ function ModelFacts({ row: { member, sharing, reason } }: Pick<ModelProps, 'row'
   const { origin } = member
   const from = [origin?.repo ?? origin?.kind ?? '', origin?.revision ?? ''].filter((word) => word !== '').join(' @ ')
   return (
-    <Facts
+    <FactList
       facts={[
         [T.facts.size, formatBytes(member.sizeBytes)],
         [T.facts.state, stateOf(member)],

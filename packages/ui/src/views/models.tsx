@@ -171,7 +171,7 @@ const columnsOf = (now: number, largest: number): readonly ColumnOf<ModelRow>[] 
       </span>
     )
   },
-  { id: 'state', title: T.columns.state, cell: ({ member }) => <State member={member} /> },
+  { id: 'state', title: T.columns.state, cell: ({ member }) => <ModelState member={member} /> },
   {
     id: 'sharing',
     title: T.columns.sharing,
@@ -214,7 +214,7 @@ function Name({ row: { repo, quant, member } }: { readonly row: ModelRow }) {
   )
 }
 
-function State({ member }: Pick<ModelRow, 'member'>) {
+function ModelState({ member }: Pick<ModelRow, 'member'>) {
   const level = member.damaged === true ? 'bad' : member.complete ? 'good' : member.away === true ? 'none' : 'warn'
   return (
     <>
