@@ -168,10 +168,15 @@ export class Room {
     const { store, config } = this.#deps
     const { maxBytes, minFreeBytes } = config.store
     const freeBytes = await store.freeBytes()
-    if (neededBytes + minFreeBytes > freeBytes) return noSpace(neededBytes + minFreeBytes, freeBytes)
+    if (neededBytes > freeBytes) return noSpace(neededBytes, freeBytes)
+    const limit =
+      neededBytes + minFreeBytes > freeBytes
+        ? `[store] min_free = ${minFreeBytes} of the ${spokenBytes(freeBytes)} that are free on the disk`
+        : `[store] max_bytes = ${maxBytes}`
+    const what = neededBytes === 0 ? 'the store does not keep' : `${spokenBytes(neededBytes)} do not fit with`
     return new DaemonError(
       'E_NO_SPACE',
-      `${spokenBytes(neededBytes)} do not fit below [store] max_bytes = ${maxBytes}, and nothing can be evicted for them: free some space (svc rm and svc gc, svc evict)`
+      `${what} ${limit}, and no more can be evicted: free some space (svc rm and svc gc, svc evict)`
     )
   }
 

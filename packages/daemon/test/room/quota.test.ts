@@ -1,6 +1,7 @@
 import type { Job, ModelMember } from '@svc/client/protocol'
 import { parseDigest } from '@svc/ref'
 import type { FakeHub } from '@svc/testkit/fake-hub'
+import { smallDisk } from '@svc/testkit/small-disk'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
 import { fakeHub, finished, type Rig, rigOf, undoAfterTests, writeRepo } from '../sources/hub/fixtures.ts'
@@ -122,4 +123,38 @@ test("models that mirror clients fetched are evicted before the owner's", async 
   await clock.advance(60_000)
   await rig.client.open('svc:///org/b:q8_0')
   expect(await bring('C')).toMatchObject({ state: 'failed', error: { candidates: ['org/a:q8_0'] } })
+})
+
+test('the space to keep free counts: an import names what would go, and a larger one is enforced', async () => {
+  const MIB = 1 << 20
+  // a third model and what an import sets aside fit into 10.5 MiB, but leave less than the MiB to keep
+  const filePort = smallDisk(2 * MODEL_BYTES + 4.5 * MIB)
+  const clock = new VirtualClock()
+  const { fake, rig, bring, states } = await quotaOf({ store: { min_free: MIB }, filePort, clock })
+  for (const name of ['A', 'B']) {
+    expect(await bring(name)).toMatchObject({ state: 'done' })
+    await clock.advance(60_000)
+  }
+  expect(await bring('C')).toMatchObject({
+    state: 'failed',
+    error: { code: 'E_NO_SPACE', candidates: ['org/a:q8_0'] }
+  })
+  expect(await states()).toEqual({ a: 'here', b: 'here' })
+  const pin = (name: string, pinned: boolean) => rig.client.setPinned({ ref: `svc:///org/${name}:q8_0`, pinned })
+  await Promise.all(['a', 'b'].map((name) => pin(name, true)))
+  const refused = await bring('C', true)
+  expect(refused).toMatchObject({ state: 'failed', error: { code: 'E_NO_SPACE' } })
+  expect([refused.error?.candidates, refused.error?.message]).toEqual([undefined, expect.stringContaining('min_free')])
+  await pin('a', false)
+  expect(await bring('C', true)).toMatchObject({ state: 'done' })
+  expect(await states()).toEqual({ a: 'away', b: 'here', c: 'here' })
+  await rig.daemon.close()
+
+  // 4 MiB are free: of the pinned and the other one, the other one goes
+  const later = await rigOf(fake, { root: rig.root, store: { min_free: 5 * MIB }, filePort })
+  const job = async (): Promise<Job> => (await later.client.jobs()).find(({ kind }) => kind === 'evict')!
+  await expect.poll(async () => (await job())?.state, { timeout: 10_000 }).toBe('done')
+  expect(await job()).toMatchObject({ result: { bytes: MODEL_BYTES } })
+  const away = (await later.client.models()).namespaces.map(({ members }) => members[0]!.away === true)
+  expect(away).toEqual([true, false, true])
 })

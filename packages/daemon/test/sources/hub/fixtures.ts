@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { type Client, createClient } from '@svc/client'
 import type { Job } from '@svc/client/protocol'
+import type { FilePortModule } from '@svc/cas'
 import type { HubOptions } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
 import type { Manifest } from '@svc/manifest'
@@ -77,6 +78,7 @@ export interface RigOptions {
   /** `[hub] check` */
   readonly check?: string
   readonly clock?: Clock
+  readonly filePort?: FilePortModule
   readonly hub?: Pick<HubOptions, 'limits' | 'retry'>
 }
 
@@ -99,6 +101,7 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
     config: mergeConfig(fileConfig, { root: join(root, 'store') }, env),
     socketPath,
     ...(options.clock && { clock: options.clock }),
+    ...(options.filePort && { filePort: options.filePort }),
     networks: {
       hub: (context) =>
         createHubImports(context, {
