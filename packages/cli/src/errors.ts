@@ -43,9 +43,14 @@ const REGISTRY_LOGIN =
   'the daemon uses the logins of its own user: ~/.docker/config.json, or what DOCKER_CONFIG and REGISTRY_AUTH_FILE name in its environment'
 
 /** The error of a failed job. */
-export function jobFailure({ kind, error }: Pick<Job, 'kind' | 'error'>): CliError {
+export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'error'>): CliError {
   if (error === undefined) return new CliError(EXIT.failed, 'the job failed without a reason')
   const { code, message, candidates } = error
-  const hint = kind === 'import-oci' && code === 'E_SOURCE_FORBIDDEN' ? REGISTRY_LOGIN : undefined
+  const hint =
+    kind === 'import-oci' && code === 'E_SOURCE_FORBIDDEN'
+      ? REGISTRY_LOGIN
+      : kind === 'ensure' && code === 'E_NO_SPACE' && candidates !== undefined
+        ? `svc pull ${ref.replace('svc:///', '')} --evict`
+        : undefined
   return new CliError(exitCodeOf(code), message, { code, candidates, hint })
 }
