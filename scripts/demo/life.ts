@@ -6,26 +6,34 @@ import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createClient } from '../../packages/client/src/index.ts'
 import { type FakeHub, startFakeHub } from '../../packages/testkit/src/fake-hub.ts'
-import { makeModelFolder, makeSafetensors } from '../../packages/testkit/src/models.ts'
+import { type GgufType, makeGguf, makeModelFolder, makeSafetensors } from '../../packages/testkit/src/models.ts'
 import type { DemoDaemon, Stage } from './stage.ts'
 
 const REPO = 'Demo/Tiny-GGUF'
 const REF = 'demo/tiny-gguf:q8_0'
+const OTHER = 'Demo/Other-GGUF'
 const CLIENT = 'packages/testkit/src/stock-s3-client.ts'
 const MIB = 1 << 20
 /** Of the machine that gives a model to the other one. */
 const LINK_BYTES_PER_SECOND = 4 * MIB
 const TENSORS = 8
+/** Room for either model and what an import sets aside, not for both with that. */
+const QUOTA = 7_000_000
 
 /** A model from the search to its newer version, evicted and brought back; and one that is read while it is fetched. */
 export async function run(stage: Stage): Promise<void> {
   const hub = await startFakeHub()
   stage.later(() => hub.close())
   const source = join(stage.folder, 'model')
-  makeModelFolder(source, { width: 512 })
+  makeModelFolder(source, {
+    ggufs: {},
+    files: { 'tiny-q8_0.gguf': weightsOf('Q8_0'), 'tiny-q4_k_m.gguf': weightsOf('Q4_K') }
+  })
   const commit = (): string => hub.commit({ id: REPO, files: filesIn(source) })
   commit()
-  const daemon = await stage.daemon('home', `[swarm]\nenabled = false\n\n[hub]\nendpoint = "${hub.endpoint}"\n`)
+  hub.commit({ id: OTHER, files: [{ path: 'other-q4_k_m.gguf', content: weightsOf('Q4_K', 2) }] })
+  const config = `[swarm]\nenabled = false\n\n[store]\nmax_bytes = ${QUOTA}\n\n[hub]\nendpoint = "${hub.endpoint}"\n`
+  const daemon = await stage.daemon('home', config)
 
   stage.step('Look for a model at a hub that stands in for the one on the internet, and whether it fits')
   await daemon.svc('search', 'tiny', '--gguf')
@@ -41,12 +49,14 @@ export async function run(stage: Stage): Promise<void> {
   stage.say(`  the newer version is here, and the hub sent ${second} bytes`)
   if (second * 10 > first) throw new Error('the weights travelled again')
 
-  stage.step('Make room: the weights go, the name and the rest stay')
+  stage.step('A quota: for the next model the weights of the first go; its name and the rest stay')
   await daemon.svc('gc', '--older-than', '0')
-  await daemon.svc('evict', REF)
+  await daemon.svc('import', 'hf', `${OTHER}:q4_k_m`, '--evict')
   if (!(await daemon.svc('ls')).includes('away')) throw new Error('the model is not away')
 
-  stage.step('Whoever asks for its path has the same bytes again')
+  stage.step('Once there is room, whoever asks for its path has the same bytes again')
+  await daemon.svc('rm', OTHER.toLowerCase())
+  await daemon.svc('gc')
   const path = (await daemon.svc('path', REF)).trim().split('\n').at(-1)!
   const name = 'tiny-q8_0.gguf'
   if (!readFileSync(path).equals(readFileSync(join(source, name)))) throw new Error(`${path} is not what the hub has`)
@@ -55,6 +65,18 @@ export async function run(stage: Stage): Promise<void> {
 
   await readWhileFetched(stage)
 }
+
+const weightsOf = (type: GgufType, seed = 1): Buffer =>
+  makeGguf({
+    metadata: {
+      'llama.context_length': 4096,
+      'llama.embedding_length': 512,
+      'llama.block_count': 2,
+      'llama.attention.head_count': 8
+    },
+    tensors: [{ name: 'token_embd.weight', shape: [512, 8192], type }],
+    seed
+  })
 
 const filesIn = (folder: string): { readonly path: string; readonly content: Buffer }[] =>
   ['config.json', 'chat_template.jinja', 'LICENSE', 'README.md', 'tiny-q8_0.gguf', 'tiny-q4_k_m.gguf'].map((path) => ({
