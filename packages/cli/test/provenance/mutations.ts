@@ -1,5 +1,6 @@
 import { COMPANIONS } from './companion-mutations.ts'
 import { DIRECT, of, RULE_TEST } from './direct-mutations.ts'
+import { EVICTIONS } from './evict-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 import { TRUST } from './trust-mutations.ts'
 import { USES } from './use-mutations.ts'
@@ -204,5 +205,6 @@ export const MUTATIONS: readonly Mutation[] = [
   ...DIRECT,
   ...COMPANIONS,
   ...TRUST,
-  ...USES
+  ...USES,
+  ...EVICTIONS
 ]

@@ -6,6 +6,7 @@ import type { Inventory, Job, ModelMember } from '@svc/client/protocol'
 import { timestampOf } from '@svc/internal-clock'
 import { parseDigest } from '@svc/ref'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
+import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { ArtifactState } from '../../src/library/artifacts.ts'
 import {
@@ -122,7 +123,13 @@ test('a model without another copy stays, unless its owner forces the eviction',
 })
 
 test('a hub that lists other bytes, refuses the files or lost the repository proves nothing', async () => {
-  const repo = await imported()
+  const repo = await imported({
+    files: [
+      { path: 'model-q8_0.gguf', content: { seed: 80_000, sizeBytes: 200_003 } },
+      // small enough for git, which lists another kind of hash
+      { path: 'mmproj-f16.gguf', content: { seed: 80_001, sizeBytes: 5_000 } }
+    ]
+  })
   const { manifestDigest } = await rig.client.resolve(repo.ref)
   expect((await recordOf(repo.ref)).copies).toBeUndefined()
   // the tree says that it is there, the file does not come
@@ -130,6 +137,17 @@ test('a hub that lists other bytes, refuses the files or lost the repository pro
     stage !== 'tree' && path === 'model-q8_0.gguf' ? { kind: 'status', status: 404 } : undefined
   )
   expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  // of the same size
+  const another = (name: string) => (entries: FakeTreeEntry[]) =>
+    entries.map(({ lfs, ...entry }) => {
+      const hash = entry.path === name ? 'f'.repeat(64) : undefined
+      const oid = hash === undefined || lfs !== undefined ? entry.oid : hash.slice(24)
+      return { ...entry, oid, ...(lfs !== undefined && { lfs: { ...(lfs as object), ...(hash && { oid: hash }) } }) }
+    })
+  for (const name of ['model-q8_0.gguf', 'mmproj-f16.gguf']) {
+    fake.setFaults(({ stage }) => (stage === 'tree' ? { kind: 'tree', edit: another(name) } : undefined))
+    expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
+  }
   fake.setFaults(undefined)
   fake.setAccess(repo.id, { disabled: true })
   expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })

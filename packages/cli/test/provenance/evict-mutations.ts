@@ -1,0 +1,96 @@
+import { of } from './direct-mutations.ts'
+import type { DirectTest, Mutation } from './mutated-copy.ts'
+
+const ROOM = 'packages/daemon/test/room'
+/** Random use, whose first history tries each reason once. */
+const MODEL: DirectTest = { file: `${ROOM}/room.model.test.ts` }
+const evict = (name: string): DirectTest => ({ file: `${ROOM}/evict.test.ts`, name })
+const QUOTA: DirectTest = { file: `${ROOM}/quota.test.ts`, name: 'the space to keep free' }
+
+/** What keeps weights here that could not be had again, or that somebody needs now. */
+export const EVICTIONS: readonly Mutation[] = [
+  ...of('daemon/src/jobs/evict.ts', [
+    {
+      what: 'what has no proven copy stays',
+      caughtBy: MODEL,
+      find: 'if (keptFact({ kept: undefined, provenMs: proof.provenMs }, this.limits) !== undefined) throw',
+      replace: 'if (Date.now() < 0) throw'
+    },
+    {
+      what: 'what is viewed stays',
+      caughtBy: MODEL,
+      find: 'if (view !== undefined) return',
+      replace: 'if (Date.now() < 0) return'
+    },
+    {
+      what: 'what is pinned would not go',
+      caughtBy: QUOTA,
+      find: 'if (standing?.kept) return',
+      replace: 'if (Date.now() < 0) return'
+    },
+    {
+      what: 'what is read stays',
+      caughtBy: evict('bytes that another'),
+      find: 'if (weights.some(({ digest }) => store.isLeased(digest)))',
+      replace: 'if (Date.now() < 0)'
+    },
+    {
+      what: 'what others brought in of a model that is away is theirs',
+      caughtBy: evict('bytes that others'),
+      find: 'await endAwayOfAll(this.#deps, manifest)',
+      replace: ''
+    }
+  ]),
+  ...of('daemon/src/jobs/room.ts', [
+    {
+      what: 'nothing goes for another model without its owner’s word',
+      caughtBy: QUOTA,
+      find: 'if (!mayEvict) throw',
+      replace: 'if (Date.now() < 0) throw'
+    }
+  ]),
+  ...of('daemon/src/jobs/copies.ts', [
+    {
+      what: 'a place that has it no longer proves nothing',
+      caughtBy: MODEL,
+      find: `const at = is === 'there' ? timestampOf(clock) : undefined`,
+      replace: `if (is === 'gone') continue
+        const at = timestampOf(clock)`
+    },
+    {
+      what: 'a place that is no longer asked proves nothing',
+      caughtBy: evict('no longer asked'),
+      find: 'if (!asked.some((each) => each.kind === kind && each.where === where))',
+      replace: 'if (Date.now() < 0)'
+    }
+  ]),
+  ...of('daemon/src/library/eviction.ts', [
+    { what: 'a proof expires', caughtBy: MODEL, find: ' && nowMs - provenMs <= proofMs', replace: '' }
+  ]),
+  ...of('daemon/src/sources/hub/copies.ts', [
+    {
+      what: 'the hub lists the same bytes',
+      caughtBy: evict('a hub that lists other bytes'),
+      find: 'if (listed.sha256 !== undefined) return listed.sha256 === digest',
+      replace: 'if (listed.sha256 !== undefined) return true'
+    },
+    {
+      what: 'the hub lists the same bytes that are in git',
+      caughtBy: evict('a hub that lists other bytes'),
+      find: 'return listed.gitBlobSha1 === (await',
+      replace: `return '' !== (await`
+    },
+    {
+      what: 'the hub gives each file',
+      caughtBy: evict('a hub that lists other bytes'),
+      find: 'await signed.hub.read(found, { start: 0, end: Math.min(1, file.size) }, timeouts)',
+      replace: ''
+    },
+    {
+      what: 'a mirror of this daemon is no other place',
+      caughtBy: evict('this daemon itself'),
+      find: 'await this.#deps.others.now()',
+      replace: 'await this.#deps.owners.now()'
+    }
+  ])
+]
