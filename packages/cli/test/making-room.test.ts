@@ -32,6 +32,8 @@ it('what does not fit is refused with what would go, asked about on a terminal, 
   expect([asked.code, await away()]).toEqual([refused.code, ''])
   expect(await daemon.svcWith(second, { columns: 100, stdin: typing('y') })).toMatchObject({ code: 0 })
   expect(await away()).toBe('acme/first:q8_0')
+  const shown = (await daemon.svc('show', 'acme/first')).stdout
+  expect(shown).toMatch(/missing 1 file, 2\.0 MiB; fetch with: svc pull acme\/first:q8_0\n +first-q8_0\.gguf/)
 
   // to whoever asks for its path, too, though that has no such option
   const path = await daemon.svc('path', 'acme/first')

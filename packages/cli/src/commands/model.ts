@@ -27,7 +27,7 @@ export async function show(session: Session, typed: string, more?: string): Prom
   const repo = asRepo(text)
   if (repo !== undefined && (session.json || !(await hasOneQuant(session, repo)))) return showRepo(session, repo)
   const result = await session.client.open(await canonicalRef(session, text))
-  const { annotations = {} } = await readManifestBlob(session.client, result.manifestDigest)
+  const { annotations = {}, files: all = [] } = await readManifestBlob(session.client, result.manifestDigest)
   if (session.json) return session.document({ ...result, annotations })
 
   // the selected quant, in case only a prefix was typed
@@ -52,10 +52,15 @@ export async function show(session: Session, typed: string, more?: string): Prom
       session.print(`  companions are not here; fetch them with: svc companions ${shortRef(result.ref)}`)
   }
   for (const warning of result.companions?.warnings ?? []) session.note(warning)
-  printMissing(session, result)
+  printMissing(session, result, all)
 }
 
-function printMissing(session: Session, { ref, files, missing = [] }: OpenResult): void {
+/** @param files of the manifest, which names what is not here, too */
+function printMissing(
+  session: Session,
+  { ref, missing = [] }: OpenResult,
+  files: readonly Pick<OpenFile, 'name' | 'digest' | 'size'>[]
+): void {
   if (missing.length === 0) return
   const lost = files.filter(({ digest }) => missing.includes(digest))
   const bytes = lost.reduce((sum, { size }) => sum + size, 0)
