@@ -172,8 +172,8 @@ class KillRun {
 /** `SVC_FAULT_CALLS='openat|close'` tries these calls alone: shards of a long sweep, or what is being mended. */
 const ONLY = new RegExp(process.env.SVC_FAULT_CALLS ?? '')
 
-/** More than any scenario makes. */
-const MAX_POINTS = 2_000
+/** More than any scenario makes. `SVC_KILL_POINTS=100` takes the first hundred of each kind, however slow the machine is. */
+const MAX_POINTS = Number(process.env.SVC_KILL_POINTS ?? 2_000)
 const EVERY: readonly number[] = Array.from({ length: MAX_POINTS }, (_, n) => n + 1)
 
 /**
@@ -189,7 +189,7 @@ export function describeOperationKills(scenarios: readonly KillScenario[], strid
         for (let when = 1; when < MAX_POINTS; when += stride) if ((await run.at({ when })) === 'acknowledged') break
         console.log(`${scenario.name}: killed before ${run.kills} operations; ${JSON.stringify(run.outcomes)}`)
         expect(run.kills).toBeGreaterThan(0)
-        expect(run.rounds).toBe(run.kills + 1)
+        if (process.env.SVC_KILL_POINTS === undefined) expect(run.rounds).toBe(run.kills + 1)
       }
     )
   })
