@@ -142,9 +142,9 @@ const isSameRepository = (own: ArtifactSource | undefined, other: ArtifactSource
   own?.kind === 'hf' && other.kind === 'hf' && own.repo !== undefined && own.repo === other.repo
 
 /** The source, with only the upstream names of this artifact's own files. */
-function originOf({ names, ...origin }: ArtifactSource, { files }: Pick<Manifest, 'files'>): ArtifactSource {
+function originOf({ names = {}, ...origin }: ArtifactSource, { files }: Pick<Manifest, 'files'>): ArtifactSource {
   const own = Object.fromEntries(
-    files.flatMap(({ name }) => (names?.[name] === undefined ? [] : [[name, names[name]]]))
+    files.flatMap(({ name }) => (Object.hasOwn(names, name) ? [[name, names[name]!] as const] : []))
   )
   return Object.keys(own).length === 0 ? origin : { ...origin, names: own }
 }

@@ -15,7 +15,7 @@ import { partsLacking, someOf } from '../library/companions.ts'
 import { markedOwn } from '../library/given-companions.ts'
 import { sourceKey } from '../library/holdings.ts'
 import type { BlobTree } from '../library/leaf-layers.ts'
-import type { ArtifactSource } from '../library/origin.ts'
+import { type ArtifactSource, upstreamName } from '../library/origin.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** What is kept beside an import's artifacts, and what is not (spec doc.21, rec.24). */
@@ -55,7 +55,7 @@ export function planCompanions(
     each: [name, { use }]
   } of inOrder) {
     const file = files.get(name)!
-    const path = upstreamName(name, origin)
+    const path = upstreamName(origin, name)
     const size = file.sizeBytes
     const omit = (reason: OmittedFile['reason']): void => void omitted.push({ path, size, reason })
     if (use === 'entry' || use === 'member') omit('artifact')
@@ -71,9 +71,6 @@ export function planCompanions(
   }
   return { files: chosen, omitted }
 }
-
-/** The name at the source of a file that recognition perhaps sees under another (spec add.2). */
-const upstreamName = (name: string, { names }: ArtifactSource): string => names?.[name] ?? name
 
 /**
  * The document of what was brought in; undefined where the source has nothing but what the manifests have, unless it is the
@@ -91,7 +88,7 @@ export function companionsOf(
   const unreadable: OmittedFile[] = []
   for (const [name, { sizeBytes: size }] of files) {
     const digest = blobs.get(name)?.digest
-    const path = upstreamName(name, origin)
+    const path = upstreamName(origin, name)
     if (digest === undefined) unreadable.push({ path, size, reason: 'unreadable' })
     else listed.push({ path, size, digest })
   }

@@ -64,6 +64,10 @@ export function mergedFollowed(
   return Object.keys(followed).length === 0 ? {} : { followed }
 }
 
+/** The name at the source of a file of the manifest (spec add.2). */
+export const upstreamName = ({ names = {} }: Pick<ArtifactSource, 'names'>, name: string): string =>
+  Object.hasOwn(names, name) ? names[name]! : name
+
 /** A commit of the hub, which no branch or tag is named like. */
 export const isCommit = (revision: string): boolean => /^[0-9a-f]{40}$/.test(revision)
 

@@ -1,6 +1,12 @@
 import { digestFromBytes } from '@svc/ref'
 import { expect, test } from 'vitest'
-import { type ArtifactSource, mergedFollowed, mergedSource, shownOrigin } from '../../src/library/origin.ts'
+import {
+  type ArtifactSource,
+  mergedFollowed,
+  mergedSource,
+  shownOrigin,
+  upstreamName
+} from '../../src/library/origin.ts'
 
 const from = (more: Partial<ArtifactSource>): ArtifactSource => ({
   kind: 'hf',
@@ -27,6 +33,14 @@ test.each([
 ])('what a name follows after %s', (_, before, now, expected) => {
   const after = { ...mergedSource(before, now), ...mergedFollowed(before, now) }
   expect(shownOrigin(after, 'me/m').revision).toBe(expected)
+})
+
+test('a file has its name at the source, whatever it is called', () => {
+  const source = from({ names: { 'm-q4_0.gguf': 'M.Q4_0.gguf' } })
+  expect(['m-q4_0.gguf', 'constructor'].map((name) => upstreamName(source, name))).toEqual([
+    'M.Q4_0.gguf',
+    'constructor'
+  ])
 })
 
 test('the hub stays the source of what other imports bring, too, without the companions that these brought', () => {

@@ -6,6 +6,7 @@ import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import type { Library } from '../../library/library.ts'
+import { upstreamName } from '../../library/origin.ts'
 import { readWholeBlob } from '../../library/small-blob.ts'
 import { cheapestWitness } from './witness.ts'
 
@@ -106,14 +107,15 @@ export async function confirmUnknown(
 
 async function askAbout(
   confirmation: HubConfirmation,
-  { manifestDigest, source: { repo, revision, names = {}, companions: own }, companions = {} }: ArtifactState,
+  { manifestDigest, source, companions = {} }: ArtifactState,
   { documents, store }: ConfirmDeps,
   signal: AbortSignal
 ): Promise<HubAnswer> {
+  const { repo, revision, companions: own } = source
   const manifest = await documents.manifest(manifestDigest).catch(() => undefined)
   if (repo === undefined || revision === undefined || manifest === undefined) return 'other-files'
   const files = new Map<string, Pick<ManifestFile, 'digest' | 'size'>>()
-  for (const file of weightsOf(manifest)) files.set(names[file.name] ?? file.name, file)
+  for (const file of weightsOf(manifest)) files.set(upstreamName(source, file.name), file)
   if (files.size === 0) return 'other-files'
   // what lies beside them leaves with them: a cache may have files that somebody changed or added
   for (const digest of [...(own === undefined ? [] : [own]), ...Object.values(companions)]) {

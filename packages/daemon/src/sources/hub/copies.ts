@@ -9,7 +9,7 @@ import type { SourceFiller } from '../../jobs/sources-filler.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import { isEvictable } from '../../library/eviction.ts'
 import type { Library } from '../../library/library.ts'
-import { hubCommitOf } from '../../library/origin.ts'
+import { hubCommitOf, upstreamName } from '../../library/origin.ts'
 import { gitSha1Of } from './confirm.ts'
 import { hubFailure } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
@@ -51,7 +51,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
       const listed = new Map(listing.files.map((file) => [file.path, file]))
       const weights = manifest.files.filter(isEvictable)
       await forEachLimited(weights, CONCURRENCY, signal, async (file) => {
-        const found = listed.get(upstreamName(state, file))
+        const found = listed.get(upstreamName(state.source, file.name))
         if (found === undefined || !(await this.#isSame(found, file))) throw new OtherFileError(file.name)
         await signed.hub.read(found, { start: 0, end: Math.min(1, file.size) }, timeouts)
       })
@@ -79,7 +79,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
       const listing = await signed.hub.listing(origin.repo, origin.revision, { signal })
       const listed = new Map(listing.files.map((file) => [file.path, file]))
       const names = files
-        .map((file) => upstreamName(artifact!, file))
+        .map((file) => upstreamName(artifact!.source, file.name))
         // another digest would be fetched in vain
         .filter((name, i) => (listed.get(name)?.sha256 ?? files[i]!.digest) === files[i]!.digest)
       await importer.bringBack(sourceOf(signed, origin.repo, listing), new Set(names), {
@@ -111,9 +111,6 @@ class OtherFileError extends Error {
 
 const placeOf = ({ repo, revision }: { readonly repo: string; readonly revision: string }) =>
   ({ kind: 'hub', where: `${repo}@${revision}` }) as const
-
-const upstreamName = ({ source: { names = {} } }: ArtifactState, { name }: ManifestFile): string =>
-  Object.hasOwn(names, name) ? names[name]! : name
 
 /** The hub, or its storage, said something about the file; unlike a machine that is not reached. */
 function isAnswer(error: unknown): boolean {

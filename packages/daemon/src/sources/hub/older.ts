@@ -3,7 +3,7 @@ import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
 import { sourceKey } from '../../library/holdings.ts'
 import type { Library } from '../../library/library.ts'
-import { isCommit } from '../../library/origin.ts'
+import { isCommit, upstreamName } from '../../library/origin.ts'
 import { orAbsent } from './errors.ts'
 
 export type OlderDeps = Pick<Library, 'store' | 'artifacts' | 'documents'>
@@ -62,10 +62,10 @@ export class OlderVersions {
     for await (const { manifestDigest, source, importedAt = '', incomplete } of artifacts.list(() => undefined, {
       cached: true
     })) {
-      const { revision: commit = '', names = {} } = source
+      const { revision: commit = '' } = source
       if (sourceKey(source) !== key || !isCommit(commit) || commit === this.#now.commit || incomplete === true) continue
       const manifest = await documents.manifest(manifestDigest).catch(orAbsent)
-      const files = (manifest?.files ?? []).map(({ name, digest }) => [names[name] ?? name, digest] as const)
+      const files = (manifest?.files ?? []).map(({ name, digest }) => [upstreamName(source, name), digest] as const)
       found.push({ commit, importedAt, files: new Map(files) })
     }
     return found.sort((a, b) => b.importedAt.localeCompare(a.importedAt))
