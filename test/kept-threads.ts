@@ -1,10 +1,15 @@
 // The first tier starts thousands of threads that only answer calls, and Node needs 30 ms of CPU for each. Here such a thread, closed
 // while it is idle, waits for the next owner instead of ending. The other tiers run without this: there each thread ends when closed.
+import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
-import threads, { type Transferable, type WorkerOptions } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
+import threads, { MessageChannel, type MessagePort, type Transferable, type WorkerOptions } from 'node:worker_threads'
 
 /** The threads whose modules answer calls and remember nothing between them. */
 const STATELESS = /\/(?:hash-worker|verify-worker|view-worker|offload\/worker)\.[jt]s$/
+/** Those that remember their connections alone, which end with the owner. An error that they answer leaves nothing behind. */
+const CONNECTED = /\/range-worker\.[jt]s$/
+const KEPT_SOCKETS = fileURLToPath(new URL('./kept-sockets.ts', import.meta.url))
 /** Kept in a process: what a test with several daemons closes at its end. */
 const MAX_KEPT = 20
 
@@ -16,8 +21,20 @@ const own = globalThis as { [end]?: () => Promise<void> }
 function kindOf(file: string | URL, { workerData, ...options }: WorkerOptions): string | undefined {
   const data: Record<string, unknown> = workerData ?? {}
   // A file port of a test counts calls and injects faults: it has state.
-  if (!STATELESS.test(String(file)) || data.filePort !== undefined) return undefined
+  if (!(STATELESS.test(String(file)) || CONNECTED.test(String(file))) || data.filePort !== undefined) return undefined
   return JSON.stringify([String(file), data, options, process.env])
+}
+
+function withSockets(
+  { workerData, execArgv, transferList = [], ...options }: WorkerOptions,
+  port: MessagePort
+): WorkerOptions {
+  return {
+    ...options,
+    workerData: { ...workerData, keptPort: port },
+    transferList: [...transferList, port],
+    execArgv: [...(execArgv ?? process.execArgv), '--import', KEPT_SOCKETS]
+  }
 }
 
 interface Message {
@@ -39,10 +56,16 @@ if (own[end] === undefined) {
     /** Sessions of the store's threads that were begun and neither finished nor dropped. */
     #sessions = 0
     #isFaulty = false
+    #isClosing = false
+    /** Closes the thread's connections, and answers. */
+    readonly #sockets: MessagePort | undefined
 
-    constructor(file: string | URL, options: WorkerOptions) {
-      super(file, options)
-      this.kind = kindOf(file, options)
+    constructor(file: string | URL, given: WorkerOptions) {
+      const sockets = CONNECTED.test(String(file)) ? new MessageChannel() : undefined
+      super(file, sockets === undefined ? given : withSockets(given, sockets.port2))
+      this.#sockets = sockets?.port1
+      this.#sockets?.unref()
+      this.kind = kindOf(file, given)
       if (this.kind !== undefined) this.#watch()
     }
 
@@ -53,7 +76,7 @@ if (own[end] === undefined) {
         this.#calls.delete(id)
         if (op === 'begin') this.#sessions++
         if (op === 'finish' || op === 'drop') this.#sessions--
-        if (error !== undefined) this.#isFaulty = true
+        if (error !== undefined && this.#sockets === undefined) this.#isFaulty = true
       })
       const fail = (): void => {
         this.#isFaulty = true
@@ -71,7 +94,10 @@ if (own[end] === undefined) {
     override async terminate(): Promise<number> {
       const isIdle = !this.#isFaulty && this.#calls.size === 0 && this.#sessions === 0
       if (this.kind === undefined || !isIdle) return super.terminate()
-      if (kept.includes(this)) return 0
+      if (this.#isClosing || kept.includes(this)) return 0
+      this.#isClosing = true
+      await this.#closeSockets()
+      this.#isClosing = false
       // By name: without one, Node's own listeners that let messages through would go as well.
       for (const event of ['message', 'messageerror', 'error', 'exit', 'online']) this.removeAllListeners(event)
       this.#watch()
@@ -79,6 +105,14 @@ if (own[end] === undefined) {
       kept.push(this)
       if (kept.length > MAX_KEPT) await kept.shift()!.end()
       return 0
+    }
+
+    async #closeSockets(): Promise<void> {
+      if (this.#sockets === undefined) return
+      const closed = once(this.#sockets, 'message')
+      this.#sockets.postMessage(undefined)
+      await Promise.race([closed, once(this, 'exit')])
+      this.#sockets.unref()
     }
 
     end(): Promise<number> {
