@@ -15,8 +15,6 @@ export default defineConfig({
       'packages/internal/*/test/**/*.slow.ts',
       'test/**/*.slow.ts',
       'packages/*/test/**/fuzz.test.ts',
-      'packages/*/test/**/library-model.test.ts',
-      'packages/*/test/**/collect.model.test.ts',
       'packages/*/test/**/room.model.test.ts'
     ],
     env: {

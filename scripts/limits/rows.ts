@@ -23,7 +23,7 @@ export const LIMITS: Readonly<Record<string, readonly LimitRow[]>> = {
   'Peers (BitTorrent v2)': rows(`
 connections | {swarm#maxConnections}, a quarter of them for outgoing ones | engine | one without a handshake after {swarm#HANDSHAKE_GRACE_MS}, then the least useful peer, makes room | budgets.faults places connection-budget
 connections | {swarm#maxConnectionsPerHost} | host (IPv6: /64) | closed | budgets.faults places
-connections | {swarm#maxPeersPerTorrent} | torrent | the least useful peer makes room | budgets.faults many
+connections | {swarm#maxPeersPerTorrent} | torrent | the least useful peer makes room | budgets.faults many.slow
 dials in progress | {peer-set#MAX_HALF_OPEN}, each {peer-set#DIAL_TIMEOUT_MS} | torrent | wait | budgets.faults
 handshake | {swarm#HANDSHAKE_TIMEOUT_MS} | connection | closed | hostile-peers budgets.faults
 encryption handshakes | {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.total}/s; {swarm#ENCRYPTION_HANDSHAKES_PER_SECOND.each}/s per host | engine | closed | message-floods budgets.faults
@@ -97,11 +97,11 @@ views made, files hashed | {served-models#MADE_AT_ONCE}, {git-names#HASHED_AT_ON
 metrics | collected once per {metrics-listener#FRESH_MS} | port | shared | metrics
 reads on demand (lookups, small files) | {demand#READS.atOnce} at a time, {demand#READS.maxWaiting} waiting | mirrors | 429; a host with fewer displaces one with the most | lookups host-queue small-on-demand.faults
 cached hub lookups | {lookups#MAX_KNOWN_BYTES} and {lookups#MAX_ABSENT} absent ones for {lookups#KNOWN_MS} | hub mirror | looked up again | lookups
-listing on demand | {plan#MAX_TEXT_BYTES}, {stranger-listing#MAX_KEPT_FILES} model files; heap {pool#STRANGERS_HEAP_MIB} | thread | absent; the thread restarts | long-listings long-listings.faults
+listing on demand | {plan#MAX_TEXT_BYTES}, {stranger-listing#MAX_KEPT_FILES} model files; heap {pool#STRANGERS_HEAP_MIB} | thread | absent; the thread restarts | long-listings.slow long-listings.faults
 jobs for clients | {demand-jobs#MAX_JOBS} at a time, turns of {demand-jobs#TURN_MS}; {demand-jobs#GRACE_MS} without a client | mirrors | 429; ended, kept | demand-jobs mirror-on-demand
-bytes on demand | [mirror] on_demand_bytes, {config#DEFAULT_DAY_BYTES|bytes} | 24 hours | 507 | mirror-on-demand oci-arriving strangers
+bytes on demand | [mirror] on_demand_bytes, {config#DEFAULT_DAY_BYTES|bytes} | 24 hours | 507 | mirror-on-demand oci-arriving.slow strangers
 small files on demand | {hub-demand#MAX_SMALL_BYTES} each, and in memory | hub mirror | imported; read again | small-on-demand.faults
-headers on demand | {hub-demand#ANSWER_MS} (manifests at the OCI mirror {swarm-demand#HOLD_MS}) | request | 429, for weights the headers of a response that waits | mirror-on-demand oci-arriving
-waiting clients | {demand#MAX_WAITING} | mirrors | 429; a host with fewer displaces one with the most | oci-arriving oci-clients.faults
+headers on demand | {hub-demand#ANSWER_MS} (manifests at the OCI mirror {swarm-demand#HOLD_MS}) | request | 429, for weights the headers of a response that waits | mirror-on-demand oci-arriving.slow
+waiting clients | {demand#MAX_WAITING} | mirrors | 429; a host with fewer displaces one with the most | oci-arriving.slow oci-clients.faults
 `)
 }

@@ -10,7 +10,7 @@ import {
   symlinkSync,
   writeFileSync
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { makeGguf, makeSafetensors } from '@svc/testkit/models'
 import { expect, it, vi } from 'vitest'
@@ -174,18 +174,6 @@ it("RamaLama's folder is found, and its models keep their RamaLama names", async
   expect((await daemon.svc('cat', sha256(bytes))).code).toBe(0)
   const env = { HOME: daemon.folder, RAMALAMA_STORE: join(root, '..') }
   expect((await daemon.svcWith(['adopt', 'ramalama', '--dry-run', '-q'], { env })).stdout).toBe('acme/tiny-gguf\n')
-})
-
-it('a model of thousands of files is imported with one request', async () => {
-  const daemon = await testDaemon()
-  const folder = join(daemon.folder, 'Many')
-  put(join(folder, 'many-q8_0.gguf'), weights(17))
-  put(join(folder, 'config.json'), MODEL['config.json'])
-  for (let i = 0; i < 4000; i++) put(join(folder, 'extra', `${'x'.repeat(150)}-${i}.txt`), '')
-  expect(await adopt(daemon, folder)).toMatchObject({
-    code: 0,
-    models: [{ files: 4002, refs: ['acme/many:q8_0'.replace('acme', basename(daemon.folder).toLowerCase())] }]
-  })
 })
 
 it('a model that two tools hold is counted once, and svc asks at a terminal before it imports', async () => {

@@ -1,7 +1,7 @@
 import { of } from './direct-mutations.ts'
 import type { Mutation } from './mutated-copy.ts'
 
-const PINNED_TEST = { file: 'packages/daemon/test/swarm/pinned-companions.test.ts' }
+const PINNED_TEST = { file: 'packages/daemon/test/swarm/pinned-companions.slow.ts' }
 const OWN_TEST = { file: 'packages/daemon/test/import/own-companions.test.ts' }
 
 /** What of a folder's small files leaves with its model. */

@@ -6,7 +6,7 @@ const TESTS = 'packages/daemon/test'
 const IMPORT = (name: string): DirectTest => ({ file: `${TESTS}/import/trust.test.ts`, name })
 const HUB = (name: string): DirectTest => ({ file: `${TESTS}/sources/hub/trust.test.ts`, name })
 const PINNED = (name: string): DirectTest => ({ file: `${TESTS}/swarm/trust.test.ts`, name })
-const MIRRORS = (name: string): DirectTest => ({ file: `${TESTS}/mirror/signed-models.test.ts`, name })
+const MIRRORS = (name: string): DirectTest => ({ file: `${TESTS}/mirror/signed-models.slow.ts`, name })
 const YOUNGER = MIRRORS('what is not signed leaves the mirrors')
 
 export const TRUST: readonly Mutation[] = [

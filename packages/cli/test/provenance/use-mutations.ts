@@ -223,7 +223,7 @@ const MIRRORS = [
   ]),
   ...of('sources/hub/outdated.ts', [
     [
-      testOf(`${DAEMON}/sources/hub/outdated.test.ts`, 'private and restricted models stay so'),
+      testOf(`${DAEMON}/sources/hub/outdated.slow.ts`, 'private and restricted models stay so'),
       'an upgrade keeps the owner’s mark',
       '...(isPrivate(state) && { private: true }),',
       ''
@@ -371,7 +371,7 @@ const SWARM = [
   ]),
   ...of('swarm/swarm-client.ts', [
     [
-      testOf(`${DAEMON}/swarm/from-peers.test.ts`, 'POST /v1/share announces'),
+      testOf(`${DAEMON}/swarm/from-peers.slow.ts`, 'POST /v1/share announces'),
       '`share` says why something is held back',
       'const heldBack = heldBackReason(standing, config.swarm)',
       'const heldBack = undefined as string | undefined'
