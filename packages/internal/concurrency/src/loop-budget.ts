@@ -5,6 +5,12 @@ const TURN_MS = 2
 const LOOP_USERS = ['blobs', 'file-reads', 'lists', 'peer-messages', 'peer-requests', 'pipelined', 'webseeds'] as const
 export type LoopUser = (typeof LOOP_USERS)[number]
 
+/**
+ * Lets messages, timers and sockets be handled in the middle of long work. Unlike a resolved promise this goes through
+ * the event loop.
+ */
+export const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+
 /** Resolves when promises that are due have run, within the same turn of the event loop. */
 const settled = (): Promise<void> => new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)))
 

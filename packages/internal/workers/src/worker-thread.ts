@@ -3,6 +3,13 @@ import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import { inheritedArguments } from './inherited-arguments.ts'
 import type { Calls, ProgressOf, Reply, Request, ThreadCallOptions } from './protocol.ts'
 
+/**
+ * The URL of a worker file next to the module that starts it: `.ts` when sources run unbuilt, `.js` in a build. `base`
+ * is that module's `import.meta.url`; `path` has no extension.
+ */
+export const workerUrl = (path: string, base: string): URL =>
+  new URL(`${path}${base.endsWith('.ts') ? '.ts' : '.js'}`, base)
+
 export interface WorkerThreadOptions {
   /** See {@link workerUrl}. */
   readonly url: URL

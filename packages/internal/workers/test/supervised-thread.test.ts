@@ -2,7 +2,7 @@ import { until } from '@svc/testkit/until'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, expect, test } from 'vitest'
 import { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from '../src/supervised-thread.ts'
-import { workerUrl } from '../src/worker-url.ts'
+import { workerUrl } from '../src/worker-thread.ts'
 
 interface Message {
   readonly kind: 'hello' | 'echo'
