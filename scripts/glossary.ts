@@ -51,7 +51,7 @@ export function checkGlossary(page: string, sources: ReadonlyMap<string, string>
 /** The sources of all packages below a folder. */
 export const packageSources = (root: string): Map<string, string> =>
   new Map(
-    globSync('packages/{*,internal/*}/src/**/*.ts', { cwd: root })
+    globSync('packages/{*,internal/*}/src/**/*.{ts,tsx}', { cwd: root })
       .sort()
       .map((path) => [path, readFileSync(join(root, path), 'utf8')])
   )
