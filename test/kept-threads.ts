@@ -2,14 +2,14 @@
 // while it is idle, waits for the next owner instead of ending. The other tiers run without this: there each thread ends when closed.
 import { once } from 'node:events'
 import { syncBuiltinESMExports } from 'node:module'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import threads, { MessageChannel, type MessagePort, type Transferable, type WorkerOptions } from 'node:worker_threads'
 
 /** The threads whose modules answer calls and remember nothing between them. */
 const STATELESS = /\/(?:hash-worker|verify-worker|view-worker|offload\/worker)\.[jt]s$/
 /** Those that remember their connections alone, which end with the owner. An error that they answer leaves nothing behind. */
 const CONNECTED = /\/range-worker\.[jt]s$/
-const KEPT_SOCKETS = fileURLToPath(new URL('./kept-sockets.ts', import.meta.url))
+const KEPT_SOCKETS = join(import.meta.dirname, 'kept-sockets.ts')
 /** Kept in a process: what a test with several daemons closes at its end. */
 const MAX_KEPT = 20
 

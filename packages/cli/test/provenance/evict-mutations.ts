@@ -5,7 +5,7 @@ const ROOM = 'packages/daemon/test/room'
 /** Random use, whose first history tries each reason once. */
 const MODEL: DirectTest = { file: `${ROOM}/room.model.test.ts` }
 const evict = (name: string): DirectTest => ({ file: `${ROOM}/evict.test.ts`, name })
-const QUOTA: DirectTest = { file: `${ROOM}/quota.test.ts`, name: 'the space to keep free' }
+const QUOTA: DirectTest = { file: `${ROOM}/quota.slow.ts`, name: 'the space to keep free' }
 
 /** What keeps weights here that could not be had again, or that somebody needs now. */
 export const EVICTIONS: readonly Mutation[] = [
