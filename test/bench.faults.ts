@@ -24,7 +24,7 @@ test('the curves of growth are drawn', { timeout: 250_000 }, async () => {
   ])
 })
 
-test('the benchmarks of peers, of upkeep and of everything at once run', { timeout: 250_000 }, async () => {
+test('the benchmarks of peers, of upkeep and of combined load run', { timeout: 250_000 }, async () => {
   const reports = await smoke('first', 'webtorrent', 'together', 'upkeep', 'growth-swarm', 'reflink', 'adopt')
   expect(reports.map(({ row, error, lines }) => [row, error, lines.length])).toEqual([
     ['reflink', undefined, 1],

@@ -14,17 +14,17 @@ describe('the benchmarks run', { timeout: 250_000 }, () => {
     for (const ratio of ratiosOf(reports)) expect(ratio).toBeGreaterThan(0)
   })
 
-  test.each([['--help'], ['--', '--help']])('flags are flags, behind the dashes of pnpm too: %s', async (...args) => {
+  test.each([['--help'], ['--', '--help']])("flags work, also behind pnpm's dashes: %s", async (...args) => {
     const { stdout } = await promisify(execFile)(process.execPath, [MAIN, ...args])
     expect(stdout).toMatch(/^rows \(default/m)
   })
 
-  test('a flag that does not exist is refused, behind the dashes too', async () => {
+  test('an unknown flag is refused, also behind the dashes', async () => {
     const run = promisify(execFile)(process.execPath, [MAIN, '--', '--fast'])
     await expect(run).rejects.toMatchObject({ code: 2, stdout: '' })
   })
 
-  test('a row that does not exist is refused', async () => {
+  test('an unknown row is refused', async () => {
     await expect(promisify(execFile)(process.execPath, [MAIN, 'imports'])).rejects.toMatchObject({ code: 2 })
   })
 })

@@ -43,7 +43,7 @@ describe('in a small tree', () => {
     return checkCitations(root)
   }
 
-  test('what leads somewhere passes', () => {
+  test('valid citations pass', () => {
     expect(problemsWith({})).toEqual([])
   })
 

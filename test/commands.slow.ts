@@ -42,7 +42,7 @@ describe('the commands of', () => {
   })
 })
 
-test('commands that were not run say why', () => {
+test('commands that are not run say why', () => {
   const notRun = runs.flatMap((run) => run.notRun).sort()
   const ran = runs.flatMap((run) => run.ran)
   console.log(`${ran.length} blocks ran; ${notRun.length} did not:\n${notRun.join('\n')}`)

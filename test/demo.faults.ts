@@ -23,7 +23,7 @@ test.each([
   expect(readdirSync(folder)).toEqual([])
 })
 
-test('a demo that there is not is refused', async () => {
+test('an unknown demo is refused', async () => {
   const args = ['--conditions=svc-source', 'scripts/demo/main.ts', 'nothing']
   await expect(run(process.execPath, args, { cwd: root })).rejects.toMatchObject({ code: 2 })
 })

@@ -64,12 +64,12 @@ describe('the files of a release', () => {
     ])
   })
 
-  it('have the digests that SHA256SUMS says', async () => {
+  it('have the digests in SHA256SUMS', async () => {
     const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: out })
     expect(stdout.trim().split('\n')).toHaveLength(7)
   })
 
-  it('have a bill of materials that CycloneDX accepts, with what is installed and what is bundled', async () => {
+  it('have a CycloneDX bill of materials with everything installed and bundled', async () => {
     const bom = readFileSync(join(out, `svc-${version}.cdx.json`), 'utf8')
     expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(bom)).toBeNull()
     const names = (JSON.parse(bom) as { components: { name: string }[] }).components.map(({ name }) => name)
@@ -87,7 +87,7 @@ describe('the files of a release', () => {
     ])
   })
 
-  it('do not say who made them, when or where', async () => {
+  it('do not reveal who built them, when or where', async () => {
     const { stdout } = await run('tar', ['-tvzf', join(out, `svc-${version}-linux-x64.tar.gz`), '--full-time', '--utc'])
     const lines = stdout.trim().split('\n')
     expect(lines.length).toBeGreaterThan(500)
@@ -111,7 +111,7 @@ describe('the files of a release', () => {
     for (const path of paths) expect(path).not.toMatch(/\.map$|\.d\.ts$|\/src\/.*\.ts$|\.node$/)
   })
 
-  it('bring every package that runs along with its licence', () => {
+  it('include the licence of every package at run time', () => {
     const tree = collectModules(root, ['@svc/cli', '@svc/daemon'])
     const folders = tree
       .entries()
@@ -192,7 +192,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(install('--from').status).toBe(2)
   })
 
-  it('leaves what is not its own alone', () => {
+  it("leaves other programs' files alone", () => {
     const prefix = join(scratch, 'taken')
     mkdirSync(join(prefix, 'bin'), { recursive: true })
     writeFileSync(join(prefix, 'bin/svc'), 'mine')
@@ -203,7 +203,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(readFileSync(join(prefix, 'bin/svc'), 'utf8')).toBe('mine')
   })
 
-  it('keeps the version before, for a daemon that still runs from it, and drops older ones', () => {
+  it('keeps the previous version for a daemon that still runs from it, and removes older ones', () => {
     const prefix = join(scratch, 'updates')
     expect(install('--prefix', prefix).status).toBe(0)
     for (const newer of ['999.0.1', '999.0.2']) {
@@ -226,7 +226,7 @@ describe.skipIf(!here)('install.sh', () => {
     ])
   })
 
-  it('--uninstall takes away what it brought, and no more', () => {
+  it('--uninstall removes what it installed, and no more', () => {
     writeFileSync(join(home, '.local/bin/other'), '')
     expect(install('--uninstall')).toMatchObject({ status: 0, stderr: '' })
     expect(readdirSync(join(home, '.local/bin'))).toEqual(['other'])
@@ -236,7 +236,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(install('--uninstall').status).toBe(0)
   })
 
-  it.skipIf(!has('dash', '-c', ''))('is read by a plain shell without complaint', async () => {
+  it.skipIf(!has('dash', '-c', ''))('a plain POSIX shell parses it', async () => {
     for (const shell of ['dash', 'bash']) expect((await run(shell, ['-n', installer])).stderr).toBe('')
   })
 })
@@ -272,7 +272,7 @@ describe.skipIf(!has('dpkg-deb', '--version'))('the Debian package', () => {
 
 describe('man pages', () => {
   const man = has('man', '--version')
-  it.skipIf(!man).each(['svc.1', 'svcd.8'])('%s: man has nothing to say against it', async (name) => {
+  it.skipIf(!man).each(['svc.1', 'svcd.8'])('%s: man finds no fault', async (name) => {
     const page = join(scratch, name)
     const entry = product(root, runtime, { ...DEBIAN, compressed: false }).get(`share/man/man${name.at(-1)}/${name}`)
     writeFileSync(page, (entry as { content: Buffer }).content)
@@ -300,7 +300,7 @@ describe('the container file', () => {
   const last = lines.slice(lines.findLastIndex(([word]) => word === 'FROM'))
   const value = (word: string): string[] => last.filter(([each]) => each === word).map(([, text]) => text)
 
-  it('has two stages; the last one runs nothing, and is not root', () => {
+  it('has two stages; the last one runs no commands, as a user other than root', () => {
     const known = [
       'ARG',
       'FROM',
@@ -327,7 +327,7 @@ describe('the container file', () => {
     expect(value('COPY')).toEqual(['--from=build /image/ /'])
   })
 
-  it('starts programs that are in the image, at places that its user owns', () => {
+  it('starts programs that are in the image, in folders that its user owns', () => {
     const tree = product(root, runtime, DEBIAN).below('usr')
     const words = [...value('ENTRYPOINT'), ...value('HEALTHCHECK').map((text) => text.slice(text.indexOf('[')))]
     expect(words).toHaveLength(2)
@@ -354,7 +354,7 @@ describe('the container file', () => {
 })
 
 describe('the parts', () => {
-  it('GNU tar reads long paths, links and modes, and makes the same of them', async () => {
+  it('GNU tar reads long paths, links and modes unchanged', async () => {
     const tree = new FileTree()
     const long = `${'folder/'.repeat(20)}file`
     tree.add(long, 'deep')
@@ -386,7 +386,7 @@ describe('the parts', () => {
     expect((await run('ar', ['t', file])).stdout).toBe('one\ntwo\n')
   })
 
-  it('each platform has a Node of its own that is pinned', async () => {
+  it('each platform has its own pinned Node', async () => {
     const { RUNTIMES } = await import('../scripts/dist/runtimes.ts')
     const digests = PLATFORMS.map((platform) => RUNTIMES[platform].integrity)
     expect(new Set(digests).size).toBe(PLATFORMS.length)

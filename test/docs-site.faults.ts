@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from 'vitest'
 
 const root = resolve(import.meta.dirname, '..')
 
-it('has a page for each guide, whole headings, and a search that needs no network', async () => {
+it('has a page for each guide, complete headings, and an offline search', async () => {
   const out = mkdtempSync(join(tmpdir(), 'svc-site-'))
   onTestFinished(() => rmSync(out, { recursive: true, force: true }))
   const vitepress = join(root, 'node_modules/vitepress/bin/vitepress.js')

@@ -32,7 +32,7 @@ describe('docs/api.md', () => {
     expect(undocumented).toEqual([])
   })
 
-  test('names no code that the protocol does not have', () => {
+  test('names only codes of the protocol', () => {
     const named = new Set([...api.matchAll(/\bE_[A-Z_]+[A-Z]\b/g)].map(([code]) => code))
     expect([...named].filter((code) => !Object.hasOwn(ERROR_CODES, code))).toEqual([])
   })
@@ -41,7 +41,7 @@ describe('docs/api.md', () => {
 describe('docs/configuration.md', () => {
   const page = read('docs/configuration.md')
 
-  test('has a row for each key of the file, and for no other', () => {
+  test('has exactly one row for each key of the file', () => {
     const rows = [...page.matchAll(/^\| `\[(\w+)\]` +\| `(\w+)` +\|/gm)].map(([, section, key]) => `${section}.${key}`)
     const keys = Object.entries(CONFIG_KEYS).flatMap(([section, each]) =>
       Object.keys(each).map((key) => `${section}.${key}`)
@@ -49,13 +49,13 @@ describe('docs/configuration.md', () => {
     expect(rows.sort()).toEqual(keys.sort())
   })
 
-  test('has a row for each key of a webseed, and for no other', () => {
+  test('has exactly one row for each key of a webseed', () => {
     const part = page.slice(page.indexOf('[webseed."https://s3.example/models/"]'), page.indexOf('| Variable'))
     const rows = [...part.matchAll(/^\| `(\w+)` \|/gm)].map(([, key]) => key)
     expect(rows.sort()).toEqual(Object.keys(WEBSEED_KEYS).sort())
   })
 
-  test('has a row for each key of a rule of trust, and for no other', () => {
+  test('has exactly one row for each key of a trust rule', () => {
     const part = page.slice(page.indexOf('`[[trust]]`'), page.indexOf('One table per web server'))
     const rows = [...part.matchAll(/^\| (.*?) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)])
     expect(rows.map(([, key]) => key).sort()).toEqual(Object.keys(TRUST_KEYS).sort())

@@ -77,7 +77,7 @@ describe.each([
   })
 })
 
-test('a checkout that is not built says so and exits 2', async () => {
+test('an unbuilt checkout says so and exits with 2', async () => {
   const copy = mkdtempSync(join(tmpdir(), 'svc-doors-'))
   ends.push(() => rmSync(copy, { recursive: true }))
   mkdirSync(join(copy, 'bin'))

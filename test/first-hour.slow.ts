@@ -188,7 +188,7 @@ const ip = (...args: string[]): boolean => spawnSync('ip', args, { stdio: 'ignor
 const haveNamespaces = process.getuid?.() === 0 && ip('netns', 'list')
 
 test.skipIf(!haveNamespaces)(
-  'the command that share prints works on another machine as it is (network namespaces, which need root)',
+  'the command that share prints works unchanged on another machine (network namespaces, needs root)',
   { timeout: 120_000 },
   async () => {
     const names = ['a', 'b'].map((side) => `svc-${process.pid}-${side}`) as [string, string]

@@ -149,7 +149,7 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     await expect(rendered([value])).rejects.toMatchObject({ code: 1 })
   })
 
-  it('gives resources of Kubernetes’ API, with fields that it has', async () => {
+  it('renders resources of Kubernetes’ API with valid fields', async () => {
     const all: Resource[] = []
     for (const values of Object.values(SETS)) all.push(...(await rendered(values)))
     for (const resource of all) validate(resource)
@@ -189,7 +189,7 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     await expect(renderedFrom('models', { store: { hostPath } })).rejects.toMatchObject({ code: 1 })
   })
 
-  it('keeps text as it is written, and never parses it as a field', async () => {
+  it('keeps text as written, and never parses it as a field', async () => {
     const odd = {
       image: { repository: 'registry.example/svc', tag: '1.10' },
       nameOverride: '123',
@@ -240,7 +240,7 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     expect(config.hub).toEqual({ skip_unrecognized: true })
   })
 
-  it('confines what it runs: no capabilities, nothing of the host but its two folders, and bounds', async () => {
+  it('confines its containers: no capabilities, only two host folders, and limits', async () => {
     const all = await rendered(SETS['everything on']!)
     const pod = all.find(({ kind }) => kind === 'DaemonSet').spec.template.spec
     for (const word of ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace'])
@@ -261,7 +261,7 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     expect(host.sort()).toEqual(['/run/svc', '/var/lib/svc'])
   })
 
-  it('asks with probes what svcd answers', async () => {
+  it('probes paths that svcd answers', async () => {
     const [container] = (await rendered([])).find(({ kind }) => kind === 'DaemonSet').spec.template.spec.containers
     for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
       const { exec, timeoutSeconds } = container[probe]
@@ -271,7 +271,7 @@ describe.skipIf(!haveHelm)('the chart, rendered by helm', () => {
     }
   })
 
-  it.each(Object.keys(SETS))('writes a configuration that the daemon takes, with %s', async (name) => {
+  it.each(Object.keys(SETS))('writes a configuration that the daemon accepts, with %s', async (name) => {
     const all = await rendered(SETS[name]!)
     const text = all.find(({ kind }) => kind === 'ConfigMap').data['config.toml']
     const config = mergeConfig(parseConfigText(text, 'config.toml'), { root: '/x' }, {})

@@ -92,7 +92,7 @@ const AWKWARD = ['-n', 'spaces \'one\' "two" $(touch x) `touch x` $HOME * ü bac
 
 describe.skipIf(!here)('install.sh', () => {
   test.each(shells)(
-    'under %s it installs, again, another version, and goes away, whatever the folder is called',
+    "under %s it installs, reinstalls, upgrades and uninstalls, whatever the folder's name",
     (shell) => {
       const [first, second] = [release(), release('1.1.0')]
       for (const name of AWKWARD) {
@@ -128,7 +128,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(LINKS.filter((link) => existsSync(join(prefix, link)))).toEqual([])
   })
 
-  test('its advice about PATH can be pasted, whatever the folder is called', () => {
+  test("its advice about PATH can be pasted, whatever the folder's name", () => {
     const { from } = release()
     for (const [n, name] of AWKWARD.entries()) {
       const prefix = join(folder(`hint/${n}`), name)
@@ -188,7 +188,7 @@ describe.skipIf(!here)('install.sh', () => {
         symlinkSync('other', root)
       }
     ]
-  ])('a right digest of an archive with %s: the version before stays', (_, change) => {
+  ])('a correct digest of an archive with %s: the previous version stays', (_, change) => {
     const good = release()
     const { home } = install(['--from', good.from])
     const bad = release('2.0.0', change)
@@ -198,14 +198,14 @@ describe.skipIf(!here)('install.sh', () => {
     expect(left(home).sort()).toEqual(['current', `svc-1.0.0-linux-${processor}`])
   })
 
-  test('a digest that the user names counts more than the list', () => {
+  test('a digest given by the user overrides the list', () => {
     const { from, archive } = release()
     const right = sha256(readFileSync(archive))
     expect(install(['--from', from, '--sha256', 'b'.repeat(64)])).toMatchObject({ status: 1 })
     expect(install(['--from', from, '--sha256', right])).toMatchObject({ status: 0 })
   })
 
-  test('a program of somebody else in the way: nothing is changed', () => {
+  test('another program in the way: nothing is changed', () => {
     const home = folder()
     mkdirSync(join(home, '.local/bin'), { recursive: true })
     writeFileSync(join(home, '.local/bin/svcd'), 'theirs')
@@ -215,7 +215,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(existsSync(join(home, '.local/lib/svc/current'))).toBe(false)
   })
 
-  test('--uninstall takes nothing of a folder that it did not fill, such as that of a package', () => {
+  test('--uninstall keeps files that it did not install, such as those of a package', () => {
     const prefix = folder()
     mkdirSync(join(prefix, 'lib/svc/node_modules'), { recursive: true })
     writeFileSync(join(prefix, 'lib/svc/node'), 'of a package')
@@ -226,14 +226,14 @@ describe.skipIf(!here)('install.sh', () => {
     expect(readdirSync(join(prefix, 'lib/svc')).sort()).toEqual(['node', 'node_modules'])
   })
 
-  test('what an installation that was killed left behind goes with the next one', () => {
+  test('the next installation removes what a killed one left behind', () => {
     const { home } = install(['--from', release().from])
     mkdirSync(join(home, '.local/lib/svc/.install-abcdef/new'), { recursive: true })
     expect(install(['--uninstall'], { home })).toMatchObject({ status: 0, stderr: '' })
     expect(existsSync(join(home, '.local/lib/svc'))).toBe(false)
   })
 
-  test('a place where no folder can be made: an error, and nothing else', () => {
+  test('a place where no folder can be made: only an error', () => {
     const home = folder()
     writeFileSync(join(home, '.local'), 'a file')
     const { status, stderr } = install(['--from', release().from], { home })
@@ -253,7 +253,7 @@ describe.skipIf(!here)('install.sh', () => {
   })
 
   test.skipIf(spawnSync('curl', ['--version']).status !== 0)(
-    'over HTTP: an error, a page in place of the archive, an answer that is cut: nothing is unpacked',
+    'over HTTP: after an error, a page instead of the archive or a truncated answer, nothing is unpacked',
     async () => {
       const { from, archive } = release()
       const name = archive.split('/').at(-1)!
@@ -289,7 +289,7 @@ describe.skipIf(!here)('install.sh', () => {
     }
   )
 
-  test('from https it is not led to http', () => {
+  test('it follows no redirect from https to http', () => {
     // what the program is told, since a test has no certificate that it believes
     const bin = folder()
     writeFileSync(join(bin, 'curl'), '#!/bin/sh\nprintf "%s\\n" "$@" >&2\nexit 1\n', { mode: 0o755 })
@@ -316,7 +316,7 @@ test.skipIf(spawnSync('shellcheck', ['--version']).status !== 0)('shellcheck fin
   expect(spawnSync('shellcheck', ['--shell=sh', script], { encoding: 'utf8' })).toMatchObject({ status: 0, stdout: '' })
 })
 
-test.skipIf(!here)('a link that it makes leads to the version that is current', () => {
+test.skipIf(!here)('its links lead to the current version', () => {
   const { home } = install(['--from', release().from])
   expect(readlinkSync(join(home, '.local/bin/svc'))).toBe(join(home, '.local/lib/svc/current/bin/svc'))
 })

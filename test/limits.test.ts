@@ -38,6 +38,6 @@ test.each([
   )
 })
 
-test('a limit that no source has any longer is an error', () => {
+test('a limit that no longer exists in the sources is an error', () => {
   expect(() => limitTables(constantsOf('const MAX_PLUMS = 3'), row('{bowl#MAX_PEARS}'))).toThrow('MAX_PEARS')
 })

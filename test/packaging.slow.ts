@@ -36,7 +36,7 @@ describe.each(packages)('$name', ({ name, folder }) => {
   })
 })
 
-test('and each of these finds what is wrong with a package', async () => {
+test('each of these checks detects a broken package', async () => {
   const folder = join(scratch, 'faulty/package')
   for (const each of ['dist', 'src']) mkdirSync(join(folder, each), { recursive: true })
   const files = {
@@ -172,7 +172,7 @@ console.log(await roundTrip(await openDiskStore({ root: process.argv[2] ?? '' })
   })
 })
 
-test('@svc/ref runs where there is no Node', async () => {
+test('@svc/ref runs without Node', async () => {
   // An empty realm with nothing but the language: no process, no Buffer, no fetch.
   const dist = readFileSync(join(root, 'packages/ref/dist/index.js'), 'utf8')
   const script = `

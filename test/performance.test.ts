@@ -11,7 +11,7 @@ test('docs/performance.md has the newest results (`node scripts/performance.ts` 
   expect(withResults(page, root)).toBe(page)
 })
 
-test('a newer file of results makes the page old', () => {
+test('a newer results file makes the page outdated', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-results-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   mkdirSync(join(folder, 'bench/results'), { recursive: true })

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { packages } from './tarballs.ts'
 
-test('a dry run publishes every package, one installs from there, and all files of the release are written', async () => {
+test('a dry run publishes every package, installs one, and writes all files of the release', async () => {
   const out = mkdtempSync(join(tmpdir(), 'svc-release-out-'))
   onTestFinished(() => rmSync(out, { recursive: true, force: true }))
   const script = fileURLToPath(new URL('../scripts/release.ts', import.meta.url))

@@ -15,7 +15,7 @@ test('a dry run makes versions and changelogs, publishes two packages, and insta
   expect(installed).toBe('@svc/cas')
 })
 
-test('a release is refused where nobody can sign it', async () => {
+test('a release is refused without a way to sign it', async () => {
   const { CI: _, ...env } = process.env
   await expect(run(process.execPath, [script], { env })).rejects.toMatchObject({ code: 1 })
 })

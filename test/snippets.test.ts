@@ -133,7 +133,7 @@ function complaint(words: readonly string[], program: ReturnType<typeof buildPro
   return unknown === undefined ? undefined : `no option ${unknown}`
 }
 
-test('every command and option of svc and svcd in the pages is one', () => {
+test('every command and option of svc and svcd in the pages exists', () => {
   expect(commands.length).toBeGreaterThan(100)
   const { stdout, stderr } = process
   const svc = buildProgram('0.0.0', { stdout, stderr, env: {}, cwd: root }, new AbortController().signal, false)
@@ -149,7 +149,7 @@ test('every command and option of svc and svcd in the pages is one', () => {
   expect(wrong).toEqual([])
 })
 
-test('the files that the shell blocks of the checkout start are there', () => {
+test('the files that shell blocks of the checkout start exist', () => {
   const started = blocks
     .filter(({ language, isChecked }) => language === 'sh' && isChecked)
     .flatMap(({ code }) =>

@@ -43,7 +43,7 @@ async function statusOf({ folder, env }: ReturnType<typeof heldDaemon>, act: () 
 }
 
 test.skipIf(process.platform !== 'linux')(
-  'a command waits for a daemon that was only just called (Linux, which shows command lines)',
+  'a command waits for a daemon that is just starting (Linux)',
   { timeout: 120_000 },
   async () => {
     const held = heldDaemon()
@@ -55,7 +55,7 @@ test.skipIf(process.platform !== 'linux')(
 )
 
 test.skipIf(process.platform !== 'linux')(
-  'a daemon that dies before it answers is not waited for any longer (Linux, which shows command lines)',
+  'a command stops waiting for a daemon that dies (Linux)',
   { timeout: 120_000 },
   async () => {
     const held = heldDaemon()

@@ -44,7 +44,7 @@ test('a run that fails without a failed file is a failure', () => {
   expect(summary(false, ['passed', 'passed'])).toBe('1 passed, 1 failed, 0 skipped')
 })
 
-test('reports are added up, and each run that fails counts', () => {
+test('reports are added up, and each failed run counts', () => {
   const good = reportOf(true, ['passed', 'passed', 'skipped'])
   expect(summaryOf(good, good)).toBe('2 passed, 0 failed, 2 skipped')
   expect(lastLine(summaryOf(reportOf(true, ['passed', 'passed']), reportOf(false, ['passed', 'passed'])))).toBe(
@@ -55,7 +55,7 @@ test('reports are added up, and each run that fails counts', () => {
   )
 })
 
-test('what failed is named before the count, with the beginning of its message', () => {
+test('failures are listed before the count, each with the start of its message', () => {
   const report = join(scratch, 'named.json')
   const message = [
     '\u001b[31mAssertionError: 1 is not 2\u001b[39m',

@@ -54,7 +54,7 @@ test('a docstring alone changes no report', async () => {
   expect((await api(house.root, 'check')).code).toBe(0)
 })
 
-test('each public export needs a docstring, whatever file it comes from', async () => {
+test('each public export needs a docstring, whatever its file', async () => {
   using house = buildHouse(sound)
   expect((await api(house.root, 'undocumented')).code).toBe(0)
   writeFileSync(join(house.root, 'packages/a/dist/b.d.ts'), 'export interface B {\n    readonly size: number;\n}\n')

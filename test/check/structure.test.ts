@@ -136,7 +136,7 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
   ['a path of a machine', 'forbidden-word', 'packages/cas/src/a.ts', 2, `\nexport const x = '/${'root'}/model'\n`]
 ]
 
-test('what reads no clock is no exception', () => {
+test('a file that reads no clock needs no exception', () => {
   const list = { path: 'scripts/structure/wall-time.ts', text: '' }
   const text = `performance.${'now'}()`
   const [source, ...sources] = Object.keys(SYSTEM_CLOCK)
@@ -155,7 +155,7 @@ test("the system's clock is passed on, and sockets time themselves out", () => {
   expect(violations({ 'packages/cas/src/a.ts': fine, 'packages/cas/test/a.test.ts': fine })).toEqual([])
 })
 
-test('an exception that nothing needs is none', () => {
+test('an exception that nothing needs is refused', () => {
   const list = { path: 'scripts/structure/functions.ts', text: '' }
   const long = { path: 'packages/cas/src/a.ts', text: functionOf('f', '1\n'.repeat(60)) }
   expect(checkFunctions([list, long], { 'packages/cas/src/a.ts#f': 'it is a list' })).toEqual([])

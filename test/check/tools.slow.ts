@@ -115,7 +115,7 @@ test('types: each rule of tsconfig.base.json fails where it is broken', async ()
   expect(switchedOn(compilerOptions).filter((option) => !(option in MISTYPED || NO_RULES.includes(option)))).toEqual([])
 })
 
-test('dead: what nobody uses, and what nobody declared', async () => {
+test('dead: unused exports, and undeclared dependencies', async () => {
   const { code, output } = await check(
     'dead',
     {
@@ -156,7 +156,7 @@ test('dead: what nobody uses, and what nobody declared', async () => {
   expect(code).toBe(1)
 })
 
-test('docs: a link to nothing, and a public type that nobody can import', async () => {
+test('docs: a broken link, and a public type that cannot be imported', async () => {
   const { code, output } = await check(
     'docs',
     {
