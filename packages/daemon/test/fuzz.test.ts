@@ -1,13 +1,13 @@
 import { ROUTES } from '@svc/client/protocol'
-import { parseDigest } from '@svc/ref'
 import { describeFuzz } from '@svc/testkit/fuzz'
 import { parseJsonBody } from '../src/api/json.ts'
 import { readQuery } from '../src/api/query.ts'
 import { parseConfigText } from '../src/config/file.ts'
 import { ConfigError, DaemonError } from '../src/errors.ts'
 import { parseRange } from '../src/http/range.ts'
-import { parseArtifactState } from '../src/library/artifact-record.ts'
-import { parseRepoState } from '../src/library/repos.ts'
+import { ARTIFACT_RECORD } from '../src/library/artifact-record.ts'
+import { parseStateRecord } from '../src/library/record.ts'
+import { REPO_RECORD } from '../src/library/repos.ts'
 import { CorruptStateError } from '../src/library/strict.ts'
 import { parseCatalogListing } from '../src/sources/catalog/listing.ts'
 import { parseDigestList } from '../src/sources/catalog/record.ts'
@@ -104,14 +104,14 @@ describeFuzz([
       })
     ],
     dictionary: [...JSON_TOKENS, '"source":', '"kind":"bt"', '"access":"own"', '"hints":{', DIGEST],
-    run: (input) => Object.keys(parseArtifactState(enveloped(input), parseDigest(DIGEST), 'x')).join(),
+    run: (input) => Object.keys(parseStateRecord(enveloped(input), 'x', ARTIFACT_RECORD)).join(),
     expected
   },
   {
     name: 'repository-state',
     seeds: [JSON.stringify({ index: DIGEST, tags: { v1: DIGEST } })],
     dictionary: [...JSON_TOKENS, '"index":', '"tags":{', DIGEST],
-    run: (input) => Object.keys(parseRepoState(enveloped(input), 'x')).join(),
+    run: (input) => Object.keys(parseStateRecord(enveloped(input), 'x', REPO_RECORD)).join(),
     expected
   },
   {

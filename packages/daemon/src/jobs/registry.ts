@@ -40,7 +40,6 @@ export class JobRegistry {
   /** In the order of acceptance. */
   readonly #jobs = new Map<string, { readonly job: TrackedJob; readonly serial: number }>()
   readonly #open = new Map<TrackedJob, Promise<void>>()
-  readonly #openOf = new OpenIndex()
   readonly #clock: Clock
   readonly #retention: Retention
   readonly #lanes: Lanes
@@ -98,7 +97,7 @@ export class JobRegistry {
 
   /** Jobs that wait or run and are about an artifact, as far as they know that yet. */
   openOf(manifest: string): Job[] {
-    return this.#openOf.of(manifest)
+    return [...this.#open.keys()].map(({ snapshot }) => snapshot).filter((job) => job.manifest === manifest)
   }
 
   /**
@@ -206,7 +205,6 @@ export class JobRegistry {
     const job = new TrackedJob(start, this.#clock)
     this.#jobs.set(job.id, { job, serial: ++this.#serial })
     this.#open.set(job, Promise.resolve())
-    this.#openOf.add(job)
     this.#openFiles += job.listedFiles
     return job
   }
@@ -220,7 +218,7 @@ export class JobRegistry {
           const context = {
             id: job.id,
             signal: job.signal,
-            update: (progress: JobProgress) => this.#update(job, progress)
+            update: (progress: JobProgress) => job.update(progress)
           }
           return this.#around(job.snapshot.kind, () => work(context))
         })
@@ -233,16 +231,7 @@ export class JobRegistry {
     this.#end(job, outcome)
   }
 
-  #update(job: TrackedJob, progress: JobProgress): void {
-    const { manifest } = job.snapshot
-    job.update(progress)
-    if (job.snapshot.manifest === manifest) return
-    this.#openOf.delete(job, manifest)
-    this.#openOf.add(job)
-  }
-
   #end(job: TrackedJob, outcome: JobOutcome): void {
-    this.#openOf.delete(job, job.snapshot.manifest)
     job.end(outcome)
     this.#ended[outcome.error === undefined ? 'done' : 'failed']++
     this.#open.delete(job)
@@ -250,31 +239,5 @@ export class JobRegistry {
     const newest = ({ id }: TrackedJob): boolean => this.#jobs.get(id)!.serial > this.#serial - KEPT_JOBS
     for (const dropped of this.#retention.keep(job, newest)) this.#jobs.delete(dropped.id)
     if (outcome.error === undefined) this.#onDone?.(job.snapshot)
-  }
-}
-
-/** Jobs that are not over, by the artifact that they are about. Many learn it late. */
-class OpenIndex {
-  readonly #jobs = new Map<string, Set<TrackedJob>>()
-
-  /** The first accepted, or the first that learned it, comes first. */
-  of(manifest: string): Job[] {
-    return [...(this.#jobs.get(manifest) ?? [])].map(({ snapshot }) => snapshot)
-  }
-
-  add(job: TrackedJob): void {
-    const { manifest } = job.snapshot
-    if (manifest === undefined) return
-    const jobs = this.#jobs.get(manifest)
-    if (jobs === undefined) this.#jobs.set(manifest, new Set([job]))
-    else jobs.add(job)
-  }
-
-  /** `manifest` is the one that it was added with. */
-  delete(job: TrackedJob, manifest: string | undefined): void {
-    if (manifest === undefined) return
-    const jobs = this.#jobs.get(manifest)
-    jobs?.delete(job)
-    if (jobs?.size === 0) this.#jobs.delete(manifest)
   }
 }

@@ -1,4 +1,5 @@
 import { DaemonError } from '../errors.ts'
+import { absentBlobs } from '../library/absent.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Library } from '../library/library.ts'
 import type { FillContext, Filler, FillRequest } from './fill.ts'
@@ -28,12 +29,15 @@ export class SourcesFiller implements Filler {
   }
 
   async fill(request: FillRequest, context: FillContext): Promise<void> {
-    const { source, swarm, artifacts, room } = this.#deps
+    const { source, swarm, artifacts, room, store } = this.#deps
     const { manifestDigest, artifact } = request
-    const absentBytes = await this.#absentBytes(request)
-    if (absentBytes > 0) await room.require(absentBytes, context)
+    const wanted = new Set(request.missing)
+    const files = request.manifest.files.filter(({ digest }) => wanted.has(digest))
+    const sizes = new Map(files.map(({ digest, size }) => [digest, size]))
+    const { bytes } = await absentBlobs(store, sizes)
+    if (bytes > 0) await room.require(bytes, context)
     const failure = source?.canFill(artifact) ? await this.#fromSource(source, request, context) : undefined
-    const missing = await this.#missing(request)
+    const { digests: missing } = await absentBlobs(store, sizes)
     if (missing.length > 0 && swarm === undefined)
       throw failure ?? new DaemonError('E_SOURCE_UNAVAILABLE', `its source did not send ${missing.join(', ')}`)
     try {
@@ -62,25 +66,6 @@ export class SourcesFiller implements Filler {
       if (!(error instanceof DaemonError) || !OF_A_SOURCE.has(error.code)) throw error
       return error
     }
-  }
-
-  /** What earlier attempts have brought counts as here. */
-  async #absentBytes(request: FillRequest): Promise<number> {
-    const { store } = this.#deps
-    const missing = new Set(await this.#missing(request))
-    const sizes = new Map(request.manifest.files.map(({ digest, size }) => [digest, size]))
-    let bytes = 0
-    for (const digest of missing)
-      bytes += Math.max(0, (sizes.get(digest) ?? 0) - (store.partialStatus(digest)?.writtenBytes ?? 0))
-    return bytes
-  }
-
-  async #missing({ manifest, missing }: FillRequest): Promise<FillRequest['missing']> {
-    const sizes = new Map(manifest.files.map(({ digest, size }) => [digest, size]))
-    const left = []
-    for (const digest of missing)
-      if ((await this.#deps.store.stat(digest))?.sizeBytes !== sizes.get(digest)) left.push(digest)
-    return left
   }
 }
 

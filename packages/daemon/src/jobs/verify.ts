@@ -1,15 +1,14 @@
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
-import { MAX_DOCUMENT_BYTES, type Manifest, parseManifest } from '@svc/manifest'
 import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
+import { manifestIn } from '../library/blob-index.ts'
 import { companionBlobs } from '../library/companions.ts'
 import { isEvictable } from '../library/eviction.ts'
 import type { Library } from '../library/library.ts'
 import { digestsOf } from '../library/open.ts'
 import type { Resolver } from '../library/resolve.ts'
-import { readWholeBlob } from '../library/small-blob.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
 import type { JobContext, JobOutcome } from './job-work.ts'
 import type { JobRegistry } from './registry.ts'
@@ -53,7 +52,8 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
   const first = await store.stat(digest)
   sizes.set(digest, first?.sizeBytes ?? 0)
   const isAway = await isAwayNow(artifacts, digest)
-  for (const file of (await manifestFiles(store, digest)) ?? [])
+  // a blob that is no manifest is verified alone
+  for (const file of (await manifestIn(documents, digest))?.files ?? [])
     if (!isAway || !isEvictable(file) || (await store.stat(file.digest)) !== undefined)
       sizes.set(file.digest, file.size)
 
@@ -93,27 +93,6 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
     else if (status === 'missing') missing.push(each)
   }
   return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
-}
-
-/** The files of a manifest; undefined if the blob is absent or something else. */
-async function manifestFiles(store: DiskBlobStore, digest: Sha256Digest): Promise<Manifest['files'] | undefined> {
-  let reader
-  try {
-    reader = await store.open(digest)
-  } catch (error) {
-    if (error instanceof CasError && error.code === 'E_NOT_FOUND') return undefined
-    throw error
-  }
-  try {
-    if (reader.sizeBytes > MAX_DOCUMENT_BYTES) return undefined
-    // a blob that is not a manifest is verified alone; corrupt bytes are found when it is hashed
-    return parseManifest(await readWholeBlob(reader)).files
-  } catch (error) {
-    if (error instanceof CasError) throw error
-    return undefined
-  } finally {
-    await reader.close()
-  }
 }
 
 /** Hashes everything. Blobs that cannot be read become `stateErrors`: the findings about the others are reported nevertheless. */

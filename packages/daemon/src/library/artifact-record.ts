@@ -3,7 +3,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { usableHints } from './hints.ts'
 import type { ArtifactSource, SwarmHints } from './origin.ts'
 import { PROVENANCE, type Provenance } from './provenance.ts'
-import { parseStateRecord, type RecordKind } from './record.ts'
+import type { RecordKind } from './record.ts'
 import {
   anything,
   bool,
@@ -103,12 +103,6 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
   decode: ({ hints, ...state }) => ({ ...state, hints: usableHints(hints) }),
   encode: (state) => state
 }
-
-/** @throws CorruptStateError, ForeignStateError */
-export const parseArtifactState = (bytes: Uint8Array, manifestDigest: Sha256Digest, file: string): ArtifactState => ({
-  manifestDigest,
-  ...parseStateRecord(bytes, file, ARTIFACT_RECORD)
-})
 
 /**
  * The companions under a name `ns/name`. Where that brought none, or no name is asked for, those of the artifact's source: what other

@@ -2,7 +2,7 @@ import { join, sep } from 'node:path'
 import { KeyedLock, loopBudget } from '@svc/internal-concurrency'
 import { listFolder, listFolderIfPresent } from '@svc/internal-files'
 import { isName, isNamespace, isTag, type RepoId, type Sha256Digest } from '@svc/ref'
-import { parseStateRecord, type RecordKind, StateRecords } from './record.ts'
+import { type RecordKind, StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
 import { type FileStamp, isUnchanged, stampOf } from './stamp.ts'
 import { CorruptStateError, digest, mapOf, type OnUnreadable, optional, readable } from './strict.ts'
@@ -179,7 +179,7 @@ interface RecordedRepo {
   readonly tags: Readonly<Record<string, Sha256Digest>>
 }
 
-const REPO_RECORD: RecordKind<RepoState, RecordedRepo> = {
+export const REPO_RECORD: RecordKind<RepoState, RecordedRepo> = {
   folder: 'repos',
   shape: { index: optional(digest), tags: mapOf(digest) },
   decode({ index, tags }, file) {
@@ -192,6 +192,3 @@ const REPO_RECORD: RecordKind<RepoState, RecordedRepo> = {
   // the order of tags does not matter, and JSON moves those that look like integers to the front
   encode: ({ index, tags }) => ({ index, tags: Object.fromEntries([...tags].sort(([a], [b]) => (a < b ? -1 : 1))) })
 }
-
-/** @throws CorruptStateError, ForeignStateError */
-export const parseRepoState = (bytes: Uint8Array, file: string): RepoState => parseStateRecord(bytes, file, REPO_RECORD)

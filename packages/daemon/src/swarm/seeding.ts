@@ -10,6 +10,7 @@ import type { Needed } from '../library/needed.ts'
 import { heldBackReason } from '../library/provenance.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
+import { absentOf } from './space.ts'
 
 /** The socket waits for the start-up verification no longer than this (spec swarm.6). */
 const START_LIMIT_MS = 10_000
@@ -229,12 +230,10 @@ export class ArtifactSeeding {
     if (state.away === true || !(await needed.isGiven(manifestDigest))) return undefined
     const torrent = await torrents.of(manifestDigest)
     if (torrent === undefined) return undefined
-    for (const { digest, length } of torrent.files) {
-      if ((await store.stat(digest))?.sizeBytes === length) continue
-      log.info({ manifest: manifestDigest, missing: digest }, 'an artifact is not complete and not seeded')
-      return undefined
-    }
-    return { state, torrent }
+    const [missing] = (await absentOf(store, torrent)).digests
+    if (missing === undefined) return { state, torrent }
+    log.info({ manifest: manifestDigest, missing }, 'an artifact is not complete and not seeded')
+    return undefined
   }
 
   async #verifyAndJoin(candidates: readonly SeedCandidate[]): Promise<void> {

@@ -1,14 +1,15 @@
-import type { BlobStore, DiskBlobStore } from '@svc/cas'
+import type { DiskBlobStore } from '@svc/cas'
 import type { ArtifactTorrent } from '@svc/manifest'
 import type { MakeRoom, Room } from '../jobs/room.ts'
+import { type AbsentBlobs, absentBlobs } from '../library/absent.ts'
+
+/** What the store lacks of an artifact. */
+export const absentOf = (store: DiskBlobStore, { files }: Pick<ArtifactTorrent, 'files'>): Promise<AbsentBlobs> =>
+  absentBlobs(store, new Map(files.map(({ digest, length }) => [digest, length])))
 
 /** Whether every blob of the artifact is in the store, with the size in its manifest. */
-export async function isWhole(store: BlobStore, torrent: ArtifactTorrent): Promise<boolean> {
-  for (const { digest, length } of torrent.files) {
-    if ((await store.stat(digest))?.sizeBytes !== length) return false
-  }
-  return true
-}
+export const isWhole = async (store: DiskBlobStore, torrent: ArtifactTorrent): Promise<boolean> =>
+  (await absentOf(store, torrent)).digests.length === 0
 
 /**
  * Refuses an artifact that does not fit before anything is fetched: a stranger's manifest may claim any sizes, and
@@ -20,10 +21,6 @@ export async function requireSpaceFor(
   { store, room }: { readonly store: DiskBlobStore; readonly room: Pick<Room, 'require'> },
   may: MakeRoom
 ): Promise<void> {
-  const sizes = new Map(torrent.files.map(({ digest, length }) => [digest, length]))
-  let needed = 0
-  for (const [digest, length] of sizes)
-    if ((await store.stat(digest))?.sizeBytes !== length)
-      needed += length - (store.partialStatus(digest)?.writtenBytes ?? 0)
-  if (needed > 0) await room.require(needed, may)
+  const { bytes } = await absentOf(store, torrent)
+  if (bytes > 0) await room.require(bytes, may)
 }
