@@ -1,12 +1,13 @@
 import { constants } from 'node:fs'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
 import { type FilePort, writeFullySync } from '@svc/internal-files'
-import { type BlockPipe, PipeSender, PipeTaker, READ_BYTES } from './block-pipe.ts'
 import { abortError, ioError } from './errors.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
+/** Measured: larger blocks fall out of the CPU cache. */
+const READ_BYTES = 1 << 20
 const PROGRESS_BYTES = 4 << 20
 
 /** Source of {@link HashSession.pump}. */
@@ -16,8 +17,6 @@ export interface PumpSource {
   readonly start?: number | undefined
   /** Default: the end of the file. */
   readonly end?: number | undefined
-  /** Receives each block as well. */
-  readonly forward?: BlockPipe | undefined
   /** Called with the count of bytes, every few megabytes. */
   readonly onProgress?: ((bytes: number) => void) | undefined
 }
@@ -39,7 +38,6 @@ export class HashSession {
   #dropped = false
   #failure: unknown
   #pumping: Promise<unknown> | undefined
-  #from: PipeTaker | undefined
 
   private constructor(port: FilePort, spec: SessionSpec, hasher: PassHasher) {
     this.#port = port
@@ -47,7 +45,7 @@ export class HashSession {
     this.#hasher = hasher
   }
 
-  static async begin(port: FilePort, spec: SessionSpec, from?: BlockPipe): Promise<HashSession> {
+  static async begin(port: FilePort, spec: SessionSpec): Promise<HashSession> {
     const session = new HashSession(port, spec, await PassHasher.create(spec))
     if (spec.part !== undefined) {
       try {
@@ -56,7 +54,6 @@ export class HashSession {
         throw ioError(error, 'create part', spec.part)
       }
     }
-    if (from !== undefined) session.#from = new PipeTaker(from, (bytes) => session.feed(bytes))
     return session
   }
 
@@ -91,39 +88,32 @@ export class HashSession {
     return run
   }
 
-  async #pump({ fd, start = 0, end, forward, onProgress }: PumpSource): Promise<number> {
-    const sender = forward === undefined ? undefined : new PipeSender(forward)
+  async #pump({ fd, start = 0, end, onProgress }: PumpSource): Promise<number> {
     let position = start
     let told = start
-    try {
-      while (end === undefined || position < end) {
-        if (this.#dropped) throw abortError()
-        const block = sender === undefined ? (scratch ??= new Uint8Array(READ_BYTES)) : await sender.next()
-        const want = end === undefined ? block.length : Math.min(block.length, end - position)
-        let count: number
-        try {
-          count = this.#port.readSync(fd, block, 0, want, position)
-        } catch (error) {
-          throw ioError(error, 'read source')
-        }
-        if (count === 0) break
-        const bytes = block.subarray(0, count)
-        sender?.send(count)
-        this.feed(bytes)
-        position += count
-        if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
-          told = position
-          onProgress(position - start)
-        }
-        // Yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
-        // read only the end of the file is left, so small files pass without yielding.
-        if (count === want) await yieldToEventLoop()
+    while (end === undefined || position < end) {
+      if (this.#dropped) throw abortError()
+      const block = (scratch ??= new Uint8Array(READ_BYTES))
+      const want = end === undefined ? block.length : Math.min(block.length, end - position)
+      let count: number
+      try {
+        count = this.#port.readSync(fd, block, 0, want, position)
+      } catch (error) {
+        throw ioError(error, 'read source')
       }
-      await sender?.drain()
-      return position - start
-    } finally {
-      sender?.close()
+      if (count === 0) break
+      const bytes = block.subarray(0, count)
+      this.feed(bytes)
+      position += count
+      if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
+        told = position
+        onProgress(position - start)
+      }
+      // Yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
+      // read only the end of the file is left, so small files pass without yielding.
+      if (count === want) await yieldToEventLoop()
     }
+    return position - start
   }
 
   /** Ends the pass; the caller takes over the part's descriptor. */
@@ -132,7 +122,6 @@ export class HashSession {
     const result = this.#hasher.finish()
     const partFd = this.#partFd
     this.#partFd = undefined
-    this.#from?.close()
     return { ...result, partFd }
   }
 
@@ -140,7 +129,6 @@ export class HashSession {
   async drop(): Promise<void> {
     this.#dropped = true
     await this.#pumping
-    this.#from?.close()
     if (this.#partFd === undefined) return
     const fd = this.#partFd
     this.#partFd = undefined
