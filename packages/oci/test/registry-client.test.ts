@@ -6,14 +6,17 @@ import { fetchBlob } from '../src/fetch-blob.ts'
 import { Repository } from '../src/registry.ts'
 import { RegistryClient, readBody } from '../src/registry-client.ts'
 
-/** @returns the URL of a server that sends `first`, then `rest` again and again. */
+/** @returns the URL of a server that sends `first` once it is asked, then `rest` again and again. */
 async function drip(first: string, rest: string, everyMs = 5): Promise<URL> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
-    const timer = setInterval(() => socket.write(rest), everyMs)
-    socket.on('error', () => undefined).on('close', () => clearInterval(timer))
-    socket.once('data', () => socket.write(first))
+    socket.on('error', () => undefined)
+    socket.once('data', () => {
+      socket.write(first)
+      const timer = setInterval(() => socket.write(rest), everyMs)
+      socket.on('close', () => clearInterval(timer))
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
