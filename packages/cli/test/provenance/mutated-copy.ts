@@ -57,6 +57,7 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     'vitest.config.ts',
     'vitest.slow.config.ts',
     'test/built-threads.ts',
+    'test/kept-sockets.ts',
     'test/kept-threads.ts',
     'test/put-back.ts',
     'scripts/skipped-reporter.ts',
