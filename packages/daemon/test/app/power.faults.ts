@@ -260,7 +260,9 @@ test.each(MATRIX)(`%s, %s: ${CUTS} power cuts lose nothing that was acknowledged
   console.log(`${fileSystem}, ${kind}: ${cuts} cuts, acknowledged: ${JSON.stringify(acknowledged)}; loss: ${loss}`)
   if (loss !== undefined) throw loss
   expect(cuts).toBe(CUTS)
-  expect(acknowledged.import).toBeGreaterThan(CUTS)
+  // an import that was evicted counts as such
+  expect(Object.values(acknowledged).reduce((sum, count) => sum + count)).toBeGreaterThan(CUTS)
+  expect(acknowledged.eviction).toBeGreaterThan(0)
 })
 
 // The control: without fsync the same cuts must lose something, or the cuts prove nothing.
