@@ -194,9 +194,13 @@ export class Room {
     const { repos, documents } = this.#deps
     const names = new Map<Sha256Digest, string>()
     for await (const { ns, name, state } of repos.list(() => undefined)) {
-      if (state.index === undefined) continue
-      const { members } = await documents.index(state.index, { scan: true }).catch(() => ({ members: [] }))
-      for (const { manifest, quant } of members) names.set(manifest, formatShortRef({ ns, name, quant }))
+      // the present ones first, then the states that upgrades left
+      for (const [tag, index] of [[undefined, state.index] as const, ...state.tags]) {
+        if (index === undefined) continue
+        const { members } = await documents.index(index, { scan: true }).catch(() => ({ members: [] }))
+        for (const { manifest, quant } of members)
+          if (!names.has(manifest)) names.set(manifest, formatShortRef({ ns, name, quant, ...(tag && { tag }) }))
+      }
     }
     return names
   }

@@ -83,6 +83,18 @@ test('pinned, private and unavailable models are never evicted for space', async
   expect(await states()).toEqual({ a: 'away', b: 'here', own: 'here' })
 })
 
+test('the older state that an upgrade left is named by its tag', async () => {
+  const clock = new VirtualClock()
+  const { fake, rig, bring } = await quotaOf({ clock })
+  await bring('A')
+  await clock.advance(60_000)
+  const weights = { path: 'model-q8_0.gguf', content: { seed: 99_000, sizeBytes: MODEL_BYTES } }
+  fake.commit({ id: 'Org/A', files: [weights] })
+  const upgrade = await finished(rig, await rig.client.importHf({ repo: 'Org/A', keepBefore: true }))
+  expect(upgrade).toMatchObject({ state: 'done', result: { before: 'before-2026-01-01' } })
+  expect(await bring('B')).toMatchObject({ error: { candidates: ['org/a:before-2026-01-01+q8_0'] } })
+})
+
 test('a smaller quota is enforced automatically, without unevictable models', async () => {
   const before = await quotaOf()
   for (const name of ['A', 'B']) await before.bring(name)
