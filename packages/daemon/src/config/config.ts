@@ -221,6 +221,7 @@ function checkOf(text = 'never'): HubConfig['check'] {
 }
 
 const DEFAULT_PROOF_DAYS = 30
+const MINUTE_MS = 60_000
 const DAY_MS = 24 * 3600_000
 
 const storeOf = (root: string, store: FileConfig['store'] = {}): StoreConfig => ({
@@ -228,7 +229,8 @@ const storeOf = (root: string, store: FileConfig['store'] = {}): StoreConfig => 
   expect: expectedId(store.expect),
   maxBytes: store.max_bytes,
   minFreeBytes: store.min_free ?? 0,
-  proofMs: (store.proof_days ?? DEFAULT_PROOF_DAYS) * DAY_MS
+  // one of now is used a moment later
+  proofMs: Math.max(MINUTE_MS, (store.proof_days ?? DEFAULT_PROOF_DAYS) * DAY_MS)
 })
 
 /** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */

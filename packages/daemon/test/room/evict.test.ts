@@ -224,6 +224,14 @@ test('another import of an evicted model makes it present again', async () => {
   expect([member.complete, member.away]).toEqual([true, undefined])
 })
 
+test('with proof_days = 0 a proof of now counts', async () => {
+  const own = await rigOf(fake, { store: { proof_days: 0 } })
+  const repo = freshRepo()
+  fake.commit(repo)
+  await importRepo(own, repo.id)
+  expect(await finished(own, await own.client.evict({ ref: repo.ref }))).toMatchObject({ state: 'done' })
+})
+
 test('a source that is no longer asked proves nothing', async () => {
   const repo = await imported()
   const { artifacts, clock } = rig.daemon.context
