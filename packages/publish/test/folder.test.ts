@@ -203,11 +203,14 @@ describe('a folder', () => {
 })
 
 describe('the address of readers is checked', () => {
-  const KINDS = ['honest', 'whole', 'other', 'long', 'encoded', 'range', 'status', 'cut'] as const
+  const KINDS = ['honest', 'moved', 'loop', 'whole', 'other', 'long', 'encoded', 'range', 'status', 'cut'] as const
   test.each(KINDS)('%s', async (kind) => {
     const out = temporaryFolder()
     const server = createServer((request, response) => {
-      const bytes = readFileSync(join(out, decodeURIComponent(request.url!)))
+      const [path = '', moved] = request.url!.split('?')
+      if (kind === 'loop' || (kind === 'moved' && moved === undefined))
+        return void response.writeHead(302, { location: `${path}?moved` }).end()
+      const bytes = readFileSync(join(out, decodeURIComponent(path)))
       const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range!)!.map(Number) as [number, number, number]
       const body = Buffer.from(bytes.subarray(from, to + 1))
       if (kind === 'other') body[0]! ^= 1
@@ -227,7 +230,7 @@ describe('the address of readers is checked', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 300_000 }).publication({ url })
     const work = publish([publication], await folder(out), { url, checkUrl: true })
-    if (kind === 'honest') expect((await work).checkedRanges).toBeGreaterThan(10)
+    if (kind === 'honest' || kind === 'moved') expect((await work).checkedRanges).toBeGreaterThan(10)
     else {
       expect((await failure(work)).code).toBe('E_CHECK_FAILED')
       expect(existsSync(join(out, 'index.json'))).toBe(false)
