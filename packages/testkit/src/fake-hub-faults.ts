@@ -25,6 +25,8 @@ export interface FakeTreeEntry {
 export type FakeHubFault =
   /** Close the connection before the head. */
   | { readonly kind: 'refuse' }
+  /** Look at the request only then. */
+  | { readonly kind: 'hold'; readonly until: Promise<void> }
   /** Close the connection after this many bytes of the body. */
   | { readonly kind: 'cut'; readonly afterBytes: number }
   /** Send this many bytes of the body, then nothing. */

@@ -193,6 +193,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
             ? 'info'
             : 'other'
     const fault = note('hub', stage, request, path)
+    if (fault?.kind === 'hold') return void fault.until.then(() => hub(request, response))
     if (strikes(fault, request, response)) return
     const known = repos.get(repoId.toLowerCase())
     if (known && known.id.toLowerCase() !== repoId.toLowerCase()) {
@@ -347,6 +348,7 @@ export async function startFakeHub(options: FakeHubOptions = {}): Promise<FakeHu
     const url = new URL(request.url ?? '/', cdnOrigin)
     const path = url.searchParams.get('path') ?? ''
     const fault = note('cdn', 'cdn', request, path)
+    if (fault?.kind === 'hold') return void fault.until.then(() => cdn(request, response))
     if (strikes(fault, request, response)) return
     const plain = (status: number, text: string) => {
       response.writeHead(status, { 'content-type': 'application/xml' })

@@ -174,7 +174,7 @@ export const DIRECT: readonly Mutation[] = [
     },
     {
       what: 'the last question is the rule’s',
-      find: `async (manifest) => verdictOf(await artifacts.standing(manifest), door).given`,
+      find: `async (manifest) => verdictOf(await this.#standing(manifest), door).given`,
       replace: `async () => door !== undefined`,
       caughtBy: MEANWHILE_TEST
     },

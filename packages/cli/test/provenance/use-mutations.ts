@@ -8,6 +8,7 @@ const PROOF = (name: string): DirectTest => testOf(`${DAEMON}/sources/hub/proof.
 const PRIVATE = (name: string): DirectTest => testOf(`${DAEMON}/swarm/private.test.ts`, name)
 const SEEDING = (name: string): DirectTest => testOf(`${DAEMON}/swarm/seeding.test.ts`, name)
 const MEANWHILE = (name: string): DirectTest => testOf(`${DAEMON}/mirror/withheld-meanwhile.test.ts`, name)
+const COMING = (name: string): DirectTest => testOf(`${DAEMON}/mirror/coming.test.ts`, name)
 const STRANGERS = (name: string): DirectTest => testOf(`${DAEMON}/mirror/strangers.test.ts`, name)
 const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.slow.ts`, name)
 const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'held back')
@@ -42,7 +43,27 @@ const LIBRARY = [
       'const notice = ((..._: unknown[]) => undefined as string | undefined)('
     ]
   ]),
+  ...of('import/importer.ts', [
+    [
+      COMING('of a model that needs a signature'),
+      'what needs a signature is shown when it is checked',
+      "if (rule?.mode === 'require') return undefined",
+      ''
+    ]
+  ]),
   ...of('import/proof.ts', [
+    [
+      COMING('another source has begun'),
+      'what another source has begun is not this one’s before its turn either',
+      'const isOthers = isBegun && !(await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob }))',
+      'const isOthers = isBegun && Date.now() < 0'
+    ],
+    [
+      COMING('weights are private here'),
+      'what is here is not this import’s before its turn either',
+      'if (isBlob || isOthers) taken.set(name, digest)',
+      'if (isOthers) taken.set(name, digest)'
+    ],
     [
       PROOF('what an interrupted import'),
       'a partial blob of another source is not this one’s',
@@ -231,9 +252,39 @@ const MIRRORS = [
   ]),
   ...of('mirror/served-models.ts', [
     [
+      COMING('of a private import'),
+      'nobody waits for an import that is withheld',
+      'const { given } = verdictOf({ provenance: await by.provenanceOf() }, door)',
+      'const given = by !== undefined && door !== undefined'
+    ],
+    [
+      COMING('of a repository of which'),
+      'nobody waits for an import from a repository of which something is withheld',
+      'if (given && !(await this.withholds(repoOf(by)))) coming.push(by)',
+      'if (given) coming.push(by)'
+    ],
+    [
+      COMING('cuts those who wait'),
+      'what an import makes is withheld with its repository',
+      'if (await this.withholds(repoOf(model.by))) return undefined',
+      ''
+    ],
+    [
+      COMING('of a private import'),
+      'what an import makes is asked about at each request',
+      '{ ...model.state, provenance: await model.by.provenanceOf(model.manifest) }',
+      "{ ...model.state, provenance: { access: 'public' } }"
+    ],
+    [
+      COMING('of a repository of which'),
+      'a repository is withheld whichever way its models came',
+      "if (!verdictOf(state, 'hub-mirror').given) others.push(digest)",
+      ''
+    ],
+    [
       MEANWHILE('a running download ends'),
       'what is being sent ends when it is withheld',
-      "const { given } = verdictOf(await this.#deps.artifacts.standing(manifest).catch(() => 'damaged' as const), door)",
+      "const { given } = verdictOf(await this.#standing(manifest).catch(() => 'damaged' as const), door)",
       'const given = true'
     ],
     [
@@ -253,6 +304,20 @@ const MIRRORS = [
       'only what a door gives is laid out',
       'state.incomplete !== true && verdictOf(state, door).given',
       'state.incomplete !== true && door !== undefined'
+    ]
+  ]),
+  ...of('mirror/artifact-files.ts', [
+    [
+      COMING('by another way'),
+      'a read waits for the import, whatever is here meanwhile',
+      'const isHere = by === undefined || !file.isBlob || (await by.hasGiven(file.digest))',
+      'const isHere = true'
+    ],
+    [
+      COMING('by another way'),
+      'a reader gets what the import brought',
+      'const mayRead = async (): Promise<boolean> => (await by.hasGiven(file.digest)) && reading.mayRead()',
+      'const { mayRead } = reading'
     ]
   ]),
   ...of('mirror/send-file.ts', [

@@ -20,6 +20,7 @@ import { SourcesFiller } from '../jobs/sources-filler.ts'
 import type { JobErrors } from '../jobs/tracked-job.ts'
 import { Arrivals } from '../library/arrivals.ts'
 import { Artifacts } from '../library/artifacts.ts'
+import { ComingModels } from '../library/coming.ts'
 import { Documents } from '../library/documents.ts'
 import { Holdings } from '../library/holdings.ts'
 import { LeafLayers } from '../library/leaf-layers.ts'
@@ -118,7 +119,8 @@ export async function composeContext(
       usage: await Usage.open(store, clock),
       newer: new NewerCommits(),
       superseded: new Superseded(),
-      wanted: new WantedBlobs()
+      wanted: new WantedBlobs(),
+      coming: new ComingModels()
     }
     const views = await Views.open({ ...library, files })
     const needed = new Needed({ ...library, views })

@@ -84,21 +84,25 @@ export async function selectedQuants(
 }
 
 /** The quant of a listing's safetensors, by the rule that the import will apply to the whole files. */
-async function quantOf({ recognition, files }: PlannedImport, signal: AbortSignal): Promise<string> {
+async function quantOf(plan: PlannedImport, signal: AbortSignal): Promise<string> {
+  const { config, headers } = await quantFacts(plan, signal)
+  return safetensorsQuant(config, headers.values())
+}
+
+/** What decides it: the root `config.json`, or else the headers of all safetensors, by name. */
+export async function quantFacts({ recognition, files }: PlannedImport, signal: AbortSignal) {
   const reads = requiredReads(recognition)
-  const config = reads.find(({ what }) => what === 'config')
-  if (config !== undefined && config.sizeBytes <= config.maxBytes) {
-    const facts = readConfig(
-      await withBytesOf(files.get(config.name)!, signal, (readAt) => readAt(0, config.sizeBytes))
-    )
-    if (facts.quant !== undefined) return facts.quant
-  }
-  const headers: HeaderSummary[] = []
-  const weights = reads.filter((each) => each.what === 'safetensors-header')
+  const read = reads.find(({ what }) => what === 'config')
+  const isKept = read !== undefined && read.sizeBytes <= read.maxBytes
+  const config = isKept
+    ? readConfig(await withBytesOf(files.get(read.name)!, signal, (readAt) => readAt(0, read.sizeBytes)))
+    : undefined
+  const headers = new Map<string, HeaderSummary>()
+  const weights = config?.quant === undefined ? reads.filter((each) => each.what === 'safetensors-header') : []
   await forEachLimited(weights, READS_AT_ONCE, signal, async (each, signal) => {
-    headers.push(await withBytesOf(files.get(each.name)!, signal, (readAt) => readHeader(each, readAt)))
+    headers.set(each.name, await withBytesOf(files.get(each.name)!, signal, (readAt) => readHeader(each, readAt)))
   })
-  return safetensorsQuant(undefined, headers)
+  return { config, headers }
 }
 
 /** Random access to a file before its import. */

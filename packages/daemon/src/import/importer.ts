@@ -3,12 +3,14 @@ import type { Job, JobKind } from '@svc/client/protocol'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome, JobStart } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
+import type { ComingImport } from '../library/coming.ts'
 import type { Library } from '../library/library.ts'
-import { withheldNotice, withMark } from '../library/provenance.ts'
+import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
 import { type BroughtModel, SIGNATURE, type TrustRule } from '../library/trust.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planSelected } from './choice.ts'
 import { classifyFiles, requireWeights } from './classify.ts'
+import { comingModels, earlyHeaders } from './coming.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut, planCompanions } from './companions.ts'
 import { type IngestContext, type Ingested, ingestFiles } from './ingest.ts'
@@ -30,6 +32,7 @@ export interface ImporterDeps
     | 'superseded'
     | 'leafLayers'
     | 'wanted'
+    | 'coming'
     | 'trust'
     | 'clock'
     | 'log'
@@ -69,6 +72,12 @@ export interface CompanionsRequest {
 
 interface RuledImport extends PlannedImport {
   readonly rule: TrustRule | undefined
+}
+
+interface ImportContext extends JobContext, Pick<IngestContext, 'onDescribed'> {
+  readonly offload: Offload
+  readonly proof: Proof
+  readonly coming: ComingImport | undefined
 }
 
 /** Planning a listing is bounded by the limits of its source; there is no job yet that could be cancelled. */
@@ -227,20 +236,92 @@ export class Importer {
     plan: RuledImport,
     selection: ImportSelection,
     repo: RepoId,
-    { signal, update, offload }: JobContext & { readonly offload: Offload }
+    context: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
-    const { store, leafLayers } = this.#deps
-    const { source, recognition, rule } = plan
+    const { source, rule } = plan
     requireWeights(plan)
     if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
+    const { recognition } = plan
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
-    if (early.length > 0) update({ warnings: early })
-    const { mayReplace = true, keepBefore = false, mayEvict = false } = selection
+    if (early.length > 0) context.update({ warnings: early })
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
+    const { mayReplace = true } = selection
     await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
+    const coming = await this.#begin(plan, selection, repo, proof, context)
+    const headers = coming && earlyHeaders(plan, context.signal)
+    headers?.catch(() => undefined)
+    const onDescribed: IngestContext['onDescribed'] = async (described, signal) => {
+      if (coming !== undefined) await this.#describe(coming, plan, described, headers!, signal)
+    }
+    try {
+      return await this.#bring(plan, selection, repo, { ...context, proof, coming, onDescribed })
+    } finally {
+      this.#deps.coming.end(coming)
+    }
+  }
+
+  /** Lets mirrors show what comes from the hub to its owner. What needs a signature is shown when that has been checked. */
+  async #begin(
+    { source, rule, recognition, files }: RuledImport,
+    selection: ImportSelection,
+    repo: RepoId,
+    proof: Proof,
+    { id: job }: JobContext
+  ): Promise<ComingImport | undefined> {
+    const { coming, store } = this.#deps
+    const { kind, origin } = source
+    if (!coming.isWatched || kind !== 'hf' || origin.onDemand === true) return undefined
+    if (rule?.mode === 'require') return undefined
+    const facts = await this.#facts(source, selection)
+    const listed = new Map<Sha256Digest, string>()
+    for (const { name, content } of recognition.entries) {
+      const digest = content.from === 'file' ? files.get(content.name)!.digest : undefined
+      if (digest !== undefined) listed.set(digest, name)
+    }
+    return coming.begin({
+      job,
+      name: formatRepoId(repo),
+      source: origin,
+      provenanceOf: (manifest) => proof.provenanceNow(facts, listed, manifest?.files, store),
+      // all else is fetched whether it is here or not
+      hasGiven: async (digest) => !listed.has(digest) || proof.hasGiven(digest)
+    })
+  }
+
+  async #facts(source: ImportSource, selection: ImportSelection): Promise<Provenance> {
+    return withMark(await source.provenance(), selection.private, this.#deps.clock)
+  }
+
+  /** What cannot be shown does not end the import. */
+  async #describe(
+    by: ComingImport,
+    plan: PlannedImport,
+    described: Ingested,
+    headers: ReturnType<typeof earlyHeaders>,
+    signal: AbortSignal
+  ): Promise<void> {
+    const { coming, store, log } = this.#deps
+    try {
+      coming.describe(by, await comingModels(plan, described, await headers, store, signal))
+    } catch (error) {
+      signal.throwIfAborted()
+      log.info({ err: error, name: by.name }, 'mirrors show a model only when it is here')
+      coming.end(by)
+    }
+  }
+
+  async #bring(
+    plan: RuledImport,
+    selection: ImportSelection,
+    repo: RepoId,
+    { signal, update, offload, proof, coming, onDescribed }: ImportContext
+  ): Promise<JobOutcome> {
+    const { store, leafLayers } = this.#deps
+    const { source, recognition } = plan
+    const { mayReplace = true, keepBefore = false, mayEvict = false } = selection
     const progress = new ImportProgress(update)
-    const ingested = await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof })
+    const ingested = await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof, onDescribed })
     const { companions, brought } = this.#beside(plan, ingested)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(plan, brought, update)
@@ -249,10 +330,14 @@ export class Importer {
     if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
     const { origin, follows, hints } = source
-    const facts = withMark(await source.provenance(), selection.private, this.#deps.clock)
+    const facts = await this.#facts(source, selection)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
     const marks = { origin, follows, hints, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
     const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
+    this.#deps.coming.end(
+      coming,
+      sealed.map(({ member }) => member)
+    )
     await proof.settle()
     const manifests = sealed.map(({ manifest }) => manifest.digest)
     for (const digest of manifests) this.#tell(digest)

@@ -41,6 +41,8 @@ export interface IngestContext extends Pick<Library, 'store' | 'leafLayers' | 'w
   /** The owner agreed that models go for what does not fit. */
   readonly mayEvict: boolean
   readonly signal: AbortSignal
+  /** Called when everything is here but large files whose digests the source has listed. */
+  readonly onDescribed?: ((described: Ingested, signal: AbortSignal) => Promise<void>) | undefined
 }
 
 /** Space for documents and leaf layers of an import, besides its files. */
@@ -55,25 +57,44 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   const { source, recognition } = plan
   await requireSpace(plan, context)
   const work = new FileIngest(plan, context)
-  const largestFirst = [...recognition.uses]
+  // what describes the model, and then the largest
+  const inOrder = [...recognition.uses]
     .filter(([name, { use }]) => use !== 'skip' || isFetched(name, plan))
     .map(([name, use]) => work.used(name, use))
-    .sort((a, b) => b.file.sizeBytes - a.file.sizeBytes)
-  const passed = recognition.uses.size - largestFirst.length
+    .sort((a, b) => Number(describes(b)) - Number(describes(a)) || b.file.sizeBytes - a.file.sizeBytes)
+  const passed = recognition.uses.size - inOrder.length
   if (passed > 0) context.progress.pass(passed)
-  const units = groupSmall(largestFirst, ({ file, keep }) =>
+  const units = groupSmall(inOrder, ({ file, keep }) =>
     keep !== undefined && file.holdName !== undefined ? file.sizeBytes : undefined
   )
   const left = new Set(units)
-  await forEachLimited(units, source.concurrency, context.signal, (_, signal) => {
+  const describing = new Set(units.filter((unit) => unit.some(describes)))
+  let described: Ingested | undefined
+  const describe = async (signal: AbortSignal): Promise<Ingested> => {
+    const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
+    await forEachLimited(tars, 2, signal, (entry, signal) => work.tar(entry, signal))
+    described = { blobs: work.blobs, companions: work.companions, ...(await work.texts(signal)) }
+    await context.onDescribed?.(described, signal)
+    return described
+  }
+  if (describing.size === 0) await describe(context.signal)
+  await forEachLimited(units, source.concurrency, context.signal, async (_, signal) => {
     const unit = firstOf(left, context.wanted)
     left.delete(unit)
-    return work.take(unit, signal)
+    await work.take(unit, signal)
+    if (describing.delete(unit) && describing.size === 0) await describe(signal)
   })
-  const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
-  await forEachLimited(tars, 2, context.signal, (entry, signal) => work.tar(entry, signal))
-  return { blobs: work.blobs, companions: work.companions, ...(await work.texts(context.signal)) }
+  return described!
 }
+
+/** Files of other names are in large-file storage from this size on. */
+const LARGE_BYTES = 10 << 20
+
+/** What has to be here before anybody can say which files an artifact has, and what they are. */
+const describes = ({ file, use, keep }: UsedFile): boolean =>
+  use.use === 'entry'
+    ? file.digest === undefined || !(file.sizeBytes > LARGE_BYTES || /\.(?:gguf|safetensors)$/.test(use.entry))
+    : use.use !== 'skip' || keep !== undefined
 
 /**
  * Checks the space for what has to be written: excludes blobs that the store has, ranges from an earlier attempt, and

@@ -1,3 +1,4 @@
+import type { DiskBlobStore } from '@svc/cas'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { type Holdings, sourceKey } from '../library/holdings.ts'
@@ -21,6 +22,7 @@ export class Proof {
   /** Files whose bytes were here by another way. */
   readonly #taken = new Map<string, Sha256Digest>()
   readonly #arrived = new Set<Sha256Digest>()
+  readonly #committed = new Set<Sha256Digest>()
 
   constructor(holdings: Holdings, source: ArtifactSource) {
     this.#holdings = holdings
@@ -75,7 +77,9 @@ export class Proof {
 
   /** The partial blob has become a blob. */
   async committed({ digest }: NamedDigest): Promise<void> {
-    if (digest !== undefined) await this.#holdings.arrivals.committed(digest)
+    if (digest === undefined) return
+    await this.#holdings.arrivals.committed(digest)
+    this.#committed.add(digest)
   }
 
   /**
@@ -87,9 +91,7 @@ export class Proof {
     entries: ReadonlySet<Sha256Digest>,
     weights: readonly Sha256Digest[]
   ): Promise<(manifest: Pick<Manifest, 'files'>) => Provenance> {
-    const isRestricted = facts.access === 'restricted'
-    const proven = await this.#holdings.proven([...this.#taken.values()], this.#source, { isRestricted })
-    const unproven = [...this.#taken].filter(([, digest]) => !proven.has(digest))
+    const unproven = await this.#unproven(this.#taken, facts)
     const inherited = facts.access === 'own' ? await this.#holdings.inherited(weights) : undefined
     return ({ files }) => {
       const digests = new Set(files.map(({ digest }) => digest))
@@ -102,6 +104,43 @@ export class Proof {
         ...(names.length > 0 && { unproven: names.sort().slice(0, MAX_NAMES) })
       }
     }
+  }
+
+  /**
+   * {@link provenances} of one artifact while its files arrive: what is here of them by another way, whole or in part, counts as it would if
+   * the import came to it now. @param listed names of all entries, by the digests that the source gave them @param files of the artifact;
+   * default all of these
+   */
+  async provenanceNow(
+    facts: Provenance,
+    listed: ReadonlyMap<Sha256Digest, string>,
+    files: Manifest['files'] | undefined,
+    store: Pick<DiskBlobStore, 'stat' | 'partialStatus'>
+  ): Promise<Provenance> {
+    if (facts.access !== 'public') return facts
+    const digests = new Set(files?.map(({ digest }) => digest) ?? listed.keys())
+    const own = [...listed].filter(([digest]) => digests.has(digest))
+    const taken = new Map([...this.#taken].filter(([, digest]) => digests.has(digest) || !listed.has(digest)))
+    for (const [digest, name] of own) {
+      if (this.#arrived.has(digest)) continue
+      const isBlob = (await store.stat(digest)) !== undefined
+      const isBegun = !isBlob && (store.partialStatus(digest)?.writtenBytes ?? 0) > 0
+      const isOthers = isBegun && !(await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob }))
+      if (isBlob || isOthers) taken.set(name, digest)
+    }
+    const unproven = (await this.#unproven(taken, facts)).map(([name]) => name)
+    return { ...facts, ...(unproven.length > 0 && { unproven: unproven.sort().slice(0, MAX_NAMES) }) }
+  }
+
+  /** Whether this import has brought a blob, or its source would pass it on. */
+  async hasGiven(digest: Sha256Digest): Promise<boolean> {
+    return this.#committed.has(digest) || (await this.#holdings.proven([digest], this.#source)).has(digest)
+  }
+
+  async #unproven(taken: ReadonlyMap<string, Sha256Digest>, { access }: Provenance) {
+    const isRestricted = access === 'restricted'
+    const proven = await this.#holdings.proven([...taken.values()], this.#source, { isRestricted })
+    return [...taken].filter(([, digest]) => !proven.has(digest))
   }
 
   /** Artifacts have the bytes now, and their records say where they came from. */

@@ -90,7 +90,7 @@ async function sealArtifact(
   return { member: { quant: artifact.quant, manifest: manifest.digest, distribution: record.digest }, manifest }
 }
 
-const manifestFile = ({ kind, name, part, role, variant }: ManifestEntry, tree: BlobTree): ManifestFile => ({
+export const manifestFile = ({ kind, name, part, role, variant }: ManifestEntry, tree: BlobTree): ManifestFile => ({
   kind,
   name,
   ...blobFields(tree),

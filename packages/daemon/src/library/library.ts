@@ -1,3 +1,4 @@
+import type { ComingModels } from './coming.ts'
 import type { Holdings } from './holdings.ts'
 import type { LeafLayers } from './leaf-layers.ts'
 import type { Members } from './members.ts'
@@ -28,4 +29,5 @@ export interface Library extends StoreState {
   readonly superseded: Superseded
   readonly newer: NewerCommits
   readonly wanted: WantedBlobs
+  readonly coming: ComingModels
 }

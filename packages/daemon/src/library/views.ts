@@ -11,6 +11,7 @@ import { digestFromHex, digestHex, parseDigest, type Sha256Digest } from '@svc/r
 import type { View } from '@svc/view'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
+import type { StandIn } from './coming.ts'
 import { keptCompanions } from './companions.ts'
 import { digestsOf } from './open.ts'
 import type { ReplacedFiles } from './replace.ts'
@@ -177,7 +178,26 @@ export class Views {
     )
   }
 
-  /** Removes a view made by {@link lend}, if there is one. */
+  /** {@link lend} of an artifact that an import is making. @throws as {@link make} */
+  async lendComing({ standIn, manifest, companions, upstreamConfig }: StandIn): Promise<ViewAnswer['files']> {
+    const { store } = this.#deps
+    const { place } = await this.#managed(this.#lent, standIn, 'files')
+    const blobs = [...manifest.files, ...(companions?.files ?? [])].map(({ digest }) => digest)
+    const request: CreateRequest = {
+      manifest,
+      manifestDigest: standIn,
+      upstreamConfig,
+      companions,
+      blobPaths: new Map(blobs.map((digest) => [digest, store.blobPath(digest)])),
+      path: place,
+      root: store.root,
+      mayLack: true
+    }
+    const view = await this.#change(place, () => this.#thread.call('create', request))
+    return (await answerOf(view)).files
+  }
+
+  /** Removes a view made by {@link lend} or {@link lendComing}, if there is one. */
   async endLoan(manifest: Sha256Digest): Promise<void> {
     const place = join(this.#lent, digestHex(manifest))
     await this.#change(place, () => this.#thread.call('remove', { path: place }))

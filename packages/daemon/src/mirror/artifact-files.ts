@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { DiskBlobStore } from '@svc/cas'
+import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import { BufferPool } from '../http/buffer-pool.ts'
+import type { ComingImport } from '../library/coming.ts'
 import type { Door } from '../library/provenance.ts'
+import type { ArrivingOptions } from './arriving-blob.ts'
+import type { Demand, WaitingClient } from './demand.ts'
+import { followed } from './demand-jobs.ts'
 import { clientOf, type SendOptions, sendArriving, sendFile } from './send-file.ts'
 import { lacksSpace, type ServedFile, type ServedModels } from './served-models.ts'
 import type { Awaited, SwarmDemand } from './swarm-demand.ts'
+import type { UpstreamJobs } from './upstream.ts'
 
 const CHUNK_BYTES = 256 << 10
 const NONE: readonly ServedFile[] = []
@@ -14,13 +19,18 @@ export interface ArtifactFilesDeps {
   readonly store: DiskBlobStore
   readonly served: ServedModels
   readonly door: Door
-  /** Absent: of artifacts that are not complete nothing is shown. */
+  readonly waiting: Demand
+  readonly jobs: Pick<UpstreamJobs, 'over'>
+  /** Absent: of artifacts that are not complete nothing is shown but what the owner's imports are making. */
   readonly demand: (() => SwarmDemand | undefined) | undefined
   /** A client that asks for bytes may have them fetched, as far as the configuration allows. Otherwise it follows what others fetch. */
   readonly mayStart: boolean
   /** Told of reads by clients whom the owner gave a token or a key: these count as use. */
   readonly onUse?: ((manifest: Sha256Digest) => void) | undefined
 }
+
+/** What those who show the files of artifacts need for that. */
+export type FilesOf = Omit<ArtifactFilesDeps, 'demand' | 'door' | 'mayStart'>
 
 /** The files of artifacts for mirrors that know them by their names, also while they come (spec add.36). */
 export class ArtifactFiles {
@@ -59,16 +69,45 @@ export class ArtifactFiles {
   ): Promise<boolean> {
     const { served, store, door } = this.#deps
     const options = { ...given, store, pool: this.pool }
-    if (request.method === 'GET') this.#deps.onUse?.(awaited.manifest)
+    const by = served.comingBy(awaited.manifest)
+    if (request.method === 'GET' && by === undefined) this.#deps.onUse?.(awaited.manifest)
     return served.whileGiven(response, awaited.manifest, door, async () => {
-      if (await sendFile(request, response, file, options)) return true
-      const demand = this.#deps.demand?.()
-      if (!file.isBlob || demand === undefined || !this.#offers(demand, awaited)) return false
-      const client = clientOf(request, response)
-      const reading = { mayRead: given.mayGive, inParts }
-      const open = (start: number) => demand.open(awaited, file, start, client, reading)
-      return sendArriving(request, response, file, open, options)
+      // what is here otherwise is not for those who ask for what is coming
+      const isHere = by === undefined || !file.isBlob || (await by.hasGiven(file.digest))
+      if (isHere && (await sendFile(request, response, file, options))) return true
+      const open = file.isBlob ? this.#arriving(awaited, file, by, { mayRead: given.mayGive, inParts }) : undefined
+      if (open === undefined) return false
+      return sendArriving(request, response, file, (start) => open(start, clientOf(request, response)), options)
     })
+  }
+
+  #arriving(
+    awaited: Awaited,
+    file: ServedFile,
+    by: ComingImport | undefined,
+    reading: Pick<ArrivingOptions, 'mayRead' | 'inParts'>
+  ): ((start: number, client: WaitingClient) => Promise<BlobReader | undefined>) | undefined {
+    const { waiting, jobs } = this.#deps
+    if (by !== undefined) {
+      const mayRead = async (): Promise<boolean> => (await by.hasGiven(file.digest)) && reading.mayRead()
+      return (_, client) => waiting.open(file, followed(jobs, by.job), client, { ...reading, mayRead, waitMs: 0 })
+    }
+    const demand = this.#deps.demand?.()
+    if (demand === undefined || !this.#offers(demand, awaited)) return undefined
+    return (start, client) => demand.open(awaited, file, start, client, reading)
+  }
+
+  /** Waits until it is known which files the owner's imports bring. @throws NotNowError */
+  async described(client: WaitingClient, timeoutMs: number, isAsked: (by: ComingImport) => boolean): Promise<void> {
+    const { served, waiting, door } = this.#deps
+    for (const { models, described } of await served.coming(door, isAsked)) {
+      if (models.length > 0) continue
+      await waiting.whileWaiting(client, async (over) => {
+        const left = new Promise<never>((_, reject) => over.addEventListener('abort', () => reject(over.reason)))
+        over.throwIfAborted()
+        await waiting.inTime(Promise.race([described.promise, left]), timeoutMs, 'the model is being fetched')
+      })
+    }
   }
 
   #offers(demand: SwarmDemand, awaited: Awaited): boolean {

@@ -262,5 +262,10 @@ export function toNotNow({ source }: Way, error: unknown): NotNowError {
 export const keptFor = (ttl: number, now: () => number) => ({ ttl, ttlResolution: 0, perf: { now } })
 
 /** Why a job failed, when it is over. */
-export const failureOf = ({ error }: Job): Error | undefined =>
-  error === undefined ? undefined : new Error(error.message)
+const failureOf = ({ error }: Job): Error | undefined => (error === undefined ? undefined : new Error(error.message))
+
+/** Waits for a job whose end is nobody's business here. */
+export const followed = (jobs: Pick<UpstreamJobs, 'over'>, job: string): Visit => ({
+  arrival: { over: jobs.over(job).then(failureOf, (error: Error) => error) },
+  leave: () => undefined
+})

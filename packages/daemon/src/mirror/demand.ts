@@ -153,6 +153,18 @@ export class Demand {
     }
   }
 
+  /** The result of a promise, unless it takes too long: the work then goes on, and the client has to come again. @throws NotNowError */
+  async inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
+    const tooLate = Promise.withResolvers<never>()
+    const timer = this.clock.after(timeoutMs, () => tooLate.reject(later(what)))
+    try {
+      return await Promise.race([work, tooLate.promise])
+    } finally {
+      timer.cancel()
+      work.catch(() => undefined)
+    }
+  }
+
   /** Takes a place. `end` is called when another client is to have it. @returns gives it back @throws NotNowError */
   #enter(client: WaitingClient, end: () => void): () => void {
     const waiting: Waiter = { client, end }

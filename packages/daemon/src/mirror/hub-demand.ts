@@ -4,10 +4,10 @@ import { LRUCache } from 'lru-cache'
 import type { Demand, WaitingClient } from './demand.ts'
 import { keptFor, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { type LookFor, Lookups } from './lookups.ts'
-import { later, NotNowError, type Upstream, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
+import { NotNowError, type Upstream, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
 
 /** Some official clients wait only ten seconds for the head of a response. */
-const ANSWER_MS = 8_000
+export const ANSWER_MS = 8_000
 /** A response from the store waits no longer than this to find out what else the hub has. */
 const BRIEF_MS = 2_000
 /** How long a commit counts as named after a branch or tag named it: a client may read a snapshot for hours while the branch moves on. */
@@ -88,7 +88,7 @@ export class HubDemand {
     const lookFor: LookFor = { repo, revision: at, isNamedOnly, ...(branch !== undefined && { branch }) }
     try {
       const time = isBrief ? BRIEF_MS : ANSWER_MS
-      const found = await this.#inTime(this.#lookups.look(lookFor, host), time, 'the hub is being asked')
+      const found = await this.#demand.inTime(this.#lookups.look(lookFor, host), time, 'the hub is being asked')
       if (found === undefined || !this.allows(found.repo)) return undefined
       if (commitHere === undefined) this.#named.set(commitKey(repo, found.commit), true)
       return found
@@ -107,7 +107,7 @@ export class HubDemand {
   async small(repo: UpstreamRepo, file: UpstreamFile, host: string): Promise<Uint8Array> {
     const key = `${repo.repo} ${repo.commit} ${file.name}`
     const reading = this.#small.forceFetch(key, { context: { repo, file, host } })
-    return this.#inTime(reading, ANSWER_MS, `${file.name} is being fetched`)
+    return this.#demand.inTime(reading, ANSWER_MS, `${file.name} is being fetched`)
   }
 
   /**
@@ -123,28 +123,18 @@ export class HubDemand {
     if ((await mayRead()) && (await this.#demand.store.stat(digest)) !== undefined)
       return this.#demand.store.open(digest)
     const visiting = this.#visit(repo, file, client.host)
-    const visit = await this.#inTime(visiting, ANSWER_MS, `${name} is being looked for`).catch((error: unknown) => {
-      // it goes on without this client, who comes again
-      visiting.then((late) => late.leave()).catch(() => undefined)
-      throw error
-    })
+    const visit = await this.#demand
+      .inTime(visiting, ANSWER_MS, `${name} is being looked for`)
+      .catch((error: unknown) => {
+        // it goes on without this client, who comes again
+        visiting.then((late) => late.leave()).catch(() => undefined)
+        throw error
+      })
     const waitMs = Math.max(1, ANSWER_MS - (this.#demand.clock.monotonic() - begunMs))
     try {
       return await this.#demand.open({ digest, sizeBytes }, visit, client, { mayRead, waitMs })
     } catch (error) {
       throw toNotNow(HUB, error)
-    }
-  }
-
-  /** The result of a promise, unless it takes too long: the work then continues, and the client has to come again. */
-  async #inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
-    const tooLate = Promise.withResolvers<never>()
-    const timer = this.#demand.clock.after(timeoutMs, () => tooLate.reject(later(what)))
-    try {
-      return await Promise.race([work, tooLate.promise])
-    } finally {
-      timer.cancel()
-      work.catch(() => undefined)
     }
   }
 

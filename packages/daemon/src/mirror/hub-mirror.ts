@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { BlobReader, DiskBlobStore } from '@svc/cas'
+import type { BlobReader } from '@svc/cas'
 import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { isInLargeFileStorage } from '@svc/view'
 import { HARDENING, refuse } from '../http/guarded-listener.ts'
-import { ArtifactFiles, type ArtifactFilesDeps } from './artifact-files.ts'
+import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
+import type { WaitingClient } from './demand.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
-import type { HubDemand } from './hub-demand.ts'
+import { ANSWER_MS, type HubDemand } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving } from './send-file.ts'
@@ -30,14 +31,11 @@ class GoneError extends Error {
 }
 
 /** The daemon's objects that the mirror of a hub uses. */
-export interface HubMirrorDeps {
-  readonly store: DiskBlobStore
-  readonly served: ServedModels
-  readonly onUse?: ArtifactFilesDeps['onUse']
+export interface HubMirrorDeps extends FilesOf {
   /** Absent: what is not here is not brought in. */
   readonly demand?: () => HubDemand | undefined
   /** Absent: of artifacts that are not complete nothing is shown. */
-  readonly coming?: () => SwarmDemand | undefined
+  readonly swarm?: () => SwarmDemand | undefined
 }
 
 /**
@@ -57,7 +55,7 @@ export class HubMirror {
   constructor(deps: HubMirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
-    this.#files = new ArtifactFiles({ ...deps, demand: deps.coming, door: 'hub-mirror', mayStart: false })
+    this.#files = new ArtifactFiles({ ...deps, demand: deps.swarm, door: 'hub-mirror', mayStart: false })
     this.#snapshots = new HubRevisions(deps.served, this.#files)
   }
 
@@ -86,7 +84,7 @@ export class HubMirror {
   async #answer(request: IncomingMessage, response: ServerResponse, { path, query, paths }: Asked): Promise<void> {
     const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
-      const found = verb === 'paths-info' ? await this.#repository(request, repo!, rest) : undefined
+      const found = verb === 'paths-info' ? await this.#repository(clientOf(request, response), repo!, rest) : undefined
       if (found === undefined) return this.#unknown(response, repo)
       if (paths === undefined)
         return refuse(response, 400, 'E_BAD_REQUEST', 'the body needs a list "paths" of at most 1,000 entries')
@@ -94,14 +92,14 @@ export class HubMirror {
     }
     const [, named] = /^\/api\/models\/([^/]+(?:\/[^/]+)?)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
-      const found = await this.#repository(request, named, 'main')
+      const found = await this.#repository(clientOf(request, response), named, 'main')
       return found === undefined
         ? this.#unknown(response, named)
         : this.#send(request, response, named, found, refsBody(found, query))
     }
     if (repo !== undefined) {
       if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
-      const found = await this.#repository(request, repo, verb === undefined ? 'main' : rest)
+      const found = await this.#repository(clientOf(request, response), repo, verb === undefined ? 'main' : rest)
       if (found === undefined) return this.#unknown(response, repo)
       const withFiles = ['true', '1'].includes(query.get('blobs') ?? '')
       const info = (): Promise<unknown> => this.#info(found, withFiles)
@@ -115,7 +113,8 @@ export class HubMirror {
   /** Neither commits nor any other known revisions contain a slash. */
   async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
-    const found = slash < 0 ? undefined : await this.#repository(request, repo, rest.slice(0, slash))
+    const found =
+      slash < 0 ? undefined : await this.#repository(clientOf(request, response), repo, rest.slice(0, slash))
     if (found === undefined) return this.#unknown(response, repo)
     const path = rest.slice(slash + 1)
     const file = found.files.get(path)
@@ -184,7 +183,7 @@ export class HubMirror {
     query: URLSearchParams
   ): Promise<void> {
     const [revision = '', ...segments] = rest.split('/')
-    const found = await this.#repository(request, repo, revision)
+    const found = await this.#repository(clientOf(request, response), repo, revision)
     if (found === undefined) return this.#unknown(response, repo)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
@@ -266,7 +265,9 @@ export class HubMirror {
   }
 
   /** A repository with what is here of it and what could be brought in. @throws NotNowError */
-  async #repository({ socket }: IncomingMessage, repo: string, revision: string): Promise<HubRevision | undefined> {
+  async #repository(client: WaitingClient, repo: string, revision: string): Promise<HubRevision | undefined> {
+    const lowerCase = repo.toLowerCase()
+    await this.#files.described(client, ANSWER_MS, ({ source }) => source.repo!.toLowerCase() === lowerCase)
     const here = await this.#snapshots.at(repo, revision)
     const demand = this.#deps.demand?.()
     if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here
@@ -279,7 +280,7 @@ export class HubMirror {
       commitHere: isSure ? here.commit : undefined,
       branch: isSure ? here.branch : undefined,
       isBrief: here !== undefined,
-      host: socket.remoteAddress ?? ''
+      host: client.host
     })
     // the hub may have redirected to another repository: its own name counts as well
     if (upstream === undefined || (await this.#withholds(upstream.repo))) return here

@@ -72,9 +72,12 @@ export class HubRevisions {
    * it never did, the commit of the owner's latest import (spec add.41). Other revision names are unknown.
    */
   async at(repo: string, revision: string): Promise<HubRevision | undefined> {
-    const all = await this.#served.ofRepo(repo.toLowerCase())
+    const here = await this.#served.ofRepo(repo.toLowerCase())
+    const coming = await this.#served.comingOfRepo(repo.toLowerCase())
+    const all = [...here, ...coming]
+    // what is here of the branch is not withdrawn for what may take hours to come
     const first = DEFAULT_BRANCH.has(revision)
-      ? latestOfBranch(all)
+      ? (latestOfBranch(here) ?? latestOfBranch(coming))
       : all.find(({ source }) => source.revision === revision)
     if (first === undefined) return undefined
     const commit = first.source.revision!
@@ -86,7 +89,8 @@ export class HubRevisions {
     const known = this.#known.get(key)
     if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
     const files = new Map<string, ServedFile>()
-    for (const [i, state] of states.entries())
+    // those that are here come last, and count
+    for (const [i, state] of [...states.entries()].reverse())
       for (const file of lists[i]!) files.set(upstreamName(state, file.name), file)
     if (files.size === 0) return undefined
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))

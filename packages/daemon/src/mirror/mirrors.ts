@@ -18,7 +18,7 @@ import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-dema
 import type { Upstream } from './upstream.ts'
 
 /** The daemon's objects that the mirrors use. */
-export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand'>, ServedModelsDeps {
+export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand' | 'waiting'>, ServedModelsDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
   readonly wanted: WantedBlobs
@@ -58,10 +58,10 @@ export class Mirrors {
   readonly #demand: Demand
   readonly #ways: Ways
 
-  private constructor(listening: Listening, deps: MirrorsDeps, ways: Ways) {
+  private constructor(listening: Listening, deps: MirrorsDeps, demand: Demand, ways: Ways) {
     this.#listening = listening
     this.#deps = deps
-    this.#demand = new Demand(deps, deps.config.mirror.onDemand)
+    this.#demand = demand
     this.#ways = ways
   }
 
@@ -70,9 +70,11 @@ export class Mirrors {
     const { hubAddr, ociAddr, s3Addr, token, names = [] } = deps.config.mirror
     const { store, log, listeners, usage } = deps
     const served = new ServedModels(deps)
+    const waiting = new Demand(deps, deps.config.mirror.onDemand)
     const ways: Ways = {}
     const onUse = (manifest: Sha256Digest): void => usage.note(manifest)
-    const shared = { ...deps, served, demand: () => ways.swarm, onUse: token === undefined ? undefined : onUse }
+    const swarm = (): SwarmDemand | undefined => ways.swarm
+    const shared = { ...deps, served, waiting, demand: swarm, onUse: token === undefined ? undefined : onUse }
     const s3Keys = s3KeysOf(deps.config.mirror)
     const listening: Listening = {}
     const open = async (kind: keyof Listening, text: string | undefined, make: () => Mirror): Promise<void> => {
@@ -89,10 +91,10 @@ export class Mirrors {
       listening[kind] = await named(key, text, listen())
     }
     try {
-      await open('hub', hubAddr, () => new HubMirror({ ...shared, demand: () => ways.hub, coming: () => ways.swarm }))
+      await open('hub', hubAddr, () => new HubMirror({ ...shared, demand: () => ways.hub, swarm }))
       await open('oci', ociAddr, () => new OciMirror(shared))
       await open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
-      return new Mirrors(listening, deps, ways)
+      return new Mirrors(listening, deps, waiting, ways)
     } catch (error) {
       for (const listener of Object.values(listening)) await listener.close()
       throw error

@@ -1,5 +1,4 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { DiskBlobStore } from '@svc/cas'
 import { parseModelConfig } from '@svc/manifest'
 import type { PackedImage } from '@svc/oci'
 import { isDigest, isQuant, type Sha256Digest, tryParseDigest } from '@svc/ref'
@@ -8,7 +7,7 @@ import { HARDENING, sendBytes } from '../http/guarded-listener.ts'
 import { futureQuant, storedConfigQuant } from '../library/config-quant.ts'
 import type { Documents } from '../library/documents.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
-import { ArtifactFiles, type ArtifactFilesDeps } from './artifact-files.ts'
+import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { clientOf } from './send-file.ts'
 import { lacksSpace, notNowOf, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
@@ -20,11 +19,8 @@ const MAX_MODEL_CONFIG_BYTES = 1 << 20
 const MAX_PACKED = 1_000
 
 /** The daemon's objects that the mirror of OCI artifacts uses. */
-export interface OciMirrorDeps {
-  readonly store: DiskBlobStore
+export interface OciMirrorDeps extends FilesOf {
   readonly documents: Documents
-  readonly served: ServedModels
-  readonly onUse?: ArtifactFilesDeps['onUse']
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly demand?: () => SwarmDemand | undefined
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { DiskBlobStore } from '@svc/cas'
 import type { Clock } from '@svc/internal-clock'
 import { Gate } from '@svc/internal-concurrency'
 import { digestBytes, digestHex, type Sha256Digest } from '@svc/ref'
@@ -8,14 +7,14 @@ import { blobAnswerTo } from '../http/blob-response.ts'
 import { HARDENING } from '../http/guarded-listener.ts'
 import { futureQuant } from '../library/config-quant.ts'
 import type { SecretFile } from '../secret-file.ts'
-import { ArtifactFiles, type ArtifactFilesDeps } from './artifact-files.ts'
+import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendXml } from './s3-answers.ts'
 import { requireSignature } from './s3-auth.ts'
 import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage, parseListQuery } from './s3-listing.ts'
 import { clientOf } from './send-file.ts'
-import { type NamedMember, notNowOf, type ServedFile, type ServedModels } from './served-models.ts'
-import type { SwarmDemand } from './swarm-demand.ts'
+import { type NamedMember, notNowOf, type ServedFile, type ServedModels, sorted } from './served-models.ts'
+import { HOLD_MS, type SwarmDemand } from './swarm-demand.ts'
 
 const LISTED_AT_ONCE = 2
 /** How often a page is made anew that names what was withheld meanwhile. */
@@ -29,11 +28,8 @@ const SUBRESOURCES =
   )
 
 /** The daemon's objects that the S3 mirror uses. */
-export interface S3MirrorDeps {
+export interface S3MirrorDeps extends FilesOf {
   readonly clock: Clock
-  readonly store: DiskBlobStore
-  readonly served: ServedModels
-  readonly onUse?: ArtifactFilesDeps['onUse']
   /** Absent: of artifacts that are not complete nothing is shown. */
   readonly demand?: () => SwarmDemand | undefined
   /** Absent: nobody needs a key. */
@@ -101,10 +97,9 @@ export class S3Mirror {
       const coming: NamedMember[] = []
       for (const { name, manifest } of await this.#served.allAwaited(DOOR)) {
         const member = await this.#comingMember(name, manifest)
-        if (member !== undefined && !named.some(({ prefix }) => prefix === member.prefix)) coming.push(member)
+        if (member !== undefined) coming.push(member)
       }
-      const all = coming.length === 0 ? named : [...named, ...coming].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
-      const page = await listPage(query, all, (member) => this.#objectsOf(member))
+      const page = await listPage(query, sorted(named, coming), (member) => this.#objectsOf(member))
       // asked last: the owner may have changed their mind meanwhile
       if ((await this.#served.shown(page.of, DOOR)).size === page.of.size) return page
     }
@@ -131,6 +126,7 @@ export class S3Mirror {
 
   /** Waits until it is known which files all have that is coming under a name. @throws NotNowError */
   async #described(name: string, mayStart: boolean, client: WaitingClient): Promise<void> {
+    await this.#files.described(client, HOLD_MS, (by) => by.name === name)
     const demand = this.#deps.demand?.()
     if (demand === undefined) return
     const named = await this.#served.named(name, DOOR)

@@ -10,6 +10,7 @@ import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
 import { companionsUnder } from '../library/artifact-record.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
+import type { ComingImport, ComingModels, StandIn } from '../library/coming.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
@@ -32,6 +33,7 @@ export interface ServedModelsDeps {
   readonly holdings: Pick<Holdings, 'unprovenNow'>
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
+  readonly coming: ComingModels
   readonly jobs: Pick<UpstreamJobs, 'openOf'>
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
   readonly log: Log
@@ -145,7 +147,14 @@ export class ServedModels {
     deps.artifacts.listen((manifest) => {
       // other companions may lie beside it now
       this.forget(manifest)
-      for (const sent of this.#sending) if (sent.manifest === manifest) void this.#cutIfWithheld(sent)
+      const { coming } = deps
+      for (const sent of this.#sending)
+        if (coming.digestOf(sent.manifest) === manifest || coming.get(sent.manifest) !== undefined)
+          void this.#cutIfWithheld(sent)
+    })
+    deps.coming.listen((standIn) => {
+      this.forget(standIn)
+      deps.views.endLoan(standIn).catch(() => undefined)
     })
   }
 
@@ -166,7 +175,7 @@ export class ServedModels {
   }
 
   async #cutIfWithheld({ response, manifest, door }: Sending): Promise<void> {
-    const { given } = verdictOf(await this.#deps.artifacts.standing(manifest).catch(() => 'damaged' as const), door)
+    const { given } = verdictOf(await this.#standing(manifest).catch(() => 'damaged' as const), door)
     // before the head the last question is still to come
     if (!given && response.headersSent) response.destroy()
   }
@@ -211,8 +220,59 @@ export class ServedModels {
    * true when the request came may have changed while the answer was made.
    */
   given(manifests: Iterable<Sha256Digest>, door: Door): Promise<ReadonlySet<Sha256Digest>> {
-    const { artifacts } = this.#deps
-    return this.#those(manifests, async (manifest) => verdictOf(await artifacts.standing(manifest), door).given)
+    return this.#those(manifests, async (manifest) => verdictOf(await this.#standing(manifest), door).given)
+  }
+
+  /** Of an artifact, or of what stands for one. */
+  async #standing(manifest: Sha256Digest): Promise<ArtifactState | 'damaged' | undefined> {
+    const { coming, artifacts } = this.#deps
+    const model = coming.get(manifest)
+    if (model === undefined) return artifacts.standing(coming.digestOf(manifest))
+    if (await this.withholds(repoOf(model.by))) return undefined
+    return { ...model.state, provenance: await model.by.provenanceOf(model.manifest) }
+  }
+
+  /**
+   * Imports of the owner's whose source gives what they bring to everybody. Nobody hears of one from a repository of which something is withheld: it
+   * may make the same artifact again.
+   */
+  async coming(door: Door, isAsked: (by: ComingImport) => boolean): Promise<readonly ComingImport[]> {
+    const coming: ComingImport[] = []
+    for (const by of this.#deps.coming.imports.filter(isAsked)) {
+      const { given } = verdictOf({ provenance: await by.provenanceOf() }, door)
+      if (given && !(await this.withholds(repoOf(by)))) coming.push(by)
+    }
+    return coming
+  }
+
+  /** What such imports make, as far as that is known and this door gives it. */
+  async #comingModels(door: Door, isAsked: (by: ComingImport) => boolean): Promise<readonly StandIn[]> {
+    const models = this.#deps.coming.imports.filter(isAsked).flatMap((by) => by.models)
+    const standIns = models.map(({ standIn }) => standIn)
+    const given = await this.given(standIns, door)
+    return models.filter(({ standIn }) => given.has(standIn))
+  }
+
+  /** The import that is making what a digest stands for. */
+  comingBy(manifest: Sha256Digest): ComingImport | undefined {
+    return this.#deps.coming.get(manifest)?.by
+  }
+
+  async #comingNamed(door: NameDoor, name?: string): Promise<NamedMember[]> {
+    // the digest of its manifest, which a registry begins with, is not known
+    if (door !== 's3-mirror') return []
+    const models = await this.#comingModels(door, (by) => name === undefined || by.name === name)
+    return models.map(({ quant, standIn, by }) => ({
+      name: by.name,
+      manifest: standIn,
+      quant,
+      prefix: `${by.name}/${quant}/`
+    }))
+  }
+
+  /** What imports make of a repository of the hub, as if it were here. `repo` is in lower case. */
+  async comingOfRepo(repo: string): Promise<readonly ArtifactState[]> {
+    return (await this.#comingModels('hub-mirror', (by) => repoOf(by) === repo)).map(({ state }) => state)
   }
 
   /** Which artifacts a door shows under their names at this moment, complete or not. To be asked last, as {@link given}. */
@@ -222,7 +282,8 @@ export class ServedModels {
 
   async #isShownAs({ name, manifest }: ByName, door: NameDoor): Promise<boolean> {
     if (await this.#isAwaited(name, manifest, door)) return true
-    return (await this.named(name, door)).some((member) => member.manifest === manifest)
+    const now = this.#deps.coming.digestOf(manifest)
+    return (await this.named(name, door)).some((member) => member.manifest === now)
   }
 
   /** For which of them something is true at one moment. */
@@ -246,12 +307,14 @@ export class ServedModels {
       const state = await this.#shownState({ name, manifest: member.manifest }, door)
       if (state !== undefined && this.#isHere(member.manifest, state.away)) shown.push(member)
     }
-    return shown
+    const coming = await this.#comingNamed(door, name)
+    return [...shown, ...coming.filter(({ quant }) => !shown.some((each) => each.quant === quant))]
   }
 
   /** The artifacts of all names, by their prefixes. What has become private since they were looked at is {@link given} no longer. */
   async allNamed(door: NameDoor): Promise<readonly NamedMember[]> {
-    return (await this.#names(door)).sorted.filter(({ manifest, away }) => this.#isHere(manifest, away))
+    const here = (await this.#names(door)).sorted.filter(({ manifest, away }) => this.#isHere(manifest, away))
+    return sorted(here, await this.#comingNamed(door))
   }
 
   /** Or on its way back. */
@@ -393,32 +456,61 @@ export class ServedModels {
   }
 
   async #byRepo(): Promise<ByRepo> {
+    const { artifacts, documents } = this.#deps
     const byRepo = new Map<string, ArtifactState[]>()
     const withheld = new Set<string>()
-    for await (const state of this.#deps.artifacts.list(() => undefined, { cached: true })) {
-      const { kind, repo, revision } = state.source
-      if (kind !== 'hf' || repo === undefined || revision === undefined) continue
-      const key = repo.toLowerCase()
+    const others: Sha256Digest[] = []
+    for (const digest of await artifacts.digests()) {
+      if (loopBudget.isOver('lists')) await loopBudget.next('lists')
+      const state = await artifacts.standing(digest)
+      if (state === undefined) continue
+      if (state === 'damaged' || !isOfHub(state)) {
+        if (!verdictOf(state, 'hub-mirror').given) others.push(digest)
+        continue
+      }
+      const key = repoOf(state)
       if (!verdictOf(state, 'hub-mirror').given) withheld.add(key)
       if (!isShown(state, 'hub-mirror')) continue
       byRepo.set(key, [...(byRepo.get(key) ?? []), state])
+    }
+    // whichever way it came
+    for (const manifest of others) {
+      const document = await documents.manifest(manifest).catch(() => undefined)
+      const repo = document?.annotations['svc.hf.repo']
+      if (repo !== undefined) withheld.add(repo.toLowerCase())
     }
     for (const states of byRepo.values()) states.sort((a, b) => ((a.importedAt ?? '') < (b.importedAt ?? '') ? 1 : -1))
     return { shown: byRepo, withheld }
   }
 
   async #read(manifest: Sha256Digest, mayLack = false): Promise<ServedFile[]> {
-    const view = await this.#deps.views.lend(manifest, { mayLack })
+    const { views, documents, coming } = this.#deps
+    const model = coming.get(manifest)
+    const shown = model === undefined ? (await views.lend(manifest, { mayLack })).files : await views.lendComing(model)
     const files: ServedFile[] = []
-    for (const { name, path, size: sizeBytes, kind, role, digest } of view.files) {
+    for (const { name, path, size: sizeBytes, kind, role, digest } of shown) {
       const known = digest === undefined ? undefined : tryParseDigest(digest)
       const unpacked = known ?? (await digestOf(path, sizeBytes))
       files.push({ manifest, name, path, sizeBytes, kind, role, digest: unpacked, isBlob: known !== undefined })
     }
     const names = new Set(files.map(({ name }) => name))
-    const licences = licencesOf(manifest, (await this.#deps.documents.manifest(manifest))?.annotations ?? {})
+    const { annotations = {} } = model?.manifest ?? (await documents.manifest(manifest)) ?? {}
+    const licences = licencesOf(manifest, annotations)
     return [...files, ...licences.filter(({ name }) => !names.has(name))]
   }
+}
+
+const isOfHub = ({ source: { kind, repo, revision } }: ArtifactState): boolean =>
+  kind === 'hf' && repo !== undefined && revision !== undefined
+
+/** Of what is of the hub. */
+const repoOf = ({ source }: Pick<ArtifactState, 'source'>): string => source.repo!.toLowerCase()
+
+/** By their prefixes; each has one artifact, of those that are here if there is one. */
+export function sorted(here: readonly NamedMember[], coming: readonly NamedMember[]): readonly NamedMember[] {
+  if (coming.length === 0) return here
+  const taken = new Set(here.map(({ prefix }) => prefix))
+  return [...here, ...coming.filter(({ prefix }) => !taken.has(prefix))].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
 }
 
 const LICENCE_FILE = 'svc.license.file.'

@@ -5,12 +5,12 @@ import type { Sha256Digest } from '@svc/ref'
 import type { Documents } from '../library/documents.ts'
 import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
-import { failureOf, toNotNow, type Visit, type Way } from './demand-jobs.ts'
+import { followed, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { Notifier } from './notifier.ts'
 import { fetchOf, later, type UpstreamJobs } from './upstream.ts'
 
 /** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
-const HOLD_MS = 45_000
+export const HOLD_MS = 45_000
 const SWARM: Way = { source: 'the swarm', isVerifiedLate: false }
 
 /** What fetches artifacts through the swarm. Its errors have the API's codes. */
@@ -123,10 +123,7 @@ export class SwarmDemand {
     if (known !== undefined) return known
     const job = fetchOf(this.#deps.jobs, manifest)
     // what others fetch
-    if (job !== undefined) {
-      const over = this.#deps.jobs.over(job.id).then(failureOf, (error: Error) => error)
-      return { arrival: { over }, leave: () => undefined }
-    }
+    if (job !== undefined) return followed(this.#deps.jobs, job.id)
     if (jobs === undefined || !mayStart || !this.#demand.allows(name)) return undefined
     const start = async (): Promise<Job> => {
       const started = await this.#deps.source.fetchRest(manifest)

@@ -68,13 +68,15 @@ export interface Rig {
 }
 
 export interface RigOptions {
-  /** Default false. */
-  readonly mirror?: boolean
+  /** `[mirror]`; `true` is that of a hub. Default none. */
+  readonly mirror?: boolean | FileConfig['mirror']
   readonly root?: string
   readonly token?: string
   readonly skipUnrecognized?: boolean
   /** `[store]` */
   readonly store?: FileConfig['store']
+  /** `[[trust]]` */
+  readonly trust?: FileConfig['trust']
   /** `[hub] check` */
   readonly check?: string
   readonly clock?: Clock
@@ -93,7 +95,8 @@ export async function rigOf(fake: FakeHub, options: RigOptions = {}): Promise<Ri
       skip_unrecognized: options.skipUnrecognized ?? false,
       ...(options.check !== undefined && { check: options.check })
     },
-    ...(options.mirror === true && { mirror: { hub_addr: '127.0.0.1:0' } })
+    ...(options.mirror && { mirror: options.mirror === true ? { hub_addr: '127.0.0.1:0' } : options.mirror }),
+    ...(options.trust && { trust: options.trust })
   }
   const socketPath = join(await tempFolder(), 's.sock')
   const daemon = await startInspected({
