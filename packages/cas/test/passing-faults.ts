@@ -32,9 +32,9 @@ const judges: readonly { readonly name: string; judge(store: DiskBlobStore, byte
   }
 ]
 
-/** Declares the tests: each of `errnos` strikes once, at every `stride`-th operation. */
-export function describePassingFaults(errnos: readonly string[], stride: number): void {
-  for (const { name: size, sizeBytes } of SIZES) {
+/** Declares the tests: each of `errnos` strikes once, at every `stride`-th operation, for blobs of these sizes. */
+export function describePassingFaults(errnos: readonly string[], stride: number, sizes = SIZES): void {
+  for (const { name: size, sizeBytes } of sizes) {
     const bytes = seededBytes(sizeBytes)
     const digest = digestOf(bytes)
     for (const { name, judge } of judges) {
