@@ -69,7 +69,7 @@ export function adviceOf(plan: ImportPlan, machine: Machine): string | undefined
   const what =
     'unknown' in plan.memory
       ? `its weights alone, since ${plan.memory.unknown}`
-      : `about ${formatBytes(needBytes)} at ${plan.memory.contextTokens} tokens`
+      : `about ${formatBytes(needBytes)} at ${count(plan.memory.contextTokens, 'token')}`
   return `the largest that ${fit === 'fits' ? 'fits' : 'just fits'} is ${artifact.quant}: ${what}, of ${why}`
 }
 

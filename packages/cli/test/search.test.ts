@@ -77,6 +77,10 @@ it.each([
   expect(await daemon.svc('search', 'acme', ...args)).toMatchObject({ code: 2, stdout: '' })
 })
 
+it('a number that is too large is told by its option', async () => {
+  expect((await daemon.svc('search', 'acme', '--limit', '101')).stderr).toContain('--limit is a number from 1 to 100')
+})
+
 it('without a hub it says where to look instead; a catalog that is off says so', async () => {
   const alone = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: 'http://127.0.0.1:9' } } })
   const ran = await alone.svc('search', 'acme')

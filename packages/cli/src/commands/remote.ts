@@ -1,6 +1,6 @@
 import { CliError, usage } from '../errors.ts'
 import { EXIT } from '../exit-codes.ts'
-import { formatBytes } from '../format.ts'
+import { count, formatBytes } from '../format.ts'
 import { type HubSource, tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
 import { adviceOf, artifactTable, fitsOf } from '../plan-table.ts'
@@ -24,14 +24,14 @@ export async function showHf(session: Session, text: string, options: { readonly
     ['  gated', gated ? 'yes, and you have access' : 'no'],
     [
       '  whole',
-      `${totals.files} files, ${formatBytes(totals.bytes)}; an import of all fetches ${formatBytes(totals.fetchBytes)}`
+      `${count(totals.files, 'file')}, ${formatBytes(totals.bytes)}; an import of all fetches ${formatBytes(totals.fetchBytes)}`
     ],
     ...(memory === undefined || 'unknown' in memory
       ? [['  memory', `weights only: ${memory?.unknown}`]]
       : [
           [
             '  memory',
-            `weights, ${formatBytes(memory.cacheBytes)} of cache for ${memory.contextTokens} tokens, about ${formatBytes(memory.computeBytes)} to compute`
+            `weights, ${formatBytes(memory.cacheBytes)} of cache for ${count(memory.contextTokens, 'token')}, about ${formatBytes(memory.computeBytes)} to compute`
           ]
         ]),
     [

@@ -28,7 +28,11 @@ export async function search(session: Session, words: readonly string[], options
   const as: Session = format === 'json' ? { ...session, json: true } : session
   if (catalog === true) return catalogSearch(as, words)
   const query = queryOf(words, options)
-  const { entries, next } = await sayingWhatWaits(session, 'asking the hub', pageOf(session, query, pageNumber(page)))
+  const { entries, next } = await sayingWhatWaits(
+    session,
+    'asking the hub',
+    pageOf(session, query, numberOf('page', page, MAX_PAGES))
+  )
   if (as.json) return as.document({ entries, ...(next !== undefined && { next }) })
   if (format === 'ids' || session.quiet) return entries.forEach(({ repo }) => session.print(repo))
   if (entries.length === 0) return session.note('nothing found')
@@ -57,7 +61,7 @@ function queryOf(words: readonly string[], { gguf, safetensors, license, size, l
     ...(gguf === true && { format: 'gguf' }),
     ...(safetensors === true && { format: 'safetensors' }),
     ...(license !== undefined && { license }),
-    ...(limit !== undefined && { limit }),
+    ...(limit !== undefined && { limit: `${numberOf('limit', limit, MAX_LIMIT)}` }),
     ...sizeOf(size)
   }
 }
@@ -74,12 +78,13 @@ const rowOf = (entry: HubEntry, known: ReadonlySet<string>, { clock }: Session):
     .join(', ')
 ]
 
+const MAX_LIMIT = 100
 const MAX_PAGES = 50
 
-function pageNumber(text: string): number {
-  const page = /^\d{1,2}$/.test(text) ? Number(text) : 0
-  if (page >= 1 && page <= MAX_PAGES) return page
-  throw usage(`--page is a number from 1 to ${MAX_PAGES}`)
+function numberOf(option: string, text: string, most: number): number {
+  const number = /^\d{1,3}$/.test(text) ? Number(text) : 0
+  if (number >= 1 && number <= most) return number
+  throw usage(`--${option} is a number from 1 to ${most}`)
 }
 
 /** @throws CliError that says where to look without a network */
