@@ -1,5 +1,5 @@
 import { createContext } from 'preact'
-import { useContext } from 'preact/hooks'
+import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Store } from './store.ts'
 
 const PageContext = createContext<Store | undefined>(undefined)
@@ -10,4 +10,14 @@ export function useStore(): Store {
   const store = useContext(PageContext)
   if (store === undefined) throw new Error('this component needs a store around it')
   return store
+}
+
+/** What the bridge answers, asked again when `about` changes. A failure is told. */
+export function useAnswer<T>(ask: () => Promise<T>, about: readonly unknown[], failed?: () => void): T | undefined {
+  const { attempt } = useStore()
+  const [answer, setAnswer] = useState<T>()
+  useEffect(() => {
+    void attempt(ask).then((found) => (found === undefined ? failed?.() : setAnswer(() => found)))
+  }, about)
+  return answer
 }

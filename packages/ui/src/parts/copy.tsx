@@ -1,5 +1,6 @@
 import { useStore } from '../context.ts'
 import { TEXTS } from '../texts.ts'
+import { Button } from './button.tsx'
 
 /** Copies a text. Without the clipboard (a page over plain HTTP from elsewhere) it says so. */
 export async function copyText(text: string, notice: { value: { text: string; isError: boolean } | undefined }) {
@@ -18,9 +19,7 @@ export function Copyable({ label, text }: { readonly label: string; readonly tex
     <div class="copyable">
       <span class="label">{label}</span>
       <code>{text}</code>
-      <button type="button" aria-label={`${TEXTS.copy}: ${label}`} onClick={() => void copyText(text, notice)}>
-        {TEXTS.copy}
-      </button>
+      <Button text={TEXTS.copy} label={`${TEXTS.copy}: ${label}`} does={() => copyText(text, notice)} />
     </div>
   )
 }

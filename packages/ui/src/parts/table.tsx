@@ -5,9 +5,8 @@ export interface ColumnOf<T> {
   readonly id: string
   readonly title: string
   readonly cell: (row: T) => ComponentChildren
-  /** Left out on narrow screens; what it says is elsewhere too. */
-  readonly isWide?: boolean
-  readonly isNumber?: boolean
+  /** `wide`: left out on narrow screens; what it says is elsewhere too. */
+  readonly look?: 'wide' | 'number' | 'number wide'
 }
 
 interface TableProps<T> {
@@ -104,8 +103,7 @@ export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TablePro
   )
 }
 
-const classOf = <T,>({ id, isWide, isNumber }: ColumnOf<T>): string =>
-  `c-${id}${isWide ? ' wide' : ''}${isNumber ? ' number' : ''}`
+const classOf = <T,>({ id, look }: ColumnOf<T>): string => `c-${id} ${look ?? ''}`.trimEnd()
 
 function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly sort: TableProps<T>['sort'] }) {
   return (

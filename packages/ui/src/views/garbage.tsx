@@ -1,6 +1,6 @@
-import { useEffect, useState } from 'preact/hooks'
-import { useStore } from '../context.ts'
+import { useAnswer, useStore } from '../context.ts'
 import { formatBytes } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
@@ -10,11 +10,8 @@ const T = TEXTS.garbage
 /** Counts what no model needs, and collects it. */
 export function GarbageDialog({ onClose }: { readonly onClose: () => void }) {
   const { attempt, bridge, jobs } = useStore()
-  const [id, setId] = useState<string>()
-  useEffect(() => {
-    void attempt(() => bridge.collect(true)).then((job) => (job === undefined ? onClose() : setId(job.id)))
-  }, [])
-  const found = jobs.value.find((job) => job.id === id && job.state === 'done')?.result
+  const count = useAnswer(() => bridge.collect(true), [], onClose)
+  const found = jobs.value.find((job) => job.id === count?.id && job.state === 'done')?.result
   const collect = async (): Promise<void> => {
     if ((await attempt(() => bridge.collect(false), started)) !== undefined) onClose()
   }
@@ -28,12 +25,8 @@ export function GarbageDialog({ onClose }: { readonly onClose: () => void }) {
             : T.nothing}
       </p>
       <footer>
-        <button type="button" class="main" disabled={!found?.blobs} onClick={() => void collect()}>
-          {T.confirm}
-        </button>
-        <button type="button" onClick={onClose}>
-          {TEXTS.cancel}
-        </button>
+        <Button text={T.confirm} look="main" isOff={!found?.blobs} does={collect} />
+        <Button text={TEXTS.cancel} does={onClose} />
       </footer>
     </Dialog>
   )

@@ -2,6 +2,7 @@ import type { ErrorCode, Job } from '@svc/client/protocol'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatRate, formatSeconds, formatSince } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { Line } from '../parts/line.tsx'
 import { isRunning, isStalled, nameOf, rateOf } from '../store.ts'
@@ -44,6 +45,11 @@ const LEVELS = { waiting: 'none', fetching: 'running', done: 'good', failed: 'ba
 
 function JobItem({ job }: { readonly job: Job }) {
   const { attempt, bridge } = useStore()
+  const cancel = (): Promise<unknown> =>
+    attempt(
+      () => bridge.cancel(job.id),
+      () => T.cancelled
+    )
   return (
     <li data-job={job.state}>
       <header>
@@ -52,18 +58,7 @@ function JobItem({ job }: { readonly job: Job }) {
         <span class="space" />
         <span class={`mark ${LEVELS[job.state]}`}>{percentOf(job) ?? T.states[job.state]}</span>
         {isRunning(job) ? (
-          <button
-            type="button"
-            aria-label={T.cancel(nameOf(job))}
-            onClick={() =>
-              void attempt(
-                () => bridge.cancel(job.id),
-                () => T.cancelled
-              )
-            }
-          >
-            {TEXTS.cancel}
-          </button>
+          <Button text={TEXTS.cancel} label={T.cancel(nameOf(job))} does={cancel} />
         ) : (
           <span class="hint">{formatSince(job.finishedAt, nowMs())}</span>
         )}

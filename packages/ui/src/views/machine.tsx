@@ -1,9 +1,11 @@
 import type { Status, TorrentStatus } from '@svc/client/protocol'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { DoctorFinding } from '../bridge.ts'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatBytes, formatRate, formatSince } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { FactList } from '../parts/facts.tsx'
 import { Line } from '../parts/line.tsx'
@@ -31,15 +33,14 @@ export function MachineView() {
         <DiskSection status={status} />
         <Health findings={findings?.filter((finding) => !isOfPorts(finding))} onLook={look} />
       </div>
-      <section class="card whole" aria-label={T.torrents}>
-        <h2>{T.torrents}</h2>
+      <Card title={T.torrents} look="whole">
         {torrents.length === 0 ? (
           <p class="hint">{T.noTorrents}</p>
         ) : (
           <Table label={T.torrents} rows={torrents} columns={TORRENT_COLUMNS} keyOf={({ infohash }) => infohash} />
         )}
         <HeldBackList status={status} />
-      </section>
+      </Card>
     </div>
   )
 }
@@ -54,6 +55,19 @@ const ratio = (uploadedBytes: number, sizeBytes: number): string =>
 const sumOf = (torrents: readonly TorrentStatus[], of: (torrent: TorrentStatus) => number): number =>
   torrents.reduce((sum, torrent) => sum + of(torrent), 0)
 
+interface CardProps {
+  readonly title: string
+  readonly look?: string
+  readonly children: ComponentChildren
+}
+
+const Card = ({ title, look = '', children }: CardProps) => (
+  <section class={`card ${look}`} aria-label={title}>
+    <h2>{title}</h2>
+    {children}
+  </section>
+)
+
 interface SwarmProps {
   readonly status: Status
   readonly torrents: readonly TorrentStatus[]
@@ -65,16 +79,14 @@ function SwarmSection({ status, torrents, ports = [] }: SwarmProps) {
   const { swarm, catalog } = status
   if (!swarm.enabled)
     return (
-      <section class="card" aria-label={T.swarm}>
-        <h2>{T.swarm}</h2>
+      <Card title={T.swarm}>
         <p>{T.off}</p>
-      </section>
+      </Card>
     )
   const uploaded = sumOf(torrents, ({ uploadedBytes }) => uploadedBytes)
   const size = sumOf(torrents, ({ sizeBytes = 0 }) => sizeBytes)
   return (
-    <section class="card" aria-label={T.swarm}>
-      <h2>{T.swarm}</h2>
+    <Card title={T.swarm}>
       <Line label={T.overTime} series={[course.value.down, course.value.up]} />
       <p class="rates">
         <span>
@@ -96,7 +108,7 @@ function SwarmSection({ status, torrents, ports = [] }: SwarmProps) {
       <h3>{T.ports}</h3>
       <FindingList findings={ports} />
       <Limits status={status} />
-    </section>
+    </Card>
   )
 }
 
@@ -145,8 +157,7 @@ function UploadLimitField({ bytesPerSecond }: { readonly bytesPerSecond: number 
 function DiskSection({ status }: { readonly status: Status }) {
   const { bytes, blobs, freeBytes, maxBytes, minFreeBytes = 0 } = status.store
   return (
-    <section class="card" aria-label={T.disk}>
-      <h2>{T.disk}</h2>
+    <Card title={T.disk}>
       {freeBytes !== undefined && (
         <meter
           min={0}
@@ -167,7 +178,7 @@ function DiskSection({ status }: { readonly status: Status }) {
           [T.since, formatSince(status.startedAt, nowMs())]
         ]}
       />
-    </section>
+    </Card>
   )
 }
 
@@ -205,9 +216,7 @@ function Health({ findings, onLook }: HealthProps) {
     <section class="card" aria-label={T.health}>
       <header>
         <h2>{T.health}</h2>
-        <button type="button" onClick={() => void onLook()}>
-          {T.check}
-        </button>
+        <Button text={T.check} does={onLook} />
       </header>
       <p role="status">{findings === undefined ? TEXTS.loading : troubles === 0 ? T.ok : T.troubles(troubles)}</p>
       <FindingList findings={findings ?? []} />
@@ -217,28 +226,15 @@ function Health({ findings, onLook }: HealthProps) {
 
 const TORRENT_COLUMNS: readonly ColumnOf<TorrentStatus>[] = [
   { id: 'name', title: T.columns.name, cell: ({ name }) => name },
-  { id: 'state', title: T.columns.state, isWide: true, cell: ({ state }) => T.states[state] },
-  { id: 'peers', title: T.columns.peers, isNumber: true, cell: ({ peers }) => peers },
-  {
-    id: 'down',
-    title: T.columns.down,
-    isNumber: true,
-    isWide: true,
-    cell: (row) => formatRate(row.downBytesPerSecond)
-  },
-  { id: 'up', title: T.columns.up, isNumber: true, cell: (row) => formatRate(row.upBytesPerSecond) },
-  {
-    id: 'given',
-    title: T.columns.uploaded,
-    isNumber: true,
-    isWide: true,
-    cell: (row) => formatBytes(row.uploadedBytes)
-  },
+  { id: 'state', title: T.columns.state, look: 'wide', cell: ({ state }) => T.states[state] },
+  { id: 'peers', title: T.columns.peers, look: 'number', cell: ({ peers }) => peers },
+  { id: 'down', title: T.columns.down, look: 'number wide', cell: (row) => formatRate(row.downBytesPerSecond) },
+  { id: 'up', title: T.columns.up, look: 'number', cell: (row) => formatRate(row.upBytesPerSecond) },
+  { id: 'given', title: T.columns.uploaded, look: 'number wide', cell: (row) => formatBytes(row.uploadedBytes) },
   {
     id: 'ratio',
     title: T.columns.ratio,
-    isNumber: true,
-    isWide: true,
+    look: 'number wide',
     cell: ({ uploadedBytes, sizeBytes = 0 }) => ratio(uploadedBytes, sizeBytes)
   }
 ]

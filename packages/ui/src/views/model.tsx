@@ -1,10 +1,11 @@
 import type { Job, WhyResult } from '@svc/client/protocol'
-import { useEffect, useState } from 'preact/hooks'
-import type { RuntimeCommand } from '../bridge.ts'
+import type { ComponentProps } from 'preact'
+import { useState } from 'preact/hooks'
 import { nowMs } from '../clock.ts'
-import { useStore } from '../context.ts'
+import { useAnswer, useStore } from '../context.ts'
 import { formatBytes, formatSince } from '../format.ts'
 import { type ModelRow, stateOf } from '../model-rows.ts'
+import { Button } from '../parts/button.tsx'
 import { Copyable, copyText } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { FactList } from '../parts/facts.tsx'
@@ -22,16 +23,10 @@ interface ModelProps {
 
 /** Everything about one model, and all that can be done with it. */
 export function ModelDialog({ row, onClose }: ModelProps) {
-  const { attempt, bridge } = useStore()
-  const [why, setWhy] = useState<WhyResult>()
-  const [commands, setCommands] = useState<readonly RuntimeCommand[]>([])
+  const { bridge } = useStore()
+  const why = useAnswer(() => bridge.why(row.ref), [row.ref, row.member.private])
+  const { commands = [] } = useAnswer(() => bridge.commands(row.ref), [row.ref]) ?? {}
   const [step, setStep] = useState<'share' | 'remove'>()
-  useEffect(() => {
-    void attempt(() => bridge.why(row.ref)).then(setWhy)
-  }, [row.ref, row.member.private])
-  useEffect(() => {
-    void attempt(() => bridge.commands(row.ref)).then((answer) => setCommands(answer?.commands ?? []))
-  }, [row.ref])
   const back = (): void => setStep(undefined)
   return (
     <Dialog title={row.ref} isSheet onClose={onClose}>
@@ -74,13 +69,6 @@ interface ActionsProps {
   readonly onRemove: () => void
 }
 
-interface Action {
-  readonly text: string
-  readonly does: () => unknown
-  readonly isOff?: boolean
-  readonly class?: string
-}
-
 function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
   const { attempt, bridge, notice } = useStore()
   const { complete, private: isPrivate, pinned: isPinned = false } = member
@@ -95,8 +83,8 @@ function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
     )
   const start = (work: () => Promise<Job>) => () => attempt(work, started)
   const turn = (work: () => Promise<object>, said: string) => () => attempt(work, () => said)
-  const actions: readonly Action[] = [
-    ...(complete ? [] : [{ text: T.complete, does: start(() => bridge.ensure(ref)), class: 'main' }]),
+  const actions: readonly ComponentProps<typeof Button>[] = [
+    ...(complete ? [] : [{ text: T.complete, does: start(() => bridge.ensure(ref)), look: 'main' as const }]),
     { text: T.openFolder, does: open, isOff: !complete },
     { text: T.copyPath, does: copyPath, isOff: !complete },
     { text: T.share, does: onShare, isOff: !complete },
@@ -108,14 +96,12 @@ function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
       ? { text: T.unpin, does: turn(() => bridge.setPinned(ref, false), T.nowUnpinned) }
       : { text: T.pin, does: turn(() => bridge.setPinned(ref, true), T.nowPinned) },
     { text: T.evict, does: start(() => bridge.evict(ref)), isOff: isPinned || !complete },
-    { text: T.remove, does: onRemove, class: 'danger' }
+    { text: T.remove, does: onRemove, look: 'danger' }
   ]
   return (
     <div class="actions">
-      {actions.map(({ text, does, isOff = false, class: look }) => (
-        <button type="button" key={text} class={look} disabled={isOff} onClick={() => void does()}>
-          {text}
-        </button>
+      {actions.map((action) => (
+        <Button key={action.text} {...action} />
       ))}
     </div>
   )

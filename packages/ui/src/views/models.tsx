@@ -13,6 +13,7 @@ import {
   selectRows,
   stateOf
 } from '../model-rows.ts'
+import { Button } from '../parts/button.tsx'
 import { DiskMap } from '../parts/disk-map.tsx'
 import { Empty } from '../parts/empty.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
@@ -117,12 +118,8 @@ function Toolbar({ rows, count, isMapped, onMap, onCollect }: ToolbarProps) {
       <button type="button" aria-pressed={isMapped} onClick={onMap}>
         {T.map}
       </button>
-      <button type="button" onClick={() => void attempt(() => bridge.verify('all'), started)}>
-        {T.verifyAll}
-      </button>
-      <button type="button" onClick={onCollect}>
-        {T.garbage}
-      </button>
+      <Button text={T.verifyAll} does={() => attempt(() => bridge.verify('all'), started)} />
+      <Button text={T.garbage} does={onCollect} />
     </div>
   )
 }
@@ -159,12 +156,11 @@ function ModelTable({
 
 const columnsOf = (now: number, largest: number): readonly ColumnOf<ModelRow>[] => [
   { id: 'name', title: T.columns.name, cell: (row) => <Name row={row} /> },
-  { id: 'quant', title: T.columns.quant, isWide: true, cell: ({ quant }) => <code>{quant}</code> },
+  { id: 'quant', title: T.columns.quant, look: 'wide', cell: ({ quant }) => <code>{quant}</code> },
   {
     id: 'size',
     title: T.columns.size,
-    isNumber: true,
-    isWide: true,
+    look: 'number wide',
     cell: ({ member: { sizeBytes } }) => (
       <span class="bar" style={{ '--part': `${(100 * sizeBytes) / largest}%` }}>
         {formatBytes(sizeBytes)}
@@ -175,7 +171,7 @@ const columnsOf = (now: number, largest: number): readonly ColumnOf<ModelRow>[] 
   {
     id: 'sharing',
     title: T.columns.sharing,
-    isWide: true,
+    look: 'wide',
     cell: ({ sharing, reason }) => (
       <span class={`mark ${sharing}`} title={reason}>
         {T.sharing[sharing]}
@@ -186,13 +182,13 @@ const columnsOf = (now: number, largest: number): readonly ColumnOf<ModelRow>[] 
   {
     id: 'companions',
     title: T.columns.companions,
-    isWide: true,
+    look: 'wide',
     cell: ({ member }) => (member.companions === undefined ? '' : T.hasCompanions)
   },
   {
     id: 'used',
     title: T.columns.used,
-    isWide: true,
+    look: 'wide',
     cell: ({ member }) => formatSince(member.lastUsedAt ?? member.importedAt, now)
   }
 ]

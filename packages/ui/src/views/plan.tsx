@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { JudgedPlan } from '../bridge.ts'
 import { useStore } from '../context.ts'
 import { formatBytes } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { started } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 
@@ -27,7 +28,7 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
     .filter(({ quant }) => chosen.has(quant))
     .reduce((sum, { bytes, bytesPresent }) => sum + bytes - bytesPresent, 0)
   const toggle = (quant: string): void =>
-    setChosen(new Set([...chosen].includes(quant) ? without(chosen, quant) : [...chosen, quant]))
+    setChosen(new Set(chosen.has(quant) ? [...chosen].filter((each) => each !== quant) : [...chosen, quant]))
   const { repo, revision } = plan.source
   const start = (): Promise<unknown> =>
     attempt(
@@ -55,16 +56,18 @@ export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
       ))}
       <QuantTable artifacts={artifacts} fits={fitsOf(plan)} chosen={chosen} onToggle={toggle} />
       <footer>
-        <button type="button" class="main" disabled={chosen.size === 0} onClick={() => void start()}>
-          {chosen.size === 0 ? T.chooseOne : fetchBytes === 0 ? T.start : T.startSize(formatBytes(fetchBytes))}
-        </button>
+        <Button
+          text={chosen.size === 0 ? T.chooseOne : fetchBytes === 0 ? T.start : T.startSize(formatBytes(fetchBytes))}
+          look="main"
+          isOff={chosen.size === 0}
+          does={start}
+        />
         <a href="#jobs">{TEXTS.views.jobs}</a>
       </footer>
     </section>
   )
 }
 
-const without = (set: ReadonlySet<string>, gone: string): string[] => [...set].filter((each) => each !== gone)
 const fitsOf = ({ fits }: JudgedPlan): Fits => new Map(fits.map((fit) => [fit.quant, fit]))
 
 interface QuantTableProps {

@@ -1,7 +1,7 @@
-import { useEffect, useState } from 'preact/hooks'
-import type { Removal } from '../bridge.ts'
-import { useStore } from '../context.ts'
+import { useState } from 'preact/hooks'
+import { useAnswer, useStore } from '../context.ts'
 import { formatBytes } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { TEXTS } from '../texts.ts'
 
@@ -16,13 +16,8 @@ interface RemoveProps {
 /** Says what a removal frees, before it removes. */
 export function RemoveDialog({ reference, onClose, onRemoved }: RemoveProps) {
   const { attempt, bridge } = useStore()
-  const [removal, setRemoval] = useState<Removal>()
+  const removal = useAnswer(() => bridge.removal(reference), [], onClose)
   const [isCollected, setCollected] = useState(true)
-  useEffect(() => {
-    void attempt(() => bridge.removal(reference)).then((answer) =>
-      answer === undefined ? onClose() : setRemoval(answer)
-    )
-  }, [])
   const remove = async (): Promise<void> => {
     const removed = await attempt(
       () => bridge.remove(reference),
@@ -43,12 +38,8 @@ export function RemoveDialog({ reference, onClose, onRemoved }: RemoveProps) {
         {T.collect}
       </label>
       <footer>
-        <button type="button" class="danger" disabled={removal === undefined} onClick={() => void remove()}>
-          {T.confirm}
-        </button>
-        <button type="button" onClick={onClose}>
-          {TEXTS.cancel}
-        </button>
+        <Button text={T.confirm} look="danger" isOff={removal === undefined} does={remove} />
+        <Button text={TEXTS.cancel} does={onClose} />
       </footer>
     </Dialog>
   )

@@ -2,6 +2,7 @@ import type { HubEntry, SearchResult } from '@svc/client/protocol'
 import { nowMs } from '../clock.ts'
 import { useStore } from '../context.ts'
 import { formatCount, formatSince } from '../format.ts'
+import { Button } from '../parts/button.tsx'
 import { type ColumnOf, Table } from '../parts/table.tsx'
 import { TEXTS } from '../texts.ts'
 
@@ -29,11 +30,7 @@ export function Results({ result, onChoose, onMore }: ResultsProps) {
           onOpen={({ repo }) => onChoose(repo)}
         />
       )}
-      {result.next !== undefined && (
-        <button type="button" onClick={onMore}>
-          {T.more}
-        </button>
-      )}
+      {result.next !== undefined && <Button text={T.more} does={onMore} />}
     </>
   )
 }
@@ -52,17 +49,16 @@ const columnsOf = (here: ReadonlySet<string | undefined>): readonly ColumnOf<Hub
   {
     id: 'parameters',
     title: T.columns.parameters,
-    isNumber: true,
+    look: 'number',
     cell: ({ parameters }) => (parameters === undefined ? '' : formatCount(parameters))
   },
-  { id: 'formats', title: T.columns.formats, isWide: true, cell: ({ formats }) => formats.join(', ') },
-  { id: 'license', title: T.columns.license, isWide: true, cell: ({ license = '' }) => license },
+  { id: 'formats', title: T.columns.formats, look: 'wide', cell: ({ formats }) => formats.join(', ') },
+  { id: 'license', title: T.columns.license, look: 'wide', cell: ({ license = '' }) => license },
   {
     id: 'downloads',
     title: T.columns.downloads,
-    isNumber: true,
-    isWide: true,
+    look: 'number wide',
     cell: ({ downloads }) => (downloads === undefined ? '' : formatCount(downloads))
   },
-  { id: 'updated', title: T.columns.updated, isWide: true, cell: ({ updatedAt }) => formatSince(updatedAt, nowMs()) }
+  { id: 'updated', title: T.columns.updated, look: 'wide', cell: ({ updatedAt }) => formatSince(updatedAt, nowMs()) }
 ]

@@ -1,7 +1,5 @@
-import type { ShareResult } from '@svc/client/protocol'
-import { useEffect, useState } from 'preact/hooks'
 import { encode } from 'uqr'
-import { useStore } from '../context.ts'
+import { useAnswer, useStore } from '../context.ts'
 import { Copyable } from '../parts/copy.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { TEXTS } from '../texts.ts'
@@ -10,11 +8,8 @@ const T = TEXTS.share
 
 /** Announces a model, and shows what others need to fetch it. */
 export function ShareDialog({ reference, onClose }: { readonly reference: string; readonly onClose: () => void }) {
-  const { attempt, bridge } = useStore()
-  const [share, setShare] = useState<ShareResult>()
-  useEffect(() => {
-    void attempt(() => bridge.share(reference)).then((answer) => (answer === undefined ? onClose() : setShare(answer)))
-  }, [])
+  const { bridge } = useStore()
+  const share = useAnswer(() => bridge.share(reference), [], onClose)
   return (
     <Dialog title={T.title(reference)} onClose={onClose}>
       <p role="status">{share === undefined ? TEXTS.loading : share.announced ? T.announced : T.notAnnounced}</p>

@@ -1,0 +1,15 @@
+interface ButtonProps {
+  readonly text: string
+  readonly does: () => unknown
+  readonly look?: 'main' | 'danger' | undefined
+  readonly isOff?: boolean
+  /** Where the text does not say enough. */
+  readonly label?: string
+}
+
+/** Does something at once. */
+export const Button = ({ text, does, look, isOff, label }: ButtonProps) => (
+  <button type="button" class={look} disabled={isOff} aria-label={label} onClick={() => void does()}>
+    {text}
+  </button>
+)
