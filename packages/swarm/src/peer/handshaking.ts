@@ -2,6 +2,7 @@ import type { Clock, Timer } from '@svc/internal-clock'
 import { SwarmError } from '../errors.ts'
 import { guarded } from '../net/guarded.ts'
 import type { Transport, TransportSink } from '../net/transport.ts'
+import { type ByteScript, IncomingBytes } from '../wire/byte-script.ts'
 import {
   formatHandshake,
   HANDSHAKE_BYTES,
@@ -9,7 +10,7 @@ import {
   startsHandshake,
   tryParseHandshake
 } from '../wire/handshake.ts'
-import { MseInitiator, MseResponder } from '../wire/mse.ts'
+import { initiateMse, type MseResult, respondMse } from '../wire/mse.ts'
 
 const bad = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'handshake', message)
 
@@ -25,61 +26,72 @@ export interface HandshakeTime {
   readonly timeoutMs: number
 }
 
+/** The handshake of a connection, as a script that returns that of the other side. */
 abstract class Handshaking implements TransportSink {
   protected readonly transport: Transport
-  protected readonly end: HandshakeEnd
-  protected held: Uint8Array = new Uint8Array(0)
+  protected readonly incoming = new IncomingBytes()
+  readonly #end: HandshakeEnd
   readonly #timer: Timer
+  readonly #script: ByteScript<Handshake>
   #over = false
 
   constructor(transport: Transport, end: HandshakeEnd, { clock, timeoutMs }: HandshakeTime) {
     this.transport = transport
-    this.end = end
-    const late = guarded(() => this.fail(bad('no handshake in time')))
+    this.#end = end
+    const late = guarded(() => this.#fail(bad('no handshake in time')))
     this.#timer = clock.after(timeoutMs, late)
+    this.#script = this.script()
   }
 
-  protected abstract step(bytes: Uint8Array): void
+  protected abstract script(): ByteScript<Handshake>
 
   data(bytes: Uint8Array): void {
     if (this.#over) return
+    this.incoming.add(bytes)
     try {
-      this.step(bytes)
+      const { value, done } = this.#script.next()
+      if (done !== true) return
+      this.#stop()
+      this.#end.done(value, this.transport, this.incoming.takeAll())
     } catch (error) {
-      this.fail(error as Error)
+      this.#fail(error as Error)
     }
   }
 
   closed(error: Error | undefined): void {
     if (this.#over) return
-    this.#over = true
-    this.#timer.cancel()
-    this.end.failed(error)
+    this.#stop()
+    this.#end.failed(error)
   }
 
-  fail(error: Error): void {
+  #fail(error: Error): void {
     if (this.#over) return
-    this.#over = true
-    this.#timer.cancel()
+    this.#stop()
     this.transport.close()
-    this.end.failed(error)
+    this.#end.failed(error)
   }
 
-  /** Collects the 68 bytes. */
-  protected plain(bytes: Uint8Array): void {
-    this.held = this.held.length === 0 ? new Uint8Array(bytes) : Buffer.concat([this.held, bytes])
-    if (!startsHandshake(this.held)) throw bad('no BitTorrent handshake')
-    if (this.held.length < HANDSHAKE_BYTES) return
-    const handshake = tryParseHandshake(this.held.subarray(0, HANDSHAKE_BYTES))
-    if (handshake === undefined) throw bad('no BitTorrent handshake')
-    this.ready(handshake)
+  #stop(): void {
     this.#over = true
     this.#timer.cancel()
-    this.end.done(handshake, this.transport, this.held.subarray(HANDSHAKE_BYTES))
   }
 
-  /** Checks the other side's handshake just before `done`; throws to refuse it. */
-  protected abstract ready(handshake: Handshake): void
+  /** The 68 bytes of the other side. */
+  protected *theirs(): ByteScript<Handshake> {
+    while (this.incoming.held.length < HANDSHAKE_BYTES) {
+      if (!startsHandshake(this.incoming.held)) throw bad('no BitTorrent handshake')
+      yield
+    }
+    const handshake = tryParseHandshake(yield* this.incoming.take(HANDSHAKE_BYTES))
+    if (handshake === undefined) throw bad('no BitTorrent handshake')
+    return handshake
+  }
+
+  /** What follows goes through these ciphers. */
+  protected encrypted({ encrypt, decrypt, rest }: MseResult): void {
+    this.transport.setCiphers(encrypt, decrypt)
+    this.incoming.add(rest)
+  }
 }
 
 /** Looks up the torrent that an incoming connection asks for. */
@@ -94,73 +106,51 @@ export interface HandshakeDirectory {
 /** An accepted connection: a plain handshake, or one inside an encryption handshake. */
 export class IncomingHandshake extends Handshaking {
   readonly #directory: HandshakeDirectory
-  #mse: MseResponder | undefined
-  #plain = false
 
   constructor(transport: Transport, directory: HandshakeDirectory, end: HandshakeEnd, time: HandshakeTime) {
     super(transport, end, time)
     this.#directory = directory
   }
 
-  protected step(bytes: Uint8Array): void {
-    if (this.#plain) return this.plain(bytes)
-    if (this.#mse === undefined) {
-      if (startsHandshake(bytes)) {
-        this.#plain = true
-        return this.plain(bytes)
-      }
+  protected *script(): ByteScript<Handshake> {
+    if (!startsHandshake(this.incoming.held)) {
       if (!this.#directory.mayEncrypt()) throw bad('too many encryption handshakes')
-      this.#mse = new MseResponder((key) => this.#directory.infohashByMseKey(key))
+      const send = (bytes: Uint8Array): void => this.transport.send(bytes)
+      this.encrypted(yield* respondMse(this.incoming, send, (key) => this.#directory.infohashByMseKey(key)))
     }
-    const { write, done } = this.#mse.push(bytes)
-    if (write !== undefined) this.transport.send(write)
-    if (done === undefined) return
-    this.transport.setCiphers(done.encrypt, done.decrypt)
-    this.#plain = true
-    if (done.rest.length > 0) this.plain(done.rest)
-  }
-
-  protected ready(handshake: Handshake): void {
+    const handshake = yield* this.theirs()
     const answer = this.#directory.answer(handshake.infohash)
     if (answer === undefined) throw bad('a torrent that is not here')
     this.transport.send(formatHandshake(answer))
+    return handshake
   }
 }
 
 /** A connection that we opened; with `encrypted` it starts with the encryption handshake. */
 export class OutgoingHandshake extends Handshaking {
   readonly #ours: Handshake
-  readonly #encrypted: boolean
-  #mse: MseInitiator | undefined
+  readonly #encrypts: boolean
 
   constructor(transport: Transport, ours: Handshake, encrypted: boolean, end: HandshakeEnd, time: HandshakeTime) {
     super(transport, end, time)
     this.#ours = ours
-    this.#encrypted = encrypted
+    this.#encrypts = encrypted
   }
 
   /** The socket is open. */
   start(): void {
-    if (this.#encrypted) {
-      this.#mse = new MseInitiator(this.#ours.infohash)
-      this.transport.send(this.#mse.start())
-    } else this.transport.send(formatHandshake(this.#ours))
+    this.data(new Uint8Array(0))
   }
 
-  protected step(bytes: Uint8Array): void {
-    if (this.#mse === undefined) return this.plain(bytes)
-    const { write, done } = this.#mse.push(bytes)
-    if (write !== undefined) this.transport.send(write)
-    if (done === undefined) return
-    this.#mse = undefined
-    this.transport.setCiphers(done.encrypt, done.decrypt)
-    this.transport.send(formatHandshake(this.#ours))
-    if (done.rest.length > 0) this.plain(done.rest)
-  }
-
-  protected ready(handshake: Handshake): void {
-    if (Buffer.compare(handshake.infohash, this.#ours.infohash) !== 0) throw bad('a handshake for another torrent')
-    if (Buffer.compare(handshake.peerId, this.#ours.peerId) === 0)
+  protected *script(): ByteScript<Handshake> {
+    const ours = this.#ours
+    const send = (bytes: Uint8Array): void => this.transport.send(bytes)
+    if (this.#encrypts) this.encrypted(yield* initiateMse(this.incoming, send, ours.infohash))
+    send(formatHandshake(ours))
+    const handshake = yield* this.theirs()
+    if (Buffer.compare(handshake.infohash, ours.infohash) !== 0) throw bad('a handshake for another torrent')
+    if (Buffer.compare(handshake.peerId, ours.peerId) === 0)
       throw new SwarmError('E_PROTOCOL', 'self', 'the peer is this engine itself')
+    return handshake
   }
 }

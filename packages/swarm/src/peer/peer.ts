@@ -80,6 +80,7 @@ export class Peer implements WireSink {
   readonly transport: Transport
   /** Its address is within the trusted ranges. */
   readonly trusted: boolean
+  readonly pieces: PeerPieces
   readonly requests: PendingRequests
   readonly hashes = new PendingHashes()
   /** When its handshake was complete. */
@@ -87,7 +88,6 @@ export class Peer implements WireSink {
   readonly down: RateMeter
   readonly up: RateMeter
   readonly #clock: Clock
-  readonly #pieces: PeerPieces
   readonly #emit: (event: ConnectionEvent<Peer>) => void
   readonly #decoder: WireDecoder
   readonly #receiver: BlockReceiver
@@ -138,7 +138,7 @@ export class Peer implements WireSink {
     this.transport = options.transport
     this.trusted = options.trusted
     this.requests = new PendingRequests(options.trusted)
-    this.#pieces = new PeerPieces(options.pieceCount)
+    this.pieces = new PeerPieces(options.pieceCount)
     this.#emit = options.emit
     this.#decoder = new WireDecoder(this)
     this.#receiver = new BlockReceiver(options.id)
@@ -152,10 +152,6 @@ export class Peer implements WireSink {
     this.#lastSentAt = nowMs
   }
 
-  get label(): string {
-    return formatAddress(this.address)
-  }
-
   get closed(): boolean {
     return this.#closed
   }
@@ -163,20 +159,6 @@ export class Peer implements WireSink {
   /** The label of its zone; undefined unless it is trusted. */
   get zone(): string | undefined {
     return this.trusted ? this.#zone : undefined
-  }
-
-  /** The pieces it has; undefined while their number is unknown. */
-  get bits(): Bitfield | undefined {
-    return this.#pieces.bits
-  }
-
-  /** It sent "have all"; also true before the number of pieces is known. */
-  get hasAll(): boolean {
-    return this.#pieces.hasAll
-  }
-
-  get isSeed(): boolean {
-    return this.#pieces.isSeed
   }
 
   /** The address on which others can reach it: the one we dialled, or its host with the port it announced. */
@@ -189,10 +171,10 @@ export class Peer implements WireSink {
   /** A snapshot for the user. */
   get status(): PeerStatus {
     return {
-      address: this.label,
+      address: formatAddress(this.address),
       client: this.extended?.client,
       incoming: this.incoming,
-      seed: this.isSeed,
+      seed: this.pieces.isSeed,
       encrypted: this.transport.encrypted,
       downloadRate: this.down.bytesPerSecond,
       uploadRate: this.up.bytesPerSecond
@@ -270,15 +252,6 @@ export class Peer implements WireSink {
     this.send(formatHashRange(MESSAGE.hashRequest, range))
   }
 
-  /** The metadata arrived. @throws SwarmError `E_PROTOCOL` when it contradicts what the peer announced before. */
-  setPieceCount(count: number): void {
-    this.#pieces.setCount(count)
-  }
-
-  has(piece: number): boolean {
-    return this.#pieces.has(piece)
-  }
-
   tick(nowMs: number): void {
     this.down.tick(nowMs)
     this.up.tick(nowMs)
@@ -317,7 +290,7 @@ export class Peer implements WireSink {
   keepAlive(): void {}
 
   admits(id: number, bodyBytes: number): boolean {
-    const count = this.bits?.size
+    const count = this.pieces.bits?.size
     if (id === MESSAGE.bitfield && count !== undefined) return bodyBytes === (count + 7) >> 3
     if (id === MESSAGE.hashes) return this.hashes.awaits(bodyBytes - 48)
     return true
@@ -336,14 +309,14 @@ export class Peer implements WireSink {
       case MESSAGE.notInterested:
         return this.#onInterest(id === MESSAGE.interested)
       case MESSAGE.have:
-        if (this.#pieces.onHave(readU32(body, 0))) this.#emit({ kind: 'pieces', peer: this, piece: readU32(body, 0) })
+        if (this.pieces.onHave(readU32(body, 0))) this.#emit({ kind: 'pieces', peer: this, piece: readU32(body, 0) })
         return
       case MESSAGE.bitfield:
-        if (this.#pieces.onBitfield(body)) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
+        if (this.pieces.onBitfield(body)) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
         return
       case MESSAGE.haveAll:
       case MESSAGE.haveNone:
-        this.#pieces.onHaveAll(id === MESSAGE.haveAll)
+        this.pieces.onHaveAll(id === MESSAGE.haveAll)
         if (id === MESSAGE.haveAll) this.#emit({ kind: 'pieces', peer: this, piece: undefined })
         return
       case MESSAGE.cancel:

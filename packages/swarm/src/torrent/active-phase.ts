@@ -30,23 +30,14 @@ import { guarded } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import { parseMetadataMessage } from '../wire/extensions.ts'
-import type { TorrentEnvironment, TorrentParts } from './environment.ts'
+import type { TorrentParts } from './environment.ts'
 import { checkFile } from './file-check.ts'
 import { Leeching } from './leeching.ts'
 import { Seeding } from './seeding.ts'
-import type { TorrentOptions } from './torrent-options.ts'
 import type { FileRange } from './torrent-status.ts'
 
 /** The events that an ActivePhase emits. */
 type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
-
-export interface ActivePhaseDeps {
-  readonly env: TorrentEnvironment
-  readonly options: TorrentOptions
-  readonly info: TorrentInfo
-  readonly webseeds: readonly string[]
-  readonly emit: Emit<ActivePhaseEvents>
-}
 
 /**
  * A torrent whose metadata is known. Invariants: a peer is in `#told` exactly from `admit` to its `closed`; unless the
@@ -55,10 +46,9 @@ export interface ActivePhaseDeps {
 export class ActivePhase {
   readonly info: TorrentInfo
   readonly layout: TorrentLayout
-  readonly #deps: ActivePhaseDeps
   readonly #parts: TorrentParts
-  readonly #hashes: PieceHashes
-  readonly #progress: FileProgress
+  readonly #webseeds: readonly string[]
+  readonly #emit: Emit<ActivePhaseEvents>
   readonly #seeding: Seeding
   #leeching: Leeching | undefined
   readonly #told = new Map<number, Peer>()
@@ -82,41 +72,50 @@ export class ActivePhase {
   /** Threads may still be writing after Leeching was released. */
   #written: Promise<void> = Promise.resolve()
 
-  constructor(deps: ActivePhaseDeps) {
-    const { env, options, info } = deps
-    this.#deps = deps
-    this.info = info
-    const layout = new TorrentLayout(info)
-    const hashes = new PieceHashes(layout)
-    const emit: TorrentParts['emit'] = (event) => this.#takePiece(event)
-    const progress = new FileProgress(layout, options.storage, emit)
+  /** @param known what it is of `TorrentParts` */
+  constructor(
+    known: Pick<TorrentParts, 'env' | 'options' | 'info'>,
+    webseeds: readonly string[],
+    emit: Emit<ActivePhaseEvents>
+  ) {
+    const layout = new TorrentLayout(known.info)
+    const take: TorrentParts['emit'] = (event) => this.#takePiece(event)
+    this.info = known.info
     this.layout = layout
-    this.#hashes = hashes
-    this.#progress = progress
-    this.#parts = { env, options, id: env.nextId(), info, layout, hashes, progress, peers: this.#told, emit }
+    this.#webseeds = webseeds
+    this.#emit = emit
+    this.#parts = {
+      ...known,
+      id: known.env.nextId(),
+      layout,
+      hashes: new PieceHashes(layout),
+      progress: new FileProgress(layout, known.options.storage, take),
+      peers: this.#told,
+      emit: take
+    }
     this.#seeding = new Seeding(this.#parts)
-    if (options.seedOnly !== true) this.#leeching = new Leeching(this.#parts)
+    if (known.options.seedOnly !== true) this.#leeching = new Leeching(this.#parts)
   }
 
   // The torrent's state for its user
 
   get state(): 'checking' | 'fetching' | 'seeding' {
-    if (this.#finished || (this.#stockTaken && this.#deps.options.seedOnly === true)) return 'seeding'
+    if (this.#finished || (this.#stockTaken && this.#parts.options.seedOnly === true)) return 'seeding'
     return this.#stockTaken ? 'fetching' : 'checking'
   }
 
   /** Undefined until the storage has reported its files: peers are not greeted before. */
   get have(): Bitfield | undefined {
-    return this.#isOpen ? this.#progress.have : undefined
+    return this.#isOpen ? this.#parts.progress.have : undefined
   }
 
   /** Every file is in the storage. */
   get complete(): boolean {
-    return this.#isOpen && this.#progress.filesLeft === 0
+    return this.#isOpen && this.#parts.progress.filesLeft === 0
   }
 
   get verifiedBytes(): number {
-    return this.#progress.verifiedBytes
+    return this.#parts.progress.verifiedBytes
   }
 
   get downloadedBytes(): number {
@@ -133,7 +132,7 @@ export class ActivePhase {
   }
 
   has(piece: number): boolean {
-    return this.#progress.have.has(piece)
+    return this.#parts.progress.have.has(piece)
   }
 
   setPriority(file: LayoutFile, priority: Priority): void {
@@ -161,12 +160,12 @@ export class ActivePhase {
 
   /** Asks the storage for the state of its files; peers can be greeted afterwards. @throws the storage's error. */
   async open(): Promise<void> {
-    const { storage } = this.#deps.options
+    const { storage } = this.#parts.options
     await storage.open(this.layout)
     for (const file of this.layout.files) {
       const state = await storage.state(file)
       if (this.#closed) return
-      if (state.kind === 'complete') this.#progress.trust(file)
+      if (state.kind === 'complete') this.#parts.progress.trust(file)
       else this.#partial.set(file.index, state.ranges)
     }
     this.#useGivenLayers()
@@ -175,12 +174,13 @@ export class ActivePhase {
   }
 
   #useGivenLayers(): void {
-    const given = this.#deps.options.pieceLayers
+    const given = this.#parts.options.pieceLayers
     if (given === undefined) return
     for (const [root, file] of filesWithLayers(this.info)) {
       const layer = given.get(root)
       if (layer === undefined) continue
-      if (verifyPieceLayer(layer, file.piecesRoot!, file.length, this.info.pieceLength)) this.#hashes.set(root, layer)
+      if (verifyPieceLayer(layer, file.piecesRoot!, file.length, this.info.pieceLength))
+        this.#parts.hashes.set(root, layer)
       else this.#warn('layers', file.path, 'the piece layer given does not fold to its root')
     }
   }
@@ -188,21 +188,21 @@ export class ActivePhase {
   /** Verifies existing bytes of incomplete files, and opens the rest for fetching. @throws the storage's error. */
   async takeStock(): Promise<void> {
     for (const file of this.layout.files) {
-      if (this.#progress.isDone(file)) continue
-      if (this.#hashes.known(file)) await this.#admitFile(file)
+      if (this.#parts.progress.isDone(file)) continue
+      if (this.#parts.hashes.known(file)) await this.#admitFile(file)
       else if (this.#unwanted.has(file.index)) this.#passedOver.add(file.index)
       else this.#leeching?.wantHashes(file)
       if (this.#closed) return
     }
     this.#stockTaken = true
     if (this.complete) return this.#finish()
-    this.#leeching?.webseeds.start(this.#deps.webseeds)
+    this.#leeching?.webseeds.start(this.#webseeds)
     this.#leeching?.moreWork()
   }
 
   /** The file's pieces can be verified now: checks existing bytes, and allows fetching the rest. */
   async #admitFile(file: LayoutFile): Promise<void> {
-    if (file.pieceCount === 0) return this.#progress.finish(file)
+    if (file.pieceCount === 0) return this.#parts.progress.finish(file)
     const ranges = this.#partial.get(file.index) ?? []
     this.#partial.delete(file.index)
     if (ranges.length > 0) {
@@ -213,7 +213,7 @@ export class ActivePhase {
   }
 
   #warn(kind: 'layers' | 'storage', source: string, message: string): void {
-    this.#deps.emit({ kind: 'warning', warning: { kind, source, message } })
+    this.#emit({ kind: 'warning', warning: { kind, source, message } })
   }
 
   // Peers
@@ -290,7 +290,7 @@ export class ActivePhase {
 
   /** Closes connections between two seeds, which have nothing to exchange. */
   #closeIfPointless(peer: Peer): void {
-    if (this.complete && peer.isSeed && peer.extended !== undefined) peer.close()
+    if (this.complete && peer.pieces.isSeed && peer.extended !== undefined) peer.close()
   }
 
   // Pieces and files
@@ -302,7 +302,7 @@ export class ActivePhase {
       case 'layer':
         return this.#layerKnown(event.rootHex, event.layer)
       case 'file-done':
-        this.#deps.emit(event)
+        this.#emit(event)
         // During stock-taking its end decides instead.
         if (this.complete && this.#stockTaken) this.#finish()
         return
@@ -317,25 +317,25 @@ export class ActivePhase {
       case 'bad-data':
       case 'warning':
       case 'failed':
-        if (!this.#closed) this.#deps.emit(event)
+        if (!this.#closed) this.#emit(event)
         return
       default: // handled by Leeching
     }
   }
 
   #pieceVerified(piece: number): void {
-    if (!this.#progress.piece(piece)) return
+    if (!this.#parts.progress.piece(piece)) return
     // a peer that shows single pieces goes by what we say (BEP 16), though it has them
-    for (const peer of this.#told.values()) if (!peer.hasAll) peer.sendHave(piece)
-    this.#deps.emit({ kind: 'piece-verified', piece })
+    for (const peer of this.#told.values()) if (!peer.pieces.hasAll) peer.sendHave(piece)
+    this.#emit({ kind: 'piece-verified', piece })
   }
 
   #layerKnown(rootHex: string, layer: Uint8Array): void {
     this.#leeching?.hashesKnown(rootHex)
-    for (const file of this.#hashes.set(rootHex, layer)) {
-      if (this.#progress.isDone(file)) continue
+    for (const file of this.#parts.hashes.set(rootHex, layer)) {
+      if (this.#parts.progress.isDone(file)) continue
       this.#admitFile(file).catch((error: unknown) => {
-        if (!this.#closed) this.#deps.emit({ kind: 'failed', error: storageError(error) })
+        if (!this.#closed) this.#emit({ kind: 'failed', error: storageError(error) })
       })
     }
   }
@@ -343,8 +343,8 @@ export class ActivePhase {
   /** Reading failed: the file is no longer offered, and requests for it are rejected. */
   #fileLost(fileIndex: number, error: Error): void {
     const file = this.layout.files[fileIndex]!
-    if (!this.#progress.have.has(file.firstPiece)) return
-    this.#progress.lose(file)
+    if (!this.#parts.progress.have.has(file.firstPiece)) return
+    this.#parts.progress.lose(file)
     this.#seeding.dropFile(fileIndex)
     this.#warn('storage', file.path, error.message)
   }
@@ -358,7 +358,7 @@ export class ActivePhase {
       this.#leeching = undefined
     }
     for (const peer of [...this.#told.values()]) this.#closeIfPointless(peer)
-    this.#deps.emit({ kind: 'complete' })
+    this.#emit({ kind: 'complete' })
   }
 
   // Time
@@ -378,13 +378,13 @@ export class ActivePhase {
   async close(): Promise<void> {
     this.#closed = true
     this.#opened.resolve()
-    this.#progress.close()
+    this.#parts.progress.close()
     this.#seeding.close()
     await Promise.all([this.#written, this.#leeching?.close()])
   }
 
   checkInvariants(): void {
-    this.#progress.checkInvariants()
+    this.#parts.progress.checkInvariants()
     this.#leeching?.checkInvariants()
     this.#seeding.checkInvariants()
     for (const peer of this.#told.values()) {

@@ -173,7 +173,7 @@ export class HashFetch {
   }
 
   #askLeaves(job: LeafJob, peers: readonly Peer[], nowMs: number): void {
-    const peer = leastBusy(peers, (candidate) => !job.triedPeers.has(candidate.id) && candidate.has(job.piece))
+    const peer = leastBusy(peers, (candidate) => !job.triedPeers.has(candidate.id) && candidate.pieces.has(job.piece))
     if (peer === undefined) return
     job.askedAt = nowMs
     job.triedPeers.add(peer.id)

@@ -218,14 +218,14 @@ export class Leeching {
 
   #count(peer: Peer): void {
     const near = this.#near.has(peer.id)
-    if (peer.isSeed) {
+    if (peer.pieces.isSeed) {
       this.#seeds.add(peer.id)
       this.#leeches.delete(peer.id)
       this.#picker.addSeed(1, near)
       this.#neighbourhood.gone(peer.id)
     } else {
       this.#leeches.add(peer.id)
-      if (peer.bits !== undefined) this.#picker.addPeer(peer.bits, near)
+      if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, near)
       if (near) this.#neighbourhood.joined(peer.id, nodeHash(peer.handshake.peerId))
     }
     this.#picker.inOrder = this.#leeches.size === 0
@@ -234,7 +234,7 @@ export class Leeching {
   #uncount(peer: Peer): void {
     const near = this.#near.has(peer.id)
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
-    else if (peer.bits !== undefined) this.#picker.removePeer(peer.bits, near)
+    else if (peer.pieces.bits !== undefined) this.#picker.removePeer(peer.pieces.bits, near)
     this.#leeches.delete(peer.id)
     this.#neighbourhood.gone(peer.id)
   }
@@ -278,8 +278,8 @@ export class Leeching {
   /** Whether the peer has something that we lack. */
   #interesting(peer: Peer): boolean {
     const { have } = this.#deps.progress
-    if (peer.isSeed) return !have.complete
-    const theirs = peer.bits?.bytes
+    if (peer.pieces.isSeed) return !have.complete
+    const theirs = peer.pieces.bits?.bytes
     if (theirs === undefined) return false
     const ours = have.bytes
     for (let at = 0; at < theirs.length; at += 1) if ((theirs[at]! & ~ours[at]!) !== 0) return true
@@ -342,7 +342,7 @@ export class Leeching {
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
     const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
-    const bits = peer.hasAll ? undefined : peer.bits
+    const bits = peer.pieces.hasAll ? undefined : peer.pieces.bits
     const rank = this.#gate.rank(now)
     const mine = (piece: number): boolean => this.#neighbourhood.isMine(piece, rank)
     const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine }) }

@@ -81,7 +81,7 @@ export class PeerSet {
     this.#pieceCount = count
     for (const peer of [...this.#peers.values()]) {
       try {
-        peer.setPieceCount(count)
+        peer.pieces.setCount(count)
       } catch (error) {
         peer.close(error as Error)
       }

@@ -79,7 +79,7 @@ export class Seeding {
   admit(peer: Peer): void {
     if (!this.hidesFrom(peer)) return
     for (const piece of this.#small) peer.sendHave(piece)
-    this.#superSeed!.joined(peer.id, peer.bits!, this.#nowMs)
+    this.#superSeed!.joined(peer.id, peer.pieces.bits!, this.#nowMs)
     this.#offer()
   }
 

@@ -82,13 +82,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   }
 
   #activePhase(info: TorrentInfo): ActivePhase {
-    return new ActivePhase({
-      env: this.#env,
-      options: this.#options,
-      info,
-      webseeds: this.#identity.webseeds,
-      emit: (event) => this.#outcome(event)
-    })
+    const known = { env: this.#env, options: this.#options, info }
+    return new ActivePhase(known, this.#identity.webseeds, (event) => this.#outcome(event))
   }
 
   /** @internal Called once, after the engine knows the torrent. */

@@ -1,5 +1,5 @@
 import { SwarmError } from '../errors.ts'
-import { bodyBounds, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
+import { BODY_BOUNDS, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
 
 /** Receives decoded messages. Views are valid during the call only. */
 export interface WireSink {
@@ -139,7 +139,7 @@ export class WireDecoder {
   }
 
   #admit(): void {
-    const bounds = bodyBounds(this.#id)
+    const bounds = BODY_BOUNDS[this.#id]
     const bodyBytes = this.#length - 1
     if (bounds === undefined) {
       this.#expect(bodyBytes === 0 ? LENGTH : SKIP, bodyBytes === 0 ? 4 : bodyBytes)

@@ -50,41 +50,28 @@ export interface HashRange extends HashRequest {
   readonly root: Uint8Array
 }
 
-/** Limits of the message body (including the id) by message id; undefined for an unknown id. */
-export function bodyBounds(id: number): readonly [min: number, max: number] | undefined {
-  switch (id) {
-    case MESSAGE.choke:
-    case MESSAGE.unchoke:
-    case MESSAGE.interested:
-    case MESSAGE.notInterested:
-    case MESSAGE.haveAll:
-    case MESSAGE.haveNone:
-      return [1, 1]
-    case MESSAGE.have:
-    case MESSAGE.suggest:
-    case MESSAGE.allowedFast:
-      return [5, 5]
-    case MESSAGE.port:
-      return [3, 3]
-    case MESSAGE.request:
-    case MESSAGE.cancel:
-    case MESSAGE.reject:
-      return [13, 13]
-    case MESSAGE.bitfield:
-      return [1, 1 + MAX_BITFIELD_BYTES]
-    case MESSAGE.piece:
-      return [9, 9 + MAX_REQUEST_BYTES]
-    case MESSAGE.extended:
-      return [2, 1 + MAX_EXTENDED_BYTES]
-    case MESSAGE.hashRequest:
-    case MESSAGE.hashReject:
-      return [49, 49]
-    case MESSAGE.hashes:
-      // The requested hashes and at most one uncle per layer of a tree of 2^32 leaves.
-      return [49 + 32, 49 + 32 * (MAX_REQUEST_HASHES + 32)]
-    default:
-      return undefined
-  }
+/** Limits of the message body (including the id) by message id; an unknown id has none. */
+export const BODY_BOUNDS: Readonly<Record<number, readonly [min: number, max: number]>> = {
+  [MESSAGE.choke]: [1, 1],
+  [MESSAGE.unchoke]: [1, 1],
+  [MESSAGE.interested]: [1, 1],
+  [MESSAGE.notInterested]: [1, 1],
+  [MESSAGE.have]: [5, 5],
+  [MESSAGE.bitfield]: [1, 1 + MAX_BITFIELD_BYTES],
+  [MESSAGE.request]: [13, 13],
+  [MESSAGE.piece]: [9, 9 + MAX_REQUEST_BYTES],
+  [MESSAGE.cancel]: [13, 13],
+  [MESSAGE.port]: [3, 3],
+  [MESSAGE.suggest]: [5, 5],
+  [MESSAGE.haveAll]: [1, 1],
+  [MESSAGE.haveNone]: [1, 1],
+  [MESSAGE.reject]: [13, 13],
+  [MESSAGE.allowedFast]: [5, 5],
+  [MESSAGE.extended]: [2, 1 + MAX_EXTENDED_BYTES],
+  [MESSAGE.hashRequest]: [49, 49],
+  // The requested hashes and at most one uncle per layer of a tree of 2^32 leaves.
+  [MESSAGE.hashes]: [49 + 32, 49 + 32 * (MAX_REQUEST_HASHES + 32)],
+  [MESSAGE.hashReject]: [49, 49]
 }
 
 export const KEEP_ALIVE: Uint8Array = Buffer.alloc(4)

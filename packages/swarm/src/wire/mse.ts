@@ -1,9 +1,10 @@
 import { Buffer } from 'node:buffer'
 import { createHash, randomBytes } from 'node:crypto'
 import { SwarmError } from '../errors.ts'
+import type { ByteScript, IncomingBytes } from './byte-script.ts'
 import { Rc4 } from './rc4.ts'
 
-// Message stream encryption ("MSE/PE", no BEP): both sides of the handshake as state machines over bytes.
+// Message stream encryption ("MSE/PE", no BEP): each side of the handshake is a generator that goes on when more bytes are there.
 
 const PRIME = BigInt(
   '0xFFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD' +
@@ -63,176 +64,88 @@ export interface MseResult {
   readonly rest: Uint8Array
 }
 
-type Step = { readonly write?: Uint8Array; readonly done?: MseResult }
+type Send = (bytes: Uint8Array) => void
 
 const violation = (message: string): SwarmError =>
   new SwarmError('E_PROTOCOL', 'encryption', `encryption handshake: ${message}`)
 
-/** Answers an encryption handshake: selects plaintext if it is offered, else RC4. */
-export class MseResponder {
-  readonly #infohashByKey: (key: string) => Uint8Array | undefined
-  #held: Buffer = Buffer.alloc(0)
-  #secret: Buffer | undefined
-  #decrypt: Rc4 | undefined
-  #encrypt: Rc4 | undefined
-  #provide = 0
-  #stage: 'key' | 'sync' | 'offer' | 'initial' = 'key'
-  #padBytes = 0
-
-  /** `infohashByKey`: gives the torrent's 20-byte infohash for its {@link mseKeyOf}. */
-  constructor(infohashByKey: (key: string) => Uint8Array | undefined) {
-    this.#infohashByKey = infohashByKey
+/** Skips padding, and the mark that ends it. */
+function* skipTo(incoming: IncomingBytes, mark: Uint8Array): ByteScript<void> {
+  while (incoming.held.indexOf(mark) < 0) {
+    if (incoming.held.length > PAD_BYTES + mark.length) throw violation('no synchronisation mark')
+    yield
   }
-
-  /** @throws SwarmError `E_PROTOCOL`. Buffers about 1.2 KB at most. */
-  push(bytes: Uint8Array): Step {
-    const fresh =
-      this.#decrypt === undefined ? Buffer.from(bytes) : Buffer.from(this.#decrypt.apply(Buffer.from(bytes)))
-    this.#held = Buffer.concat([this.#held, fresh])
-    const write = this.#key()
-    return this.#initial(write) ?? (write === undefined ? {} : { write })
-  }
-
-  /** Our key, in answer to the peer's. */
-  #key(): Buffer | undefined {
-    if (this.#stage !== 'key' || this.#held.length < KEY_BYTES) return undefined
-    const exchange = new KeyExchange()
-    this.#secret = exchange.secret(this.#held.subarray(0, KEY_BYTES))
-    this.#held = this.#held.subarray(KEY_BYTES)
-    this.#stage = 'sync'
-    return Buffer.concat([exchange.publicKey(), randomBytes(Math.floor(Math.random() * 64))])
-  }
-
-  /** The end of the handshake; undefined while more has to come. */
-  #initial(write: Buffer | undefined): Step | undefined {
-    if (this.#stage === 'key') return undefined
-    if (this.#stage === 'sync' && !this.#sync()) return undefined
-    if (this.#stage === 'offer' && !this.#offer()) return undefined
-    const head = 14 + this.#padBytes + 2
-    if (this.#held.length < head) return undefined
-    const initialBytes = this.#held.readUInt16BE(head - 2)
-    if (initialBytes > 1024) throw violation('too much initial payload')
-    if (this.#held.length < head + initialBytes) return undefined
-    return this.#finish(write, head, initialBytes)
-  }
-
-  #offer(): boolean {
-    if (this.#held.length < 14) return false
-    if (this.#held.readUInt32BE(0) !== 0 || this.#held.readUInt32BE(4) !== 0)
-      throw violation('wrong verification constant')
-    this.#provide = this.#held.readUInt32BE(8)
-    this.#padBytes = this.#held.readUInt16BE(12)
-    if (this.#padBytes > PAD_BYTES) throw violation('too much padding')
-    this.#stage = 'initial'
-    return true
-  }
-
-  #sync(): boolean {
-    const mark = sha1('req1', this.#secret!)
-    const at = this.#held.indexOf(mark)
-    if (at < 0 || this.#held.length < at + 40) {
-      if (this.#held.length > PAD_BYTES + 40) throw violation('no synchronisation mark')
-      return false
-    }
-    const key = xor(this.#held.subarray(at + 20, at + 40), sha1('req3', this.#secret!)).toString('latin1')
-    const infohash = this.#infohashByKey(key)
-    if (infohash === undefined) throw violation('a torrent that is not here')
-    this.#decrypt = new Rc4(sha1('keyA', this.#secret!, infohash))
-    this.#encrypt = new Rc4(sha1('keyB', this.#secret!, infohash))
-    this.#held = Buffer.from(this.#decrypt.apply(Buffer.from(this.#held.subarray(at + 40))))
-    this.#stage = 'offer'
-    return true
-  }
-
-  #finish(write: Buffer | undefined, head: number, initialBytes: number): Step {
-    const select = (this.#provide & PLAIN) !== 0 ? PLAIN : (this.#provide & RC4) !== 0 ? RC4 : 0
-    if (select === 0) throw violation('no known method offered')
-    const answer = Buffer.alloc(14)
-    answer.writeUInt32BE(select, 8)
-    this.#encrypt!.apply(answer)
-    const initial = this.#held.subarray(head, head + initialBytes)
-    const after = this.#held.subarray(head + initialBytes)
-    // Bytes after the initial payload would use the selected method, which the peer cannot know before our answer, so
-    // in practice there are none.
-    if (select === PLAIN && after.length > 0) throw violation('data before the method was selected')
-    const out = write === undefined ? answer : Buffer.concat([write, answer])
-    const plain = select === PLAIN
-    return {
-      write: out,
-      done: {
-        encrypt: plain ? undefined : this.#encrypt,
-        decrypt: plain ? undefined : this.#decrypt,
-        rest: Buffer.concat([initial, after])
-      }
-    }
-  }
+  yield* incoming.take(incoming.held.indexOf(mark) + mark.length)
 }
 
-/** Opens an encryption handshake to a peer that refuses plain connections; offers both methods. */
-export class MseInitiator {
-  readonly #infohash: Uint8Array
-  readonly #exchange = new KeyExchange()
-  #held: Buffer = Buffer.alloc(0)
-  #decrypt: Rc4 | undefined
-  #encrypt: Rc4 | undefined
-  #mark: Buffer | undefined
-  #synced = false
-  /** Decrypted bytes from the verification constant on, as far as `#held` reaches. */
-  #clear: Buffer = Buffer.alloc(0)
+/** What `cipher` makes of it. */
+const opened = (cipher: Rc4, bytes: Uint8Array): Buffer => Buffer.from(cipher.apply(Buffer.from(bytes)))
+const padding = (): Buffer => randomBytes(Math.floor(Math.random() * 64))
 
-  constructor(infohash: Uint8Array) {
-    this.#infohash = infohash
-  }
-
-  /** The first bytes to send. */
-  start(): Uint8Array {
-    return Buffer.concat([this.#exchange.publicKey(), randomBytes(Math.floor(Math.random() * 64))])
-  }
-
-  /** `write` in the first answer, `done` in a later one. @throws SwarmError `E_PROTOCOL`. */
-  push(bytes: Uint8Array): Step {
-    this.#held = Buffer.concat([this.#held, bytes])
-    let write: Buffer | undefined
-    if (this.#mark === undefined) {
-      if (this.#held.length < KEY_BYTES) return {}
-      const secret = this.#exchange.secret(this.#held.subarray(0, KEY_BYTES))
-      this.#held = this.#held.subarray(KEY_BYTES)
-      this.#encrypt = new Rc4(sha1('keyA', secret, this.#infohash))
-      const offer = Buffer.alloc(16)
-      offer.writeUInt32BE(PLAIN | RC4, 8)
-      write = Buffer.concat([
-        sha1('req1', secret),
-        xor(sha1('req2', this.#infohash), sha1('req3', secret)),
-        this.#encrypt.apply(offer)
-      ])
-      this.#decrypt = new Rc4(sha1('keyB', secret, this.#infohash))
-      // The encrypted verification constant is the first 8 bytes of their key stream.
-      this.#mark = Buffer.from(this.#decrypt.apply(Buffer.alloc(8)))
-    }
-    const done = this.#answer()
-    return { ...(write === undefined ? {} : { write }), ...(done === undefined ? {} : { done }) }
-  }
-
-  /** The bytes after the verification constant, once they are complete: method, padding, then the stream. */
-  #answer(): MseResult | undefined {
-    if (!this.#synced) {
-      const at = this.#held.indexOf(this.#mark!)
-      if (at < 0) {
-        if (this.#held.length > PAD_BYTES + 8) throw violation('no verification constant')
-        return undefined
-      }
-      this.#synced = true
-      this.#held = this.#held.subarray(at + 8)
-    }
-    const fresh = this.#held.subarray(this.#clear.length)
-    this.#clear = Buffer.concat([this.#clear, this.#decrypt!.apply(Buffer.from(fresh))])
-    if (this.#clear.length < 6) return undefined
-    const select = this.#clear.readUInt32BE(0)
-    const padBytes = this.#clear.readUInt16BE(4)
-    if (select !== PLAIN && select !== RC4) throw violation('an unknown method was selected')
-    if (padBytes > PAD_BYTES) throw violation('too much padding')
-    if (this.#clear.length < 6 + padBytes) return undefined
-    if (select === PLAIN) return { encrypt: undefined, decrypt: undefined, rest: this.#held.subarray(6 + padBytes) }
-    return { encrypt: this.#encrypt, decrypt: this.#decrypt, rest: this.#clear.subarray(6 + padBytes) }
-  }
+/**
+ * Answers an encryption handshake: selects plaintext if it is offered, else RC4. Waits with about 1.2 KB at most.
+ * @param infohashByKey gives the torrent's 20-byte infohash for its {@link mseKeyOf}
+ * @throws SwarmError `E_PROTOCOL`
+ */
+export function* respondMse(
+  incoming: IncomingBytes,
+  send: Send,
+  infohashByKey: (key: string) => Uint8Array | undefined
+): ByteScript<MseResult> {
+  const theirs = yield* incoming.take(KEY_BYTES)
+  const exchange = new KeyExchange()
+  const secret = exchange.secret(theirs)
+  send(Buffer.concat([exchange.publicKey(), padding()]))
+  yield* skipTo(incoming, sha1('req1', secret))
+  const key = xor(yield* incoming.take(20), sha1('req3', secret)).toString('latin1')
+  const infohash = infohashByKey(key)
+  if (infohash === undefined) throw violation('a torrent that is not here')
+  const decrypt = new Rc4(sha1('keyA', secret, infohash))
+  const encrypt = new Rc4(sha1('keyB', secret, infohash))
+  const offer = opened(decrypt, yield* incoming.take(14))
+  if (offer.readUInt32BE(0) !== 0 || offer.readUInt32BE(4) !== 0) throw violation('wrong verification constant')
+  const provide = offer.readUInt32BE(8)
+  const padBytes = offer.readUInt16BE(12)
+  if (padBytes > PAD_BYTES) throw violation('too much padding')
+  opened(decrypt, yield* incoming.take(padBytes))
+  const initialBytes = opened(decrypt, yield* incoming.take(2)).readUInt16BE(0)
+  if (initialBytes > 1024) throw violation('too much initial payload')
+  const initial = opened(decrypt, yield* incoming.take(initialBytes))
+  const select = (provide & PLAIN) !== 0 ? PLAIN : provide & RC4
+  if (select === 0) throw violation('no known method offered')
+  const answer = Buffer.alloc(14)
+  answer.writeUInt32BE(select, 8)
+  send(encrypt.apply(answer))
+  // Bytes after the initial payload would use the selected method, which the peer cannot know before our answer, so
+  // in practice there are none.
+  if (select === PLAIN && incoming.held.length > 0) throw violation('data before the method was selected')
+  return resultOf(select, encrypt, decrypt, [initial, opened(decrypt, incoming.takeAll())])
 }
+
+/** Opens an encryption handshake to a peer that refuses plain connections; offers both methods. @throws SwarmError `E_PROTOCOL` */
+export function* initiateMse(incoming: IncomingBytes, send: Send, infohash: Uint8Array): ByteScript<MseResult> {
+  const exchange = new KeyExchange()
+  send(Buffer.concat([exchange.publicKey(), padding()]))
+  const secret = exchange.secret(yield* incoming.take(KEY_BYTES))
+  const encrypt = new Rc4(sha1('keyA', secret, infohash))
+  const decrypt = new Rc4(sha1('keyB', secret, infohash))
+  const offer = Buffer.alloc(16)
+  offer.writeUInt32BE(PLAIN | RC4, 8)
+  send(Buffer.concat([sha1('req1', secret), xor(sha1('req2', infohash), sha1('req3', secret)), encrypt.apply(offer)]))
+  // The encrypted verification constant is the first 8 bytes of their key stream.
+  yield* skipTo(incoming, decrypt.apply(Buffer.alloc(8)))
+  const answer = opened(decrypt, yield* incoming.take(6))
+  const select = answer.readUInt32BE(0)
+  const padBytes = answer.readUInt16BE(4)
+  if (select !== PLAIN && select !== RC4) throw violation('an unknown method was selected')
+  if (padBytes > PAD_BYTES) throw violation('too much padding')
+  opened(decrypt, yield* incoming.take(padBytes))
+  return resultOf(select, encrypt, decrypt, [
+    select === PLAIN ? incoming.takeAll() : opened(decrypt, incoming.takeAll())
+  ])
+}
+
+const resultOf = (select: number, encrypt: Rc4, decrypt: Rc4, rest: readonly Uint8Array[]): MseResult =>
+  select === PLAIN
+    ? { encrypt: undefined, decrypt: undefined, rest: Buffer.concat(rest) }
+    : { encrypt, decrypt, rest: Buffer.concat(rest) }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SwarmError } from '../../src/errors.ts'
 import { WireDecoder, type WireSink } from '../../src/wire/decoder.ts'
 import {
-  bodyBounds,
+  BODY_BOUNDS,
   formatBitfield,
   formatBlockRef,
   formatExtended,
@@ -170,7 +170,7 @@ describe('the decoder', () => {
 
   test('lengths are limited by id before any byte of the body arrives', () => {
     for (let id = 0; id < 24; id += 1) {
-      const bounds = bodyBounds(id)
+      const bounds = BODY_BOUNDS[id]
       // docs/budgets.md
       expect(bounds?.[1], `the largest of ${id}`).toBe(LARGEST[id])
       if (bounds === undefined) continue

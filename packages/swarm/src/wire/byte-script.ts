@@ -1,0 +1,32 @@
+import { Buffer } from 'node:buffer'
+
+/** What reads bytes as they come: a generator that goes on when there are more. */
+export type ByteScript<T> = Generator<void, T>
+
+/** The bytes of the other side that a {@link ByteScript} has not taken yet. */
+export class IncomingBytes {
+  #held: Buffer = Buffer.alloc(0)
+
+  get held(): Buffer {
+    return this.#held
+  }
+
+  add(bytes: Uint8Array): void {
+    this.#held = Buffer.concat([this.#held, bytes])
+  }
+
+  /** The next bytes. */
+  *take(count: number): ByteScript<Buffer> {
+    while (this.#held.length < count) yield
+    const taken = this.#held.subarray(0, count)
+    this.#held = this.#held.subarray(count)
+    return taken
+  }
+
+  /** All that are there. */
+  takeAll(): Buffer {
+    const all = this.#held
+    this.#held = Buffer.alloc(0)
+    return all
+  }
+}
