@@ -1,5 +1,4 @@
 import { CliError, usage } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 import { printable } from './printable.ts'
 import { asking, canAsk } from './question.ts'
 import type { Session } from './session.ts'
@@ -30,7 +29,7 @@ export async function chooseQuants(
   const several = `${what} has ${names.length} quants`
   if (!session.json) for (const line of table) session.terminal.stderr.write(`${printable(line)}\n`)
   if (!canAsk(session))
-    throw new CliError(EXIT.usage, `${several}; name those that you want`, {
+    throw new CliError('usage', `${several}; name those that you want`, {
       candidates: session.json ? names : [],
       hint: `${example}, or ${all}`
     })

@@ -1,6 +1,5 @@
 import type { Client } from '@svc/client'
 import { CliError } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 
 /** Manifests, indexes and records are no larger (spec doc.1). */
 const MAX_DOCUMENT_BYTES = 4 << 20
@@ -10,7 +9,7 @@ export async function documentBytes(client: Client, digest: string, maxBytes = M
   const { body, sizeBytes } = await client.readBlob(digest)
   if (sizeBytes <= maxBytes) return Buffer.concat(await body.toArray())
   body.destroy()
-  throw new CliError(EXIT.failed, `${digest} is too large for the metadata of a model`)
+  throw new CliError('failed', `${digest} is too large for the metadata of a model`)
 }
 
 /** A JSON document, which was validated when it was stored. @throws as {@link documentBytes} */

@@ -1,5 +1,5 @@
 import type { Job } from '@svc/client'
-import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
+import { EXIT, type Exit, exitOf } from './exit-codes.ts'
 
 export interface CliErrorDetails {
   readonly code?: string
@@ -12,17 +12,21 @@ export interface CliErrorDetails {
 /** A failure that is printed as `svc: <message>`, with its exit code. */
 export class CliError extends Error {
   override readonly name = 'CliError'
-  readonly exitCode: ExitCode
+  readonly exit: Exit
   readonly code: string
   readonly candidates: readonly string[]
   readonly hint: string | undefined
 
-  constructor(exitCode: ExitCode, message: string, details: CliErrorDetails = {}) {
+  constructor(exit: Exit, message: string, details: CliErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
-    this.exitCode = exitCode
-    this.code = details.code ?? (exitCode === EXIT.usage ? 'E_USAGE' : 'E_FAILED')
+    this.exit = exit
+    this.code = details.code ?? (exit === 'usage' ? 'E_USAGE' : 'E_FAILED')
     this.candidates = details.candidates ?? []
     this.hint = details.hint
+  }
+
+  get exitCode(): number {
+    return EXIT[this.exit]
   }
 }
 
@@ -37,14 +41,14 @@ export class ChildEnded extends Error {
   }
 }
 
-export const usage = (message: string, hint?: string): CliError => new CliError(EXIT.usage, message, { hint })
+export const usage = (message: string, hint?: string): CliError => new CliError('usage', message, { hint })
 
 const REGISTRY_LOGIN =
   'the daemon uses the logins of its own user: ~/.docker/config.json, or what DOCKER_CONFIG and REGISTRY_AUTH_FILE name in its environment'
 
 /** The error of a failed job. */
 export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'error'>): CliError {
-  if (error === undefined) return new CliError(EXIT.failed, 'the job failed without a reason')
+  if (error === undefined) return new CliError('failed', 'the job failed without a reason')
   const { code, message, candidates } = error
   const hint =
     kind === 'import-oci' && code === 'E_SOURCE_FORBIDDEN'
@@ -52,5 +56,5 @@ export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'err
       : kind === 'ensure' && code === 'E_NO_SPACE' && candidates !== undefined
         ? `svc pull ${ref.replace('svc:///', '')} --evict`
         : undefined
-  return new CliError(exitCodeOf(code), message, { code, candidates, hint })
+  return new CliError(exitOf(code), message, { code, candidates, hint })
 }

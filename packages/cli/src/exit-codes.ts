@@ -10,10 +10,11 @@ export const EXIT = {
   interrupted: 130
 } as const
 
-export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+/** The name of an exit code. */
+export type Exit = keyof typeof EXIT
 
 /** A line for each, for the help and the docs. */
-export const EXIT_HELP: readonly (readonly [ExitCode, string])[] = [
+export const EXIT_HELP: readonly (readonly [number, string])[] = [
   [EXIT.ok, 'done'],
   [EXIT.failed, 'the operation failed'],
   [EXIT.usage, 'wrong usage: arguments, a malformed reference, a request that the daemon refuses'],
@@ -24,38 +25,14 @@ export const EXIT_HELP: readonly (readonly [ExitCode, string])[] = [
   [EXIT.interrupted, 'interrupted by Ctrl-C; a running job continues']
 ]
 
-/** By the codes of the daemon, its client, and the libraries that `svc` calls; all others are a failure. */
-const BY_CODE: Readonly<Record<string, ExitCode>> = {
-  E_BAD_REQUEST: EXIT.usage,
-  E_PARSE: EXIT.usage,
-  E_LENGTH: EXIT.usage,
-  E_AMBIGUOUS_SELECTOR: EXIT.usage,
-  E_SOURCE_NOT_REGULAR: EXIT.usage,
-  E_RANGE_INVALID: EXIT.usage,
-  E_TOO_LARGE: EXIT.usage,
-  E_NOT_ANCHORED: EXIT.usage,
-  E_BAD_REFERENCE: EXIT.usage,
-  E_BAD_TARGET: EXIT.usage,
-  E_NOT_FOUND: EXIT.notFound,
-  E_UNKNOWN_REF: EXIT.notFound,
-  E_NO_INDEX: EXIT.notFound,
-  E_NO_MEMBER: EXIT.notFound,
-  E_UNREACHABLE: EXIT.unreachable,
-  E_UNSAFE_SOCKET: EXIT.unreachable,
-  E_NO_ANSWER: EXIT.unreachable,
-  E_SHUTTING_DOWN: EXIT.unreachable,
-  E_VERIFY_FAILED: EXIT.verification,
-  E_CORRUPTION: EXIT.verification,
-  E_INVALID_INDEX: EXIT.verification,
-  E_PIN_MISMATCH: EXIT.verification,
-  E_DIGEST_MISMATCH: EXIT.verification,
-  E_CHECK_FAILED: EXIT.verification,
-  E_SOURCE_UNAVAILABLE: EXIT.source,
-  E_SOURCE_FORBIDDEN: EXIT.source,
-  E_RATE_LIMITED: EXIT.source,
-  E_UNAVAILABLE: EXIT.source,
-  E_DENIED: EXIT.source,
-  E_CREDENTIALS: EXIT.source
-}
+/** The codes of the daemon, its client, and the libraries that `svc` calls; all others are a failure. */
+const CODES: readonly (readonly [Exit, string])[] = [
+  ['usage', 'E_BAD_REQUEST E_BAD_REFERENCE E_BAD_TARGET E_PARSE E_LENGTH E_AMBIGUOUS_SELECTOR E_RANGE_INVALID'],
+  ['usage', 'E_SOURCE_NOT_REGULAR E_TOO_LARGE E_NOT_ANCHORED'],
+  ['notFound', 'E_NOT_FOUND E_UNKNOWN_REF E_NO_INDEX E_NO_MEMBER'],
+  ['unreachable', 'E_UNREACHABLE E_UNSAFE_SOCKET E_NO_ANSWER E_SHUTTING_DOWN'],
+  ['verification', 'E_VERIFY_FAILED E_CORRUPTION E_INVALID_INDEX E_PIN_MISMATCH E_DIGEST_MISMATCH E_CHECK_FAILED'],
+  ['source', 'E_SOURCE_UNAVAILABLE E_SOURCE_FORBIDDEN E_RATE_LIMITED E_UNAVAILABLE E_DENIED E_CREDENTIALS']
+]
 
-export const exitCodeOf = (code: string): ExitCode => BY_CODE[code] ?? EXIT.failed
+export const exitOf = (code: string): Exit => CODES.find(([, all]) => all.split(' ').includes(code))?.[0] ?? 'failed'

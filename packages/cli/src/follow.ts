@@ -1,7 +1,6 @@
 import type { Job } from '@svc/client'
 import type { Clock } from '@svc/internal-clock'
 import { CliError, jobFailure } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 import { jsonText } from './printable.ts'
 import { barProgress, lineProgress, type Progress, type Shown, silent } from './progress.ts'
 import type { Session } from './session.ts'
@@ -71,7 +70,7 @@ export async function follow(
     }
   } catch (error) {
     if (!session.signal.aborted) throw error
-    throw new CliError(EXIT.interrupted, `detached; job ${job.id} continues in the daemon`, {
+    throw new CliError('interrupted', `detached; job ${job.id} continues in the daemon`, {
       code: 'E_INTERRUPTED',
       hint: `look again with: svc jobs ${job.id} --follow; end it with: svc cancel ${job.id}`,
       cause: error

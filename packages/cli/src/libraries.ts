@@ -1,5 +1,5 @@
 import { CliError } from './errors.ts'
-import { EXIT, exitCodeOf } from './exit-codes.ts'
+import { exitOf } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
 /** Runs work with layouts or registries. @throws CliError for its errors; after Ctrl-C it says how to resume */
@@ -32,10 +32,10 @@ async function resumable<T>(
   } catch (cause) {
     if (signal.aborted) {
       const hint = 'run the same command again to resume'
-      throw new CliError(EXIT.interrupted, 'interrupted', { code: 'E_INTERRUPTED', hint, cause })
+      throw new CliError('interrupted', 'interrupted', { code: 'E_INTERRUPTED', hint, cause })
     }
     if (!isOwn(cause)) throw cause
     const { code, message, details } = cause
-    throw new CliError(exitCodeOf(code), message, { code, candidates: details.candidates, cause })
+    throw new CliError(exitOf(code), message, { code, candidates: details.candidates, cause })
   }
 }

@@ -19,7 +19,7 @@ for (const stream of [process.stdout, process.stderr]) {
 const interrupt = new AbortController()
 process.on('SIGINT', () => {
   if (interrupt.signal.aborted) process.exit(EXIT.interrupted)
-  interrupt.abort(new CliError(EXIT.interrupted, 'interrupted', { code: 'E_INTERRUPTED' }))
+  interrupt.abort(new CliError('interrupted', 'interrupted', { code: 'E_INTERRUPTED' }))
 })
 
 const { stdin, stdout, stderr, env } = process

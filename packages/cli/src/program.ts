@@ -6,7 +6,7 @@ import { addInspectCommands } from './program/inspect.ts'
 import { addMaintainCommands } from './program/maintain.ts'
 import { addRemoveCommands } from './program/remove.ts'
 import { addShareCommands } from './program/share.ts'
-import { type CommandTools, common } from './program/tools.ts'
+import { type CommandTools, common, MODULES, type Work } from './program/tools.ts'
 import { addUseCommands } from './program/use.ts'
 import { type CommonOptions, openSession } from './session.ts'
 import { awaitStart } from './starting.ts'
@@ -66,28 +66,23 @@ export function buildProgram(version: string, terminal: Terminal, signal: AbortS
       ].join('\n')
     )
 
-  const runAtOnce: CommandTools['run'] =
-    (load) =>
+  const runner =
+    (needsDaemon: boolean): CommandTools['run'] =>
+    (module, name) =>
     async (...given) => {
       const command = given.at(-1) as Command
-      const session = openSession(command.optsWithGlobals<CommonOptions>(), terminal, signal)
+      const session = openSession(command.optsWithGlobals<CommonOptions>(), version, terminal, signal)
       try {
-        const work = await load()
-        await work(session, ...given)
+        if (needsDaemon) await awaitStart(session)
+        const { [name]: work } = await MODULES[module]()
+        await (work as Work)(session, ...given)
       } finally {
         session.client.close()
       }
     }
-  /** For commands that need the daemon. */
-  const run: CommandTools['run'] = (load) =>
-    runAtOnce(async () => async (session, ...given) => {
-      await awaitStart(session)
-      const work = await load()
-      await work(session, ...given)
-    })
   const add: CommandTools['add'] = (nameAndArgs, description, parent = program) =>
     common(parent.command(nameAndArgs).description(description))
-  const tools: CommandTools = { program, version, add, group: add, run, runAtOnce }
+  const tools: CommandTools = { program, add, group: add, run: runner(true), runAtOnce: runner(false) }
   for (const [heading, addCommands] of GROUPS) {
     program.commandsGroup(heading)
     addCommands(tools)

@@ -1,5 +1,4 @@
 import { CliError } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 import type { Session } from './session.ts'
 
 /** Whether a person at a terminal can be asked. */
@@ -24,7 +23,7 @@ export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) 
     stop = () => {
       // the cursor is still on the question's line
       terminal.stderr.write('\n')
-      reject(new CliError(EXIT.interrupted, 'interrupted; nothing was done', { code: 'E_INTERRUPTED' }))
+      reject(new CliError('interrupted', 'interrupted; nothing was done', { code: 'E_INTERRUPTED' }))
     }
     signal.addEventListener('abort', stop, { once: true })
   })

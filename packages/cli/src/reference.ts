@@ -13,7 +13,6 @@ import {
   tryParseTypedDigest
 } from '@svc/ref'
 import { CliError, usage } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 import { repositoryIn } from './models-here.ts'
 import type { Session } from './session.ts'
 import { unknownHere, unknownRepository } from './unknown-here.ts'
@@ -39,7 +38,7 @@ export async function canonicalRef(session: Session, typed: string): Promise<str
     const message = SELECTOR_REASONS.has(error.reason)
       ? whatIsWrong(`${ns}/${name}`, text, inventory?.tags ?? [])
       : error.message
-    throw new CliError(EXIT.usage, message, { code: error.code, candidates, cause: error })
+    throw new CliError('usage', message, { code: error.code, candidates, cause: error })
   }
 }
 
@@ -65,7 +64,7 @@ export async function fullName(session: Session, text: string): Promise<string> 
   }
   const candidates = found.map((entry) => `${entry.ns}/${entry.name}${selector}`)
   if (candidates.length === 1) return candidates[0]!
-  throw new CliError(EXIT.usage, `${candidates.length} models here are named ${name}`, { code: 'E_PARSE', candidates })
+  throw new CliError('usage', `${candidates.length} models here are named ${name}`, { code: 'E_PARSE', candidates })
 }
 
 const SELECTOR_REASONS: ReadonlySet<string> = new Set(['quant-format', 'bare-tag'])
@@ -96,7 +95,7 @@ async function loneMember(session: Session, repo: string): Promise<string> {
   const [only, ...others] = entry.quants
   if (only !== undefined && others.length === 0) return `svc:///${repo}:${only}`
   const candidates = entry.quants.map((quant) => `${repo}:${quant}`)
-  throw new CliError(EXIT.usage, `${repo} has ${candidates.length} quants here; name one`, {
+  throw new CliError('usage', `${repo} has ${candidates.length} quants here; name one`, {
     code: 'E_PARSE',
     candidates
   })

@@ -1,6 +1,5 @@
 import type { Job } from '@svc/client'
 import { CliError } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 import { canAsk, saysYes } from './question.ts'
 import type { Session } from './session.ts'
 
@@ -33,7 +32,7 @@ export async function requireConsent(session: Session, refs: readonly string[], 
   const what = `${refs.join(', ')} ${refs.length === 1 ? 'is another artifact' : 'are other artifacts'} here`
   if (canAsk(session) && (await saysYes(session, `${what}. Replace ${refs.length === 1 ? 'it' : 'them'}? `))) return
   const other = as === undefined ? 'another name' : `a name other than ${as}`
-  throw new CliError(EXIT.usage, `${what}; nothing was replaced`, {
+  throw new CliError('usage', `${what}; nothing was replaced`, {
     code: 'E_NAME_TAKEN',
     candidates: refs,
     hint: `to keep both, import it under ${other} with --as; to replace, use --replace`

@@ -1,11 +1,11 @@
 import { ClientError } from '@svc/client'
 import { RefError } from '@svc/ref'
 import { CliError } from './errors.ts'
-import { EXIT, type ExitCode, exitCodeOf } from './exit-codes.ts'
+import { type Exit, exitOf } from './exit-codes.ts'
 import { jsonText, printable } from './printable.ts'
 
 export interface Report {
-  readonly exitCode: ExitCode
+  readonly exit: Exit
   readonly code: string
   readonly message: string
   readonly candidates: readonly string[]
@@ -24,23 +24,23 @@ const HINTS: Readonly<Record<string, string>> = {
 /** Explains an error to the user; never prints a stack. */
 export function reportOf(error: unknown): Report {
   if (error instanceof CliError) {
-    const { exitCode, code, message, candidates } = error
-    return { exitCode, code, message, candidates, hint: error.hint ?? HINTS[code] }
+    const { exit, code, message, candidates } = error
+    return { exit, code, message, candidates, hint: error.hint ?? HINTS[code] }
   }
   if (error instanceof ClientError) {
     const { code, message, candidates } = error
     // not found at the hub or the catalog, rather than here
     const elsewhere = code === 'E_UNKNOWN_REF' && error.status !== 404
-    return { exitCode: exitCodeOf(code), code, message, candidates, hint: elsewhere ? undefined : HINTS[code] }
+    return { exit: exitOf(code), code, message, candidates, hint: elsewhere ? undefined : HINTS[code] }
   }
   if (error instanceof RefError) {
     // users type the short form
     const isAboutScheme = error.reason === 'scheme' || error.reason === 'authority'
     const message = isAboutScheme ? error.message : error.message.replaceAll('svc:///', '')
-    return { exitCode: EXIT.usage, code: error.code, message, candidates: [] }
+    return { exit: 'usage', code: error.code, message, candidates: [] }
   }
   const message = error instanceof Error ? error.message : String(error)
-  return { exitCode: EXIT.failed, code: 'E_FAILED', message, candidates: [] }
+  return { exit: 'failed', code: 'E_FAILED', message, candidates: [] }
 }
 
 const MAX_SHOWN = 20

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { CommanderError } from 'commander'
 import { ChildEnded, usage } from './errors.ts'
-import { EXIT, type ExitCode } from './exit-codes.ts'
+import { EXIT } from './exit-codes.ts'
 import { buildProgram } from './program.ts'
 import { formatReport, reportOf } from './report.ts'
 import { openSession } from './session.ts'
@@ -21,10 +21,10 @@ export async function run(
   // Determined before parsing, since the parser may be what fails.
   const end = words.indexOf('--')
   const json = words.slice(0, end < 0 ? words.length : end).includes('--json')
-  const tell = (error: unknown): ExitCode => {
+  const tell = (error: unknown): number => {
     const report = reportOf(error)
     terminal.stderr.write(formatReport(report, json))
-    return report.exitCode
+    return EXIT[report.exit]
   }
   try {
     await buildProgram(version, terminal, signal, json).parseAsync([...words], { from: 'user' })
@@ -34,7 +34,7 @@ export async function run(
     if (error instanceof VersionAsked) {
       // the parser stopped at this option, whatever follows it
       const { socket } = parseArgs({ args: [...words], options: { socket: { type: 'string' } }, strict: false }).values
-      await tellVersions(openSession({ json, socket: socket as string }, terminal, signal), version)
+      await tellVersions(openSession({ json, socket: socket as string }, version, terminal, signal))
       return EXIT.ok
     }
     if (!(error instanceof CommanderError)) return tell(error)

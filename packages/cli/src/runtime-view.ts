@@ -1,7 +1,6 @@
 import { ClientError, type View, type ViewBody } from '@svc/client'
 import { runtimePath, ViewError } from '@svc/view'
 import { CliError, jobFailure } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 import { follow } from './follow.ts'
 import { count } from './format.ts'
 import { makingRoom } from './making-room.ts'
@@ -49,7 +48,7 @@ async function bringBack(session: Session, canonical: string): Promise<boolean> 
 
 export const incomplete = (ref: string, missing: readonly string[] | undefined, cause?: unknown): CliError =>
   new CliError(
-    EXIT.notFound,
+    'notFound',
     `${shortRef(ref)} is not complete here${missing === undefined || missing.length === 0 ? '' : `: ${count(missing.length, 'file')} missing`}`,
     {
       code: 'E_NOT_FOUND',
@@ -70,7 +69,7 @@ export function loadPath(view: View, file: string | undefined): string {
   } catch (error) {
     if (!(error instanceof ViewError)) throw error
     const ref = shortRef(view.ref)
-    throw new CliError(error.code === 'E_AMBIGUOUS' ? EXIT.usage : EXIT.notFound, error.message, {
+    throw new CliError(error.code === 'E_AMBIGUOUS' ? 'usage' : 'notFound', error.message, {
       code: error.code === 'E_AMBIGUOUS' ? 'E_USAGE' : 'E_NOT_FOUND',
       candidates: error.details.candidates?.map((name) => `${ref}#${name}`),
       cause: error

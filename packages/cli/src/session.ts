@@ -18,6 +18,8 @@ export interface Session {
   readonly client: Client
   readonly terminal: Terminal
   readonly clock: Clock
+  /** That of this `svc`. */
+  readonly version: string
   readonly json: boolean
   readonly quiet: boolean
   /** Aborts on Ctrl-C. */
@@ -32,7 +34,7 @@ export interface Session {
   document(value: unknown): void
 }
 
-export function openSession(options: CommonOptions, terminal: Terminal, signal: AbortSignal): Session {
+export function openSession(options: CommonOptions, version: string, terminal: Terminal, signal: AbortSignal): Session {
   const { stdout, stderr, env, clock = systemClock } = terminal
   const json = options.json === true
   const quiet = options.quiet === true
@@ -41,6 +43,7 @@ export function openSession(options: CommonOptions, terminal: Terminal, signal: 
     client: sayingWhatIsHere(createClient({ signal, socketPath: options.socket ?? installedAgentSocket(env), env })),
     terminal,
     clock,
+    version,
     json,
     quiet,
     signal,

@@ -1,7 +1,6 @@
 import { type Client, ClientError, type Inventory } from '@svc/client'
 import { tryParseRef } from '@svc/ref'
 import { CliError } from './errors.ts'
-import { EXIT } from './exit-codes.ts'
 
 /**
  * The daemon's message, written for programs, says that it does not fetch missing models; users are told that the model
@@ -17,7 +16,7 @@ function explained(error: unknown, text: string, isWanted: boolean): unknown {
   if (error.code !== 'E_NO_MEMBER' || !isWanted) return error
   const { code, message, candidates } = error
   const hint = `if the hub has it: svc import hf ${repo}:${ref.quant}`
-  return new CliError(EXIT.notFound, message, { code, candidates, hint, cause: error })
+  return new CliError('notFound', message, { code, candidates, hint, cause: error })
 }
 
 /**
@@ -29,7 +28,7 @@ export const unknownHere = (
   candidates: readonly string[],
   { cause, isWanted = true }: { readonly cause?: unknown; readonly isWanted?: boolean } = {}
 ): CliError =>
-  new CliError(EXIT.notFound, `there is no ${repo} here`, {
+  new CliError('notFound', `there is no ${repo} here`, {
     code: 'E_UNKNOWN_REF',
     candidates,
     hint: `svc ls shows what is here${isWanted ? `; if it is on the hub: svc import hf ${repo}` : ''}`,

@@ -37,8 +37,8 @@ export const DIFFER =
   'svc and the running daemon have different versions: restart the daemon (svc service install does so)'
 
 /** `svc --version`: prints this program's version and the running daemon's, with a warning when they differ. */
-export async function tellVersions(session: Session, version: string): Promise<void> {
-  const { client, signal } = session
+export async function tellVersions(session: Session): Promise<void> {
+  const { client, signal, version } = session
   const daemon = await runningVersion(client.socketPath, signal)
   if (session.json)
     return session.document({

@@ -182,7 +182,7 @@ it('the original stays if its reference leads elsewhere at the end', async () =>
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
   const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
-  const session = openSession({ quiet: true }, terminal, new AbortController().signal)
+  const session = openSession({ quiet: true }, '1.2.3', terminal, new AbortController().signal)
   onTestFinished(() => session.client.close())
   const found = await foundModels(session, [{ path: root }], {})
   const moved = new MovedFiles(session, found)
@@ -204,7 +204,7 @@ it('originals are kept if their import is replaced and collected while they are 
   writeFileSync(join(daemon.folder, 'mine-q8_0.gguf'), mine)
   const [stdout, stderr] = [new Captured('utf8'), new Captured('utf8')]
   const terminal = { stdout, stderr, cwd: daemon.folder, env: { SVC_SOCKET: daemon.socketPath } }
-  const session = openSession({ quiet: true }, terminal, new AbortController().signal)
+  const session = openSession({ quiet: true }, '1.2.3', terminal, new AbortController().signal)
   onTestFinished(() => session.client.close())
   const found = await foundModels(session, [{ path: root }], {})
   const outcome = await new TakeOver(session, { yes: true }).run(found.models[0]!)

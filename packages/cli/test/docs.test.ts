@@ -53,7 +53,7 @@ interface RefVector {
 }
 const vectors = (JSON.parse(read('vectors/ref.json')) as { parse: RefVector[] }).parse
 // No daemon there: the short form is read without one.
-const session = openSession({ socket: '/nonexistent/svc.sock' }, terminal, unused)
+const session = openSession({ socket: '/nonexistent/svc.sock' }, '0.0.0', terminal, unused)
 
 it.each(vectors.filter(({ canonical }) => canonical !== undefined))('$input is taken, short too', async (row) => {
   expect(await canonicalRef(session, row.input)).toBe(row.canonical)

@@ -1,7 +1,6 @@
 import { type AdoptBody, MAX_ADOPT_BODY_BYTES } from '@svc/client/protocol'
 import type { FoundFile, FoundModel } from '@svc/view'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 
 export interface AdoptFlags {
   readonly keepNames?: boolean
@@ -24,6 +23,6 @@ export function adoptBody(found: FoundModel, as: string, files: readonly FoundFi
     ...(options.private === true && { private: true })
   }
   if (Buffer.byteLength(JSON.stringify(body)) > MAX_ADOPT_BODY_BYTES)
-    throw new CliError(EXIT.failed, `it has ${files.length} files, too many for one request; use svc import local`)
+    throw new CliError('failed', `it has ${files.length} files, too many for one request; use svc import local`)
   return body
 }

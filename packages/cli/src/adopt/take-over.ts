@@ -3,7 +3,6 @@ import { lstat } from 'node:fs/promises'
 import type { Job } from '@svc/client'
 import type { FoundFile } from '@svc/view'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { canAsk } from '../question.ts'
 import { requireConsent, takenRefs, tellReplaced } from '../replacing.ts'
@@ -103,7 +102,7 @@ export class TakeOver {
         tellReplaced(session, job)
         return { model, members: membersOf(as, job), damaged, before }
       } catch (error) {
-        if (!(error instanceof CliError) || error.exitCode === EXIT.interrupted) throw error
+        if (!(error instanceof CliError) || error.exit === 'interrupted') throw error
         const taken = takenRefs(error)
         if (taken?.every((ref) => ref.startsWith(`${as}:`))) return { ...failed, error, taken }
         const [name, ...others] = error.candidates

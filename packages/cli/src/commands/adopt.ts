@@ -4,7 +4,6 @@ import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
 import { type AdoptOutcome, TakeOver } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes } from '../format.ts'
 import { canAsk, saysYes } from '../question.ts'
 import type { Session } from '../session.ts'
@@ -63,7 +62,7 @@ function refuse(outcomes: readonly AdoptOutcome[]): void {
   const damaged = outcomes.reduce((sum, each) => sum + each.damaged.length, 0)
   if (damaged > 0)
     throw new CliError(
-      EXIT.verification,
+      'verification',
       `${count(damaged, 'file')} of other tools ${damaged === 1 ? 'is' : 'are'} damaged and not imported`,
       {
         code: 'E_VERIFY_FAILED',
@@ -71,7 +70,7 @@ function refuse(outcomes: readonly AdoptOutcome[]): void {
       }
     )
   const failed = outcomes.filter(({ error }) => error !== undefined)
-  if (failed.length > 0) throw new CliError(EXIT.failed, `${count(failed.length, 'model')} could not be imported`)
+  if (failed.length > 0) throw new CliError('failed', `${count(failed.length, 'model')} could not be imported`)
 }
 
 async function document(
@@ -157,7 +156,7 @@ async function askFirst(session: Session, models: readonly AdoptableModel[], { m
   const what = models.length === 1 ? 'Import it' : `Import these ${models.length}`
   const question = `${what}${move === true ? ', and remove the originals' : ''}? `
   if (!(await saysYes(session, question)))
-    throw new CliError(EXIT.usage, 'nothing was imported', { hint: '--yes skips the question' })
+    throw new CliError('usage', 'nothing was imported', { hint: '--yes skips the question' })
 }
 
 interface Withheld {

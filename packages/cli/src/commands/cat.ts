@@ -3,7 +3,6 @@ import { pipeline } from 'node:stream/promises'
 import type { BlobSlice } from '@svc/client'
 import { tryParseTypedDigest } from '@svc/ref'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import { madeView, splitTarget } from '../runtime-view.ts'
 import type { Session } from '../session.ts'
@@ -53,7 +52,7 @@ async function bytesOf(session: Session, target: string): Promise<FoundBytes> {
   const ref = shortRef(result.ref)
   const names = [...files.map(({ name }) => name), ...companions.map(({ path }) => path)]
   throw new CliError(
-    wanted === undefined && found.length > 1 ? EXIT.usage : EXIT.notFound,
+    wanted === undefined && found.length > 1 ? 'usage' : 'notFound',
     wanted === undefined
       ? `${ref} has ${found.length} weights files here; name one: ${ref}#<name>`
       : `${ref} has no file ${wanted} here`,

@@ -15,8 +15,13 @@ export function completion(session: Session, shell: Shell): void {
 }
 
 /** `svc __complete -- WORD…`, called by the scripts. Failures are silent: the prompt is no place for messages. */
-export async function complete(session: Session, program: Command, words: readonly string[]): Promise<void> {
-  const { candidates, sources, before, typed } = completionsAt(program, words)
+export async function complete(
+  session: Session,
+  words: readonly string[],
+  _options: object,
+  command: Command
+): Promise<void> {
+  const { candidates, sources, before, typed } = completionsAt(command.parent!, words)
   const at = words.indexOf('--socket')
   const socketPath = at < 0 ? session.client.socketPath : (words[at + 1] ?? session.client.socketPath)
   const signal = AbortSignal.any([session.signal, AbortSignal.timeout(TIMEOUT_MS)])

@@ -5,7 +5,6 @@ import { type Check, codeOf, type DoctorInput, type Finding, type Level } from '
 import { clock, dht, listeners, proxies, sharing } from '../doctor/network.ts'
 import { fileSystem, records, space, store } from '../doctor/store.ts'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
 import type { Session } from '../session.ts'
 
@@ -33,14 +32,14 @@ const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn:
  * `svc doctor`: checks everything the store depends on, and says how to fix it. @throws CliError with exit code 1 when
  * a finding is `bad`, 5 when something kept is damaged; findings are printed first
  */
-export async function doctor(session: Session, version: string): Promise<void> {
-  const findings = await examine(session, version)
+export async function doctor(session: Session): Promise<void> {
+  const findings = await examine(session)
   const bad = findings.filter(({ level }) => level === 'bad')
   if (session.json) session.document({ ok: bad.length === 0, findings })
   else tell(session, findings)
   if (bad.length === 0) return
   throw new CliError(
-    bad.some(({ isDamage }) => isDamage) ? EXIT.verification : EXIT.failed,
+    bad.some(({ isDamage }) => isDamage) ? 'verification' : 'failed',
     `${count(bad.length, 'problem')} to fix: ${bad.map(({ check }) => check).join(', ')}`,
     {
       code: 'E_UNHEALTHY'
@@ -49,8 +48,8 @@ export async function doctor(session: Session, version: string): Promise<void> {
 }
 
 /** The findings of all checks, in the order of the report. */
-export async function examine(session: Session, version: string): Promise<readonly Finding[]> {
-  const subject = await subjectOf(session, version)
+export async function examine(session: Session): Promise<readonly Finding[]> {
+  const subject = await subjectOf(session)
   const findings: Finding[] = []
   for (const [name, check] of Object.entries(CHECKS)) {
     try {
@@ -63,8 +62,8 @@ export async function examine(session: Session, version: string): Promise<readon
   return findings
 }
 
-async function subjectOf(session: Session, version: string): Promise<DoctorInput> {
-  const { client, terminal, signal } = session
+async function subjectOf(session: Session): Promise<DoctorInput> {
+  const { client, terminal, signal, version } = session
   const subject = {
     env: terminal.env,
     clock: session.clock,

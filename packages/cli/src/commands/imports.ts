@@ -4,7 +4,6 @@ import { ClientError, type ImportBtBody, type ImportHfBody, type ImportPlan, typ
 import { tryParseTypedDigest } from '@svc/ref'
 import { chooseQuants } from '../choose-quants.ts'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { escapeGlob } from '../hub-origin.ts'
@@ -99,7 +98,7 @@ export async function importByName(session: Session, text: string, options: HfOp
 
 function neitherHereNorThere(text: string, cause?: unknown): CliError {
   const hint = 'name the source with svc import hf, local, bt, catalog or oci; svc ls shows what is here'
-  return new CliError(EXIT.usage, `"${text}" is neither a model here nor a repository of the hub`, { hint, cause })
+  return new CliError('usage', `"${text}" is neither a model here nor a repository of the hub`, { hint, cause })
 }
 
 export interface HfOptions extends ChoiceOptions {
@@ -112,7 +111,7 @@ export interface HfOptions extends ChoiceOptions {
 export async function importHf(session: Session, text: string, options: HfOptions): Promise<void> {
   const source = tryParseHubSource(text)
   if (source === undefined)
-    throw new CliError(EXIT.usage, `"${text}" is not a repository of the hub; write org/name, as the hub spells it`, {
+    throw new CliError('usage', `"${text}" is not a repository of the hub; write org/name, as the hub spells it`, {
       code: 'E_BAD_REQUEST',
       hint: 'svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0; import your own files with svc import local'
     })

@@ -1,6 +1,5 @@
 import type { Inventory, ModelMember } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, formatSince } from '../format.ts'
 import { membersOf, repositoryIn, type StoredMember } from '../models-here.ts'
 import type { Session } from '../session.ts'
@@ -235,7 +234,7 @@ export async function showRepo(session: Session, repo: string): Promise<void> {
 /** The error for a repository whose record cannot be read. */
 function damagedRepo({ damaged = [] }: Inventory, repo: string): CliError | undefined {
   const record = damaged.find(({ file }) => file === `state/repos/${repo}.json`)
-  return record && new CliError(EXIT.verification, `${record.file}: ${record.what}`, { code: 'E_CORRUPTION' })
+  return record && new CliError('verification', `${record.file}: ${record.what}`, { code: 'E_CORRUPTION' })
 }
 
 function tellDamaged(session: Session, { damaged = [] }: Inventory): void {

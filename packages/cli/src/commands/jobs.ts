@@ -1,7 +1,6 @@
 import { ClientError, isTerminal, type Job } from '@svc/client'
 import { tryParseTypedDigest } from '@svc/ref'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { follow, StalledError } from '../follow.ts'
 import { count, formatBytes, formatSince, formatTime } from '../format.ts'
 import { type HubOrigin, hubOrigin, importAgain } from '../hub-origin.ts'
@@ -58,7 +57,7 @@ async function aboutJob(session: Session, text: string, call: (id: string) => Pr
 
 async function newestRunning(session: Session): Promise<Job> {
   const running = (await session.client.jobs()).find((job) => !isTerminal(job))
-  if (running === undefined) throw new CliError(EXIT.notFound, 'no job is running', { code: 'E_NOT_FOUND' })
+  if (running === undefined) throw new CliError('notFound', 'no job is running', { code: 'E_NOT_FOUND' })
   return running
 }
 
@@ -205,7 +204,7 @@ async function isUnknown({ client }: Session, { manifest }: Job): Promise<boolea
 }
 
 const unknownDigest = (ref: string, cause: unknown): CliError =>
-  new CliError(EXIT.source, `only the digest of ${ref} is known here, which is not enough to find a source`, {
+  new CliError('source', `only the digest of ${ref} is known here, which is not enough to find a source`, {
     code: 'E_SOURCE_UNAVAILABLE',
     hint: 'on a machine that has it, svc share prints the command to type here',
     cause
@@ -218,13 +217,13 @@ const sourcesOf = (origin: HubOrigin | undefined): string =>
 
 /** The artifact has no name here, and the user has to choose the one to import it under. */
 const withoutName = (cause: unknown, ref: string, { repo, revision }: HubOrigin): CliError =>
-  new CliError(EXIT.source, `no peer has ${ref}, and it has no name to import it under from the hub`, {
+  new CliError('source', `no peer has ${ref}, and it has no name to import it under from the hub`, {
     code: 'E_SOURCE_UNAVAILABLE',
     hint: `svc import hf ${repo} --revision ${revision} --as NS/NAME`,
     cause
   })
 
-/** `svc verify [REF|DIGEST|all]`, `svc fsck` */
+/** `svc verify [REF|DIGEST|all]` */
 export async function verify(session: Session, text: string | undefined): Promise<void> {
   const digest = text === undefined ? undefined : tryParseTypedDigest(text)
   const isAll = text === undefined || text === 'all'
@@ -241,6 +240,9 @@ export async function verify(session: Session, text: string | undefined): Promis
     throw error
   }
 }
+
+/** `svc fsck` */
+export const fsck = (session: Session): Promise<void> => verify(session, 'all')
 
 function printVerify(session: Session, job: Job): void {
   for (const digest of job.verify?.mismatched ?? []) session.print(`mismatched  ${digest}`)

@@ -3,7 +3,6 @@ import { dirname } from 'node:path'
 import type { Readable } from 'node:stream'
 import { hubTokenFile } from '@svc/client/protocol'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { canAsk } from '../question.ts'
 import type { Session } from '../session.ts'
 
@@ -69,7 +68,7 @@ async function hidden({ terminal }: Session, question: string): Promise<string> 
       for (const key of String(chunk)) {
         if (key === '\r' || key === '\n' || key === '\u0004') return typed
         if (key === '\u0003')
-          throw new CliError(EXIT.interrupted, 'interrupted; nothing was stored', { code: 'E_INTERRUPTED' })
+          throw new CliError('interrupted', 'interrupted; nothing was stored', { code: 'E_INTERRUPTED' })
         typed = key === '\u007f' || key === '\b' ? typed.slice(0, -1) : typed + key
       }
     return typed

@@ -19,8 +19,14 @@ export async function resolve(session: Session, text: string): Promise<void> {
   if (result.indexDigest !== undefined) session.print(`index     ${result.indexDigest}`)
 }
 
-/** `svc show REF`, or `svc show ns/name` for the quants. */
-export async function show(session: Session, typed: string, more?: string): Promise<void> {
+/** `svc show REF`, `svc show ns/name` for the quants, or `svc show hf org/name`. */
+export async function show(
+  session: Session,
+  typed: string,
+  more: string | undefined,
+  options: { readonly context?: string }
+): Promise<void> {
+  if (typed === 'hf' && more !== undefined) return (await import('./remote.ts')).showHf(session, more, options)
   if (more !== undefined)
     throw usage(`"${typed} ${more}" names no model`, 'svc show hf ORG/NAME shows what the hub has')
   const text = await fullName(session, typed)

@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { installedAgentSocket } from '../service/agent.ts'
 import { runDaemonCommand } from '../service/daemon-run.ts'
 import type { Session } from '../session.ts'
@@ -22,7 +21,7 @@ async function refuseBesideDaemon({ client, terminal, signal }: Session): Promis
   const { socketPath } = client
   if ((await runningVersion(socketPath, signal)) === undefined) return
   const { pid } = await client.status()
-  throw new CliError(EXIT.failed, `the daemon is running (pid ${pid}) and uses the store: stop it first`, {
+  throw new CliError('failed', `the daemon is running (pid ${pid}) and uses the store: stop it first`, {
     hint:
       installedAgentSocket(terminal.env) === socketPath
         ? 'launchctl bootout gui/$(id -u)/io.svc.svcd'

@@ -1,6 +1,5 @@
 import { ClientError, type ImportHfBody, type OutdatedModel } from '@svc/client'
 import { CliError, jobFailure, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes } from '../format.ts'
 import { refsOf } from '../reference.ts'
 import { reportOf } from '../report.ts'
@@ -74,8 +73,8 @@ export async function upgrade(session: Session, texts: readonly string[], option
   const failures = await upgradeEach(session, bodies, models, options)
   for (const { ref, status, reason = '' } of barred) session.note(`${ref} is ${status}: ${reason}`)
   if (barred.length + failures.length === 0) return
-  const exitCode = barred.length > 0 ? EXIT.source : reportOf(failures[0]).exitCode
-  throw new CliError(exitCode, `${count(barred.length + failures.length, 'model')} could not be upgraded`)
+  const exit = barred.length > 0 ? 'source' : reportOf(failures[0]).exit
+  throw new CliError(exit, `${count(barred.length + failures.length, 'model')} could not be upgraded`)
 }
 
 /** @returns why some could not be; the others do not wait for them */
@@ -111,9 +110,9 @@ async function upgradeOne(
     await finishImport(session, (field) => session.client.importHf({ ...body, ...field }), { ...options, as })
   } catch (error) {
     if (movedTo === undefined || !(error instanceof CliError) || error.code !== 'E_NAME_TAKEN') throw error
-    const { exitCode, code, candidates } = error
+    const { exit, code, candidates } = error
     const hint = 'svc upgrade --replace follows it there'
-    throw new CliError(exitCode, `${as} is ${movedTo} at the hub now`, { code, candidates, hint, cause: error })
+    throw new CliError(exit, `${as} is ${movedTo} at the hub now`, { code, candidates, hint, cause: error })
   }
 }
 

@@ -3,7 +3,6 @@ import { resolve } from 'node:path'
 import type { ImportOciBody } from '@svc/client'
 import type { OciManifest, PackedImage } from '@svc/oci'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withHeldViews } from '../held-view.ts'
@@ -168,7 +167,7 @@ async function look(
     })
     if (!isPath) {
       if (oci.tryParseRegistryReference(source) === undefined) {
-        throw new CliError(EXIT.notFound, `${source} is not a file, a folder or a registry/name:tag`)
+        throw new CliError('notFound', `${source} is not a file, a folder or a registry/name:tag`)
       }
       const reference = oci.parseRegistryReference(source)
       const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })
@@ -189,7 +188,7 @@ async function look(
       const own = namesOf(oci.parseOciManifest(await layout.document(descriptor)))
       found.push({ ...own, body: { path, manifest: descriptor.digest } })
     }
-    if (found.length === 0) throw new CliError(EXIT.failed, `${source} contains no model`)
+    if (found.length === 0) throw new CliError('failed', `${source} contains no model`)
     if (found.length > 1) session.note(`${source} contains ${count(found.length, 'model')}`)
     return found
   })

@@ -1,5 +1,4 @@
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes } from '../format.ts'
 import { type HubSource, tryParseHubSource } from '../hub-source.ts'
 import { thisMachine } from '../machine.ts'
@@ -10,7 +9,7 @@ import { sayingWhatWaits } from '../slow-answer.ts'
 /** `svc show hf org/name [--context N]`: what an import would bring, and whether it fits this machine. */
 export async function showHf(session: Session, text: string, options: { readonly context?: string }): Promise<void> {
   const source = tryParseHubSource(text)
-  if (source === undefined) throw new CliError(EXIT.usage, `"${text}" is not a repository of the hub`)
+  if (source === undefined) throw new CliError('usage', `"${text}" is not a repository of the hub`)
   const asked = planWithFit(session, source, contextOf(options.context))
   const plan = await sayingWhatWaits(session, `asking the hub what ${source.repo} contains`, asked)
   if (session.json) return session.document(plan)

@@ -1,6 +1,5 @@
 import { ClientError, type HubEntry, type SearchQuery } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { formatSince } from '../format.ts'
 import { membersOf } from '../models-here.ts'
 import type { Session } from '../session.ts'
@@ -99,7 +98,7 @@ async function pageOf({ client }: Session, query: SearchQuery, page: number) {
   } catch (error) {
     if (!(error instanceof ClientError) || error.code !== 'E_SOURCE_UNAVAILABLE') throw error
     const hint = 'svc search --here looks among the models in the store, and needs no network'
-    throw new CliError(EXIT.source, error.message, { code: error.code, hint, cause: error })
+    throw new CliError('source', error.message, { code: error.code, hint, cause: error })
   }
 }
 

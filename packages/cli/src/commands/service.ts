@@ -1,6 +1,5 @@
 import { homedir } from 'node:os'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { clientCommand, daemonCommand } from '../service/daemon-command.ts'
 import { launchd } from '../service/launchd.ts'
 import { describeStep, type ManagerName, type ServiceManager, type ServiceStep, takeStep } from '../service/manager.ts'
@@ -44,7 +43,7 @@ async function refuseBesideAnother({ client, signal }: Session): Promise<void> {
   if ((await runningVersion(client.socketPath, signal)) === undefined) return
   const { pid } = await client.status()
   throw new CliError(
-    EXIT.failed,
+    'failed',
     `a daemon that was started by hand is running (pid ${pid}), so the service cannot start`,
     {
       hint: `stop it first, with Ctrl-C in its terminal or: kill ${pid}`
@@ -77,8 +76,8 @@ export async function serviceStatus(session: Session, options: ServiceOptions): 
     session.table(rows)
   }
   if (!state.installed)
-    throw new CliError(EXIT.notFound, 'svcd is not installed as a service', { hint: 'svc service install' })
-  if (!state.active) throw new CliError(EXIT.failed, 'the service is installed but not running', { hint: 'svc doctor' })
+    throw new CliError('notFound', 'svcd is not installed as a service', { hint: 'svc service install' })
+  if (!state.active) throw new CliError('failed', 'the service is installed but not running', { hint: 'svc doctor' })
 }
 
 function carryOut(

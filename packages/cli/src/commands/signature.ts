@@ -17,7 +17,6 @@ import {
   verifySignature
 } from '@svc/signature'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import { madeView } from '../runtime-view.ts'
@@ -70,7 +69,7 @@ export async function verifyModel(session: Session, ref: string, options: Signat
   else for (const line of linesOf(shortRef(view.ref), signer, root, found)) session.print(line)
   if (defects.length > 0) {
     const what = defects.map(([what, paths]) => `${what}: ${named(paths)}`).join('; ')
-    throw new CliError(EXIT.verification, `${shortRef(view.ref)} is not what was signed: ${what}`, {
+    throw new CliError('verification', `${shortRef(view.ref)} is not what was signed: ${what}`, {
       code: 'E_VERIFY_FAILED'
     })
   }
@@ -97,7 +96,7 @@ async function textOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    throw new CliError(EXIT.usage, `${file} cannot be read: ${(cause as Error).message}`, { cause })
+    throw new CliError('usage', `${file} cannot be read: ${(cause as Error).message}`, { cause })
   }
 }
 
@@ -106,7 +105,7 @@ async function signatureIn(view: View, named: string | undefined): Promise<reado
   if (named !== undefined) return [Buffer.from(await textOf(named)), undefined]
   const file = view.files.find(({ name }) => name === SIGNATURE)
   if (file !== undefined) return [await readFile(file.path), SIGNATURE]
-  throw new CliError(EXIT.notFound, `${shortRef(view.ref)} has no ${SIGNATURE}: it is not signed`, {
+  throw new CliError('notFound', `${shortRef(view.ref)} has no ${SIGNATURE}: it is not signed`, {
     code: 'E_NOT_FOUND',
     hint: 'a signature that lies elsewhere is named with --signature FILE'
   })
@@ -117,8 +116,8 @@ function orRefused<T>(ref: string, verify: () => T): T {
     return verify()
   } catch (error) {
     if (!(error instanceof SignatureError)) throw error
-    if (error.code === 'E_INVALID') throw new CliError(EXIT.usage, error.message, { cause: error })
-    throw new CliError(EXIT.verification, `the signature of ${shortRef(ref)} is refused: ${error.message}`, {
+    if (error.code === 'E_INVALID') throw new CliError('usage', error.message, { cause: error })
+    throw new CliError('verification', `the signature of ${shortRef(ref)} is refused: ${error.message}`, {
       code: 'E_VERIFY_FAILED',
       cause: error
     })
@@ -192,7 +191,7 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === 'EEXIST')
       throw usage(`${options.output} exists already`, 'name another file with --output')
-    throw new CliError(EXIT.failed, `${options.output} cannot be written: ${(cause as Error).message}`, { cause })
+    throw new CliError('failed', `${options.output} cannot be written: ${(cause as Error).message}`, { cause })
   }
   if (session.json) return session.document({ ref: view.ref, signature: options.output, files: files.length })
   session.print(`${options.output}: signs ${count(files.length, 'file')} of ${name}`)

@@ -12,10 +12,10 @@ export interface UiOptions {
 }
 
 /** `svc ui [--no-open] [--port N]`: a page in the browser, until Ctrl-C. */
-export async function ui(session: Session, version: string, options: UiOptions): Promise<void> {
+export async function ui(session: Session, options: UiOptions): Promise<void> {
   const { terminal, signal } = session
   const port = portOf(options.port)
-  const bridge = await startBridge(session, version, port)
+  const bridge = await startBridge(session, port)
   let forget = (): void => {}
   const open = (): void => {
     forget()
@@ -40,9 +40,9 @@ export async function ui(session: Session, version: string, options: UiOptions):
   }
 }
 
-async function startBridge(session: Session, version: string, port: number): Promise<Bridge> {
+async function startBridge(session: Session, port: number): Promise<Bridge> {
   try {
-    return await Bridge.start(session, { files: await pageFiles(), port, version })
+    return await Bridge.start(session, { files: await pageFiles(), port })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE') throw usage(`port ${port} is taken`, 'without --port any free one is used')

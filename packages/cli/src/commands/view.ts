@@ -3,7 +3,6 @@ import { createClient, type View } from '@svc/client'
 import { makeFolders } from '@svc/internal-files'
 import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count, formatBytes, shortDigest } from '../format.ts'
 import { membersOf } from '../models-here.ts'
 import { canonicalRef } from '../reference.ts'
@@ -86,7 +85,7 @@ async function watched(session: Session, path: string, make: () => Promise<View>
     if (!session.signal.aborted) throw error
     await client.removeView({ path }).catch(() => undefined)
     const message = 'interrupted; the folder is as it was before'
-    throw new CliError(EXIT.interrupted, message, { code: 'E_INTERRUPTED', cause: error })
+    throw new CliError('interrupted', message, { code: 'E_INTERRUPTED', cause: error })
   } finally {
     over.abort()
     await looking

@@ -5,7 +5,6 @@ import type { PackedImage, PackFile, PackInput } from '@svc/oci'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -47,7 +46,7 @@ export async function resolveForPacking(
   if (isWithheld && withheld !== true) {
     const hint = 'to pass it on anyway, add --withheld'
     const reason = asked?.withheld?.reason ?? 'the daemon does not say that it may be passed on'
-    throw new CliError(EXIT.usage, `${shortRef(canonical)} is withheld: ${reason}`, { code: 'E_WITHHELD', hint })
+    throw new CliError('usage', `${shortRef(canonical)} is withheld: ${reason}`, { code: 'E_WITHHELD', hint })
   }
   return { canonical, isWithheld, ref: quant === undefined ? undefined : `${ns}/${name}:${quant}` }
 }

@@ -15,12 +15,10 @@ export function addGetCommands(tools: CommandTools): void {
     .option('--catalog', 'search the community catalog instead')
     .option('--here', 'search the models in the store instead')
     .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'ids']))
-    .action(run(() => import('../commands/search.ts').then(({ search }) => search)))
+    .action(run('search', 'search'))
   addImportCommands(tools)
   const catalog = group('catalog', 'the community catalog of torrents')
-  add('search <terms...>', 'search the catalog for models', catalog).action(
-    run(() => import('../commands/catalog.ts').then(({ catalogSearch }) => catalogSearch))
-  )
+  add('search <terms...>', 'search the catalog for models', catalog).action(run('catalog', 'catalogSearch'))
   add('adopt [path...]', 'import models of other tools: hf, ollama, lmstudio, llama, dmr, ramalama, or a folder')
     .option('--dry-run', 'only show the models, and the space that they need')
     .option('--move', 'remove the original weights once they are safe here')
@@ -28,24 +26,22 @@ export function addGetCommands(tools: CommandTools): void {
     .option('-y, --yes', 'do not ask first')
     .option('--private', 'keep the models private: do not announce or share them')
     .option('--keep-names', 'keep file names as they are, upper case included')
-    .action(run(() => import('../commands/adopt.ts').then(({ adopt }) => adopt)))
+    .action(run('adopt', 'adopt'))
   add('pull <ref>', 'fetch the missing files of a model, or a model that only the hub has')
     .option(
       '--wait <time>',
       'import again from the hub if no peer sends anything for this long: 30s, 10m (default 15s)'
     )
     .addOption(EVICT)
-    .action(run(() => import('../commands/jobs.ts').then(({ pull }) => pull)))
-  add('outdated [ref...]', 'ask the hub for newer commits of the models here').action(
-    run(() => import('../commands/newer.ts').then(({ outdated }) => outdated))
-  )
+    .action(run('jobs', 'pull'))
+  add('outdated [ref...]', 'ask the hub for newer commits of the models here').action(run('newer', 'outdated'))
   add('upgrade [ref...]', 'import newer commits; the older state of a name keeps a tag')
     .option('--all', 'every model that has a newer commit')
     .option('--dry-run', 'only show what would be fetched')
     .option('--replace', 'also if the hub has renamed the repository')
     .addOption(EVICT)
-    .action(run(() => import('../commands/newer.ts').then(({ upgrade }) => upgrade)))
+    .action(run('newer', 'upgrade'))
   add('companions <ref>', 'fetch the companion files of a model from the hub, if its import did not').action(
-    run(() => import('../commands/jobs.ts').then(({ companions }) => companions))
+    run('jobs', 'companions')
   )
 }

@@ -15,7 +15,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
       .option('-d, --detach', 'do not wait; print the job id')
       .option('--replace', 'give the name to this model, even if another one has it')
       .addOption(EVICT)
-  const importSource = run(() => import('../commands/imports.ts').then(({ importSource }) => importSource))
+  const importSource = run('imports', 'importSource')
   ofHub(ofEach(imports))
     .argument('[source]', 'org/name:quant or an address of the hub, or a path')
     .action((source: string | undefined, options, command: Command) =>
@@ -32,9 +32,9 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
         'which companion files to share with it: those that loaders read (default), or all'
       ).choices(['loaders', 'all'])
     )
-    .action(run(() => import('../commands/imports.ts').then(({ importLocal }) => importLocal)))
+    .action(run('imports', 'importLocal'))
   ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')).action(
-    run(() => import('../commands/imports.ts').then(({ importHf }) => importHf))
+    run('imports', 'importHf')
   )
   addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
     .option('--pin <digest>', 'the expected digest of the manifest; required')
@@ -44,7 +44,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .option('--webseed <url>', 'a web server that serves it; repeatable', list)
     .option('--tracker <url>', 'a tracker to ask for peers; repeatable', list)
     .addOption(PEER)
-    .action(run(() => import('../commands/imports.ts').then(({ importBt }) => importBt)))
+    .action(run('imports', 'importBt'))
   const ofCatalog = addImport(
     'catalog <owner/name[:quant,...]>',
     'import from the community catalog, verified against the hub'
@@ -55,7 +55,7 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .addOption(ALL)
     .option('--trust-catalog', "trust the catalog's own record when the hub no longer has the model")
     .addOption(PEER)
-    .action(run(() => import('../commands/catalog.ts').then(({ importCatalog }) => importCatalog)))
+    .action(run('catalog', 'importCatalog'))
   const ofOci = addImport(
     'oci <source>',
     'from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag'
@@ -64,5 +64,5 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .option('--tag <tag>', 'one model of a layout; default: all of them')
     .addOption(QUANT)
     .addOption(PLAIN_HTTP)
-    .action(run(() => import('../commands/oci.ts').then(({ importOci }) => importOci)))
+    .action(run('oci', 'importOci'))
 }

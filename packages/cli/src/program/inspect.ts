@@ -2,19 +2,11 @@ import { Option } from 'commander'
 import { type CommandTools, list } from './tools.ts'
 
 /** Commands that show what is here. */
-export function addInspectCommands({ version, add, run, runAtOnce }: CommandTools): void {
+export function addInspectCommands({ add, run, runAtOnce }: CommandTools): void {
   add('ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
     .option('--no-open', 'only print the link')
     .option('--port <n>', 'default: any free port')
-    .action(
-      runAtOnce(() =>
-        import('../commands/ui.ts').then(
-          ({ ui }) =>
-            (session, options) =>
-              ui(session, version, options)
-        )
-      )
-    )
+    .action(runAtOnce('ui', 'ui'))
   add('ls [text]', 'list the models in the store, one line per quant')
     .alias('list')
     .option(
@@ -26,30 +18,19 @@ export function addInspectCommands({ version, add, run, runAtOnce }: CommandTool
       new Option('--sort <key>', 'what comes first (default name)').choices(['name', 'size', 'imported', 'used'])
     )
     .addOption(new Option('--format <format>', 'how to print').choices(['table', 'json', 'csv', 'ids']))
-    .action(run(() => import('../commands/inventory.ts').then(({ ls }) => ls)))
+    .action(run('inventory', 'ls'))
   add('show <ref> [name]', 'show files, sizes and licence of a model; with ns/name its quants')
     .alias('info')
     .option(
       '--context <tokens>',
       'with show hf: the context of the memory estimate; default: that of the model, at most 32768'
     )
-    .action(
-      run(
-        async () => async (session, ref, name, options) =>
-          ref === 'hf' && name !== undefined
-            ? (await import('../commands/remote.ts')).showHf(session, name, options)
-            : (await import('../commands/model.ts')).show(session, ref, name)
-      )
-    )
-  add('du [ref]', 'show how much disk space models take, alone and shared').action(
-    run(() => import('../commands/du.ts').then(({ du }) => du))
-  )
+    .action(run('model', 'show'))
+  add('du [ref]', 'show how much disk space models take, alone and shared').action(run('du', 'du'))
   add('cat <target>', 'print a file of a model: REF, REF#name, REF#manifest or a digest')
     .option('--range <start-end>', 'only these bytes: 0-99, 100-, or -16 for the last 16')
-    .action(run(() => import('../commands/cat.ts').then(({ cat }) => cat)))
-  add('resolve <ref>', 'print the digests that a reference stands for').action(
-    run(() => import('../commands/model.ts').then(({ resolve }) => resolve))
-  )
+    .action(run('cat', 'cat'))
+  add('resolve <ref>', 'print the digests that a reference stands for').action(run('model', 'resolve'))
   add('verify-signature <ref>', 'check who signed a model (OpenSSF model signing), and that its files are unchanged')
     .option('--key <file>', 'a public key (PEM) of a signer whom you trust; repeatable', list)
     .option('--certificate <file>', "a certificate (PEM) that the signer's must lead to; repeatable", list)
@@ -58,5 +39,5 @@ export function addInspectCommands({ version, add, run, runAtOnce }: CommandTool
     .option('--subject <name>', 'the identity: an e-mail address or a URI')
     .option('--signature <file>', 'the signature; default: model.sig beside the model')
     .option('--allow-uncovered', 'allow files that are not signed')
-    .action(run(() => import('../commands/signature.ts').then(({ verifyModel }) => verifyModel)))
+    .action(run('signature', 'verifyModel'))
 }

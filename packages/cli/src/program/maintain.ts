@@ -6,42 +6,26 @@ import { type CommandTools, DAEMON } from './tools.ts'
 
 /** Commands for the daemon, its jobs, and the installation. */
 export function addMaintainCommands(tools: CommandTools): void {
-  const { version, add, run, runAtOnce } = tools
-  add('status', 'show the daemon, its store and its jobs').action(
-    run(() => import('../commands/daemon.ts').then(({ status }) => status))
-  )
+  const { add, run, runAtOnce } = tools
+  add('status', 'show the daemon, its store and its jobs').action(run('daemon', 'status'))
   add('jobs [id]', 'list running and recent jobs')
     .option('-f, --follow', 'follow a job to its end; without an id the newest running one')
-    .action(run(() => import('../commands/jobs.ts').then(({ jobs }) => jobs)))
-  add('cancel <id>', 'cancel a job; verified data is kept for the next attempt').action(
-    run(() => import('../commands/jobs.ts').then(({ cancel }) => cancel))
-  )
-  add('verify [target]', 'read a model, or the whole store, and verify every byte').action(
-    run(() => import('../commands/jobs.ts').then(({ verify }) => verify))
-  )
-  add('fsck', 'the same as svc verify all').action(
-    run(async () => async (session) => (await import('../commands/jobs.ts')).verify(session, 'all'))
-  )
-  add('doctor', 'check everything that the store depends on, and suggest fixes').action(
-    runAtOnce(() =>
-      import('../commands/doctor.ts').then(
-        ({ doctor }) =>
-          (session) =>
-            doctor(session, version)
-      )
-    )
-  )
+    .action(run('jobs', 'jobs'))
+  add('cancel <id>', 'cancel a job; verified data is kept for the next attempt').action(run('jobs', 'cancel'))
+  add('verify [target]', 'read a model, or the whole store, and verify every byte').action(run('jobs', 'verify'))
+  add('fsck', 'the same as svc verify all').action(run('jobs', 'fsck'))
+  add('doctor', 'check everything that the store depends on, and suggest fixes').action(runAtOnce('doctor', 'doctor'))
   addServiceCommands(tools)
   const hubs = ['hf'] as const
   add('login', 'store a token of the model hub, for gated and private repositories')
     .addArgument(new Argument('<hub>', 'which').choices(hubs))
-    .action(runAtOnce(() => import('../commands/login.ts').then(({ login }) => login)))
+    .action(runAtOnce('login', 'login'))
   add('logout', 'remove the token of the model hub')
     .addArgument(new Argument('<hub>', 'which').choices(hubs))
-    .action(runAtOnce(() => import('../commands/login.ts').then(({ logout }) => logout)))
+    .action(runAtOnce('login', 'logout'))
   add('move <dir>', 'copy the store to another disk; the old one stays until you delete it')
     .addOption(DAEMON)
-    .action(runAtOnce(() => import('../commands/move.ts').then(({ move }) => move)))
+    .action(runAtOnce('move', 'move'))
   const bucket = (command: Command): Command =>
     command
       .option('--endpoint <url>', 'address of an S3-compatible store')
@@ -49,32 +33,24 @@ export function addMaintainCommands(tools: CommandTools): void {
   bucket(add('backup <dest>', 'copy the store to a folder or a bucket; a second run adds what is new'))
     .option('--verify', 'read existing files back, and replace damaged ones')
     .option('--prune', 'then remove older snapshots, and files that only they need')
-    .action(runAtOnce(() => import('../commands/backup.ts').then(({ backup }) => backup)))
+    .action(runAtOnce('backup', 'backup'))
   bucket(add('restore <src>', 'restore a store from a backup into a new or empty folder'))
     .option('--root <dir>', 'the folder; default: the configured one')
     .option('--incomplete', 'continue without the damaged files of the backup')
     .addOption(DAEMON)
-    .action(runAtOnce(() => import('../commands/backup.ts').then(({ restore }) => restore)))
+    .action(runAtOnce('backup', 'restore'))
   addHelpCommands(tools)
 }
 
 function addHelpCommands({ program, add, runAtOnce }: CommandTools): void {
   add('completion', 'print a script for shell completion of commands and references')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
-    .action(runAtOnce(() => import('../commands/completion.ts').then(({ completion }) => completion)))
+    .action(runAtOnce('completion', 'completion'))
   // Hidden: only the completion scripts call it.
   program
     .command('__complete [words...]', { hidden: true })
     .allowUnknownOption()
-    .action(
-      runAtOnce(() =>
-        import('../commands/completion.ts').then(
-          ({ complete }) =>
-            (session, words) =>
-              complete(session, program, words)
-        )
-      )
-    )
+    .action(runAtOnce('completion', 'complete'))
   add('help [command...]', 'show what a command does').action((words: string[]) => {
     let page = program
     for (const word of words) {
@@ -96,11 +72,11 @@ function addServiceCommands({ add, group, runAtOnce }: CommandTools): void {
   service('install', 'start the daemon now, and automatically from now on')
     .addOption(DAEMON)
     .option('--dry-run', 'only show what would be written and run')
-    .action(runAtOnce(() => import('../commands/service.ts').then(({ install }) => install)))
+    .action(runAtOnce('service', 'install'))
   service('remove', 'remove the service; keep the store and the configuration')
     .option('--dry-run', 'only show what would be removed and run')
-    .action(runAtOnce(() => import('../commands/service.ts').then(({ remove }) => remove)))
+    .action(runAtOnce('service', 'remove'))
   service('status', 'show whether the service is installed, runs and answers').action(
-    runAtOnce(() => import('../commands/service.ts').then(({ serviceStatus }) => serviceStatus))
+    runAtOnce('service', 'serviceStatus')
   )
 }

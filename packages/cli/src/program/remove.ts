@@ -4,19 +4,15 @@ import type { CommandTools } from './tools.ts'
 export function addRemoveCommands({ add, run }: CommandTools): void {
   add('rm <ref...>', 'remove models; with ns/name all its quants')
     .option('--tags', 'also remove tags, which keep the models that they name')
-    .action(run(() => import('../commands/remove.ts').then(({ rm }) => rm)))
+    .action(run('remove', 'rm'))
   add('gc', 'free the space of removed models')
     .option('--dry-run', 'only show how much that would be')
     .option('--older-than <time>', 'also remove states that upgrades left at least this long ago: 0, 30d')
     .option('--grace <time>', 'keep what was imported this recently: 15m, 12h, 7d (default 0)')
-    .action(run(() => import('../commands/remove.ts').then(({ gc }) => gc)))
+    .action(run('remove', 'gc'))
   add('evict <ref...>', 'free the space of models, and keep their names; with ns/name all its quants')
     .option('--force', 'even if no other copy is known')
-    .action(run(() => import('../commands/room.ts').then(({ evict }) => evict)))
-  add('pin <ref...>', 'never evict models; with ns/name all its quants').action(
-    run(() => import('../commands/room.ts').then(({ pin }) => pin))
-  )
-  add('unpin <ref...>', 'allow models to be evicted again').action(
-    run(() => import('../commands/room.ts').then(({ unpin }) => unpin))
-  )
+    .action(run('room', 'evict'))
+  add('pin <ref...>', 'never evict models; with ns/name all its quants').action(run('room', 'pin'))
+  add('unpin <ref...>', 'allow models to be evicted again').action(run('room', 'unpin'))
 }

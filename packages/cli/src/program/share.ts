@@ -3,22 +3,18 @@ import { type CommandTools, DAEMON, IMAGE, list, PLAIN_HTTP, WITHHELD } from './
 
 /** Commands that give models to others, or keep them private. */
 export function addShareCommands({ add, group, run, runAtOnce }: CommandTools): void {
-  add('share <ref>', 'share a model now, and print the command for another machine').action(
-    run(() => import('../commands/daemon.ts').then(({ share }) => share))
-  )
+  add('share <ref>', 'share a model now, and print the command for another machine').action(run('daemon', 'share'))
   add('seed', 'show whether models are shared with others, or turn sharing on or off')
     .addArgument(new Argument('[switch]', 'at once, and in the configuration').choices(['on', 'off']))
     .addOption(DAEMON)
-    .action(runAtOnce(() => import('../commands/seed.ts').then(({ seed }) => seed)))
+    .action(runAtOnce('seed', 'seed'))
   add('private <ref...>', 'keep models private; with ns/name all its quants')
     .option('--off', 'share them again')
-    .action(run(() => import('../commands/remove.ts').then(({ setPrivate }) => setPrivate)))
+    .action(run('remove', 'setPrivate'))
   add('why <ref>', 'show who may have a model, by which door, and why; with ns/name all its quants').action(
-    run(() => import('../commands/why.ts').then(({ why }) => why))
+    run('why', 'why')
   )
-  add('swarm', 'show the shared models, their peers and rates').action(
-    run(() => import('../commands/daemon.ts').then(({ swarm }) => swarm))
-  )
+  add('swarm', 'show the shared models, their peers and rates').action(run('daemon', 'swarm'))
   const exports = group('export', 'write models in formats for other machines and tools')
   add(
     'oci <ref...>',
@@ -27,13 +23,13 @@ export function addShareCommands({ add, group, run, runAtOnce }: CommandTools): 
   )
     .addOption(IMAGE)
     .addOption(WITHHELD)
-    .action(run(() => import('../commands/oci.ts').then(({ exportOci }) => exportOci)))
+    .action(run('oci', 'exportOci'))
   add('push <ref> <image>', 'push a model to a registry: registry/name[:tag]; the tag defaults to the quant')
     .addOption(IMAGE)
     .option('--mount-from <name>', 'a repository of that registry that already has the files')
     .addOption(PLAIN_HTTP)
     .addOption(WITHHELD)
-    .action(run(() => import('../commands/oci.ts').then(({ push }) => push)))
+    .action(run('oci', 'push'))
   add(
     'publish <ref...>',
     'write models where a web server or bucket can serve them; the last argument is the destination: a folder, or s3://bucket/prefix'
@@ -47,10 +43,10 @@ export function addShareCommands({ add, group, run, runAtOnce }: CommandTools): 
     .option('--endpoint <url>', 'address of an S3-compatible store; default: AWS_ENDPOINT_URL_S3')
     .option('--region <name>', 'region of the bucket; default: AWS_REGION')
     .addOption(WITHHELD)
-    .action(run(() => import('../commands/publish.ts').then(({ publish }) => publish)))
+    .action(run('publish', 'publish'))
   add('sign <ref>', 'sign all files of a model, for svc verify-signature and other tools of that format')
     .requiredOption('--key <file>', 'your private key (PEM): elliptic curve P-256, P-384 or P-521')
     .option('--certificate <file>', 'the certificate of the key (PEM), and those that it leads to')
     .requiredOption('--output <file>', 'where to write the signature')
-    .action(run(() => import('../commands/signature.ts').then(({ sign }) => sign)))
+    .action(run('signature', 'sign'))
 }

@@ -5,20 +5,54 @@ import type { Session } from '../session.ts'
 /** What commander gives to an action: the arguments, the options, the command. */
 type ActionArguments = Parameters<Parameters<Command['action']>[0]>
 
-/** The work of a command. Its module is loaded only when it runs, to keep the start fast. */
-type Work = (session: Session, ...given: ActionArguments) => Promise<void> | void
+/** The work of a command. */
+export type Work = (session: Session, ...given: ActionArguments) => Promise<void> | void
+
+/** The modules of the commands. Each is loaded only when one of its commands runs, to keep the start fast. */
+export const MODULES = {
+  adopt: () => import('../commands/adopt.ts'),
+  backup: () => import('../commands/backup.ts'),
+  cat: () => import('../commands/cat.ts'),
+  catalog: () => import('../commands/catalog.ts'),
+  completion: () => import('../commands/completion.ts'),
+  daemon: () => import('../commands/daemon.ts'),
+  doctor: () => import('../commands/doctor.ts'),
+  du: () => import('../commands/du.ts'),
+  exec: () => import('../commands/exec.ts'),
+  imports: () => import('../commands/imports.ts'),
+  inventory: () => import('../commands/inventory.ts'),
+  jobs: () => import('../commands/jobs.ts'),
+  login: () => import('../commands/login.ts'),
+  model: () => import('../commands/model.ts'),
+  move: () => import('../commands/move.ts'),
+  newer: () => import('../commands/newer.ts'),
+  oci: () => import('../commands/oci.ts'),
+  path: () => import('../commands/path.ts'),
+  publish: () => import('../commands/publish.ts'),
+  remove: () => import('../commands/remove.ts'),
+  room: () => import('../commands/room.ts'),
+  search: () => import('../commands/search.ts'),
+  seed: () => import('../commands/seed.ts'),
+  service: () => import('../commands/service.ts'),
+  signature: () => import('../commands/signature.ts'),
+  ui: () => import('../commands/ui.ts'),
+  view: () => import('../commands/view.ts'),
+  why: () => import('../commands/why.ts')
+}
+type Modules = { readonly [M in keyof typeof MODULES]: Awaited<ReturnType<(typeof MODULES)[M]>> }
 
 /** What `program.ts` gives to those who add commands. */
 export interface CommandTools {
   readonly program: Command
-  /** That of this `svc`. */
-  readonly version: string
   /** Adds a command, to the program if there is no other parent. */
   add(nameAndArgs: string, description: string, parent?: Command): Command
   /** Adds a command that has only commands. */
   group(name: string, description: string): Command
-  /** The action of a command that needs the daemon, and waits while it starts: what it loads, in a session of its own. */
-  run(load: () => Promise<Work>): (...given: ActionArguments) => Promise<void>
+  /**
+   * The action of a command that needs the daemon, and waits while it starts: a function of a module, in a session of its
+   * own.
+   */
+  run<M extends keyof Modules>(module: M, name: keyof Modules[M]): (...given: ActionArguments) => Promise<void>
   /** The action of a command that works without the daemon, too. */
   runAtOnce: CommandTools['run']
 }

@@ -8,7 +8,7 @@ export function addUseCommands({ add, run }: CommandTools): void {
     .option('--dir', 'the folder that contains all files')
     .option('--all', 'every part of a split GGUF')
     .option('--blob', "the blob's path in the store, without a file name")
-    .action(run(() => import('../commands/path.ts').then(({ path }) => path)))
+    .action(run('path', 'path'))
   add('view [ref] [dir]', 'lay a model out in a folder, under its real file names; without REF: list the views')
     .addOption(
       new Option('--layout <layout>', 'files, or a hub cache for HF_HUB_CACHE')
@@ -32,8 +32,8 @@ export function addUseCommands({ add, run }: CommandTools): void {
         'comfyui'
       ])
     )
-    .action(run(() => import('../commands/view.ts').then(({ view }) => view)))
+    .action(run('view', 'view'))
   add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal meanwhile')
     .passThroughOptions()
-    .action(run(() => import('../commands/exec.ts').then(({ exec }) => exec)))
+    .action(run('exec', 'exec'))
 }

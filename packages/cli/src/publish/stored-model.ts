@@ -3,7 +3,6 @@ import type { PublicationInput } from '@svc/publish'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
 import { documentBytes, jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { count } from '../format.ts'
 import type { ModelToPack } from '../oci/packing.ts'
 import { shortRef } from '../reference.ts'
@@ -21,7 +20,7 @@ export async function storedModel(
   const opened = await client.open(canonical)
   const missing = opened.missing ?? []
   if (missing.length > 0) {
-    throw new CliError(EXIT.verification, `${shortRef(canonical)} lacks ${count(missing.length, 'file')} here`, {
+    throw new CliError('verification', `${shortRef(canonical)} lacks ${count(missing.length, 'file')} here`, {
       code: 'E_VERIFY_FAILED',
       hint: `fetch them with: svc pull ${shortRef(canonical)}`
     })

@@ -2,16 +2,15 @@ import { accessSync, constants, realpathSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 
 /** Options of Node for `svcd`, as its launchers have them: the reason stands in `packages/daemon/bin/svcd.cjs`. */
 export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const
 
 /** The folder of this package: the nearest one above this file with a package.json. */
-function packageFolder(): string {
+export function packageFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     if (isReadable(join(folder, 'package.json'))) return folder
-    if (folder === dirname(folder)) throw new CliError(EXIT.failed, 'this program does not find its own package')
+    if (folder === dirname(folder)) throw new CliError('failed', 'this program does not find its own package')
   }
 }
 
@@ -52,7 +51,7 @@ export function daemonCommand(given: string | undefined, env: Readonly<Record<st
   const beside = resolve(own, '../daemon/bin/svcd.cjs')
   if (isReadable(beside)) return [process.execPath, ...DAEMON_NODE_FLAGS, beside]
   if (inPath !== undefined) return [inPath]
-  throw new CliError(EXIT.failed, 'the daemon svcd is neither beside svc nor in PATH', {
+  throw new CliError('failed', 'the daemon svcd is neither beside svc nor in PATH', {
     hint: 'give --svcd the path of svcd'
   })
 }

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { CliError } from '../errors.ts'
-import { EXIT, type ExitCode } from '../exit-codes.ts'
+import type { Exit } from '../exit-codes.ts'
 import type { Session } from '../session.ts'
 import { daemonCommand } from './daemon-command.ts'
 
-const ENDS: Readonly<Record<number, ExitCode>> = { 2: EXIT.usage, 5: EXIT.verification, 130: EXIT.interrupted }
+const ENDS: Readonly<Record<number, Exit>> = { 2: 'usage', 5: 'verification', 130: 'interrupted' }
 
 export interface DaemonRun {
   /** The program; default: the one that came with this `svc`. */
@@ -47,5 +47,5 @@ export async function runDaemonCommand(
   ]
   if (code === 0) return
   const why = complaint.trim().replace(/^svcd: /, '')
-  throw new CliError(ENDS[code ?? -1] ?? EXIT.failed, why || otherwise)
+  throw new CliError(ENDS[code ?? -1] ?? 'failed', why || otherwise)
 }

@@ -1,7 +1,6 @@
 import { dirname } from 'node:path'
 import { makeFoldersSync } from '@svc/internal-files'
 import { CliError, usage } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { AGENT_LABEL, agentLogPath, agentPath, agentPlist, agentSocketPath, MAX_MAC_SOCKET_BYTES } from './agent.ts'
 import { contentOf, runProgram, type ServiceManager } from './manager.ts'
 
@@ -17,7 +16,7 @@ export function launchd(command: readonly string[], home: string, uid: number, e
     check() {
       const { code, stderr } = runProgram(['launchctl', 'print', domain], env)
       if (code !== 0)
-        throw new CliError(EXIT.failed, `launchd does not answer for this user: ${stderr.trim().split('\n')[0]}`)
+        throw new CliError('failed', `launchd does not answer for this user: ${stderr.trim().split('\n')[0]}`)
       makeFoldersSync(dirname(agentLogPath(home)))
     },
     install: [

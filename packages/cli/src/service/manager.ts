@@ -3,7 +3,6 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { makeFoldersSync } from '@svc/internal-files'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 
 export const MANAGERS = ['systemd', 'launchd'] as const
 export type ManagerName = (typeof MANAGERS)[number]
@@ -72,7 +71,7 @@ export function takeStep(step: ServiceStep, env: NodeJS.ProcessEnv): string {
   const line = step.run.join(' ')
   if (code === 0) return `ran ${line}`
   if (step.mayFail === true) return `ran ${line} (it said ${code}: ${step.otherwise ?? 'nothing to do'})`
-  throw new CliError(EXIT.failed, `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
+  throw new CliError('failed', `${line} failed: ${stderr.trim().split('\n')[0] || `exit code ${code}`}`)
 }
 
 /** Describes what {@link takeStep} would do. */

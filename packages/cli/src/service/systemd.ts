@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { contentOf, runProgram, type ServiceManager } from './manager.ts'
 import { DAEMON_UNITS, systemdUnits, TIMER_UNITS } from './units.ts'
 
@@ -25,7 +24,7 @@ export function systemd(
     check() {
       const { code, stderr } = runProgram(ctl('show-environment'), env)
       if (code === 0) return
-      throw new CliError(EXIT.failed, `systemd does not answer for this user: ${stderr.trim().split('\n')[0]}`, {
+      throw new CliError('failed', `systemd does not answer for this user: ${stderr.trim().split('\n')[0]}`, {
         hint: 'without a service manager start the daemon yourself: svcd'
       })
     },

@@ -1,7 +1,6 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { ClientError } from '@svc/client'
 import { CliError } from '../errors.ts'
-import { EXIT } from '../exit-codes.ts'
 import { reportOf } from '../report.ts'
 
 const POLICY = [
@@ -92,8 +91,8 @@ const CLIENT_STATUS: Readonly<Record<string, number>> = {
 
 function statusOf(error: unknown): number {
   if (error instanceof ClientError) return CLIENT_STATUS[error.code] ?? error.status ?? 502
-  const { exitCode } = reportOf(error)
-  return exitCode === EXIT.usage ? 400 : exitCode === EXIT.notFound ? 404 : error instanceof CliError ? 502 : 500
+  const { exit } = reportOf(error)
+  return exit === 'usage' ? 400 : exit === 'notFound' ? 404 : error instanceof CliError ? 502 : 500
 }
 
 const MAX_BODY_BYTES = 1024 * 1024

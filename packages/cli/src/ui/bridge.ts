@@ -21,8 +21,6 @@ export interface BridgeOptions {
   readonly files: ReadonlyMap<string, PageFile>
   /** 0: any that is free. */
   readonly port?: number | undefined
-  /** That of this `svc`. */
-  readonly version: string
 }
 
 /** Serves a page on 127.0.0.1 to the browser of one person, and passes its requests to the daemon. */
@@ -136,16 +134,9 @@ export class Bridge {
     const body = method === 'POST' || method === 'PUT' ? await readBody(request) : {}
     const gone = new AbortController()
     response.on('close', () => gone.abort(new BridgeRefusal(499, 'E_ABORTED', 'the page has gone')))
-    const { version } = this.#options
-    const answer = await route({
-      session: this.#session,
-      version,
-      params,
-      query,
-      body,
-      // what changes something goes on
-      ...(method === 'GET' && { signal: gone.signal })
-    })
+    // what changes something goes on
+    const signal = method === 'GET' ? gone.signal : undefined
+    const answer = await route({ session: this.#session, params, query, body, signal })
     if (method !== 'GET') this.#feed.lookSoon()
     if (!response.destroyed) sendJson(response, 200, answer)
   }

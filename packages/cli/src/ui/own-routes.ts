@@ -4,25 +4,33 @@ import { examine } from '../commands/doctor.ts'
 import { planWithFit } from '../commands/remote.ts'
 import { readDiskUse } from '../disk-use.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub-source.ts'
-import { thisMachine } from '../machine.ts'
 import { readManifestBlob } from '../manifest-facts.ts'
 import { asRepo, canonicalRef, shortRef } from '../reference.ts'
 import { loadPath, madeView } from '../runtime-view.ts'
+import type { Session } from '../session.ts'
 import { unknownHere } from '../unknown-here.ts'
 import { BridgeRefusal, textOf } from './answer.ts'
-import { isRemote, openOnDesktop } from './desktop.ts'
-import type { PageRequest, PageRoute } from './page-request.ts'
+import { openOnDesktop } from './desktop.ts'
+
+interface PageRequest {
+  readonly session: Session
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly body: Readonly<Record<string, unknown>>
+  /** Aborts when the page no longer waits for what it reads. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export type PageRoute = (request: PageRequest) => Promise<unknown>
 
 /** What the page needs beside the routes of the daemon; keys are method and path. */
 export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
-  'GET bridge/about': async ({ session, version }) => ({ version, remote: isRemote(session.terminal.env) }),
   'GET bridge/disk': ({ session }) => readDiskUse(session),
   'GET bridge/removal': removal,
-  'GET bridge/doctor': async ({ session, version }) => {
-    const findings = await examine(session, version)
+  'GET bridge/doctor': async ({ session }) => {
+    const findings = await examine(session)
     return { ok: findings.every(({ level }) => level !== 'bad'), findings }
   },
-  'GET bridge/machine': ({ session }) => thisMachine(session),
   'POST bridge/plan': async ({ session, body }) => {
     const source = tryParseHubSource(textOf(body.source))
     if (source === undefined) throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'this is no repository of the hub')

@@ -1,91 +1,54 @@
-import type {
-  Client,
-  GcBody,
-  ImportBtBody,
-  ImportCatalogBody,
-  ImportHfBody,
-  ImportLocalBody,
-  ImportOciBody,
-  OutdatedBody,
-  PrivateBody,
-  SearchQuery,
-  SeedBody,
-  SeedLocalBody,
-  UploadLimitBody
-} from '@svc/client'
-import {
-  type EvictBody,
-  type ImportHfPlanBody,
-  type Method,
-  PATHS,
-  type PinBody,
-  type RouteId
-} from '@svc/client/protocol'
+import { type Method, PATHS, type RouteId } from '@svc/client/protocol'
 import { removeOne } from '../commands/remove.ts'
 import { canonicalRef } from '../reference.ts'
 import { BridgeRefusal, textOf } from './answer.ts'
-import { OWN_ROUTES } from './own-routes.ts'
-import type { PageRequest, PageRoute } from './page-request.ts'
+import { OWN_ROUTES, type PageRoute } from './own-routes.ts'
 
-const reading =
-  (read: (client: Client, ref: string, call: Pick<PageRequest, 'signal'>) => Promise<unknown>): PageRoute =>
-  async ({ session, query, signal }) =>
-    read(session.client, await canonicalRef(session, textOf(query.get('ref'))), { ...(signal && { signal }) })
+type ImportMethod = 'importLocal' | 'importHf' | 'importBt' | 'importOci'
 
 /** The daemon checks the fields. */
 const posting =
-  <Body>(post: (client: Client, body: Body) => Promise<unknown>): PageRoute =>
+  (method: ImportMethod | 'gc' | 'decideSeed' | 'decideSeedLocal' | 'limitUpload'): PageRoute =>
   ({ session, body }) =>
-    post(session.client, body as Body)
+    session.client[method](body as never)
 
 /** The same, of one model. */
 const postingOf =
-  <Body extends { readonly ref: string }>(post: (client: Client, body: Body) => Promise<unknown>): PageRoute =>
+  (method: 'ensure' | 'evict' | 'setPrivate' | 'setPinned'): PageRoute =>
   async ({ session, body }) =>
-    post(session.client, { ...(body as Body), ref: await canonicalRef(session, textOf(body.ref)) })
+    session.client[method]({ ...body, ref: await canonicalRef(session, textOf(body.ref)) } as never)
 
 const removal: PageRoute = ({ session, params: { ns, name, quant }, query }) =>
   removeOne(session, `${ns}/${name}${quant === undefined ? '' : `:${quant}`}`, query.get('tags') === 'all')
 
-/** The routes of the daemon that a page may use: none that reads bytes, or that names files of other tools. */
+/** The routes of the daemon that the page uses: none that reads bytes, or that names files of other tools. */
 const PASSED: Readonly<Partial<Record<RouteId, PageRoute>>> = {
   models: ({ session, signal }) => session.client.models({ signal }),
-  status: ({ session, signal }) => session.client.status({ signal }),
-  views: async ({ session, signal }) => ({ views: await session.client.views({ signal }) }),
-  jobs: async ({ session, signal }) => ({ jobs: await session.client.jobs({ signal }) }),
   job: ({ session, params, signal }) => session.client.job(params.id!, { signal }),
   cancelJob: ({ session, params }) => session.client.cancelJob(params.id!),
-  resolve: reading((client, ref, call) => client.resolve(ref, call)),
-  open: reading((client, ref, call) => client.open(ref, call)),
-  why: reading((client, ref, call) => client.why(ref, call)),
-  share: reading((client, ref, call) => client.share(ref, call)),
-  joinShare: postingOf((client, { ref }) => client.joinShare(ref)),
-  ensure: postingOf((client, body) => client.ensure(body)),
-  companions: postingOf((client, body) => client.companions(body)),
+  why: async ({ session, query, signal }) =>
+    session.client.why(await canonicalRef(session, textOf(query.get('ref'))), { signal }),
+  joinShare: async ({ session, body }) => session.client.joinShare(await canonicalRef(session, textOf(body.ref))),
+  ensure: postingOf('ensure'),
   verify: async ({ session, body }) => {
     const target = textOf(body.target)
     return session.client.verify({ target: target === 'all' ? target : await canonicalRef(session, target) })
   },
-  setPrivate: postingOf((client, body: PrivateBody) => client.setPrivate(body)),
-  setPinned: postingOf((client, body: PinBody) => client.setPinned(body)),
-  evict: postingOf((client, body: EvictBody) => client.evict(body)),
-  gc: posting((client, body: GcBody) => client.gc(body)),
-  outdated: posting((client, body: OutdatedBody) => client.outdated(body)),
-  seed: posting((client, body: SeedBody) => client.decideSeed(body)),
-  seedLocal: posting((client, body: SeedLocalBody) => client.decideSeedLocal(body)),
-  uploadLimit: posting((client, body: UploadLimitBody) => client.limitUpload(body)),
-  importLocal: posting((client, body: ImportLocalBody) => client.importLocal(body)),
-  importHf: posting((client, body: ImportHfBody) => client.importHf(body)),
-  importHfPlan: posting((client, body: ImportHfPlanBody) => client.planHf(body)),
-  importBt: posting((client, body: ImportBtBody) => client.importBt(body)),
-  importCatalog: posting((client, body: ImportCatalogBody) => client.importCatalog(body)),
-  importOci: posting((client, body: ImportOciBody) => client.importOci(body)),
+  setPrivate: postingOf('setPrivate'),
+  setPinned: postingOf('setPinned'),
+  evict: postingOf('evict'),
+  gc: posting('gc'),
+  seed: posting('decideSeed'),
+  seedLocal: posting('decideSeedLocal'),
+  uploadLimit: posting('limitUpload'),
+  importLocal: posting('importLocal'),
+  importHf: posting('importHf'),
+  importBt: posting('importBt'),
+  importOci: posting('importOci'),
   search: ({ session, query, signal }) =>
-    session.client.search(Object.fromEntries(query) as unknown as SearchQuery, { signal }),
-  catalogSearch: ({ session, query, signal }) => session.client.searchCatalog(query.get('q') ?? '', { signal }),
+    session.client.search({ ...Object.fromEntries(query), q: query.get('q') ?? '' }, { signal }),
   removeModel: removal,
-  removeQuant: removal,
-  unpin: ({ session, params }) => session.client.unpin(params.digest!)
+  removeQuant: removal
 }
 
 interface KnownRoute {
@@ -108,7 +71,7 @@ const KNOWN: readonly KnownRoute[] = [
   })
 ]
 
-/** The route for a path below the page's own. @throws Refusal */
+/** The route for a path below the page's own. @throws BridgeRefusal */
 export function findRoute(
   method: string,
   path: string

@@ -79,8 +79,8 @@ export async function openBridge(
   const { env = {}, clock, ...options } = more
   const output = new Captured('utf8')
   const terminal = { stdin: Readable.from([]), stdout: output, stderr: output, cwd: '/', env, ...(clock && { clock }) }
-  const session = openSession({ socket: socketPath }, terminal, new AbortController().signal)
-  const bridge = await Bridge.start(session, { files: PAGE, version: '1.2.3', ...options })
+  const session = openSession({ socket: socketPath }, '1.2.3', terminal, new AbortController().signal)
+  const bridge = await Bridge.start(session, { files: PAGE, ...options })
   onTestFinished(async () => {
     await bridge.close()
     session.client.close()
