@@ -120,7 +120,8 @@ function addPackage(tree: FileTree, root: string, folder: string, place: string)
   )
   tree.add(`${place}/package.json`, `${JSON.stringify({ ...rest, dependencies }, null, 2)}\n`)
   tree.add(`${place}/LICENSE`, readFileSync(join(root, 'LICENSE')))
-  if (existsSync(join(folder, 'bin'))) tree.addFolder(`${place}/bin`, join(folder, 'bin'), () => true)
+  for (const name of ['bin', 'units'])
+    if (existsSync(join(folder, name))) tree.addFolder(`${place}/${name}`, join(folder, name), () => true)
   for (const file of built) tree.add(`${place}/dist/${file}`, readFileSync(join(dist, file)))
 }
 

@@ -67,7 +67,7 @@ function home(manager: 'systemctl' | 'launchctl', socketPath?: string): Home {
 }
 
 describe('the units', () => {
-  it('are those of systemd/user, with the program that was found', () => {
+  it('are those of systemd/user, which start what PATH has, with the program that was found', () => {
     for (const [name, text] of Object.entries(systemdUnits(['/usr/bin/env', 'svcd'], ['/usr/bin/env', 'svc'])))
       expect(text).toBe(readFileSync(join(units, name), 'utf8'))
   })
