@@ -68,3 +68,18 @@ export interface TorrentStorage {
   /** Nothing is called afterwards. Idempotent. */
   close(): Promise<void>
 }
+
+/** Fills `target` from a file of the storage; returns fewer bytes than that if the file ends before. @throws the storage's error */
+export async function readFully(
+  storage: Pick<TorrentStorage, 'read'>,
+  fileIndex: number,
+  offset: number,
+  target: Uint8Array
+): Promise<number> {
+  for (let done = 0; done < target.length; ) {
+    const count = await storage.read(fileIndex, offset + done, target.subarray(done))
+    if (count === 0) return done
+    done += count
+  }
+  return target.length
+}

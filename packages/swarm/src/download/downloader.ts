@@ -21,6 +21,7 @@ import type { Emit, EventOf } from '../events.ts'
 import { reportDefect } from '../net/guarded.ts'
 import { type BlockRun, NOBODY, PieceBuffer } from '../piece/piece-buffer.ts'
 import type { SlotPool } from '../piece/slot-pool.ts'
+import type { Sparing } from './far-sources.ts'
 import type { FileProgress } from './file-progress.ts'
 import type { PiecePicker, PieceRange } from './picker.ts'
 import type { PieceHashes } from './piece-hashes.ts'
@@ -32,10 +33,8 @@ export interface BlockSource {
   readonly id: number
   /** Undefined: the source has every piece. */
   readonly bits: Bitfield | undefined
-  /** True: only pieces that no near peer has, one at a time, and none that another source has started. */
-  readonly unsharedOnly?: boolean
-  /** With `unsharedOnly`: which of them may be requested. */
-  readonly mine?: (piece: number) => boolean
+  /** Given: one piece at a time, and none that another source has started. */
+  readonly sparing?: Sparing
 }
 
 /** The events that a Downloader emits. */
@@ -118,13 +117,13 @@ export class Downloader {
       this.#current.delete(source.id)
     }
     for (const buffer of this.#loose) {
-      if (!has(source, buffer.piece) || (source.unsharedOnly && !this.#deps.picker.isUnshared(buffer.piece))) continue
+      if (!has(source, buffer.piece) || (source.sparing && !this.#deps.picker.isUnshared(buffer.piece))) continue
       const order = this.#from(buffer, source, maxBlocks)
       if (order !== undefined) return order
     }
     const fresh = this.#start(source)
     if (fresh !== undefined) return this.#from(fresh, source, maxBlocks)
-    if (source.unsharedOnly) return undefined
+    if (source.sparing) return undefined
     return this.#steal(source, maxBlocks) ?? this.#twice(source, maxBlocks)
   }
 
@@ -143,8 +142,8 @@ export class Downloader {
   }
 
   #start(source: BlockSource): PieceBuffer | undefined {
-    if (source.unsharedOnly && this.#hasOwn(source)) return undefined
-    const piece = this.#deps.picker.pick(source.bits, source.unsharedOnly, source.mine)
+    if (source.sparing && this.#hasOwn(source)) return undefined
+    const piece = this.#deps.picker.pick(source.bits, source.sparing)
     if (piece === undefined) return undefined
     const buffer = this.#open(piece)
     if (buffer !== undefined && buffer.blockCount > 1) buffer.exclusive = source.id
@@ -254,12 +253,8 @@ export class Downloader {
     maxBytes: number
   ): readonly PieceBuffer[] {
     const max = Math.max(1, Math.floor(maxBytes / this.#deps.layout.pieceLengthBytes))
-    const how = {
-      ...(from !== undefined && { from }),
-      unshared: source.unsharedOnly === true,
-      ...(source.mine && { mine: source.mine })
-    }
-    const found = this.#closed ? undefined : this.#deps.picker.pickRun(firstPiece, endPiece, max, how)
+    const { sparing } = source
+    const found = this.#closed ? undefined : this.#deps.picker.pickRun(firstPiece, endPiece, max, { from, sparing })
     const buffers: PieceBuffer[] = []
     for (let piece = found?.first ?? 0; piece < (found?.first ?? 0) + (found?.count ?? 0); piece += 1) {
       const buffer = this.#open(piece)

@@ -1,4 +1,5 @@
 import type { Bitfield } from '../bitfield.ts'
+import type { Sparing } from './far-sources.ts'
 
 /** 3 is highest; 0: do not fetch. */
 export type Priority = 0 | 1 | 2 | 3
@@ -191,18 +192,13 @@ export class PiecePicker {
   }
 
   /**
-   * The piece to start for a source with `bits` (undefined: all pieces); with `unshared`, one that no near peer has and that is `mine`. It
-   * stays open until `close`.
+   * The piece to start for a source with `bits` (undefined: all pieces). It stays open until `close`.
    */
-  pick(
-    bits: Bitfield | undefined,
-    unshared = false,
-    mine: (piece: number) => boolean = () => true
-  ): number | undefined {
-    if (this.#openCount === 0 || (unshared && this.openUnshared === 0)) return undefined
-    if (this.inOrder && !unshared && (bits === undefined || bits.complete)) return this.#firstOpen()
+  pick(bits: Bitfield | undefined, sparing?: Sparing): number | undefined {
+    if (this.#openCount === 0 || (sparing && this.openUnshared === 0)) return undefined
+    if (this.inOrder && !sparing && (bits === undefined || bits.complete)) return this.#firstOpen()
     const fits = (piece: number): boolean =>
-      (bits === undefined || bits.has(piece)) && (!unshared || (this.#near[piece] === 0 && mine(piece)))
+      (bits === undefined || bits.has(piece)) && (!sparing || (this.#near[piece] === 0 && sparing(piece)))
     for (let at = 0; at < this.#openCount; at += 1) {
       const piece = this.#order[at]!
       if (fits(piece)) return piece
@@ -221,21 +217,17 @@ export class PiecePicker {
 
   /**
    * A run of open pieces in `[first, end)`, at most `max` pieces, for one range request of a webseed: the first long
-   * enough one at or after `from`, wrapping around, else the longest. With `unshared`, of pieces that no near peer has.
+   * enough one at or after `from`, wrapping around, else the longest.
    */
   pickRun(
     first: number,
     end: number,
     max: number,
-    {
-      from = first,
-      unshared = false,
-      mine = () => true
-    }: { readonly from?: number; readonly unshared?: boolean; readonly mine?: (piece: number) => boolean } = {}
+    { from = first, sparing }: { readonly from?: number | undefined; readonly sparing?: Sparing } = {}
   ): { readonly first: number; readonly count: number } | undefined {
-    if (unshared && this.openUnshared === 0) return undefined
+    if (sparing && this.openUnshared === 0) return undefined
     const fits = (piece: number): boolean =>
-      this.isOpen(piece) && (!unshared || (this.#near[piece] === 0 && mine(piece)))
+      this.isOpen(piece) && (!sparing || (this.#near[piece] === 0 && sparing(piece)))
     const start = Math.max(first, Math.min(from, end))
     const late = this.#runIn(start, end, max, fits)
     if (late?.count === max || start === first) return late

@@ -11,7 +11,7 @@ import type { PendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { BlockOrder, BlockSource, Downloader } from './downloader.ts'
-import type { WebseedAllowance } from './origin-gate.ts'
+import type { FarSources, Sparing, WebseedAllowance } from './far-sources.ts'
 import type { PieceRange } from './picker.ts'
 import { judgeRange, parseWebseedUrl, webseedUrl } from './webseed-range.ts'
 
@@ -43,14 +43,10 @@ export interface WebseedContext {
   readonly isServedBy: (host: string) => boolean
   /** Called before each range; undefined: request nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** Whether this node is responsible for a piece (see `Neighbourhood.isMine`); used while webseed traffic is limited. */
-  readonly mine: (piece: number, rank: number) => boolean
+  /** Told what is requested that no near peer has, and how long a piece takes. */
+  readonly farSources: Pick<FarSources, 'took' | 'brought'>
   /** What somebody waits for: taken first. */
   readonly hastened: () => readonly PieceRange[]
-  /** Called when a piece that no near peer has was requested. */
-  readonly took: (piece: number) => void
-  /** Called when pieces have arrived, with the milliseconds that one took. */
-  readonly brought: (tookMs: number) => void
   readonly emit: Emit<'received' | 'warning'>
 }
 
@@ -124,7 +120,7 @@ export class Webseed {
     while (!this.#closed && this.#context.env.clock.monotonic() >= this.#pausedUntil) {
       if (this.#context.isServedBy(this.#host)) return
       const allowance = this.#context.allowance()
-      if (allowance === undefined || this.#running >= (allowance.unsharedOnly ? 1 : 2)) return
+      if (allowance === undefined || this.#running >= (allowance.sparing ? 1 : 2)) return
       const order = this.#take(allowance)
       if (order === undefined) return
       this.#running += 1
@@ -139,16 +135,19 @@ export class Webseed {
     }
   }
 
-  #take({ scattered, unsharedOnly, rank }: WebseedAllowance): Taken | undefined {
-    const { downloader } = this.#context
-    const begun = unsharedOnly ? undefined : downloader.takeLoose(this.#source, this.#hastened())
+  #take({ scattered, sparing }: WebseedAllowance): Taken | undefined {
+    const { downloader, layout, farSources, env } = this.#context
+    if (sparing !== undefined) {
+      const taken = this.#takeRange(scattered, layout.pieceLengthBytes, sparing)
+      for (const { piece } of taken?.buffers ?? []) farSources.took(piece, env.clock.monotonic())
+      return taken
+    }
+    const begun = downloader.takeLoose(this.#source, this.#hastened())
     if (begun !== undefined) return this.#alone(begun)
-    const sparing = unsharedOnly ? rank : undefined
     const taken =
-      (scattered || unsharedOnly ? this.#takeRange(true, scattered, sparing) : undefined) ??
-      (unsharedOnly ? undefined : this.#takeRange(false, scattered))
-    if (taken !== undefined && unsharedOnly) for (const { piece } of taken.buffers) this.#context.took(piece)
-    if (taken !== undefined || unsharedOnly) return taken
+      (scattered ? this.#takeRange(true, this.#rangeBytes, () => true) : undefined) ??
+      this.#takeRange(scattered, this.#rangeBytes)
+    if (taken !== undefined) return taken
     // No piece is left to start: help with one that others have begun.
     const order = downloader.take(this.#source, 4096)
     return order && this.#alone(order)
@@ -169,14 +168,10 @@ export class Webseed {
     return { file, buffers: [order.buffer] }
   }
 
-  /** @param rank given: one piece that is this node's to bring in */
-  #takeRange(unsharedOnly: boolean, scattered: boolean, rank?: number): Taken | undefined {
+  #takeRange(scattered: boolean, bytes: number, sparing?: Sparing): Taken | undefined {
     const { layout, downloader } = this.#context
     const { files } = layout
-    const sparing = rank !== undefined
-    const mine = sparing ? { mine: (piece: number) => this.#context.mine(piece, rank) } : {}
-    const source = unsharedOnly ? { ...this.#source, ...mine, unsharedOnly } : this.#source
-    const bytes = sparing ? layout.pieceLengthBytes : this.#rangeBytes
+    const source = { ...this.#source, sparing }
     for (const awaited of this.#hastened()) {
       const buffers = downloader.takePieces(source, awaited, bytes)
       if (buffers.length > 0) return { file: layout.fileOf(awaited.firstPiece), buffers }
@@ -260,7 +255,7 @@ export class Webseed {
       if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
       this.#failures = 0
       const tookMs = clock.monotonic() - begun
-      this.#context.brought(tookMs / buffers.length)
+      this.#context.farSources.brought(tookMs / buffers.length)
       this.#adapt(end - start, tookMs)
     } catch (error) {
       if (!this.#closed) this.#failed(file, error as Error)

@@ -1,5 +1,6 @@
 import type { ByteRanges } from '@svc/internal-byte-ranges'
 import type { LayoutFile } from '@svc/metainfo'
+import { readFully } from '../storage.ts'
 import type { TorrentParts } from './environment.ts'
 
 /** Pieces read and hashed concurrently: two threads hash while a third piece is read. */
@@ -27,13 +28,7 @@ export async function checkFile(
     for (let piece = candidates.shift(); piece !== undefined && !closed(); piece = candidates.shift()) {
       const { offset, lengthBytes } = layout.span(piece)
       const bytes = new Uint8Array(buffer, 0, lengthBytes)
-      let done = 0
-      while (done < lengthBytes) {
-        const count = await storage.read(file.index, offset + done, bytes.subarray(done))
-        if (count === 0) break
-        done += count
-      }
-      if (done < lengthBytes) continue
+      if ((await readFully(storage, file.index, offset, bytes)) < lengthBytes) continue
       const expected = hashes.expected(piece)!
       const reply = await env.verifier.submit({
         buffer,

@@ -15,9 +15,8 @@
 
 import { BLOCK_BYTES, type LayoutFile } from '@svc/metainfo'
 import { Downloader, runRange } from '../download/downloader.ts'
-import { FAR_AT_ONCE, OriginGate, type WebseedAllowance } from '../download/origin-gate.ts'
+import { FAR_AT_ONCE, FarSources, nodeHash, type WebseedAllowance } from '../download/far-sources.ts'
 import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
-import { Neighbourhood, nodeHash } from '../download/responsibility.ts'
 import { givesPlenty } from '../download/same-machine.ts'
 import type { EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
@@ -68,9 +67,7 @@ export class Leeching {
   /** Those that let a request time out and have sent nothing since. */
   readonly #mute = new Set<number>()
   readonly #refusing = new RefusingPeers()
-  readonly #gate: OriginGate
-  /** The near peers that lack pieces. */
-  readonly #neighbourhood: Neighbourhood
+  readonly #farSources: FarSources
   /** Not 1, by the file's index. */
   readonly #priorities = new Map<number, Priority>()
   #hastened: readonly PieceRange[] = []
@@ -83,12 +80,7 @@ export class Leeching {
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
     this.#picker.inOrder = true
-    this.#neighbourhood = new Neighbourhood(nodeHash(env.peerId))
-    this.#gate = new OriginGate({
-      nowMs: env.clock.monotonic(),
-      jitter: env.random(),
-      pieceBytes: layout.pieceLengthBytes
-    })
+    this.#farSources = new FarSources(nodeHash(env.peerId), this.#nowMs, env.random(), layout.pieceLengthBytes)
     this.#downloader = new Downloader({
       clock: env.clock,
       layout,
@@ -106,12 +98,7 @@ export class Leeching {
       layout,
       downloader: this.#downloader,
       allowance: () => this.#webseedAllowance(),
-      mine: (piece, rank) => this.#neighbourhood.isMine(piece, rank),
-      took: (piece) => {
-        this.#gate.took(this.#nowMs)
-        this.#neighbourhood.took(piece)
-      },
-      brought: (tookMs) => this.#gate.brought(tookMs),
+      farSources: this.#farSources,
       hastened: () => this.#hastened,
       isServedBy: (host) => givesPlenty(deps.peers.values(), host, this.#nowMs),
       emit
@@ -190,9 +177,9 @@ export class Leeching {
 
   /** In a fleet everybody wants the same: webseeds give what no peer has, and the rest when no peer gives. */
   #webseedAllowance(): WebseedAllowance | undefined {
-    if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, unsharedOnly: false, rank: 0 }
+    if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, sparing: undefined }
     this.#noteNear()
-    return this.#gate.allowance(this.#nowMs, this.#near.size === 0)
+    return this.#farSources.allowance(this.#nowMs, this.#near.size === 0)
   }
 
   // Peers
@@ -222,11 +209,11 @@ export class Leeching {
       this.#seeds.add(peer.id)
       this.#leeches.delete(peer.id)
       this.#picker.addSeed(1, near)
-      this.#neighbourhood.gone(peer.id)
+      this.#farSources.gone(peer.id)
     } else {
       this.#leeches.add(peer.id)
       if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, near)
-      if (near) this.#neighbourhood.joined(peer.id, nodeHash(peer.handshake.peerId))
+      if (near) this.#farSources.joined(peer.id, nodeHash(peer.handshake.peerId))
     }
     this.#picker.inOrder = this.#leeches.size === 0
   }
@@ -236,7 +223,7 @@ export class Leeching {
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
     else if (peer.pieces.bits !== undefined) this.#picker.removePeer(peer.pieces.bits, near)
     this.#leeches.delete(peer.id)
-    this.#neighbourhood.gone(peer.id)
+    this.#farSources.gone(peer.id)
   }
 
   /** The peer has said where it stands. */
@@ -267,7 +254,7 @@ export class Leeching {
     } else {
       if (!this.#seeds.has(peer.id)) {
         const near = this.#near.has(peer.id)
-        if (near && this.#picker.isUnshared(piece)) this.#neighbourhood.brought(peer.id)
+        if (near && this.#picker.isUnshared(piece)) this.#farSources.delivered(peer.id)
         this.#picker.addHave(piece, 1, near)
       }
       if (!this.#deps.progress.have.has(piece)) peer.setInterested(true)
@@ -299,8 +286,8 @@ export class Leeching {
     this.#downloader.arrived(request.buffer, request.run, peer.id, now)
     this.#refusing.forget(peer.id)
     if (this.#mute.delete(peer.id)) this.#place(peer)
-    if (this.#near.has(peer.id)) this.#gate.nearGave(now, request.length)
-    else if (this.#far.has(peer.id) && request.buffer.sealed) this.#gate.brought(now - request.buffer.begunAt)
+    if (this.#near.has(peer.id)) this.#farSources.nearGave(now, request.length)
+    else if (this.#far.has(peer.id) && request.buffer.sealed) this.#farSources.brought(now - request.buffer.begunAt)
     if (peer.requests.wantsMore) this.fill(peer)
   }
 
@@ -340,20 +327,17 @@ export class Leeching {
     if (!this.#mayAsk(peer, now)) return
     const { requests } = peer
     const maxBlocks = (peer.extended?.maxRequestBytes ?? BLOCK_BYTES) / BLOCK_BYTES
-    const unsharedOnly = this.#far.has(peer.id) && !this.#gate.isStarving(now)
+    const unsharedOnly = this.#far.has(peer.id) && !this.#farSources.isStarving(now)
     if (unsharedOnly && requests.live === 0 && this.#farAsked() >= FAR_AT_ONCE) return
     const bits = peer.pieces.hasAll ? undefined : peer.pieces.bits
-    const rank = this.#gate.rank(now)
-    const mine = (piece: number): boolean => this.#neighbourhood.isMine(piece, rank)
-    const source = { id: peer.id, bits, unsharedOnly, ...(unsharedOnly && { mine }) }
+    const source = { id: peer.id, bits, ...(unsharedOnly && { sparing: this.#farSources.mine(now) }) }
     const added: PendingRequest[] = []
     for (let room = requests.roomBytes(); room > 0; room = requests.roomBytes()) {
       const most = peer.trusted ? Math.min(room, requests.requestBytes) : requests.requestBytes
       const blocks = Math.min(maxBlocks, Math.ceil(most / BLOCK_BYTES))
       const order = this.#downloader.take(source, blocks)
       if (order === undefined) break
-      if (unsharedOnly) this.#gate.took(now)
-      if (unsharedOnly && order.run.first === 0) this.#neighbourhood.took(order.buffer.piece)
+      if (unsharedOnly) this.#farSources.took(order.buffer.piece, now, order.run.first > 0)
       const { begin, length } = runRange(order)
       const stale = requests.find(order.buffer.piece, begin)
       // The same block was requested before and cancelled: a late answer will count for this request.
@@ -380,7 +364,7 @@ export class Leeching {
    */
   #noteNear(): void {
     const { openCount } = this.#picker
-    if (openCount > 0 && openCount === this.#picker.openUnshared) this.#gate.nearHasNothing(this.#nowMs)
+    if (openCount > 0 && openCount === this.#picker.openUnshared) this.#farSources.nearHasNothing(this.#nowMs)
   }
 
   #farAsked(): number {

@@ -17,7 +17,7 @@ import type { FileProgress } from '../download/file-progress.ts'
 import type { PieceHashes } from '../download/piece-hashes.ts'
 import type { Verifier } from '../download/verifier.ts'
 import { SwarmError } from '../errors.ts'
-import type { TorrentStorage } from '../storage.ts'
+import { readFully, type TorrentStorage } from '../storage.ts'
 import type { HashRange } from '../wire/messages.ts'
 import type { HashWork } from './hash-work.ts'
 
@@ -129,11 +129,8 @@ export class HashServer {
     await this.#deps.env.hashWork.afford((end - start) * BLOCK_COST)
     const buffer = new SharedArrayBuffer(to - from)
     const bytes = new Uint8Array(buffer)
-    for (let at = 0; at < bytes.length; ) {
-      const count = await this.#deps.options.storage.read(file.index, from + at, bytes.subarray(at))
-      if (count === 0) throw new SwarmError('E_STORAGE', 'short', 'the file is shorter than the torrent says')
-      at += count
-    }
+    if ((await readFully(this.#deps.options.storage, file.index, from, bytes)) < bytes.length)
+      throw new SwarmError('E_STORAGE', 'short', 'the file is shorter than the torrent says')
     const reply = await this.#deps.env.verifier.submit({
       buffer,
       sizeBytes: bytes.length,

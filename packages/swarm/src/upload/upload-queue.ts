@@ -5,7 +5,7 @@ import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
-import type { TorrentStorage } from '../storage.ts'
+import { readFully, type TorrentStorage } from '../storage.ts'
 import { OUR_REQUEST_QUEUE } from '../wire/extensions.ts'
 import { type BlockRef, formatBlockRef, MESSAGE } from '../wire/messages.ts'
 import { FRAME_BLOCK_BYTES, type Frame, type FramePool } from './frame.ts'
@@ -241,11 +241,8 @@ export class UploadQueue implements LimitedSender {
     const { fileIndex, start, bytes } = run
     let failure: Error | undefined
     try {
-      for (let done = 0; done < bytes.length; ) {
-        const count = await this.#context.options.storage.read(fileIndex, start + done, bytes.subarray(done))
-        if (count === 0) throw new Error(`the file ends at ${start + done}, ${bytes.length - done} bytes early`)
-        done += count
-      }
+      const done = await readFully(this.#context.options.storage, fileIndex, start, bytes)
+      if (done < bytes.length) throw new Error(`the file ends at ${start + done}, ${bytes.length - done} bytes early`)
     } catch (error) {
       failure = error as Error
     }

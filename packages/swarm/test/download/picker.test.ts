@@ -58,7 +58,7 @@ test('picks like a simple model: open, wanted, highest priority, rarest; the ord
       picker.inOrder = false
       const unshared = eligible.filter((piece) => near[piece] === 0)
       expect(picker.openUnshared).toBe(unshared.length)
-      const alone = picker.pick(undefined, true)
+      const alone = picker.pick(undefined, () => true)
       if (alone === undefined) expect(unshared).toEqual([])
       else expect(unshared).toContain(alone)
       for (const peer of [undefined, bits]) {
@@ -93,11 +93,11 @@ test('a run starts where requested, wraps around, and has only what no near peer
   expect(picker.pickRun(0, 20, 8, { from: 18 })).toEqual({ first: 0, count: 8 })
   for (let piece = 2; piece < 20; piece += 1) if (piece !== 7) picker.addHave(piece, 1)
   picker.addHave(7, 1, false)
-  expect(picker.pickRun(0, 20, 4, { from: 5, unshared: true })).toEqual({ first: 0, count: 2 })
-  expect(picker.pickRun(0, 20, 1, { from: 5, unshared: true })).toEqual({ first: 7, count: 1 })
+  expect(picker.pickRun(0, 20, 4, { from: 5, sparing: () => true })).toEqual({ first: 0, count: 2 })
+  expect(picker.pickRun(0, 20, 1, { from: 5, sparing: () => true })).toEqual({ first: 7, count: 1 })
   picker.addSeed(1)
-  expect(picker.pickRun(0, 20, 1, { unshared: true })).toBeUndefined()
-  expect(picker.pick(undefined, true)).toBeUndefined()
+  expect(picker.pickRun(0, 20, 1, { sparing: () => true })).toBeUndefined()
+  expect(picker.pick(undefined, () => true)).toBeUndefined()
 })
 
 test('seeds count for every piece', () => {

@@ -51,11 +51,9 @@ test('a webseed rests while a peer on its machine sends enough, and resumes afte
     layout,
     infohash: new Uint8Array(32),
     downloader,
-    mine: () => true,
-    took: () => undefined,
-    brought: () => undefined,
+    farSources: { took: () => undefined, brought: () => undefined },
     hastened: () => [],
-    allowance: () => ({ scattered: false, unsharedOnly: false, rank: 0 }),
+    allowance: () => ({ scattered: false, sparing: undefined }),
     isServedBy: (host) => {
       asked.push(host)
       return plenty

@@ -8,9 +8,8 @@
 
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { Bitfield } from '../../src/bitfield.ts'
-import { FAR_AT_ONCE, OriginGate } from '../../src/download/origin-gate.ts'
+import { FAR_AT_ONCE, FarSources, nodeHash } from '../../src/download/far-sources.ts'
 import { PiecePicker } from '../../src/download/picker.ts'
-import { Neighbourhood, nodeHash } from '../../src/download/responsibility.ts'
 import { isFar } from '../../src/torrent/zone.ts'
 import { chooseUnchoked } from '../../src/upload/choker.ts'
 import { SuperSeed } from '../../src/upload/super-seed.ts'
@@ -91,9 +90,7 @@ class Node {
   readonly picker: PiecePicker
   readonly links = new Map<number, Link>()
   readonly queue: Transfer[] = []
-  gate: OriginGate | undefined
-  /** Who of those nearby fetches a piece from another zone or the origin. */
-  readonly neighbourhood: Neighbourhood
+  readonly farSources: FarSources
   superSeed: SuperSeed | undefined
   /** By peer: the pieces that a super-seed has revealed to it. */
   readonly revealed = new Map<number, Bitfield>()
@@ -109,15 +106,21 @@ class Node {
   cursor: number
   readonly hash: number
 
-  constructor(id: number, pieces: number, zone: string | undefined, random: () => number) {
+  constructor(
+    id: number,
+    pieces: number,
+    zone: string | undefined,
+    random: () => number,
+    farSources: (hash: number) => FarSources
+  ) {
     this.id = id
     this.zone = zone
     this.bits = new Bitfield(pieces)
     this.told = new Bitfield(pieces)
     this.picker = new PiecePicker(pieces, random)
     this.hash = nodeHash(Uint8Array.of(id >> 16, id >> 8, id, 1, 2, 3))
-    this.neighbourhood = new Neighbourhood(this.hash)
     this.cursor = Math.floor(random() * pieces)
+    this.farSources = farSources(this.hash)
   }
 }
 
@@ -164,7 +167,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     ] as const) {
       if (other.superSeed === undefined) {
         node.picker.addPeer(other.told, !far)
-        if (!far && other.doneAt === undefined) node.neighbourhood.joined(other.id, other.hash)
+        if (!far && other.doneAt === undefined) node.farSources.joined(other.id, other.hash)
       } else {
         other.revealed.set(node.id, new Bitfield(pieces))
         other.superSeed.joined(node.id, node.bits, clock.monotonic())
@@ -215,15 +218,10 @@ export function simulate(options: SimulationOptions): SimulationResult {
     }
   }
 
-  const farSources = (node: Node): number => {
+  const farAsked = (node: Node): number => {
     let count = 0
     for (const each of node.links.values()) if (each.far && each.outstanding > 0) count += 1
     return count
-  }
-
-  const took = (node: Node, piece: number): void => {
-    node.gate!.took(clock.monotonic())
-    node.neighbourhood.took(piece)
   }
 
   /** Requests as many pieces of `source` as the limits allow. */
@@ -231,15 +229,14 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (!wants(node)) return
     const toSource = node.links.get(source.id)!
     if (!source.links.get(node.id)!.unchoked) return
-    const unsharedOnly = toSource.far && !node.gate!.isStarving(clock.monotonic())
+    const unsharedOnly = toSource.far && !node.farSources.isStarving(clock.monotonic())
     if (unsharedOnly && toSource.outstanding > 0) return
-    const rank = node.gate!.rank(clock.monotonic())
-    const own = unsharedOnly ? (piece: number) => node.neighbourhood.isMine(piece, rank) : undefined
+    const sparing = unsharedOnly ? node.farSources.mine(clock.monotonic()) : undefined
     while (toSource.outstanding < (unsharedOnly ? 1 : PIPELINE) && node.inFlight < MAX_IN_FLIGHT) {
-      if (unsharedOnly && toSource.outstanding === 0 && farSources(node) >= FAR_AT_ONCE) return
-      const piece = node.picker.pick(visible(source, node), unsharedOnly, own)
+      if (unsharedOnly && toSource.outstanding === 0 && farAsked(node) >= FAR_AT_ONCE) return
+      const piece = node.picker.pick(visible(source, node), sparing)
       if (piece === undefined) return
-      if (unsharedOnly) took(node, piece)
+      if (unsharedOnly) node.farSources.took(piece, clock.monotonic())
       node.picker.close(piece)
       node.inFlight += 1
       toSource.outstanding += 1
@@ -284,9 +281,11 @@ export function simulate(options: SimulationOptions): SimulationResult {
   function arrived(transfer: Transfer, source: Node | undefined): void {
     const { to, piece } = transfer
     transfer.arrived += 1
-    if (source !== undefined && !to.links.get(source.id)!.far) to.gate!.nearGave(clock.monotonic(), engineBytes / PARTS)
+    if (source !== undefined && !to.links.get(source.id)!.far)
+      to.farSources.nearGave(clock.monotonic(), engineBytes / PARTS)
     if (transfer.arrived < PARTS) return
-    if (source === undefined || to.links.get(source.id)!.far) to.gate!.brought(clock.monotonic() - transfer.askedAt)
+    if (source === undefined || to.links.get(source.id)!.far)
+      to.farSources.brought(clock.monotonic() - transfer.askedAt)
     if (source !== undefined) to.links.get(source.id)!.outstanding -= 1
     const wasFull = to.inFlight >= MAX_IN_FLIGHT
     to.inFlight -= 1
@@ -300,7 +299,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
     if (node.bits.complete) {
       node.doneAt = clock.monotonic()
       unfinished -= 1
-      for (const each of node.links.values()) each.peer.neighbourhood.gone(node.id)
+      for (const each of node.links.values()) each.peer.farSources.gone(node.id)
     }
     clock.at(clock.monotonic() + newsMs(node), () => say(node, piece))
     // a free slot is given at once, as the engine does
@@ -315,7 +314,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
       const { peer } = each
       if (peer.superSeed === undefined) {
         const near = !peer.links.get(node.id)!.far
-        if (near && peer.picker.isUnshared(piece)) peer.neighbourhood.brought(node.id)
+        if (near && peer.picker.isUnshared(piece)) peer.farSources.delivered(node.id)
         if (peer.doneAt === undefined) peer.picker.addHave(piece, 1, near)
       } else {
         peer.superSeed.got(node.id, piece, clock.monotonic())
@@ -328,24 +327,24 @@ export function simulate(options: SimulationOptions): SimulationResult {
 
   const noteNear = (node: Node): void => {
     const { openCount } = node.picker
-    if (openCount > 0 && openCount === node.picker.openUnshared) node.gate!.nearHasNothing(clock.monotonic())
+    if (openCount > 0 && openCount === node.picker.openUnshared) node.farSources.nearHasNothing(clock.monotonic())
   }
 
   let bucketFreeAt = 0
   function takeFromBucket(node: Node): void {
     if (bucket === undefined || node.webseedBusy || !wants(node) || node.inFlight >= MAX_IN_FLIGHT) return
     noteNear(node)
-    const allowance = node.gate!.allowance(clock.monotonic(), node.links.size === 0)
+    const allowance = node.farSources.allowance(clock.monotonic(), node.links.size === 0)
     if (allowance === undefined) return
     const { picker } = node
-    const mine = (piece: number): boolean => node.neighbourhood.isMine(piece, allowance.rank)
-    const how = { from: node.cursor, ...(allowance.unsharedOnly && { mine }) }
+    const { cursor: from } = node
+    const { sparing } = allowance
     const found =
-      picker.pickRun(0, pieces, 1, { ...how, unshared: true }) ??
-      (allowance.unsharedOnly ? undefined : picker.pickRun(0, pieces, 1, how))
+      picker.pickRun(0, pieces, 1, { from, sparing: sparing ?? (() => true) }) ??
+      (sparing ? undefined : picker.pickRun(0, pieces, 1, { from }))
     if (found === undefined) return
     const piece = found.first
-    if (allowance.unsharedOnly) took(node, piece)
+    if (sparing) node.farSources.took(piece, clock.monotonic())
     node.cursor = (piece + 1) % pieces
     picker.close(piece)
     node.webseedBusy = true
@@ -379,13 +378,14 @@ export function simulate(options: SimulationOptions): SimulationResult {
     clock.at(clock.monotonic() + ROUND_MS, () => round(node))
   }
 
+  const farSourcesOf = (hash: number): FarSources => new FarSources(hash, clock.monotonic(), random(), engineBytes)
+
   const start = (): void => {
     // ids are indexes of `nodes`
-    const node = new Node(nodes.length, pieces, zoneOf(bucket === undefined ? nodes.length : nodes.length + 1), random)
+    const zone = zoneOf(bucket === undefined ? nodes.length : nodes.length + 1)
+    const node = new Node(nodes.length, pieces, zone, random, farSourcesOf)
     node.startedAt = clock.monotonic()
     node.begunAt = clock.monotonic() - START_MS
-    const reported = engineBytes
-    node.gate = new OriginGate({ nowMs: clock.monotonic(), jitter: random(), pieceBytes: reported })
     for (let piece = 0; piece < pieces; piece += 1) node.picker.reopen(piece)
     if (bucket === undefined && nodes[0]!.links.size < 200) link(node, nodes[0]!)
     // dial random earlier nodes, at most a quarter of them in other zones
@@ -409,7 +409,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
   }
 
   if (bucket === undefined) {
-    const first = new Node(0, pieces, zoneOf(0), random)
+    const first = new Node(0, pieces, zoneOf(0), random, farSourcesOf)
     first.bits.setAll()
     first.told.setAll()
     first.doneAt = 0
