@@ -49,24 +49,10 @@ function entriesOf(value: object): DictionaryEntry[] {
   return entries
 }
 
-/** How the first two neighbours stand that are not in ascending order: zero or positive; negative when there are none. */
-function firstDisorder(entries: readonly DictionaryEntry[]): number {
-  for (let i = 1; i < entries.length; i++) {
-    const order = compareBytes(entries[i - 1]![0], entries[i]![0])
-    if (order >= 0) return order
-  }
-  return -1
-}
-
 function sortedEntries(value: object): readonly DictionaryEntry[] {
-  const entries = entriesOf(value)
-  let disorder = firstDisorder(entries)
-  // most are given in order, and a sort makes copies
-  if (disorder > 0) {
-    entries.sort((a, b) => compareBytes(a[0], b[0]))
-    disorder = firstDisorder(entries)
-  }
-  if (disorder === 0) throw notEncodable('a dictionary key occurs twice')
+  const entries = entriesOf(value).sort((a, b) => compareBytes(a[0], b[0]))
+  if (entries.some(([key], i) => i > 0 && compareBytes(entries[i - 1]![0], key) === 0))
+    throw notEncodable('a dictionary key occurs twice')
   return entries
 }
 
@@ -112,7 +98,6 @@ export function encodeBencode(value: Encodable): Uint8Array {
     output.putAscii(`${bytes.length}:`)
     output.put(bytes)
   }
-  const stack: { readonly next: () => boolean }[] = []
   const putValue = (item: Encodable): void => {
     if (typeof item === 'string') {
       if (!item.isWellFormed()) throw notEncodable('a string contains a lone surrogate')
@@ -125,29 +110,17 @@ export function encodeBencode(value: Encodable): Uint8Array {
     else if (item instanceof RawBencode) output.put(item.bytes)
     else if (Array.isArray(item)) {
       output.putAscii('l')
-      const items = item as readonly Encodable[]
-      let i = 0
-      stack.push({ next: () => i < items.length && (putValue(items[i++]!), true) })
+      for (const one of item as readonly Encodable[]) putValue(one)
+      output.putAscii('e')
     } else if (typeof item === 'object' && item !== null) {
       output.putAscii('d')
-      const entries = sortedEntries(item)
-      let i = 0
-      stack.push({
-        next: () => {
-          const entry = entries[i++]
-          if (entry === undefined) return false
-          putBytes(entry[0])
-          putValue(entry[1])
-          return true
-        }
-      })
+      for (const [key, one] of sortedEntries(item)) {
+        putBytes(key)
+        putValue(one)
+      }
+      output.putAscii('e')
     } else throw notEncodable(`a ${typeof item} has no bencoding`)
   }
   putValue(value)
-  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
-    if (top.next()) continue
-    output.putAscii('e')
-    stack.pop()
-  }
   return output.take()
 }

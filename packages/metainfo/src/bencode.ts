@@ -25,7 +25,7 @@ export type BencodeReason =
 export interface DecodeOptions {
   /** Default 10,000,000. */
   readonly maxBytes?: number
-  /** Nested containers; default 100. */
+  /** Nested containers, which are read by recursion; default 100. */
   readonly maxDepth?: number
   /** Values and keys together; default 2,000,000. */
   readonly maxTokens?: number
@@ -57,17 +57,7 @@ const fail = (reason: BencodeReason, offset: number, message: string): MetainfoE
 
 const twice = (offset: number): MetainfoError => fail('key-duplicate', offset, 'a dictionary key occurs twice')
 
-interface OpenContainer {
-  readonly container: BencodeValue[] | BencodeDictionary
-  readonly start: number
-  key: Uint8Array | undefined
-  lastKey: Uint8Array | undefined
-  isUnsorted: boolean
-}
-
-/**
- * Reads one value at a time with an explicit stack, so that deep nesting uses heap and cannot overflow the call stack.
- */
+/** Reads one value at a time; nested ones by recursion, which `maxDepth` bounds. */
 class Decoder {
   readonly #bytes: Uint8Array
   readonly #maxDepth: number
@@ -90,74 +80,70 @@ class Decoder {
     return this.#at
   }
 
-  root(): BencodeValue {
-    const stack: OpenContainer[] = []
-    for (;;) {
-      const frame = stack.at(-1)
-      const start = this.#at
-      const byte = this.#bytes[start]
-      if (byte === undefined) throw fail('truncated', start, 'the data ends within a value')
-      let value: BencodeValue
-      let valueStart = start
-      if (byte === LETTER_E && frame !== undefined) {
-        this.#close(frame)
-        stack.pop()
-        value = frame.container
-        valueStart = frame.start
-      } else {
-        if (++this.#tokens > this.#maxTokens) throw fail('tokens', start, `more than ${this.#maxTokens} values`)
-        if (frame !== undefined && frame.container instanceof BencodeDictionary && frame.key === undefined) {
-          this.#readKey(frame, byte)
-          continue
-        }
-        if (byte === LETTER_D || byte === LETTER_L) {
-          stack.push(this.#open(byte, stack.length))
-          continue
-        }
-        value = this.#scalar(byte)
-      }
-      const parent = stack.at(-1)
-      if (parent === undefined) return value
-      if (parent.container instanceof BencodeDictionary) {
-        parent.container.append(parent.key!, value, valueStart, this.#at)
-        parent.lastKey = parent.key
-        parent.key = undefined
-      } else parent.container.push(value)
-    }
-  }
-
-  #open(byte: number, depth: number): OpenContainer {
-    const start = this.#at
-    if (depth >= this.#maxDepth) throw fail('depth', start, `nested deeper than ${this.#maxDepth}`)
-    this.#at++
-    const container = byte === LETTER_D ? new BencodeDictionary(this.#bytes) : []
-    return { container, start, key: undefined, lastKey: undefined, isUnsorted: false }
-  }
-
-  #close({ container, key, isUnsorted }: OpenContainer): void {
-    if (key !== undefined) throw fail('missing-value', this.#at, 'a dictionary key has no value')
-    if (isUnsorted && !(container as BencodeDictionary).sort()) throw twice(this.#at)
-    this.#at++
-  }
-
-  #scalar(byte: number): BencodeValue {
+  /** The next value, within `depth` containers. */
+  value(depth = 0): BencodeValue {
+    const byte = this.#begin()
+    if (byte === LETTER_D) return this.#dictionary(depth)
+    if (byte === LETTER_L) return this.#list(depth)
     if (byte === LETTER_I) return this.#integer()
     if (byte >= DIGIT_0 && byte <= DIGIT_9) return this.#string()
     throw fail('unexpected-byte', this.#at, 'expected an integer, a string, a list or a dictionary')
   }
 
-  #readKey(frame: OpenContainer, byte: number): void {
-    const start = this.#at
-    if (byte < DIGIT_0 || byte > DIGIT_9) throw fail('key-not-string', start, 'a dictionary key must be a byte string')
-    const key = this.#string()
-    if (frame.lastKey !== undefined) {
-      const order = compareBytes(frame.lastKey, key)
+  /** Counts a value or a key, and returns its first byte. */
+  #begin(): number {
+    const byte = this.#peek()
+    if (++this.#tokens > this.#maxTokens) throw fail('tokens', this.#at, `more than ${this.#maxTokens} values`)
+    return byte
+  }
+
+  #peek(): number {
+    const byte = this.#bytes[this.#at]
+    if (byte === undefined) throw fail('truncated', this.#at, 'the data ends within a value')
+    return byte
+  }
+
+  #open(depth: number): void {
+    if (depth >= this.#maxDepth) throw fail('depth', this.#at, `nested deeper than ${this.#maxDepth}`)
+    this.#at++
+  }
+
+  #list(depth: number): BencodeValue[] {
+    this.#open(depth)
+    const items: BencodeValue[] = []
+    while (this.#peek() !== LETTER_E) items.push(this.value(depth + 1))
+    this.#at++
+    return items
+  }
+
+  #dictionary(depth: number): BencodeDictionary {
+    this.#open(depth)
+    const dictionary = new BencodeDictionary(this.#bytes)
+    let last: Uint8Array | undefined
+    let isUnsorted = false
+    while (this.#peek() !== LETTER_E) {
+      const start = this.#at
+      const key = this.#key()
+      const order = last === undefined ? -1 : compareBytes(last, key)
       if (order === 0) throw twice(start)
       if (order > 0 && !this.#allowUnsorted)
         throw fail('key-order', start, 'dictionary keys must be sorted by their bytes')
-      if (order > 0) frame.isUnsorted = true
+      if (order > 0) isUnsorted = true
+      last = key
+      if (this.#peek() === LETTER_E) throw fail('missing-value', this.#at, 'a dictionary key has no value')
+      const valueStart = this.#at
+      dictionary.append(key, this.value(depth + 1), valueStart, this.#at)
     }
-    frame.key = key
+    if (isUnsorted && !dictionary.sort()) throw twice(this.#at)
+    this.#at++
+    return dictionary
+  }
+
+  #key(): Uint8Array {
+    const byte = this.#begin()
+    if (byte < DIGIT_0 || byte > DIGIT_9)
+      throw fail('key-not-string', this.#at, 'a dictionary key must be a byte string')
+    return this.#string()
   }
 
   #integer(): number | bigint {
@@ -229,7 +215,7 @@ class Decoder {
  */
 export function decodeBencode(bytes: Uint8Array, options: DecodeOptions = {}): BencodeValue {
   const decoder = new Decoder(bytes, options)
-  const value = decoder.root()
+  const value = decoder.value()
   let end = decoder.at
   if (options.allowTrailing === true) while (bytes[end] === 0x0a || bytes[end] === 0x0d) end++
   if (end < bytes.length) throw fail('trailing', end, 'there is data after the value')
@@ -245,6 +231,6 @@ export function decodeBencodePrefix(
   options: Omit<DecodeOptions, 'allowTrailing'> = {}
 ): { readonly value: BencodeValue; readonly endOffset: number } {
   const decoder = new Decoder(bytes, options)
-  const value = decoder.root()
+  const value = decoder.value()
   return { value, endOffset: decoder.at }
 }

@@ -17,7 +17,7 @@ const EXTENDED = 20
 /** The info dictionary of a torrent as it stands there; undefined where there is none. */
 function infoOf(torrent: Uint8Array): Uint8Array | undefined {
   try {
-    const root = decodeBencode(torrent, { maxBytes: 64 << 20, maxDepth: 10_000, maxTokens: 1_000_000 })
+    const root = decodeBencode(torrent, { maxBytes: 64 << 20, maxDepth: 1000, maxTokens: 1_000_000 })
     return root instanceof BencodeDictionary ? root.span('info') : undefined
   } catch {
     return undefined
