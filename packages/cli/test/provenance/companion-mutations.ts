@@ -110,7 +110,7 @@ export const COMPANIONS: readonly Mutation[] = [
       find: `provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),`,
       replace: `provenance: before.provenance,`,
       caughtBy: {
-        file: 'packages/daemon/test/sources/hub/companions-alone.test.ts',
+        file: 'packages/daemon/test/sources/hub/companions-alone.slow.ts',
         name: 'companions fetched with a token'
       }
     }
