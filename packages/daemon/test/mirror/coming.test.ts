@@ -99,12 +99,15 @@ const listedIn = ({ text }: S3Answer): Listed[] =>
     etag: etag!
   }))
 
+/** On a busy machine, too. */
+const until = (isSo: () => unknown): Promise<unknown> => vi.waitUntil(isSo, { timeout: 30_000 })
+
 const settled = (work: Promise<unknown>): Promise<boolean> =>
   Promise.race([work.then(() => true), new Promise<boolean>((resolve) => setImmediate(() => resolve(false)))])
 
 async function begin(it: World, more: Partial<ImportHfBody> = {}): Promise<Job> {
   const job = await it.rig.client.importHf({ repo: 'Acme/M', ...more })
-  await vi.waitUntil(() => it.rig.daemon.context.coming.imports.length > 0)
+  await until(() => it.rig.daemon.context.coming.imports.length > 0)
   return job
 }
 
@@ -171,7 +174,7 @@ test.each([
   expect(JSON.parse((await early).text).map(({ path }: { path: string }) => path)).toContain(WEIGHTS[1])
   expect((await it.askHub('/Acme/M/resolve/main/config.json')).text).toBe('{"model_type":"llama"}')
   const reading = it.askHub(RESOLVE)
-  await vi.waitUntil(() => it.rig.daemon.context.wanted.rankOf(digestOf(bytesOf[1]!)) !== undefined)
+  await until(() => it.rig.daemon.context.wanted.rankOf(digestOf(bytesOf[1]!)) !== undefined)
   it.open(() => true)
   const { status, isCut, body } = await reading
   expect([status, isCut, body.equals(bytesOf[1]!)]).toEqual([200, false, true])
@@ -204,7 +207,7 @@ async function expectNothing(it: World, job: Job, isShownAtTheEnd = false): Prom
   const early = await heard(it)
   expect(early[0]).toEqual(early[1])
   it.open((path) => !isWeights(path))
-  await vi.waitUntil(async () => (await it.rig.client.job(job.id)).filesDone === MODEL.files.length - 2)
+  await until(async () => (await it.rig.client.job(job.id)).filesDone === MODEL.files.length - 2)
   const late = await heard(it)
   expect(late[0]).toEqual(late[1])
   it.open(() => true)
@@ -301,7 +304,7 @@ test('of a model that needs a signature nothing is heard before that is checked'
   const trust = [{ names: ['acme/*'], mode: 'require', keys: [signer.keyFile] }]
   const it = await world({ trust }, {}, [{ id: 'Acme/M', files }])
   const job = await it.rig.client.importHf({ repo: 'Acme/M' })
-  await vi.waitUntil(async () => (await it.rig.client.job(job.id)).files !== undefined)
+  await until(async () => (await it.rig.client.job(job.id)).files !== undefined)
   const early = await heard(it)
   expect(early[0]).toEqual(early[1])
   it.open(() => true)
@@ -315,7 +318,7 @@ async function waiting(it: World): Promise<{ readonly job: Job; readonly reading
   it.open((path) => !isWeights(path))
   expect(listedIn(await it.ask(LIST))).not.toEqual([])
   const readings = [it.ask(OBJECT), it.askHub(RESOLVE)]
-  await vi.waitUntil(() => it.rig.daemon.context.wanted.rankOf(digestOf(bytesOf[1]!)) !== undefined)
+  await until(() => it.rig.daemon.context.wanted.rankOf(digestOf(bytesOf[1]!)) !== undefined)
   return { job, readings }
 }
 
