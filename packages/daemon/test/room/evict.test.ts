@@ -6,6 +6,7 @@ import type { Inventory, Job, ModelMember } from '@svc/client/protocol'
 import { timestampOf } from '@svc/internal-clock'
 import { parseDigest } from '@svc/ref'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
+import { lfsPointer } from '@svc/testkit/fake-hub-content'
 import type { FakeTreeEntry } from '@svc/testkit/fake-hub-faults'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { ArtifactState } from '../../src/library/artifacts.ts'
@@ -137,15 +138,21 @@ test('a hub that lists other bytes, refuses the files or lost the repository pro
     stage !== 'tree' && path === 'model-q8_0.gguf' ? { kind: 'status', status: 404 } : undefined
   )
   expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
-  // of the same size
+  // of the same size, and given to whoever asks
+  const sha256 = 'f'.repeat(64)
   const another = (name: string) => (entries: FakeTreeEntry[]) =>
-    entries.map(({ lfs, ...entry }) => {
-      const hash = entry.path === name ? 'f'.repeat(64) : undefined
-      const oid = hash === undefined || lfs !== undefined ? entry.oid : hash.slice(24)
-      return { ...entry, oid, ...(lfs !== undefined && { lfs: { ...(lfs as object), ...(hash && { oid: hash }) } }) }
+    entries.map((entry) => {
+      if (entry.path !== name) return entry
+      if (entry.lfs === undefined) return { ...entry, oid: sha256.slice(24) }
+      const { oid, pointerSize } = lfsPointer(sha256, entry.size as number)
+      return { ...entry, oid, lfs: { oid: sha256, size: entry.size, pointerSize } }
     })
   for (const name of ['model-q8_0.gguf', 'mmproj-f16.gguf']) {
-    fake.setFaults(({ stage }) => (stage === 'tree' ? { kind: 'tree', edit: another(name) } : undefined))
+    fake.setFaults(({ stage, path }) => {
+      if (stage === 'tree') return { kind: 'tree', edit: another(name) }
+      const isAnother = path === name && name === 'model-q8_0.gguf'
+      return isAnother ? { kind: 'headers', headers: { 'x-linked-etag': `"${sha256}"` } } : undefined
+    })
     expect(await evict(repo.ref)).toMatchObject({ state: 'failed', error: { code: 'E_KEPT' } })
   }
   fake.setFaults(undefined)
