@@ -2,7 +2,6 @@
 import { readdirSync, readlinkSync } from 'node:fs'
 import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { block } from '@svc/testkit/block'
 import { until } from '@svc/testkit/until'
 import { describe, expect, it } from 'vitest'
 import { createHttpServer } from '../../src/http/server.ts'
@@ -74,24 +73,6 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('are read one chunk at a time: any number of them is accepted', async () => {
-    const { api, digest } = await shared()
-    const socket = await connected(api.socketPath)
-    socket.pause()
-    // more than may wait, were all of them read
-    const count = 10_000
-    const all = request(`/v1/blob/${digest}`) + request('/v1/nothing').repeat(count)
-    socket.write(all + request('/v1/nothing', 'Connection: close\r\n'))
-    await until(() => openBlobs() > 0)
-    const chunks: Buffer[] = []
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
-    socket.resume()
-    await new Promise((resolve) => socket.on('close', resolve))
-    const received = Buffer.concat(chunks).toString('latin1')
-    expect(received.split('HTTP/1.1 404').length - 1).toBe(count + 1)
-    await until(() => openBlobs() === 0)
-  })
-
   it('start their header time-out when they can be read: a header behind a long response is not late', async () => {
     let answer: (() => void) | undefined
     const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 20 }
@@ -128,58 +109,6 @@ describe('pipelined requests', () => {
     }
     await until(() => openBlobs() === sockets.length)
     for (const socket of sockets) socket.destroy()
-    await until(() => openBlobs() === 0)
-  })
-
-  it('use a bounded time per turn of the event loop, for any number of connections', async () => {
-    const { api } = await shared()
-    let inTurn = 0
-    let most = 0
-    const server = createHttpServer(({ url }, response) => {
-      // the first of each connection starts at once
-      if (url === '/waited') {
-        most = Math.max(most, ++inTurn)
-        // half of the time that a turn has
-        block(1)
-      }
-      response.end('x')
-    })
-    const path = join(api.folder, 'turns.sock')
-    await new Promise<void>((resolve) => server.listen(path, resolve))
-    const turn = (): void => {
-      inTurn = 0
-      immediate = setImmediate(turn)
-    }
-    let immediate = setImmediate(turn)
-    const [connections, each] = [20, 10]
-    const all = request('/first') + request('/waited').repeat(each - 2) + request('/waited', 'Connection: close\r\n')
-    const answers = await Promise.all(Array.from({ length: connections }, () => rawExchange(path, all)))
-    clearImmediate(immediate)
-    await new Promise((resolve) => server.close(resolve))
-    for (const answer of answers) expect(answer.split('HTTP/1.1 200').length - 1).toBe(each)
-    // two or three in a turn, of which the count here may see parts of two; without a bound it is one of each connection
-    expect(most).toBeLessThanOrEqual(6)
-  })
-
-  it('have a limit over all connections: those beyond it are closed, others are answered', async () => {
-    const { api, digest } = await shared()
-    const sockets = await Promise.all(Array.from({ length: 20 }, () => connected(api.socketPath)))
-    const received = sockets.map(() => 0)
-    const closed = sockets.map((socket, i) => {
-      socket.on('error', () => undefined)
-      socket.on('data', (chunk: Buffer) => (received[i]! += chunk.length))
-      socket.pause()
-      // 600 requests wait behind a blob that nobody reads yet: 12,000 in all
-      socket.end(`${request(`/v1/blob/${digest}`)}${request('/v1/nothing').repeat(600)}`)
-      return new Promise((resolve) => socket.once('close', resolve))
-    })
-    await until(() => openBlobs() > 0)
-    expect((await api.get('/v1/jobs')).status).toBe(200)
-    for (const socket of sockets) socket.resume()
-    await Promise.all(closed)
-    const most = Math.max(...received)
-    const whole = received.filter((bytes) => bytes === most).length
-    expect([whole > 0, whole < sockets.length]).toEqual([true, true])
     await until(() => openBlobs() === 0)
   })
 })
