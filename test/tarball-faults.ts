@@ -33,7 +33,8 @@ export async function typeFaults(tarball: string): Promise<string[]> {
 }
 
 const LOCAL_RANGE = /^(?:workspace|file|link|catalog):/
-const MAY_HOLD = /^(?:(?:bin|dist|src)\/.*|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+const MAY_HOLD =
+  /^(?:(?:bin|dist|src)\/.*|units\/svc[a-z-]*\.(?:service|socket|timer)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
 
 const hasSection = (file: string, title: string): boolean =>
   existsSync(file) && readFileSync(file, 'utf8').includes(`\n## ${title}\n`)
