@@ -1,12 +1,12 @@
-import { constants } from 'node:fs'
+import { MessageChannel } from 'node:worker_threads'
+import { type BlockPipe, newPipeMemory } from './block-pipe.ts'
 import type { Clone, Cloner } from './clone.ts'
 import { requireFreeSpace } from './commit-blob.ts'
-import { ioError, throwIfAborted } from './errors.ts'
+import { CasError, throwIfAborted } from './errors.ts'
 import type { HashThread } from './hash-threads.ts'
-import { PrefixHash } from './prefix-hash.ts'
 import type { HashResult, IngestOptions } from './store.ts'
 import type { StoreContext } from './store-context.ts'
-import type { SessionSpec } from './thread-protocol.ts'
+import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Files from this size on may use two threads. */
 const PAIR_BYTES = 8 << 20
@@ -47,11 +47,7 @@ export async function filePass(
     }
     const { partFd, snapshot } = clone
     if (snapshot !== undefined) {
-      const source = { ...file, isWritten: false }
-      // A source that shrank or grew while it was read is no error: its clone did not.
-      const result = await pass(context, first.thread, source, options, signal).catch((error: unknown) => {
-        if (snapshot.holds()) throw error
-      })
+      const result = await ofSnapshot(() => pass(context, first.thread, { ...file, isWritten: false }, options, signal))
       throwIfAborted(signal)
       if (result !== undefined && snapshot.holds()) return { ...result, partFd }
     }
@@ -65,65 +61,77 @@ export async function filePass(
   }
 }
 
+/** Undefined where the source shrank or grew while it was read: its clone did not. */
+async function ofSnapshot<T>(read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read()
+  } catch (error) {
+    if (error instanceof CasError && error.code === 'E_SIZE_MISMATCH') return undefined
+    throw error
+  }
+}
+
 /**
- * One thread reads, hashes and, if `isWritten`, writes; for a large file a second thread, if idle, follows it with the further
- * hashes. Once this throws, both have stopped using the descriptor, and what was written is deleted.
+ * One thread reads, hashes and, if `isWritten`, writes; for a large file a second thread, if idle, computes the further
+ * hashes and writes. Once this throws, both have stopped using the descriptor, and what was written is deleted.
  */
 async function pass(
   context: StoreContext,
   first: HashThread,
   { fd, part, sizeBytes, isWritten }: PassSource & { readonly isWritten: boolean },
-  { attachments = [], onProgress }: IngestOptions,
+  options: IngestOptions,
   signal: AbortSignal
 ): Promise<FilePassResult> {
-  const { threads, port } = context
-  const second = attachments.length > 0 && sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
+  const { threads } = context
+  const attachments = options.attachments ?? []
+  const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
   const session = threads.nextSession()
-  const drop = (): Promise<void> => first.call('drop', { session })
-  const stop = (): void => void drop().catch(() => undefined)
-  let writtenFd: number | undefined
-  let follower: PrefixHash | undefined
+  const whole: SessionSpec = {
+    flat: true,
+    attachments,
+    sizeBytes,
+    maxBytes: sizeBytes,
+    part: isWritten ? part : undefined
+  }
+  const busy: HashThread[] = [first]
+  let done: SessionResult | undefined
+  const stop = (): void => busy.forEach((thread) => void thread.call('drop', { session }).catch(() => undefined))
   signal.addEventListener('abort', stop)
   try {
-    const spec: SessionSpec = {
-      flat: true,
-      attachments: second === undefined ? attachments : [],
-      sizeBytes,
-      maxBytes: sizeBytes,
-      part: isWritten ? part : undefined
-    }
-    await first.call('begin', { session, spec })
-    throwIfAborted(signal)
+    let forward: BlockPipe | undefined
     if (second !== undefined) {
-      if (isWritten) writtenFd = await openWritten(context, part)
-      follower = new PrefixHash(threads, second.thread, writtenFd ?? fd, { flat: false, attachments, sizeBytes })
+      const { port1, port2 } = new MessageChannel()
+      const memory = newPipeMemory()
+      busy.push(second.thread)
+      await second.thread.call(
+        'begin',
+        { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } },
+        { transfer: [port1] }
+      )
       throwIfAborted(signal)
+      forward = { ...memory, port: port2 }
     }
-    const onBytes = (bytes: number): void => {
-      follower?.advance(bytes)
-      onProgress?.(bytes)
+    const spec = forward === undefined ? whole : { ...whole, attachments: [], part: undefined }
+    const one = await first.call(
+      'run',
+      { session, spec, fd, forward, progress: true },
+      { transfer: forward === undefined ? [] : [forward.port], onProgress: options.onProgress }
+    )
+    if (second === undefined) done = one
+    else {
+      // `drop` may be on its way to the second thread, which then knows no such session. With one thread the part is handed over by now.
+      throwIfAborted(signal)
+      done = await second.thread.call('finish', { session })
     }
-    const { bytes } = await first.call('pump', { session, fd, progress: true }, { onProgress: onBytes })
-    const further = await follower?.finish(bytes, signal)
-    // With `drop` on its way the thread would know no such session.
-    throwIfAborted(signal)
-    const result = await first.call('finish', { session })
-    return { ...result, digest: result.digest!, attachments: further?.attachments ?? result.attachments }
+    const { attachments: attached, partFd } = done
+    return { digest: one.digest!, sizeBytes: one.sizeBytes, attachments: attached, partFd }
   } catch (error) {
     // Once this throws the caller may close the descriptor: both threads must have stopped using it.
-    await Promise.allSettled([drop(), follower?.stop()])
+    await Promise.allSettled(busy.map((thread) => thread.call('drop', { session })))
+    if (done?.partFd !== undefined) await context.discardPart(done.partFd, part)
     throw error
   } finally {
     signal.removeEventListener('abort', stop)
     second?.release()
-    if (writtenFd !== undefined) await port.close(writtenFd).catch(() => undefined)
-  }
-}
-
-async function openWritten({ port }: StoreContext, part: string): Promise<number> {
-  try {
-    return await port.open(part, constants.O_RDONLY | constants.O_NOFOLLOW)
-  } catch (error) {
-    throw ioError(error, 'read part', part)
   }
 }

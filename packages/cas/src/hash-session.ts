@@ -1,13 +1,12 @@
 import { constants } from 'node:fs'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
 import { type FilePort, writeFullySync } from '@svc/internal-files'
+import { type BlockPipe, PipeSender, PipeTaker, READ_BYTES } from './block-pipe.ts'
 import { abortError, ioError } from './errors.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-/** Measured: larger blocks fall out of the CPU cache. */
-const READ_BYTES = 1 << 20
 const PROGRESS_BYTES = 4 << 20
 
 /** Source of {@link HashSession.pump}. */
@@ -17,6 +16,8 @@ export interface PumpSource {
   readonly start?: number | undefined
   /** Default: the end of the file. */
   readonly end?: number | undefined
+  /** Receives each block as well. */
+  readonly forward?: BlockPipe | undefined
   /** Called with the count of bytes, every few megabytes. */
   readonly onProgress?: ((bytes: number) => void) | undefined
 }
@@ -38,6 +39,7 @@ export class HashSession {
   #dropped = false
   #failure: unknown
   #pumping: Promise<unknown> | undefined
+  #from: PipeTaker | undefined
 
   private constructor(port: FilePort, spec: SessionSpec, hasher: PassHasher) {
     this.#port = port
@@ -45,7 +47,7 @@ export class HashSession {
     this.#hasher = hasher
   }
 
-  static async begin(port: FilePort, spec: SessionSpec): Promise<HashSession> {
+  static async begin(port: FilePort, spec: SessionSpec, from?: BlockPipe): Promise<HashSession> {
     const session = new HashSession(port, spec, await PassHasher.create(spec))
     if (spec.part !== undefined) {
       try {
@@ -54,6 +56,7 @@ export class HashSession {
         throw ioError(error, 'create part', spec.part)
       }
     }
+    if (from !== undefined) session.#from = new PipeTaker(from, (bytes) => session.feed(bytes))
     return session
   }
 
@@ -88,32 +91,39 @@ export class HashSession {
     return run
   }
 
-  async #pump({ fd, start = 0, end, onProgress }: PumpSource): Promise<number> {
+  async #pump({ fd, start = 0, end, forward, onProgress }: PumpSource): Promise<number> {
+    const sender = forward === undefined ? undefined : new PipeSender(forward)
     let position = start
     let told = start
-    while (end === undefined || position < end) {
-      if (this.#dropped) throw abortError()
-      const block = (scratch ??= new Uint8Array(READ_BYTES))
-      const want = end === undefined ? block.length : Math.min(block.length, end - position)
-      let count: number
-      try {
-        count = this.#port.readSync(fd, block, 0, want, position)
-      } catch (error) {
-        throw ioError(error, 'read source')
+    try {
+      while (end === undefined || position < end) {
+        if (this.#dropped) throw abortError()
+        const block = sender === undefined ? (scratch ??= new Uint8Array(READ_BYTES)) : await sender.next()
+        const want = end === undefined ? block.length : Math.min(block.length, end - position)
+        let count: number
+        try {
+          count = this.#port.readSync(fd, block, 0, want, position)
+        } catch (error) {
+          throw ioError(error, 'read source')
+        }
+        if (count === 0) break
+        const bytes = block.subarray(0, count)
+        sender?.send(count)
+        this.feed(bytes)
+        position += count
+        if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
+          told = position
+          onProgress(position - start)
+        }
+        // Yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
+        // read only the end of the file is left, so small files pass without yielding.
+        if (count === want) await yieldToEventLoop()
       }
-      if (count === 0) break
-      const bytes = block.subarray(0, count)
-      this.feed(bytes)
-      position += count
-      if (onProgress !== undefined && position - told >= PROGRESS_BYTES) {
-        told = position
-        onProgress(position - start)
-      }
-      // Yield, so that an abort, or small files queued behind a large one, need not wait for its end. After a short
-      // read only the end of the file is left, so small files pass without yielding.
-      if (count === want) await yieldToEventLoop()
+      await sender?.drain()
+      return position - start
+    } finally {
+      sender?.close()
     }
-    return position - start
   }
 
   /** Ends the pass; the caller takes over the part's descriptor. */
@@ -122,6 +132,7 @@ export class HashSession {
     const result = this.#hasher.finish()
     const partFd = this.#partFd
     this.#partFd = undefined
+    this.#from?.close()
     return { ...result, partFd }
   }
 
@@ -129,6 +140,7 @@ export class HashSession {
   async drop(): Promise<void> {
     this.#dropped = true
     await this.#pumping
+    this.#from?.close()
     if (this.#partFd === undefined) return
     const fd = this.#partFd
     this.#partFd = undefined

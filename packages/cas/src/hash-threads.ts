@@ -47,9 +47,9 @@ export class HashThreads {
   readonly #commit: HashThread
   /**
    * Hashes bytes as they arrive over the network, before the others: somebody waits for the hash when the last byte is
-   * there. Its users share it, since hashing is faster than a network.
+   * there.
    */
-  readonly follower: HashThread
+  readonly #follower: HashThread
   readonly #passGate: Gate
   readonly #commits: Batch<CommitItem, CommitOutcome>
 
@@ -60,7 +60,7 @@ export class HashThreads {
     const data: ThreadData = { filePort, nice: NICE }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#commit = new HashThread(data)
-    this.follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
+    this.#follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
     // Two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
     this.#commits = new Batch(MAX_COMMITS, (items) => {
@@ -82,6 +82,14 @@ export class HashThreads {
     let thread = this.#hash[0] as HashThread
     for (const other of this.#hash) if (other.passes < thread.passes) thread = other
     return held(thread)
+  }
+
+  /**
+   * The thread that follows growing files, which comes before the others. Its users share it, since hashing is faster
+   * than a network.
+   */
+  takeFollower(): { readonly thread: HashThread; readonly release: Release } {
+    return held(this.#follower)
   }
 
   /**
@@ -121,7 +129,7 @@ export class HashThreads {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#hash, this.#commit, this.follower].map((thread) => thread.close()))
+    await Promise.all([...this.#hash, this.#commit, this.#follower].map((thread) => thread.close()))
   }
 }
 

@@ -30,17 +30,15 @@ function finish(id: number): SessionResult {
 
 serveCalls<ThreadOperations>(
   {
-    begin: async ({ session, spec }) => {
-      sessions.set(session, await HashSession.begin(await loading, spec))
+    begin: async ({ session, spec, from }) => {
+      sessions.set(session, await HashSession.begin(await loading, spec, from))
     },
     feed: ({ session, block, length }) => sessionOf(session).feed(new Uint8Array(block, 0, length)),
-    pump: async ({ session, fd, start, end, progress: wanted }, { progress }) => ({
-      bytes: await sessionOf(session).pump({ fd, start, end, onProgress: wanted ? progress : undefined })
-    }),
-    run: async ({ session, spec, fd, progress: wanted }, { progress }) => {
+    pump: async ({ session, fd, start, end }) => ({ bytes: await sessionOf(session).pump({ fd, start, end }) }),
+    run: async ({ session, spec, fd, start, end, forward, progress: wanted }, { progress }) => {
       const begun = await HashSession.begin(await loading, spec)
       sessions.set(session, begun)
-      await begun.pump({ fd, onProgress: wanted ? progress : undefined })
+      await begun.pump({ fd, start, end, forward, onProgress: wanted ? progress : undefined })
       return finish(session)
     },
     finish: ({ session }) => finish(session),

@@ -76,11 +76,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges = new ByteRangeSet(setup.ranges)
     this.#journaledBytes = this.#ranges.totalBytes
     const { attachments = [] } = options
-    this.#prefix = new PrefixHash(context.threads, context.threads.follower, fd, {
-      flat: true,
-      attachments,
-      sizeBytes: key.sizeBytes
-    })
+    this.#prefix = new PrefixHash(context.threads, fd, { flat: true, attachments, sizeBytes: key.sizeBytes })
     this.#prefix.advance(this.#ranges.prefixEnd)
   }
 

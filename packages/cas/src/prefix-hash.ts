@@ -8,18 +8,18 @@ const MAX_STEP_BYTES = 64 << 20
 
 interface PrefixSession {
   readonly id: number
+  readonly thread: HashThread
   readonly begun: Promise<void>
 }
 
 /**
- * Hashes the growing contiguous prefix of a file, in one thread.
+ * Hashes the growing contiguous prefix of a file, in the thread for such files.
  *
  * Invariants: the current session has read `[0, position)` exactly once; at most one run is active, and it stops at
  * `target`. A restart discards the session and all its pending answers.
  */
 export class PrefixHash {
   readonly #threads: HashThreads
-  readonly #thread: HashThread
   readonly #spec: SessionSpec
   readonly #fd: number
   #prefixEnd = 0
@@ -31,9 +31,8 @@ export class PrefixHash {
   /** Dropped sessions whose threads may still use the descriptor. */
   readonly #dropping = new Set<Promise<unknown>>()
 
-  constructor(threads: HashThreads, thread: HashThread, fd: number, spec: SessionSpec) {
+  constructor(threads: HashThreads, fd: number, spec: SessionSpec) {
     this.#threads = threads
-    this.#thread = thread
     this.#fd = fd
     this.#spec = spec
   }
@@ -58,7 +57,7 @@ export class PrefixHash {
     this.#target = 0
     this.#prefixEnd = 0
     if (session === undefined) return
-    const dropped = this.#thread.call('drop', { session: session.id }).catch(() => undefined)
+    const dropped = session.thread.call('drop', { session: session.id }).catch(() => undefined)
     this.#dropping.add(dropped)
     void dropped.then(() => this.#dropping.delete(dropped))
   }
@@ -84,7 +83,7 @@ export class PrefixHash {
       if (this.#error !== undefined) throw this.#error
       const session = this.#begin()
       await session.begun
-      const result = await this.#thread.call('finish', { session: session.id })
+      const result = await session.thread.call('finish', { session: session.id })
       this.#session = undefined
       return result
     } catch (error) {
@@ -103,10 +102,13 @@ export class PrefixHash {
 
   #begin(): PrefixSession {
     if (this.#session !== undefined) return this.#session
+    const { thread, release } = this.#threads.takeFollower()
     const id = this.#threads.nextSession()
-    const begun = this.#thread.call('begin', { session: id, spec: this.#spec })
+    const begun = thread.call('begin', { session: id, spec: this.#spec })
     begun.catch(() => undefined)
-    return (this.#session = { id, begun })
+    // An idle session does not count as load on its thread.
+    release()
+    return (this.#session = { id, thread, begun })
   }
 
   /** Whether there is enough to hash to be worth a message. */
@@ -129,22 +131,20 @@ export class PrefixHash {
   }
 
   async #run(session: PrefixSession, least: number): Promise<void> {
-    // An idle session does not count as load on its thread.
-    this.#thread.passes++
+    session.thread.passes++
     try {
       await session.begun
       while (this.#session === session && this.#due(least)) {
         const start = this.#position
         const end = Math.min(this.#prefixEnd, start + MAX_STEP_BYTES)
         this.#target = end
-        const request = { session: session.id, fd: this.#fd, start, end, progress: false }
-        const { bytes } = await this.#thread.call('pump', request)
+        const { bytes } = await session.thread.call('pump', { session: session.id, fd: this.#fd, start, end })
         if (this.#session !== session) return
         if (bytes !== end - start) throw shortPart()
         this.#position = end
       }
     } finally {
-      this.#thread.passes--
+      session.thread.passes--
     }
   }
 }

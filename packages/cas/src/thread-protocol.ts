@@ -1,6 +1,7 @@
 import type { SerializedError } from '@svc/internal-errors'
 import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
+import type { BlockPipe } from './block-pipe.ts'
 import type { FileIdentity, HashAttachment } from './store.ts'
 
 export interface ThreadData {
@@ -66,23 +67,29 @@ export type NamedOutcome = { readonly result: SessionResult } | { readonly error
 
 /** The requests and responses of a thread's operations. */
 export interface ThreadOperations {
-  /** Starts a session. */
-  begin: { request: { session: number; spec: SessionSpec }; response: void }
+  /** Starts a session; its blocks may also come through `from`. */
+  begin: { request: { session: number; spec: SessionSpec; from?: BlockPipe }; response: void }
   /** Sends the next bytes of a session. */
   feed: { request: { session: number; block: SharedArrayBuffer; length: number }; response: void }
-  /** Reads `[start, end)` of a descriptor into a session; by default all of it. */
-  pump: {
-    request: { session: number; fd: number; start?: number; end?: number; progress: boolean }
-    response: { bytes: number }
-    /** Reports bytes read so far. */
-    progress: number
-  }
+  /** Reads `[start, end)` of a descriptor into a session. */
+  pump: { request: { session: number; fd: number; start: number; end: number }; response: { bytes: number } }
   /** Ends a session. */
   finish: { request: { session: number }; response: SessionResult }
   /** `begin`, `pump` and `finish` in one. */
   run: {
-    request: { session: number; spec: SessionSpec; fd: number; progress: boolean }
+    request: {
+      session: number
+      spec: SessionSpec
+      fd: number
+      /** Default 0. */
+      start?: number
+      /** Default: the end of the file. */
+      end?: number
+      forward?: BlockPipe | undefined
+      progress: boolean
+    }
     response: SessionResult
+    /** Reports bytes read so far. */
     progress: number
   }
   /** Discards a session: stops its pump, deletes its part. */

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { closeSync, openSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DiskBlobStore, openDiskStore } from '@svc/cas'
-import { blockAttachment, blockHashes } from '@svc/cas-testsuite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
@@ -10,8 +9,6 @@ const SIZE_BYTES = 24 * (1 << 20) + 4321
 const bytes = Buffer.alloc(SIZE_BYTES)
 for (let at = 0; at < SIZE_BYTES; at += 997) bytes[at] = (at >> 3) & 255
 const digest = `sha256:${createHash('sha256').update(bytes).digest('hex')}`
-
-const attachments = [blockAttachment]
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let store: DiskBlobStore
@@ -29,10 +26,9 @@ afterEach(async () => {
   await folder.dispose()
 })
 
-test('a large file is read and written by one thread, and another one follows with the further hashes', async () => {
-  const result = await store.ingest({ fd: source }, { attachments })
+test('a large file is read by one thread and written by another', async () => {
+  const result = await store.ingest({ fd: source })
   expect(result).toMatchObject({ digest, sizeBytes: SIZE_BYTES })
-  expect(Buffer.compare(result.attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   expect((await store.verify(result.digest)).status).toBe('ok')
 })
 
@@ -40,7 +36,7 @@ test('an abort while both threads work leaves nothing', async () => {
   const descriptors = await openDescriptors()
   const stop = new AbortController()
   const onProgress = (): void => stop.abort()
-  await expect(store.ingest({ fd: source }, { attachments, signal: stop.signal, onProgress })).rejects.toMatchObject({
+  await expect(store.ingest({ fd: source }, { signal: stop.signal, onProgress })).rejects.toMatchObject({
     code: 'E_ABORTED'
   })
   expect(readdirSync(join(folder.path, 'root/incoming'))).toEqual([])
@@ -56,18 +52,9 @@ test('an abort that comes after the reading thread is done has the same result',
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500)
     stop.abort()
   }
-  await expect(store.ingest({ fd: source }, { attachments, signal: stop.signal, onProgress })).rejects.toMatchObject({
+  await expect(store.ingest({ fd: source }, { signal: stop.signal, onProgress })).rejects.toMatchObject({
     code: 'E_ABORTED'
   })
-  expect(readdirSync(join(folder.path, 'root/incoming'))).toEqual([])
-  expect(await openDescriptors()).toBe(descriptors)
-})
-
-test('a further hash that fails in the following thread leaves nothing', async () => {
-  const descriptors = await openDescriptors()
-  const code = "export default () => ({ update() { throw new Error('no') }, digest() {} })"
-  const bad = { name: 'bad', module: `data:text/javascript,${encodeURIComponent(code)}` }
-  await expect(store.ingest({ fd: source }, { attachments: [bad] })).rejects.toMatchObject({ code: 'E_ATTACHMENT' })
   expect(readdirSync(join(folder.path, 'root/incoming'))).toEqual([])
   expect(await openDescriptors()).toBe(descriptors)
 })
