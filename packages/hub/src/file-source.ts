@@ -30,7 +30,10 @@ export class HubFileSource implements RangeSource {
   #etag: string | undefined
   #resolving: Promise<void> | undefined
   #wrongAnswers = 0
-  /** Cleared when threads cannot reach the source, or cannot write to the sink. */
+  /**
+   * Cleared when the source's responses are not of the plain form that threads read, or threads cannot write to the
+   * sink.
+   */
   #threadsServe = true
   readonly #ready = Promise.withResolvers<void>()
   readonly ready = this.#ready.promise
@@ -59,7 +62,7 @@ export class HubFileSource implements RangeSource {
       signal.throwIfAborted()
       throw this.failure(error, found)
     }
-    // Here other answers mean something.
+    // The complete client handles responses that a thread does not.
     return (await this.#request(span, signal, false)) as Response
   }
 
@@ -123,7 +126,7 @@ export class HubFileSource implements RangeSource {
     }
   }
 
-  /** False if the answer is for the caller to read; what was written before is kept. */
+  /** False if threads cannot read this response; what they wrote before is kept. */
   async #inThread(
     span: ByteSpan,
     url: URL,
@@ -162,12 +165,14 @@ export class HubFileSource implements RangeSource {
     }
     const { start, end } = span
     const { fd, writeGate } = direct
-    const job = { url: url.href, ...how, start, end, sizeBytes, fd, writeGate }
+    const { connectMs, stallMs, slowMs } = net.timings
+    const job = { url: url.href, ...how, start, end, sizeBytes, fd, writeGate, connectMs, stallMs, slowMs }
     try {
       const reply = await net.ranges.fetch(job, AbortSignal.any([signal, refused.signal]), onProgress)
       refused.signal.throwIfAborted()
-      if (reply === 'unwritable') this.#threadsServe = false
-      return reply === 'done'
+      if (reply === 'done') return true
+      if (reply !== 'status') this.#threadsServe = false
+      return false
     } catch (error) {
       refused.signal.throwIfAborted()
       throw isRefusedAddress(error) ? net.refusal(error, url) : error

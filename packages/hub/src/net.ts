@@ -6,7 +6,7 @@ import {
   RedirectError,
   type Response
 } from '@svc/internal-http'
-import { type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
+import { DialGuard, type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import type { HubLimits, RetryTimings } from './limits.ts'
@@ -43,6 +43,13 @@ interface Hop {
   readonly policy: DialPolicy
 }
 
+/** Values that a thread can send in a header unescaped. */
+const SENDABLE = /^[\x20-\x7e]*$/
+
+/** Whether undici would take a proxy from the environment. */
+const hasProxy = (env: NodeJS.ProcessEnv): boolean =>
+  ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'].some((name) => Boolean(env[name]))
+
 /**
  * What all calls of one hub object share: connections, and where redirects may lead. The token goes to the hub's own origin (scheme, host,
  * port) and to no other. A redirect leads only where the endpoint's own address lets it name one (see DialPolicy).
@@ -65,12 +72,11 @@ export class Net {
     this.hasToken = token !== undefined
     this.limits = limits
     this.timings = timings
+    this.ranges = new RangeThreads(undefined, options.threadNice)
     this.#options = options
     this.#policyOf = policyFrom(new URL(endpoint.origin))
-    const { connectMs, stallMs, slowMs } = timings
-    const client = { connectMs, stallMs, slowMs, userAgent, connections: limits.ranges + limits.smallFiles }
-    this.ranges = new RangeThreads({ nice: options.threadNice, client })
-    this.#client = new HttpClient({ ...client, dispatcher })
+    const connections = limits.ranges + limits.smallFiles
+    this.#client = new HttpClient({ ...timings, userAgent, dispatcher, connections })
   }
 
   /** Requests a URL, and follows its redirects. @throws DownloadError for one that is refused; errors of the network */
@@ -101,9 +107,21 @@ export class Net {
     return this.#client.send({ url, headers, signal, policy: await this.#policy(url) })
   }
 
-  /** How a thread may request this address by itself, under the same rules as `walk`; undefined with the caller's dispatcher. */
+  /**
+   * How a thread may request this address by itself, under the same rules as `walk`; undefined if only `walk` can,
+   * because the connection is not ours to make (a proxy, the caller's dispatcher). @throws DownloadError for a refused
+   * address
+   */
   async directly(url: URL): Promise<Hop | undefined> {
-    return this.#options.dispatcher === undefined ? this.#hop(url, {}) : undefined
+    const { dispatcher, userAgent } = this.#options
+    if (dispatcher !== undefined || hasProxy(process.env) || !SENDABLE.test(userAgent)) return undefined
+    const hop = await this.#hop(url, { 'user-agent': userAgent, 'accept-encoding': 'identity' })
+    try {
+      new DialGuard(hop.policy).check(url.hostname)
+      return hop
+    } catch (error) {
+      throw this.refusal(error, url)
+    }
   }
 
   /** An address that is refused, as the hub's failure; other errors as they are. */

@@ -1,4 +1,3 @@
-import type { Headers, HttpClientOptions } from '@svc/internal-http'
 import type { DialPolicy } from '@svc/internal-net'
 
 /**
@@ -7,7 +6,7 @@ import type { DialPolicy } from '@svc/internal-net'
  */
 export interface RangeJob {
   readonly url: string
-  /** Sent in addition to `range`. */
+  /** Sent unchanged, in addition to `host` and `range`. */
   readonly headers: Readonly<Record<string, string>>
   readonly start: number
   readonly end: number
@@ -16,19 +15,23 @@ export interface RangeJob {
   /** See `DirectSink`. */
   readonly writeGate?: Int32Array | undefined
   readonly policy: DialPolicy
+  readonly connectMs: number
+  readonly stallMs: number
+  readonly slowMs: number
 }
 
 /** Start parameters of a thread. */
 export interface RangeThreadData {
   readonly nice: number
-  readonly client: Omit<HttpClientOptions, 'dispatcher'>
 }
 
 /** First the head, then the written ranges, in order. */
-export type RangeProgress = { readonly headers: Headers } | { readonly start: number; readonly end: number }
+export type RangeProgress =
+  | { readonly headers: Readonly<Record<string, string>> }
+  | { readonly start: number; readonly end: number }
 
-/** `other`: an answer without the bytes of the range, of which nothing was written. `unwritable`: writing to the file failed. */
-export type RangeReply = 'done' | 'other' | 'unwritable'
+/** `unwritable`: writing to the file failed. Others: see `RangeOutcome`. */
+export type RangeReply = 'done' | 'status' | 'form' | 'unwritable'
 
 export interface RangeCalls {
   fetch: { request: RangeJob; response: RangeReply; progress: RangeProgress }

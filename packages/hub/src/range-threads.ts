@@ -15,13 +15,11 @@ export class RangeThreads {
   #idle: Timer | undefined
   #calls = 0
 
-  constructor(
-    workerData: RangeThreadData,
-    count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())),
-    clock = systemClock
-  ) {
+  /** `nice` is the threads' niceness on Linux. */
+  constructor(count = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0, clock = systemClock) {
     this.#clock = clock
     const url = workerUrl('./range-worker', import.meta.url)
+    const workerData: RangeThreadData = { nice }
     this.#threads = Array.from(
       { length: count },
       () => new WorkerThread<RangeCalls>({ url, errors: plainErrors, name: 'hub range', workerData })

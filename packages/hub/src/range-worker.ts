@@ -1,46 +1,95 @@
 import { workerData } from 'node:worker_threads'
-import { BodyRangeError, bodyRange, HttpClient } from '@svc/internal-http'
+import { DialGuard } from '@svc/internal-net'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
+import { BlockWriter, WriteFailure } from './block-writer.ts'
+import { RangeConnection, type RangeExchange } from './range-connection.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
-import { RangeWriter, WriteFailure } from './range-writer.ts'
 
-// The code of a thread of `RangeThreads`: it has its own connections, and writes the bodies of ranges.
+// The code of a thread of `RangeThreads`: it owns its sockets, reads the bodies of ranges into blocks, and writes them.
 
-const { nice, client: options } = workerData as RangeThreadData
-const client = new HttpClient(options)
+/** Idle connections, by their target. */
+const idle = new Map<string, RangeConnection[]>()
+
+function connectionTo({ url, policy, connectMs }: RangeJob): RangeConnection {
+  const { protocol, origin, port, hostname } = new URL(url)
+  const key = `${policy} ${origin}`
+  const kept = idle.get(key)?.pop()
+  if (kept !== undefined) return kept
+  const secure = protocol === 'https:'
+  const connection: RangeConnection = new RangeConnection(
+    {
+      secure,
+      host: hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: Number(port) || (secure ? 443 : 80),
+      lookup: new DialGuard(policy).lookup,
+      connectMs
+    },
+    () => {
+      const rest = idle.get(key)?.filter((other) => other !== connection) ?? []
+      if (rest.length === 0) idle.delete(key)
+      else idle.set(key, rest)
+    }
+  )
+  return connection
+}
+
+function keep({ url, policy }: RangeJob, connection: RangeConnection): void {
+  if (connection.isGone) return
+  const key = `${policy} ${new URL(url).origin}`
+  idle.set(key, [...(idle.get(key) ?? []), connection])
+}
+
+function requestOf({ url, headers, start, end }: RangeJob): string {
+  const { pathname, search, host } = new URL(url)
+  const lines = Object.entries({ host, ...headers, range: `bytes=${start}-${end - 1}` })
+  return `GET ${pathname}${search} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`
+}
 
 async function fetch(
-  { url, headers, policy, start, end, sizeBytes, fd, writeGate }: RangeJob,
+  job: RangeJob,
   signal: AbortSignal,
   progress: (progress: RangeProgress) => void
 ): Promise<RangeReply> {
-  const range = `bytes=${start}-${end - 1}`
-  const response = await client.send({ url: new URL(url), headers: { ...headers, range }, policy, signal })
-  let writer: RangeWriter | undefined
-  try {
-    if (response.status !== 206) return 'other'
-    const body = bodyRange(response, { start, end }, sizeBytes)
-    progress({ headers: response.headers })
-    writer = new RangeWriter({ fd, ...body, writeGate }, (from, to) => progress({ start: from, end: to }))
-    for await (const chunk of response) {
-      if (chunk.length > writer.leftBytes) throw new Error('the body is longer than its header says')
-      const room = writer.room()
-      if (room !== undefined) await room
-      writer.take(chunk)
+  const { fd, writeGate, start, end, sizeBytes, stallMs, slowMs } = job
+  const exchange: RangeExchange = {
+    request: requestOf(job),
+    start,
+    end,
+    sizeBytes,
+    stallMs,
+    slowMs,
+    onHead: ({ headers, bodyBytes }) => {
+      progress({ headers: { ...headers } })
+      const target = { fd, start, end: start + bodyBytes, writeGate }
+      return new BlockWriter(target, (from, to) => progress({ start: from, end: to }))
     }
-    if (writer.leftBytes > 0) throw new Error('the body ended early')
-    writer.end()
-    return 'done'
-  } catch (error) {
-    if (error instanceof BodyRangeError) return 'other'
-    if (error instanceof WriteFailure) return 'unwritable'
-    // What has arrived is kept: the next attempt continues after it.
-    writer?.end()
-    throw error
-  } finally {
-    response.destroy()
+  }
+  for (;;) {
+    signal.throwIfAborted()
+    const connection = connectionTo(job)
+    const reused = connection.wasUsed
+    const stop = (): void => connection.destroy(signal.reason as Error)
+    signal.addEventListener('abort', stop, { once: true })
+    let answered = false
+    try {
+      const onHead = (head: Parameters<RangeExchange['onHead']>[0]): BlockWriter => {
+        answered = true
+        return exchange.onHead(head)
+      }
+      const outcome = await connection.run({ ...exchange, onHead })
+      keep(job, connection)
+      return outcome
+    } catch (error) {
+      if (error instanceof WriteFailure) return 'unwritable'
+      signal.throwIfAborted()
+      // The server had closed an idle connection, which says nothing about the range.
+      if (reused && !answered) continue
+      throw error
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
   }
 }
 
-yieldToOthers(nice)
+yieldToOthers((workerData as RangeThreadData).nice)
 serveCalls<RangeCalls>({ fetch: (job, { signal, progress }) => fetch(job, signal, progress) })

@@ -13,8 +13,8 @@ export interface HubSink {
   /** Forgets `[start, end)`, which is then fetched again. */
   unmark(start: number, end: number): void
   /**
-   * If present, worker threads may fetch and write large ranges, which takes no time of the caller's thread. `write` is
-   * still called for the rest, and after a failed write, so that it reports the reason.
+   * If present, worker threads may fetch and write large ranges, which takes half the CPU time, and none of the
+   * caller's thread. `write` is still called for the rest, and after a failed write, so that it reports the reason.
    */
   readonly direct?: DirectSink | undefined
 }

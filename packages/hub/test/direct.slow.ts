@@ -116,6 +116,18 @@ test('threads fetch a large file; the hub is asked once, its CDN once per range'
   expect(progress).toEqual([...progress].sort((a, b) => a - b))
 })
 
+test('a range of several writes is right at any starting offset', async () => {
+  const fake = await fakeHub({ repos: [repo] })
+  const hub = hubOf(fake, { limits: { ...limits, rangeBytes: 600 * KiB } })
+  const file = await fileOf(hub, 'org/model', 'model.gguf')
+  const right = createMemorySink(file.sizeBytes)
+  await hub.download(file, right)
+  const sink = diskSink(file.sizeBytes)
+  await sink.write(0, right.bytes.subarray(0, 1_001))
+  await hub.download(file, sink)
+  expectRight(file, sink)
+})
+
 test('bytes that the sink holds are not requested again', async () => {
   const { fake, hub, file, sink } = await setUp()
   const right = createMemorySink(file.sizeBytes)
@@ -248,14 +260,15 @@ const headOf = (start: number, end: number, more = ''): string =>
   `HTTP/1.1 206 Partial Content\r\nContent-Range: bytes ${start}-${end - 1}/${weights.sizeBytes}\r\n` +
   `Content-Length: ${end - start}\r\n${more}\r\n`
 
-test.each<[string, (content: Buffer, socket: Socket, start: number, end: number, count: number) => void]>([
+test.each<[string, (content: Buffer, socket: Socket, start: number, end: number, count: number) => void, boolean]>([
   [
     'head and body byte by byte',
     (content, socket, start, end) => {
       const all = Buffer.concat([Buffer.from(headOf(start, end)), content.subarray(start, end)])
       for (let at = 0; at < 300; at++) socket.write(all.subarray(at, at + 1))
       socket.write(all.subarray(300))
-    }
+    },
+    true
   ],
   [
     'half of each range',
@@ -263,21 +276,24 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
       const half = start + Math.ceil((end - start) / 2)
       socket.write(headOf(start, half))
       socket.write(content.subarray(start, half))
-    }
+    },
+    true
   ],
   [
     'a connection that is closed after each answer, with a word',
     (content, socket, start, end) => {
       socket.write(headOf(start, end, 'Connection: close\r\n'))
       socket.end(content.subarray(start, end))
-    }
+    },
+    true
   ],
   [
     'a connection that is closed after each answer, without a word',
     (content, socket, start, end) => {
       socket.write(headOf(start, end))
       socket.end(content.subarray(start, end))
-    }
+    },
+    true
   ],
   [
     'a chunked body',
@@ -286,21 +302,22 @@ test.each<[string, (content: Buffer, socket: Socket, start: number, end: number,
       socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n${(end - start).toString(16)}\r\n`)
       socket.write(content.subarray(start, end))
       socket.write('\r\n0\r\n\r\n')
-    }
+    },
+    false
   ],
   [
     'a header that is repeated',
     (content, socket, start, end) => {
       socket.write(headOf(start, end, 'ETag: "a"\r\nETag: "a"\r\n'))
       socket.write(content.subarray(start, end))
-    }
+    },
+    false
   ]
-])('%s: correct, and through threads', async (_, answer) => {
+])('%s: correct, and through threads where the answer is plain enough', async (_, answer, plain) => {
   await withRawCdn(answer, async ({ hub, file, sink }) => {
     await hub.download(file, sink)
     expectRight(file, sink)
-    // what is left of a range may be too little for a thread
-    expect(sink.directBytes).toBeGreaterThan(file.sizeBytes / 2)
+    expect(sink.directBytes > 0).toBe(plain)
   })
 })
 

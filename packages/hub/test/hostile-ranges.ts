@@ -38,8 +38,7 @@ export class HostileRanges {
   readonly #folder = mkdtempSync(join(tmpdir(), 'svc-hub-ranges-'))
   readonly #fd: number
   readonly #sockets = new Set<Socket>()
-  /** By their limits. */
-  readonly #threads = new Map<string, RangeThreads>()
+  readonly #threads = new RangeThreads(1)
   #answer: Answer = (socket) => void socket.write(GOOD)
   readonly #server = createServer((socket) => {
     this.#sockets.add(socket)
@@ -71,24 +70,24 @@ export class HostileRanges {
     writeSync(this.#fd, Buffer.alloc(SIZE_BYTES, SENTINEL), 0, SIZE_BYTES, 0)
     const { port } = this.#server.address() as AddressInfo
     let writtenTo = START
-    const range = { start: START, end: END, sizeBytes: SIZE_BYTES, hashing: undefined, policy: 'owner' as const }
+    const range = { start: START, end: END, sizeBytes: SIZE_BYTES, policy: 'owner' as const }
     const job = {
       ...range,
       url: `http://127.0.0.1:${port}/file`,
       headers: {},
-      fd: this.#fd
+      fd: this.#fd,
+      connectMs: 30_000,
+      stallMs,
+      slowMs
     }
-    const key = `${stallMs} ${slowMs}`
-    const threads = this.#threads.get(key) ?? new RangeThreads({ nice: 0, client: { stallMs, slowMs } }, 1)
-    this.#threads.set(key, threads)
-    const reply = await threads
+    const reply = await this.#threads
       .fetch(job, new AbortController().signal, (progress) => {
         if ('start' in progress) {
           if (progress.start !== writtenTo) throw new Error(`a part from ${progress.start} after ${writtenTo}`)
           writtenTo = progress.end
         }
       })
-      .catch(({ code, message }: { readonly code?: string; readonly message: string }) => code ?? message)
+      .catch(({ code }: { readonly code?: string }) => code ?? 'no code')
     const now = Buffer.alloc(SIZE_BYTES)
     readSync(this.#fd, now, 0, SIZE_BYTES, 0)
     const untouched = (start: number, end: number): boolean =>
@@ -104,7 +103,7 @@ export class HostileRanges {
   async close(): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
     await new Promise((resolve) => this.#server.close(resolve))
-    for (const threads of this.#threads.values()) await threads.close()
+    await this.#threads.close()
     closeSync(this.#fd)
     rmSync(this.#folder, { recursive: true })
   }

@@ -28,21 +28,22 @@ server.on('tlsClientError', () => undefined)
 await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 const { port } = server.address() as AddressInfo
 
-const threads = new RangeThreads({ nice: 0, client: {} }, 1)
-const impatient = new RangeThreads({ nice: 0, client: { stallMs: STALL_MS } }, 1)
+const threads = new RangeThreads(1)
 const never = new AbortController().signal
 const [writable, unwritable] = [openSync('/dev/null', 'w'), openSync('/dev/null', 'r')]
 async function say(host: string, path: string, fd = writable): Promise<unknown> {
-  const range = { start: 0, end: SIZE, sizeBytes: SIZE, hashing: undefined, policy: 'owner' as const }
+  const range = { start: 0, end: SIZE, sizeBytes: SIZE, policy: 'owner' as const }
+  const stallMs = path === '/slow-head' ? STALL_MS : 30_000
   const job = {
     ...range,
     url: `https://${host}:${port}${path}`,
     headers: {},
-    fd
+    fd,
+    connectMs: 30_000,
+    stallMs,
+    slowMs: 60_000
   }
-  return (path === '/slow-head' ? impatient : threads)
-    .fetch(job, never, () => undefined)
-    .catch(({ code }: { code: unknown }) => code)
+  return threads.fetch(job, never, () => undefined).catch(({ code }: { code: unknown }) => code)
 }
 const said = {
   file: await say('localhost', '/file'),
@@ -52,7 +53,7 @@ const said = {
   otherName: await say('127.0.0.1', '/file'),
   fileAgain: await say('localhost', '/file')
 }
-await Promise.all([threads.close(), impatient.close()])
+await threads.close()
 server.close()
 for (const fd of [writable, unwritable]) closeSync(fd)
 process.stdout.write(JSON.stringify(said))

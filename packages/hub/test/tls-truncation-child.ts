@@ -55,19 +55,20 @@ const whole =
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-hub-cut-'))
 const path = join(folder, 'file')
-const threads = new RangeThreads({ nice: 0, client: {} }, 1)
+const threads = new RangeThreads(1)
 
 /** One range by a thread: its reply or the code of its error, how many bytes it reported, and whether they are right. */
 async function range(given: typeof answer): Promise<readonly [reply: string, bytes: number, isRight: boolean]> {
   answer = given
   const fd = openSync(path, 'w')
   let bytes = 0
-  const place = { start: 0, end: SIZE, sizeBytes: SIZE, fd, hashing: undefined, policy: 'owner' as const }
+  const place = { start: 0, end: SIZE, sizeBytes: SIZE, fd, policy: 'owner' as const }
+  const times = { connectMs: 30_000, stallMs: 30_000, slowMs: 60_000 }
   const reply = await threads
-    .fetch({ url: `${endpoint}/file`, headers: {}, ...place }, new AbortController().signal, (progress) => {
+    .fetch({ url: `${endpoint}/file`, headers: {}, ...place, ...times }, new AbortController().signal, (progress) => {
       if ('start' in progress) bytes = progress.end
     })
-    .catch(({ code, message }: { readonly code?: string; readonly message: string }) => code ?? message)
+    .catch(({ code }: { readonly code: string }) => code)
   closeSync(fd)
   return [reply, bytes, readFileSync(path).equals(CONTENT.subarray(0, bytes))]
 }
