@@ -23,7 +23,6 @@ export interface Profile {
   readonly streamBytes: number
   /** Number of repositories for measuring the start of a very large store. */
   readonly manyArtifacts: number
-  readonly manyRepositories: number
   readonly growthNames: readonly number[]
   readonly growthMib: readonly number[]
   readonly growthFiles: readonly number[]
@@ -51,7 +50,6 @@ export const PROFILES = {
     seedBytes: 1024 * MIB,
     streamBytes: 1024 * MIB,
     manyArtifacts: 10_000,
-    manyRepositories: 21_000,
     growthNames: [10, 100, 1_000, 10_000, 30_000],
     growthMib: [64, 256, 1_024, 4_096],
     growthFiles: [10, 100, 1_000, 5_000],
@@ -77,7 +75,6 @@ export const PROFILES = {
     seedBytes: 512 * MIB,
     streamBytes: 128 * MIB,
     manyArtifacts: 1_000,
-    manyRepositories: 4_000,
     growthNames: [10, 100, 1_000, 3_000],
     growthMib: [64, 256, 1_024],
     growthFiles: [10, 100, 1_000],
@@ -104,7 +101,6 @@ export const PROFILES = {
     seedBytes: 64 * MIB,
     streamBytes: 8 * MIB,
     manyArtifacts: 6,
-    manyRepositories: 25,
     growthNames: [5, 10],
     growthMib: [2, 4],
     growthFiles: [2, 4],
