@@ -89,6 +89,8 @@ export async function fetchArtifact(
     const watch = new SourceWatch(context)
     while (!over) {
       signal.throwIfAborted()
+      if (artifacts.joined.get(torrent.manifestDigest) !== joined)
+        throw new DaemonError('E_SOURCE_UNAVAILABLE', 'the artifact left its swarm while it was fetched; try again')
       const now = handle.progress()
       if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
       context.onProgress(progressOf(now, blobs.size, before))

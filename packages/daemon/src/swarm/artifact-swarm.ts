@@ -61,7 +61,7 @@ interface JoinedEntry extends JoinedArtifact {
 }
 
 /**
- * The artifacts and their torrents in the engine. An artifact is joined at most once; joining it again replaces the
+ * The artifacts and their torrents in the engine. An artifact is joined at most once; a fetch replaces the
  * earlier one. Invariant: the webseed listener serves exactly the entries that are `seeding`.
  */
 export class ArtifactSwarm {
@@ -99,9 +99,13 @@ export class ArtifactSwarm {
     return { downloadedBytes, uploadedBytes }
   }
 
-  /** @throws the engine's error for invalid options. */
+  /** A seed does not replace what is joined: a fetch goes on as one when it is over. @throws the engine's error for invalid options. */
   async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
-    await this.leave(torrent.manifestDigest)
+    for (let there = this.#entries.get(torrent.manifestDigest); there !== undefined; ) {
+      if (options.seedOnly) return there
+      await this.leave(torrent.manifestDigest)
+      there = this.#entries.get(torrent.manifestDigest)
+    }
     const { store, leafLayers, swarm, trackers, log } = this.#deps
     const over = new AbortController()
     const storage = new ArtifactStorage({
