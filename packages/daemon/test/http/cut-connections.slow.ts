@@ -1,31 +1,14 @@
-import { readdirSync, readlinkSync } from 'node:fs'
-import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { until } from '@svc/testkit/until'
 import { expect, test } from 'vitest'
+import { connected, openBlobs } from '../support/connections.ts'
 import { testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 import { post, rawExchange, request, responsesOf } from '../support/raw.ts'
 
 const SIZE = 1 << 20
-
-/** Descriptors of this process, in which the daemon runs, that lead to a blob. */
-const openBlobs = (): number =>
-  readdirSync('/proc/self/fd').filter((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`).includes('/blobs/')
-    } catch {
-      return false
-    }
-  }).length
-
-const connected = (path: string): Promise<Socket> =>
-  new Promise((resolve, reject) => {
-    const socket = createConnection({ path }, () => resolve(socket))
-    socket.on('error', reject)
-  })
 
 test('500 slow readers and writers hold nothing once they are closed, and do not affect others', async () => {
   // idle connections are cut long after the 408: both run in this process, which a busy machine may hold up for a second

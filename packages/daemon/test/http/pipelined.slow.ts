@@ -1,11 +1,9 @@
-// Thousands of pipelined requests: what they can make the listener hold, and how long they keep its thread.
-import { readdirSync, readlinkSync } from 'node:fs'
-import { createConnection, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { block } from '@svc/testkit/block'
 import { until } from '@svc/testkit/until'
 import { describe, expect, it } from 'vitest'
 import { createHttpServer } from '../../src/http/server.ts'
+import { connected, openBlobs } from '../support/connections.ts'
 import { sharedByFile, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 import { rawExchange, request } from '../support/raw.ts'
@@ -18,22 +16,6 @@ const shared = sharedByFile(async (cleanUp) => {
   const { files } = (await api.open('svc:///me/model:q8_0')).body as { files: { kind?: string; digest: string }[] }
   return { api, digest: files.find(({ kind }) => kind === 'weights.gguf')!.digest, manifest: job.manifest! }
 })
-
-/** Descriptors of this process, in which the daemon runs, that lead to a blob. */
-const openBlobs = (): number =>
-  readdirSync('/proc/self/fd').filter((fd) => {
-    try {
-      return readlinkSync(`/proc/self/fd/${fd}`).includes('/blobs/')
-    } catch {
-      return false
-    }
-  }).length
-
-const connected = (path: string): Promise<Socket> =>
-  new Promise((resolve, reject) => {
-    const socket = createConnection({ path }, () => resolve(socket))
-    socket.on('error', reject)
-  })
 
 describe('pipelined requests', () => {
   it('are read one chunk at a time: any number of them is accepted', async () => {
