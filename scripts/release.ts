@@ -112,7 +112,8 @@ async function copyTree(to: string, only: readonly string[] | undefined): Promis
     .filter((path) => only === undefined || isNeeded(path, only))
   for (const path of files) {
     mkdirSync(dirname(join(to, path)), { recursive: true })
-    cpSync(join(root, path), join(to, path), { verbatimSymlinks: true })
+    // `recursive`: without it, a link to a folder is refused, although the link itself is copied
+    cpSync(join(root, path), join(to, path), { recursive: true, verbatimSymlinks: true })
   }
   for (const manifest of files.filter((path) => /^packages\/.*package\.json$/.test(path))) {
     if (only !== undefined && !only.includes(readManifest(join(root, dirname(manifest))).name)) continue
