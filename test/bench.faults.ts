@@ -37,12 +37,12 @@ test('the benchmarks of peers, of upkeep and of combined load run', { timeout: 2
   ])
 })
 
-test.skipIf(!hasNginx() && !strict)('an import from the hub', async () => {
+test.skipIf(!hasNginx() && !strict)('an import from the hub runs', async () => {
   const [speed, cpu] = ratiosOf(await smoke('hub'))
   expect([speed, cpu]).toEqual([expect.any(Number), undefined])
 })
 
-test.skipIf(!hasNginx() && !strict)('blob and resolve beside nginx', async () => {
+test.skipIf(!hasNginx() && !strict)('blob and resolve run beside nginx', async () => {
   expect(ratiosOf(await smoke('blob', 'resolve'))).toEqual(Array.from({ length: 8 }, () => expect.any(Number)))
 })
 

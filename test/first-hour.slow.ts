@@ -224,7 +224,7 @@ test.skipIf(!haveNamespaces)(
 
 const onLinux = process.platform === 'linux' && existsSync('/usr/bin/script')
 
-test.skipIf(!onLinux)('on a terminal it asks', { timeout: 60_000 }, async () => {
+test.skipIf(!onLinux)('svc asks on a terminal', { timeout: 60_000 }, async () => {
   const chosen = await here.atTerminal(`svc import hf ${REPO} --as me/chosen`, 'Q2_K')
   expect(chosen.stdout).toContain('Which?')
   expect(chosen).toMatchObject({ code: 0 })

@@ -167,7 +167,7 @@ describe('each rule fails where it is broken, and no other rule does', () => {
     expect(violations({ [path]: content })).toEqual([{ rule, path, line }])
   })
 
-  test('and none was left out', () => {
+  test('no rule is missing', () => {
     const rules: Record<RuleName, true> = {
       pure: true,
       'function-size': true,

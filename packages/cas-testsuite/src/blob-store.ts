@@ -132,7 +132,7 @@ export function describeBlobStore(
         expect(await digests(store)).toEqual([])
       }))
 
-    test('stops an endless source as soon as it is too long, and lets it clean up', () =>
+    test('cancels an endless source once it exceeds the limit, and lets it clean up', () =>
       withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           let cleaned = false
@@ -162,7 +162,7 @@ export function describeBlobStore(
         expect(await digests(store)).toEqual([])
       }))
 
-    test('asks before a blob becomes addressable', () =>
+    test('calls accept before a blob becomes addressable; a rejection keeps nothing', () =>
       withStore(async (store) => {
         for (const sizeBytes of [1000, 600_000]) {
           const bytes = seededBytes(sizeBytes)
@@ -176,7 +176,7 @@ export function describeBlobStore(
         }
       }))
 
-    test('removes a blob when it may and nobody has it open, and it can come again', () =>
+    test('removes a blob that is closed and may go; it can be ingested again', () =>
       withStore(async (store) => {
         const bytes = seededBytes(70_000)
         const { digest, sizeBytes } = await store.ingest(inChunks(bytes, 65_536))

@@ -28,7 +28,7 @@ export function describeLeases(
         expect([store.isLeased(other), await isRemoved(store, one)]).toEqual([false, true])
       }))
 
-    test('without names keep what anybody looks up, opens, verifies or brings in meanwhile', () =>
+    test('without names keep every blob that is looked up, opened, verified or ingested meanwhile', () =>
       withStore(async (store) => {
         const [before, looked, read, verified, named] = await Promise.all([1, 2, 3, 4, 5].map((n) => take(store, n)))
         const absent = digestOf(seededBytes(9))
@@ -52,7 +52,7 @@ export function describeLeases(
         expect(store.isLeased(absent)).toBe(false)
       }))
 
-    test('keep a blob from before it is addressable', () =>
+    test('keep a blob that is not addressable yet', () =>
       withStore(async (store) => {
         const lease = store.lease()
         const accept = ({ digest }: { readonly digest: Sha256Digest }): void =>
@@ -61,7 +61,7 @@ export function describeLeases(
         lease.release()
       }))
 
-    test('end one by one: what only a later one saw stays until that one ends', () =>
+    test('end one by one: a blob that only a later lease covers stays until that lease ends', () =>
       withStore(async (store) => {
         const digest = await take(store, 1)
         const first = store.lease()
@@ -77,7 +77,7 @@ export function describeLeases(
   })
 
   describe(`${name}: partial blobs under way`, () => {
-    test('are listed, held or not, and can be aborted', () =>
+    test('are listed with or without a holder, and can be aborted', () =>
       withStore(async (store) => {
         expect(store.listPartials()).toEqual([])
         expect(store.partialStatus('a')).toBe(undefined)

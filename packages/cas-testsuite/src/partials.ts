@@ -17,7 +17,7 @@ export function describePartials(
   { describe, test, expect }: ContractApi
 ): void {
   describe(`${name}: partial blobs`, () => {
-    test('are written in any order, hashed on the way, and gone once committed', () =>
+    test('are written in any order, hashed on the way, and removed by a commit', () =>
       withStore(async (store) => {
         for (const sizeBytes of [0, 1, 300_000, 9_000_000]) {
           const bytes = seededBytes(sizeBytes)
@@ -40,7 +40,7 @@ export function describePartials(
         }
       }))
 
-    test('go on where the last holder released them', () =>
+    test('resume where the last holder released them', () =>
       withStore(async (store) => {
         const bytes = seededBytes(500_000)
         const key = { key: 'git-blob-sha1:1234', sizeBytes: bytes.length, digest: digestOf(bytes) }
@@ -56,7 +56,7 @@ export function describePartials(
         expect((await second.commit()).digest).toBe(key.digest)
       }))
 
-    test('of another size or digest start anew', () =>
+    test('of another size or digest start empty', () =>
       withStore(async (store) => {
         const first = await store.partial({ key: 'k', sizeBytes: 100 })
         await first.write(0, new Uint8Array(50))
@@ -89,7 +89,7 @@ export function describePartials(
         expect(order).toEqual([1, 2, 4])
       }))
 
-    test('say what is missing, and what is wrong', () =>
+    test('distinguish missing bytes from wrong ones', () =>
       withStore(async (store) => {
         const bytes = seededBytes(3_000_000)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) })
@@ -103,7 +103,7 @@ export function describePartials(
         expect((await partial.commit()).existed).toBe(false)
       }))
 
-    test('hash again what was taken back or written over', () =>
+    test('hash bytes again that were unmarked or overwritten', () =>
       withStore(async (store) => {
         const bytes = seededBytes(5_000_000)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [blockAttachment] })
@@ -138,7 +138,7 @@ export function describePartials(
         expect(await store.stat(digestOf(bytes))).toBe(undefined)
       }))
 
-    test('have their further hashes in whatever order they are written', () =>
+    test('have the same further hashes in any order of writes', () =>
       withStore(async (store) => {
         const bytes = seededBytes(100_300)
         const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [blockAttachment] })
@@ -155,7 +155,7 @@ export function describePartials(
         expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
       }))
 
-    test('keep to their bounds', () =>
+    test('refuse keys, sizes and ranges out of bounds', () =>
       withStore(async (store) => {
         const partial = await store.partial({ key: 'k', sizeBytes: 10 })
         for (const offset of [-1, 6, 10.5, Number.NaN, Number.MAX_SAFE_INTEGER]) {
@@ -179,7 +179,7 @@ export function describePartials(
           expect(await codeOf(store.partial({ key: 'k', sizeBytes }))).toBe('E_RANGE')
       }))
 
-    test('commit what is there already, as existing', () =>
+    test('commit a blob that exists, and say so', () =>
       withStore(async (store) => {
         const bytes = seededBytes(100_000)
         await store.ingest(inChunks(bytes, 1000))
@@ -189,7 +189,7 @@ export function describePartials(
         expect((await partial.commit()).existed).toBe(true)
       }))
 
-    test('are abandoned when their last word is no', () =>
+    test('are discarded when accept rejects', () =>
       withStore(async (store) => {
         const partial = await store.partial({ key: 'k', sizeBytes: 3 })
         await partial.write(0, seededBytes(3))

@@ -32,13 +32,13 @@ export function describeBlobReads(
   const small = seededBytes(1000)
 
   describe(`${name}: reading`, () => {
-    test('stat gives digest and size, undefined for what is not there', () =>
+    test('stat gives digest and size, or undefined for an absent blob', () =>
       withBlob(small, async (reads, digest) => {
         expect(await reads.stat(digest)).toEqual({ digest, sizeBytes: 1000 })
         expect(await reads.stat(digestOf(seededBytes(3)))).toBe(undefined)
       }))
 
-    test('open of what is not there is E_NOT_FOUND', () =>
+    test('open of an absent blob is E_NOT_FOUND', () =>
       withBlob(small, async (reads) => {
         expect(await codeOf(reads.open(digestOf(seededBytes(3))))).toBe('E_NOT_FOUND')
       }))
@@ -87,7 +87,7 @@ export function describeBlobReads(
       })
     })
 
-    test('a stream that is broken off closes its reader', () =>
+    test('a cancelled stream closes its reader', () =>
       withBlob(seededBytes(700_001), async (reads, digest) => {
         const reader = await reads.open(digest)
         for await (const chunk of reader.stream()) {

@@ -58,7 +58,7 @@ const sizes = fc.array(size, { maxLength: 40 })
 const breaths = fc.array(fc.integer({ min: 0, max: 4 }), { minLength: 1, maxLength: 5 })
 
 describe('what goes through a pipe arrives whole and in order', () => {
-  test('in one thread, whose turns interleave', async () => {
+  test('within one thread, in alternating turns', async () => {
     await fc.assert(
       fc.asyncProperty(sizes, breaths, async (sizes, breaths) => {
         const end = takingEnd(breaths)
@@ -84,7 +84,7 @@ describe('what goes through a pipe arrives whole and in order', () => {
     )
   })
 
-  test('while either side falls asleep again and again', async () => {
+  test('while either side sleeps repeatedly', async () => {
     // Single bytes: the sides meet at the full and at the empty ring all the time.
     const many = Array.from({ length: 5000 }, () => 1)
     for (const breaths of [[0], [1], [0, 0, 0, 9], [3]]) {

@@ -54,7 +54,7 @@ describe('partial blobs', () => {
     expect(fs.readdirSync(join(root, 'incoming'))).toEqual([])
   })
 
-  test('take bytes that others write through the descriptor', async () => {
+  test('include bytes that others write through the descriptor', async () => {
     const store = await open()
     const partial = await store.partial(key)
     for (let start = 0; start < bytes.length; start += 1 << 20) {
@@ -180,7 +180,7 @@ describe('partial blobs', () => {
     await partial.discard()
   })
 
-  test('together accept at most 128 MiB beyond their journals while the disk syncs; writers wait', async () => {
+  test('together accept at most 128 MiB beyond their journals during a sync; then writers wait', async () => {
     const { filePort, hold, letGo } = heldSyncs()
     hold()
     const store = await open({ filePort })
@@ -209,7 +209,7 @@ describe('partial blobs', () => {
     await Promise.all(partials.map((partial) => partial.discard()))
   })
 
-  test('that end or fail to sync do not delay others', async () => {
+  test('that end, or fail to sync, do not delay others', async () => {
     const { filePort, hold, letGo } = heldSyncs()
     hold()
     const store = await open({ filePort })

@@ -25,7 +25,7 @@ describe('further hashes of a large file', () => {
   const bytes = seededBytes(8_500_300)
   const key = { key: 'k', sizeBytes: bytes.length, digest: digestOf(bytes) }
 
-  test('are those of all bytes, of which an earlier holder wrote some', async () => {
+  test('cover all bytes, including those of an earlier holder', async () => {
     const first = await store.partial(key, { attachments: [attachment] })
     for (const [start, end] of [
       [0, 2_000_000],
@@ -70,7 +70,7 @@ describe('further hashes of a large file', () => {
     }
   })
 
-  test('and the flat one are correct after bytes are declared again without an invalidation', async () => {
+  test('and the digest are correct when bytes are marked twice without an invalidation', async () => {
     const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [attachment] })
     const before = Uint8Array.from(bytes).fill(1, 1000, 4_000_000)
     for (const content of [before, bytes]) {
@@ -83,7 +83,7 @@ describe('further hashes of a large file', () => {
     expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
 
-  test('go on from one read to the next', async () => {
+  test('continue from one read to the next', async () => {
     const sizeBytes = 68_000_300
     const partial = await store.partial({ key: 'k', sizeBytes }, { attachments: [attachment] })
     fs.ftruncateSync(partial.fd as number, sizeBytes)
@@ -107,7 +107,7 @@ describe('further hashes of a large file', () => {
     expect(Buffer.compare(attachments.blocks as Uint8Array, blockHashes(bytes))).toBe(0)
   })
 
-  test('of a file that became shorter behind the store’s back are an error', async () => {
+  test('of a file that another program truncated are an error', async () => {
     const partial = await store.partial({ key: 'k', sizeBytes: bytes.length }, { attachments: [attachment] })
     fs.ftruncateSync(partial.fd as number, 1_000_000)
     partial.markWritten(0, bytes.length)

@@ -48,7 +48,7 @@ test.each([
   '{"a":InfinityNaN}',
   '<!doctype html>',
   '\ufeff'
-])('%j is kept, without facts', (text) => {
+])('%j is kept and has no facts', (text) => {
   const { upstream, family, warnings } = read(text)
   expect({ upstream, family }).toEqual({ upstream: text })
   expect(warnings.map(({ code }) => code)).toEqual(['config-unreadable'])
@@ -80,7 +80,7 @@ test('unterminated strings take linear time', () => {
   expect(codes('"\\'.repeat(500_000))).toContain('config-unreadable')
 })
 
-test('the text of any bytes is kept verbatim or not at all', () => {
+test('any bytes are kept verbatim as text, or not kept', () => {
   fc.assert(
     fc.property(
       fc.oneof(

@@ -37,7 +37,7 @@ test.each([
   expect(globTest([glob])(name)).toBe(fits)
 })
 
-test('in any case', () => {
+test('ignore case', () => {
   expect(globTest(['*Q4_K_M*'], true)('model-q4_k_m.gguf')).toBe(true)
   expect(globTest(['Model.gguf'], true)('MODEL.gguf')).toBe(true)
 })

@@ -152,7 +152,7 @@ describe('annotations', () => {
     })
   })
 
-  test('all texts together stay below the limit of a manifest', () => {
+  test('all texts together fit into a manifest', () => {
     const facts = Array.from({ length: 9 }, (_, i) => fact(`${i}/LICENSE`, String(i).repeat(200 * 1024)))
     const { annotations, warnings } = annotate(...facts)
     expect(Object.keys(annotations).filter((key) => key.startsWith('svc.license.file.'))).toEqual(
@@ -167,7 +167,7 @@ describe('annotations', () => {
     expect(annotate(fact('LICENSE', '\uFEFFx\r\ny')).annotations['svc.license.file.LICENSE']).toBe('\uFEFFx\r\ny')
   })
 
-  test('a caller that did not read the file gets an error', () => {
+  test('a file that the caller did not read is an error', () => {
     expect(() => licenceAnnotations(recognise([{ name: 'LICENSE', sizeBytes: 1 }]), [])).toThrow(
       expect.objectContaining({ code: 'E_MISSING_FACT' })
     )

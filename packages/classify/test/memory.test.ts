@@ -56,7 +56,7 @@ const DEEPSEEK = {
   'rope.dimension_count': 64
 }
 
-test('MLA: DeepSeek R1 at 32,768 tokens: 1166.62 MiB as q8_0, 34 bytes for 32 elements', () => {
+test('MLA: DeepSeek R1 at 32,768 tokens takes 1166.62 MiB as q8_0, at 34 bytes for 32 elements', () => {
   const shape = shapeOf('deepseek2', {
     ...DEEPSEEK,
     'attention.head_count_kv': 1,
@@ -168,7 +168,7 @@ test("without a given context, the model's own is taken, at most 32,768 tokens",
   expect([contextOf(2048), contextOf(1_000_000), contextOf(0)]).toEqual([2048, 32_768, 4096])
 })
 
-test('a config.json gives the same figures as the header, its language model inside a multimodal one too', () => {
+test('a config.json gives the figures of the header, also for the language model of a multimodal one', () => {
   const qwen = {
     num_hidden_layers: 28,
     hidden_size: 3584,
@@ -256,7 +256,7 @@ test('facts of a header: numbers, lists of numbers and flags, the size of the vo
   ])
 })
 
-test('a header that is cut anywhere, or lies about its lengths, gives what comes before', () => {
+test('a header that is truncated, or lies about its lengths, gives the facts before the defect', () => {
   const whole = gguf({ 'x.block_count': number(3), 'x.long': list(4, 2 ** 40, Buffer.alloc(8)), 'x.more': number(4) })
   for (let end = 0; end <= whole.length; end++)
     expect(ggufFacts(whole.subarray(0, end), 2 ** 50).size).toBeLessThanOrEqual(1)

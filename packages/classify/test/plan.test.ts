@@ -77,7 +77,7 @@ describe('artifacts', () => {
     expect(Object.keys(byQuant)).toEqual(['q4_0', 'q8_0', 'raw'])
   })
 
-  test('both formats of one quant meet in one artifact, with a warning', () => {
+  test('both formats of one quant become one artifact, with a warning', () => {
     const { byQuant, warnings, artifacts } = plan({ 'm-bf16.gguf': gguf(), 'a.safetensors': st({ BF16: 9 }) })
     expect(byQuant).toEqual({ bf16: ['a.safetensors', 'm-bf16.gguf'] })
     expect(warnings).toEqual(['formats-meet'])
@@ -100,7 +100,7 @@ describe('artifacts', () => {
     expect(() => plan({ 'tokenizer.json': null })).toThrow(expect.objectContaining({ code: 'E_NOT_IMPORTABLE' }))
   })
 
-  test('a caller that did not read the facts gets an error', () => {
+  test('facts that the caller did not read are an error', () => {
     for (const [files, name] of [
       [['x.gguf'], 'x.gguf'],
       [['x.safetensors'], 'x.safetensors']
@@ -232,7 +232,7 @@ describe('warnings', () => {
   })
 })
 
-test('what must be read, and how much of it', () => {
+test('the plan names the files to read, and how much of each', () => {
   const names = [
     'LICENSE',
     'NOTICE',

@@ -128,7 +128,7 @@ test('only the header is read', async () => {
   expect(furthest).toBeLessThanOrEqual(512)
 })
 
-test('what it looks like', async () => {
+test('an unreadable file is described by its first bytes', async () => {
   expect(await read(new TextEncoder().encode('version https://git-lfs.github.com/spec/v1\noid sha256:'))).toMatchObject(
     { looksLike: expect.stringMatching(/LFS/) }
   )
@@ -145,7 +145,7 @@ test('an error of the reader is passed on', async () => {
   await expect(readSafetensorsHeader(() => Promise.reject(broken), 100)).rejects.toBe(broken)
 })
 
-test('a file that shrank while it was read', async () => {
+test('a file that shrinks during the read is unreadable', async () => {
   const file = fileOf({ header: ' '.repeat(1000), dataBytes: 0 })
   expect(await readSafetensorsHeader(readerOf(file.subarray(0, 8)), file.length)).toMatchObject({
     format: 'unreadable'

@@ -42,7 +42,7 @@ function codeOf(work: () => unknown): ClassifyError {
 describe('quants', () => {
   const recognition = listed(LISTING)
 
-  test('those of the names and that of the safetensors', () => {
+  test('come from the names and from the safetensors', () => {
     expect(quantsOf(recognition, 'bf16')).toEqual(['bf16', 'q4_k_m', 'q8_0'])
     expect(quantsOf(recognition, undefined)).toEqual(['q4_k_m', 'q8_0'])
     expect(quantsOf(listed(['adapter_config.json', 'adapter_model.safetensors']), undefined)).toEqual(['raw'])
@@ -69,7 +69,7 @@ describe('quants', () => {
     })
   })
 
-  test('the quant of the safetensors is asked for only where it matters', () => {
+  test('the quant of the safetensors is computed only if the choice needs it', () => {
     expect(needsSafetensorsQuant(recognition, { quants: ['q8_0'] })).toBe(true)
     expect(needsSafetensorsQuant(recognition, {})).toBe(false)
     expect(needsSafetensorsQuant(listed(['a-q8_0.gguf']), { quants: ['q8_0'] })).toBe(false)

@@ -77,7 +77,7 @@ it.each([
       renameSync(`${path}.new`, path)
     }
   ]
-])('an original that changed after its import is kept: %s', async (_, change) => {
+])('an original that changes after its import is kept: %s', async (_, change) => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'models')
   const bytes = weights(51)
@@ -95,7 +95,7 @@ it.each([
   expect((await named(daemon)).has(`sha256:${sha256(bytes)}`)).toBe(true)
 })
 
-it('the original stays if its reference leads elsewhere at the end', async () => {
+it('the original stays if its reference names another artifact at the end', async () => {
   const daemon = await testDaemon()
   const root = join(daemon.folder, 'ollama')
   const [theirs, mine] = [weights(61), weights(62)]

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { testDaemon } from './support.ts'
 import { put } from './tool-caches.ts'
 
-it('a model of thousands of files is imported with one request', async () => {
+it('one request imports a model of thousands of files', async () => {
   const daemon = await testDaemon()
   const folder = join(daemon.folder, 'Many')
   put(join(folder, 'many-q8_0.gguf'), makeGguf({ seed: 17 }))

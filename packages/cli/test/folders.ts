@@ -144,7 +144,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
       folderAt(await ok(from, 'view', ref, join(from.folder, ref.replace('/', '-')), '--layout', 'hf'))
     ))
 
-  it('what the hub mirror lists and gives', async () => {
+  it("the hub mirror's listing and files", async () => {
     for (const repo of imported) {
       const tree = await fetch(`${mirror}/api/models/${repo.id}/tree/${repo.commit}?recursive=true`)
       const paths = ((await tree.json()) as { type: string; path: string }[])
@@ -173,7 +173,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     }
   })
 
-  it('the JavaScript client at the mirror, for names that it can ask for', async () => {
+  it('the JavaScript client at the mirror, for names that it can request', async () => {
     const told = vi.spyOn(console, 'debug').mockReturnValue()
     onTestFinished(() => told.mockRestore())
     const cacheDir = join(from.folder, 'javascript')
@@ -206,7 +206,7 @@ export function testFolders(repositories: readonly MadeRepository[]): void {
     }
   )
 
-  it('the folder of a daemon that imports from the mirror', async () => {
+  it('a daemon that imports from the mirror', async () => {
     const to = await testDaemon({ fileConfig: { swarm: { enabled: false }, hub: { endpoint: mirror } } })
     await expectRoad(async (ref, repo) => {
       if (ref === repo.refs[0]) await importAll(to, repo)

@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 60_000 })
 const MIB = 1 << 20
 const typing = (text: string) => Object.assign(new PassThrough({}), { isTTY: true as const }).end(`${text}\n`)
 
-it('what does not fit is refused with what would go, asked about on a terminal, and fetched with --evict', async () => {
+it('an import without room is refused with the eviction candidates; a terminal asks, --evict proceeds', async () => {
   const files = (name: string, seed: number) => [{ path: `${name}-q8_0.gguf`, content: { seed, sizeBytes: 2 * MIB } }]
   const repos = ['first', 'second'].map((name, seed) => ({ id: `acme/${name}`, files: files(name, seed) }))
   const hub = await startFakeHub({ repos })

@@ -309,7 +309,7 @@ describe('files that a mirror unpacks', () => {
   const lent = () => join(daemon.folder, 'root/cache/views')
   const config = `/${FOLDER}/resolve/main/config.json`
 
-  it('are unpacked again after somebody emptied the cache', async () => {
+  it('are unpacked again after the cache was emptied', async () => {
     const { body } = await ask(hubAddress, config)
     const { layers } = JSON.parse((await ask(ociAddress, '/v2/acme/tiny/manifests/bf16')).body)
     expect(readdirSync(lent()).length).toBeGreaterThan(0)

@@ -193,7 +193,7 @@ describe.skipIf(!haveS3Server)('in a bucket', () => {
     expect(again).toMatchObject({ sentBytes: 0, presentBytes: done.sentBytes })
   })
 
-  it.skipIf(!haveLibtorrent)('that anybody may read, libtorrent loads from', async () => {
+  it.skipIf(!haveLibtorrent)('that is public: libtorrent downloads from it', async () => {
     const ran = await svc('publish', REF, `s3://${s3.bucket}/open`, '--url', `${s3.publicUrl}open`, '--json')
     expect(ran.code, ran.stderr).toBe(0)
     const { models } = JSON.parse(ran.stdout) as PublishedJson
@@ -279,7 +279,7 @@ describe('what is published', () => {
     }
   })
 
-  it('is shown with bars on a terminal, and prints the command for others', async () => {
+  it('shows progress bars on a terminal, and prints the command for other machines', async () => {
     const ran = await from.svcWith(['publish', REF, 'shown'], { cwd: from.folder, columns: 120 })
     expect(ran.code, ran.stderr).toBe(0)
     // it hides the cursor, and brings it back

@@ -75,7 +75,7 @@ async function recorder(address: string) {
 const mirrorOf = (daemon: TestDaemon): string =>
   JSON.parse(readFileSync(join(daemon.folder, 'runtime.json'), 'utf8')).hubMirrorAddress
 
-it.skipIf(!isThere)('huggingface_hub loads, resumes, caches, and is told what does not exist', async () => {
+it.skipIf(!isThere)('huggingface_hub loads, resumes and caches, and learns what does not exist', async () => {
   const hub = await startFakeHub()
   undo.later(() => hub.close())
   const mirror = { hub_addr: '127.0.0.1:0' }

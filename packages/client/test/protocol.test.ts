@@ -17,7 +17,7 @@ const docs = new URL('../../../docs/', import.meta.url)
 const routes = Object.entries(ROUTES as Record<string, Route>)
 
 describe('error table', () => {
-  it('knows its codes and nothing else', () => {
+  it('accepts its codes and nothing else', () => {
     expect(isErrorCode('E_PARSE')).toBe(true)
     for (const other of ['E_WHATEVER', 'toString', '', 3, undefined]) expect(isErrorCode(other)).toBe(false)
   })
@@ -82,7 +82,7 @@ describe('routes', () => {
     if (route.method === 'GET' || route.method === 'HEAD') expect(route.body).toBeUndefined()
   })
 
-  it('refuse wrong types, and let unknown fields through', () => {
+  it('refuse wrong types, and ignore unknown fields', () => {
     const body = Compile(ROUTES.importHf.body)
     expect(body.Check({ repo: 'org/name', revision: 'main' })).toBe(true)
     expect(body.Check({ repo: 'org/name', later: 1 })).toBe(true)

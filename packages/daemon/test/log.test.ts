@@ -28,7 +28,7 @@ describe('text logs', () => {
     expect(seen.all.every((line) => /^\d\d:\d\d:\d\d /.test(line))).toBe(true)
   })
 
-  it('show the stack of an error, hide credentials, and leave the terminal alone', () => {
+  it('show the stack of an error, hide credentials, and contain no control characters', () => {
     const seen = lines()
     const log = createLog('info', 'text', seen)
     log.error({ err: new TypeError('no\u001b[2Jgood'), token: 'hf_secret' }, 'bad \u001b[31mname\nx')

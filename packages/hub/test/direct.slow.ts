@@ -140,13 +140,13 @@ test('bytes that the sink holds are not requested again', async () => {
   expect(fake.bytesSent.get('model.gguf')! - before).toBe(file.sizeBytes - 700_001)
 })
 
-test.each(OVERCOME)('%s: overcome', async (name, rules) => {
+test.each(OVERCOME)('%s is overcome', async (name, rules) => {
   const { hub, file, sink } = await setUp(rules, name.includes('stall') ? 300 : 10_000)
   await hub.download(file, sink)
   expectRight(file, sink)
 })
 
-test.each(FATAL)('%s: its code', async (name, rules, code, reason) => {
+test.each(FATAL)('%s has its code', async (name, rules, code, reason) => {
   const { hub, file, sink } = await setUp(rules, name.includes('stall') ? 100 : 10_000)
   const error = await hub.download(file, sink).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(HubError)

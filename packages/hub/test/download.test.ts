@@ -63,13 +63,13 @@ test('bytes that the sink holds are not requested again', async () => {
   expect(fake.requests).toHaveLength(asked)
 })
 
-test.each(OVERCOME)('%s: overcome', async (name, rules) => {
+test.each(OVERCOME)('%s is overcome', async (name, rules) => {
   const { hub, file, sink } = await setUp(rules, 'model.gguf', name.includes('stall') ? 300 : 10_000)
   await hub.download(file, sink)
   expect(isRight(file, sink)).toBe(true)
 })
 
-test.each(FATAL)('%s: its code', async (name, rules, code, reason) => {
+test.each(FATAL)('%s has its code', async (name, rules, code, reason) => {
   const { hub, file, sink } = await setUp(rules, 'model.gguf', name.includes('stall') ? 100 : 10_000)
   const error = await hub.download(file, sink).then(
     () => undefined,
@@ -247,7 +247,7 @@ test('the probe waits out a rate limit before any request', async () => {
 })
 
 test.each(Array.from({ length: 25 }, (_, seed) => seed))(
-  'random faults, seed %i: the right bytes or an error',
+  'random faults (seed %i) give the right bytes or an error',
   async (seed) => {
     const fake = await fakeHub({ repos: [repo], signedUses: 5, faults: randomFaults(seed, 0.3) })
     const hub = hubOf(fake, { limits, retry: { stallMs: 100 } })

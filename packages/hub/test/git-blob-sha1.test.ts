@@ -5,7 +5,7 @@ import { gitBlobSha1, gitBlobSha1HasherUrl } from '../src/index.ts'
 
 const git = (bytes: Uint8Array) => execFileSync('git', ['hash-object', '--stdin'], { input: bytes }).toString().trim()
 
-test.each([[''], ['a'], ['blob 3\0abc'], ['x'.repeat(100_000)]])('as git hashes it', (text) => {
+test.each([[''], ['a'], ['blob 3\0abc'], ['x'.repeat(100_000)]])('equals the hash of git', (text) => {
   const bytes = Buffer.from(text)
   expect(gitBlobSha1(bytes)).toBe(git(bytes))
 })

@@ -114,7 +114,7 @@ test.each(CASES)('%s', async (_, answer, reply, mostBytes) => {
   }
 })
 
-test('bodies byte by byte, split anywhere, or half the requested range are correct', async () => {
+test('bodies that arrive byte by byte, split anywhere, or as half the requested range are correct', async () => {
   const half = Math.ceil(LENGTH / 2)
   const cuts: readonly Answer[] = [
     (socket) => {

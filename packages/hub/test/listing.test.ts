@@ -134,7 +134,7 @@ test.each<[string, FakeHubFault]>([
   ['a page that is not a list', { kind: 'tree', edit: () => ({}) }],
   ['a next page at another host', { kind: 'link', href: 'http://127.0.0.3:9/x' }],
   ['a next page that is this page', { kind: 'link', href: '?recursive=true&expand=false' }]
-])('refused whole: %s', async (_name, fault) => {
+])('a listing with %s is refused whole', async (_name, fault) => {
   const fake = await fakeHub({ repos: [repo] }, [{ stage: 'tree', fault }])
   expect(await caught(hubOf(fake).listing(repo.id))).toMatchObject({
     name: 'HubError',
@@ -144,7 +144,7 @@ test.each<[string, FakeHubFault]>([
   expect(fake.requests.every((request) => request.stage === 'info' || request.stage === 'tree')).toBe(true)
 })
 
-test('too many entries, and too many pages', async () => {
+test('a listing with too many entries or pages is refused', async () => {
   const fake = await fakeHub({ repos: [repo], pageSize: 4 })
   await expect(hubOf(fake, { limits: { entries: 20 } }).listing(repo.id)).rejects.toMatchObject({
     reason: 'bad-listing'
@@ -240,7 +240,7 @@ test.each<[string, FakeHubFaultRule, string | undefined, HubError['code'], HubEr
     'E_SOURCE_UNAVAILABLE',
     'refused-redirect'
   ]
-])('%s: its code', async (_name, rule, token, code, reason) => {
+])('%s has its code', async (_name, rule, token, code, reason) => {
   const fake = await fakeHub({ repos: [repo], tokens: ['t'] }, [rule])
   const error = await caught(hubOf(fake, token === undefined ? {} : { token }).listing(repo.id))
   expect(error).toBeInstanceOf(HubError)
@@ -254,7 +254,7 @@ test('every error about a refused token or a gated repository says what to do', 
   expect(JSON.stringify([error.message, error.details])).not.toContain('stale-secret')
 })
 
-test('a host that does not answer', async () => {
+test('a host that does not answer is E_SOURCE_UNAVAILABLE', async () => {
   const fake = await startFakeHub()
   await fake.close()
   await expect(hubOf(fake).listing(repo.id)).rejects.toMatchObject({

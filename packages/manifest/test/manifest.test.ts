@@ -111,7 +111,7 @@ describe('refused when sealed, and when read', () => {
     expect(errorOf(() => parseManifest(bytes))).toBe(`E_CORRUPTION ${reason}`)
   })
 
-  test('what only a builder can be given', () => {
+  test('a builder refuses values that no document can have', () => {
     expect(errorOf(() => sealManifest([config, { ...weights, size: 1.5 }]))).toBe('E_INVALID field')
     expect(errorOf(() => sealManifest([config, entry({ name: '\ud800' })]))).toBe('E_INVALID path')
     expect(errorOf(() => sealManifest([config, weights], { a: '\ud800' }))).toBe('E_INVALID value')

@@ -61,7 +61,7 @@ test('a merge replaces members of the same quant and keeps the rest, unknown fie
   })
 })
 
-test('what is left of an index keeps its unknown fields', () => {
+test('an index keeps its unknown fields when members are removed', () => {
   const previous = parseIndex(
     canonicalBytes({
       ...sealIndex([member('raw')]).document,

@@ -152,7 +152,7 @@ describe('an artifact of real bytes', () => {
   })
 })
 
-test('what no torrent can hold', () => {
+test('contents that no torrent can hold are refused', () => {
   const vast = vectors.manifests[0]!
   const files = vast.files.map((file) => (file.kind === 'config' ? file : { ...file, size: 2 ** 48 - 10_000 }))
   expect(errorOf(() => torrentOf(sealManifest(files)))).toBe('E_INVALID torrent')

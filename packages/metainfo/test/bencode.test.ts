@@ -45,7 +45,7 @@ describe('what is decoded', () => {
     expect(value.keys().map(text)).toEqual(['', 'info', '\xff'])
   })
 
-  test('a prefix, as in extension messages with data behind the dictionary', () => {
+  test('a dictionary with data behind it, as in extension messages', () => {
     const { value, endOffset } = decodeBencodePrefix(bytes('d5:piecei3eeRAW'))
     expect([(value as BencodeDictionary).get('piece'), endOffset]).toEqual([3, 12])
   })

@@ -7,7 +7,7 @@ test.each([0, 1, 20, 32, 1024, 1025, 5000])('%i bytes to hex and back', (length)
   expect(tryFromHex(toHex(bytes))).toEqual(bytes)
 })
 
-test('more bytes than calls can be nested', () => {
+test('16 MiB do not exceed the call stack', () => {
   const bytes = Buffer.alloc(16 << 20, 0xa5)
   expect(toHex(bytes) === bytes.toString('hex')).toBe(true)
 })

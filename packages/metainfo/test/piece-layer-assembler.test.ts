@@ -39,7 +39,7 @@ test('property: chunks in any order, with or without proofs, give the layer', ()
   )
 })
 
-test('a proven lie is refused and requested again at once; the rest stays', () => {
+test('a reply that is proven wrong is refused and requested again at once; the rest stays', () => {
   const file = fileOf(1_300)
   const assembler = new PieceLayerAssembler(file.root, file.shape)
   const [first, second] = assembler.missing()
@@ -51,7 +51,7 @@ test('a proven lie is refused and requested again at once; the rest stays', () =
   expect(assembler.missing()).not.toContainEqual(first)
 })
 
-test('without proofs a lie is a conflict: proven hashes stay, unproven ones are requested again', () => {
+test('without proofs, a wrong reply is a conflict: proven hashes stay, unproven ones are requested again', () => {
   const file = fileOf(1_300)
   const assembler = new PieceLayerAssembler(file.root, file.shape)
   const first = assembler.missing()[0]!

@@ -41,7 +41,7 @@ describe.each([
     ['abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq', '84983e441c3bd26ebaae4aa1f95129e5e54670f1']
   ])('SHA-1 of %.20j', (value, expected) => expect(of(hashes.sha1Into, 20, text(value))).toBe(expected))
 
-  test('any bytes, also where the result overlaps them', () => {
+  test('any bytes are hashed, even if the result overlaps them', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const expected = createHash('sha256').update(bytes).digest('hex')

@@ -145,7 +145,7 @@ describe('piece layers', () => {
   const info = buildInfo(spec())
   const layers = new Map([[toHex(ROOT), LAYER]])
 
-  test('only those that are needed, proven, and read back', () => {
+  test('are only those that are needed, proven, and read back', () => {
     const bytes = encodePieceLayers(new Map([...layers, ['ff', LAYER]]), info)
     expect(bytes).toEqual(encodeBencode(new Map([[ROOT, LAYER]])))
     expect(parsePieceLayers(bytes, info)).toEqual({ layers, missing: [] })
@@ -187,7 +187,7 @@ describe('.torrent files', () => {
     expect(parseTorrent(encodeTorrent(info, layers)).trackers).toEqual([])
   })
 
-  test('the infohash is over the bytes as received, unknown keys included', () => {
+  test('the infohash covers the bytes as received, including unknown keys', () => {
     const more = encodeBencode({
       info: {
         'file tree': { a: { '': { length: 0 } } },

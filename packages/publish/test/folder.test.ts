@@ -25,7 +25,7 @@ async function folder(path: string): Promise<Target> {
 }
 
 describe('a folder', () => {
-  test('has what webseed clients request, a .torrent, and the lists; a second run writes nothing', async () => {
+  test('has the paths that webseed clients request, a .torrent and the lists; a second run writes nothing', async () => {
     const [scratch, out] = [temporaryFolder(), join(temporaryFolder(), 'www/models')]
     const model = makeModel(scratch)
     const url = 'https://models.example/dir/'
@@ -139,7 +139,7 @@ describe('a folder', () => {
     expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;')
   })
 
-  test("other people's files stay", async () => {
+  test('foreign files stay', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     for (const [name, text] of [
       ['index.html', '<h1>mine</h1>'],

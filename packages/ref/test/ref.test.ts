@@ -47,7 +47,7 @@ test('a suggestion without a placeholder parses', () => {
   for (const text of suggestions) expect(formatRef(parseRef(text))).toBe(text)
 })
 
-test('the repository is given where it was read', () => {
+test('an error has the repository if it was parsed', () => {
   expect(errorOf(() => parseRef('svc:///Acme/tiny')).repo).toEqual({ ns: 'acme', name: 'tiny' })
   expect(errorOf(() => parseRef('svc:///acme/tiny:v1')).repo).toEqual({ ns: 'acme', name: 'tiny' })
   expect(errorOf(() => parseRef('svc:///acme/tiny:raw+raw')).repo).toEqual({ ns: 'acme', name: 'tiny' })

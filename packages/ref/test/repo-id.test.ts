@@ -16,7 +16,7 @@ test.each(vectors.repoIds)('repo id $input', ({ input, id, reserved, error, fold
   else expect(formatRepoId(parseRepoId(input, { foldCase: true }))).toBe(folded)
 })
 
-test('reserved in any case', () => {
+test('reserved names are refused, ignoring case', () => {
   expect(isReservedNamespace('Library')).toBe(true)
   expect(isReservedNamespace('SVC')).toBe(true)
   expect(isReservedNamespace('libraries')).toBe(false)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { isQuant, isTag, parseTag, QUANT_WORDS } from '../src/index.ts'
 import { errorOf, quant, tag } from './arbitraries.ts'
 
-test('no tag is a quant, in any case', () => {
+test('no tag is a quant, ignoring case', () => {
   fc.assert(
     fc.property(tag, (text) => {
       expect(parseTag(text)).toBe(text)
@@ -18,7 +18,7 @@ test('no tag is a quant, in any case', () => {
   expect(QUANT_WORDS.some(isTag)).toBe(false)
 })
 
-test('form and bans are refused for different reasons', () => {
+test('malformed and reserved tags are refused with different reasons', () => {
   expect(errorOf(() => parseTag('')).reason).toBe('tag-format')
   expect(errorOf(() => parseTag('a b')).reason).toBe('tag-format')
   expect(errorOf(() => parseTag('v1\n')).reason).toBe('tag-format')

@@ -69,7 +69,7 @@ describe('refused', () => {
     const bytes = encodeBencode(info({}))
     expect(() => parseV1Torrent(bytes, '0'.repeat(40))).toThrowError(expect.objectContaining({ reason: 'metadata' }))
   })
-  test('anything at all', () => {
+  test('any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         expect(() => parseV1Torrent(bytes, createHash('sha1').update(bytes).digest('hex'))).toThrowError(

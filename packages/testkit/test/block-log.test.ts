@@ -12,7 +12,7 @@ function record(kind: 'W' | 'F', offset = 0, bytes = Buffer.alloc(0)): Buffer {
   return Buffer.concat([head, bytes])
 }
 
-test('what was flushed before the cut is there, what came later only in part, what came after the cut not at all', () => {
+test('writes flushed before the cut survive, later ones in part, those after the cut never', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-block-log-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const [log, base, cut] = ['log', 'base', 'cut'].map((name) => join(folder, name)) as [string, string, string]

@@ -15,7 +15,7 @@ test('all files together stay below 150 KiB gzipped', () => {
   expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(150 * 1024)
 })
 
-test('nothing comes from elsewhere, and nothing is inline', () => {
+test('no file refers to another origin, and none has inline scripts', () => {
   const html = read('index.html')
   const addresses = [...html.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address)
   expect(addresses.filter((address) => !Object.hasOwn(FILES, address!))).toEqual([])

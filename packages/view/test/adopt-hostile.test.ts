@@ -78,7 +78,7 @@ describe('hostile folders', () => {
     expect(models[0]!.warnings.map(({ code }) => code)).toEqual(['too-many'])
   })
 
-  test('a cache that is gone', async () => {
+  test('a missing cache gives no models', async () => {
     const { models, warnings } = await readCache({ tool: 'hf', path: join(temporaryFolder(), 'absent') })
     expect(models).toEqual([])
     expect(warnings.map(({ code }) => code)).toEqual(['absent'])

@@ -409,7 +409,7 @@ describe('an occupied place', () => {
   })
 })
 
-describe('what leaves nothing behind', () => {
+describe('failures that leave nothing behind', () => {
   const damages: readonly [string, ViewErrorCode, (artifact: Artifact) => void, ViewOptions['mode']?][] = [
     ['an absent blob', 'E_MISSING_BLOB', ({ blobPath, files }) => rmSync(blobPath(files[2]!.digest))],
     [

@@ -4,7 +4,7 @@ import { findCaches } from '@svc/view'
 import { describe, expect, test } from 'vitest'
 import { temporaryFolder } from './support/artifact.ts'
 
-describe('where caches are', () => {
+describe('the locations of caches', () => {
   const found = async (home: string, env: Record<string, string>): Promise<string[]> =>
     (await findCaches({ home, env })).map(({ tool, path }) => `${tool} ${path.replace(home, '~')}`)
 
@@ -35,7 +35,7 @@ describe('where caches are', () => {
     ])
   })
 
-  test('the environment first, in the tools’ own order', async () => {
+  test("the environment takes precedence, in each tool's order", async () => {
     const home = temporaryFolder()
     for (const place of ['a', 'b', 'c/hub', 'x/huggingface/hub', 'o', 'l', 'r/store', 'm', '.cache/huggingface/hub'])
       mkdirSync(join(home, place), { recursive: true })

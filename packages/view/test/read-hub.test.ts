@@ -62,7 +62,7 @@ test("a cache of the hub’s own client: every file, with the hub's digest", asy
   expect(readFileSync(byName.get('tiny-q8_0.gguf')!.path)).toEqual(weights)
 })
 
-describe('what the hub’s other clients write', () => {
+describe("caches of the hub's other clients", () => {
   test('a store shared by repositories is two links away; a listing has the digests', async () => {
     const cache = temporaryFolder()
     const xet = 'e'.repeat(64)

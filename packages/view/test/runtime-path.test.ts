@@ -34,7 +34,7 @@ function given(entries: readonly Entry[], fragment?: string): string {
   }
 }
 
-describe('what a runtime is given', () => {
+describe('the path for a runtime', () => {
   const cases: readonly (readonly [string, readonly Entry[], string | undefined, string])[] = [
     ['the only GGUF', [['a-q8_0.gguf', 'weights.gguf'], PROJECTOR, ...OTHERS], undefined, 'file /v/a-q8_0.gguf'],
     ['the first shard', [...shards('a', 3).toReversed(), ...OTHERS], undefined, 'file /v/a-00001-of-00003.gguf'],

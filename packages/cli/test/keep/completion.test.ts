@@ -26,7 +26,7 @@ async function completed(...words: string[]): Promise<string[]> {
 }
 
 describe('what is offered', () => {
-  it('commands, options and choices', async () => {
+  it('completes commands, options and choices', async () => {
     expect(await completed('ver')).toEqual(['verify-signature', 'verify'])
     for (const command of ['why', 'backup', 'restore']) expect(await completed(command)).toEqual([command])
     expect(await completed('import', 'local', '--rep')).toEqual(['--replace'])
@@ -41,7 +41,7 @@ describe('what is offered', () => {
     expect(await completed('')).not.toContain('__complete')
   })
 
-  it('references and quants of the store, in any case, canonical too', async () => {
+  it('completes references and quants of the store, ignoring case, also canonical ones', async () => {
     const all = ['acme/tiny:bf16', 'acme/tiny:q4_0', 'acme/tiny:q8_0']
     expect(await completed('path', '')).toEqual(all)
     expect(await completed('path', 'ACME/tiny:Q8')).toEqual(['acme/tiny:q8_0'])
@@ -51,7 +51,7 @@ describe('what is offered', () => {
     expect(await completed('path', 'acme/tiny:q8_0', '')).toEqual([])
   })
 
-  it('names, jobs and files where they apply', async () => {
+  it('completes names, jobs and files where they apply', async () => {
     expect(await completed('import', 'local', 'x', '--as=ac')).toEqual(['--as=acme/tiny'])
     expect(await completed('ls', 'a')).toEqual(['acme/tiny'])
     expect(await completed('jobs', '')).toEqual([expect.stringMatching(/^[0-9a-f]+$/)])
@@ -60,12 +60,12 @@ describe('what is offered', () => {
     expect(await completed('backup', '')).toEqual([':files'])
   })
 
-  it('nothing, without an error, if no daemon answers', async () => {
+  it('offers nothing, without an error, if no daemon answers', async () => {
     const { code, stdout, stderr } = await daemon.svc('__complete', '--', '--socket', '/nowhere.sock', 'path', '')
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: '' })
   })
 
-  it('candidates for every argument that the store or the file system can complete', () => {
+  it('completes every argument that the store or the file system knows', () => {
     const out = new Captured('utf8')
     const terminal = { stdout: out, stderr: out, cwd: '/', env: {} }
     const program = buildProgram('0.0.0', terminal, new AbortController().signal, false)

@@ -14,7 +14,7 @@ const ADOPT_TEST = { file: `${TESTS}/sources/hub/adopt.test.ts` }
 const STRANGERS_TEST = { file: `${TESTS}/mirror/strangers.test.ts` }
 const MEANWHILE_TEST = { file: `${TESTS}/mirror/withheld-meanwhile.test.ts` }
 const JOINING_TEST = { file: `${TESTS}/swarm/seeding.test.ts`, name: 'made private while it joins' }
-const KEYS_TEST = { file: `${TESTS}/swarm/webseed-keys.test.ts`, name: 'held back' }
+const KEYS_TEST = { file: `${TESTS}/swarm/webseed-keys.test.ts`, name: 'withheld' }
 const DAMAGED_TEST = { file: `${TESTS}/api/damaged-state.test.ts`, name: 'stays private' }
 
 /** Checks that random histories meet too seldom, or that take something to happen meanwhile. */
@@ -214,7 +214,7 @@ export const DIRECT: readonly Mutation[] = [
     if (reason !== undefined) {`,
       replace: `    const reason = heldBackReason(state, config)
     if (reason !== undefined && Date.now() < 0) {`,
-      caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'what needed a token is held back' }
+      caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'a model that needed a token is withheld' }
     },
     {
       what: 'a join looks at the state again',

@@ -59,7 +59,7 @@ export const EVICTIONS: readonly Mutation[] = [
     },
     {
       what: 'a place that is no longer asked proves nothing',
-      caughtBy: evict('no longer asked'),
+      caughtBy: evict('an earlier source proves nothing'),
       find: 'if (!asked.some((each) => each.kind === kind && each.where === where))',
       replace: 'if (Date.now() < 0)'
     }

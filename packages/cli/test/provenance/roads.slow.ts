@@ -173,7 +173,7 @@ describe.each(MACHINES)('a machine $machine', ({ machine, habits, roads }) => {
   })
 })
 
-describe('models that others marked are held back with a warning', () => {
+describe('imports of withheld models warn, and stay withheld', () => {
   let gate: Gate
   beforeAll(async () => {
     gate = await Gate.start(join(folder, 'marked'), { file: configOf() })
@@ -185,7 +185,7 @@ describe('models that others marked are held back with a warning', () => {
   ]
 
   it.each(['under a name', 'by its digest'])(
-    'by a webseed, %s: the warning names the command that gives it',
+    'by a webseed, %s: the warning names the command that shares the model',
     async (how) => {
       const name = how === 'under a name' ? 'noted/by-name' : undefined
       const ref = await packed(name ?? 'noted/by-digest')
@@ -211,7 +211,7 @@ describe('models that others marked are held back with a warning', () => {
     }
   )
 
-  it('by a listing: the warning names it, and the command that gives it', async () => {
+  it('by a listing: the warning names the model and the command that shares it', async () => {
     const ref = await packed('noted/listed', { isPrivate: true })
     await origin.svc('publish', ref, join(folder, 'bucket/open/listed'), '--withheld')
     const { infohash, manifestDigest } = await origin.client.share(`svc:///${ref}`)

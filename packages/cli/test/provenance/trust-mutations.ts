@@ -7,7 +7,7 @@ const IMPORT = (name: string): DirectTest => ({ file: `${TESTS}/import/trust.tes
 const HUB = (name: string): DirectTest => ({ file: `${TESTS}/sources/hub/trust.test.ts`, name })
 const PINNED = (name: string): DirectTest => ({ file: `${TESTS}/swarm/trust.test.ts`, name })
 const MIRRORS = (name: string): DirectTest => ({ file: `${TESTS}/mirror/signed-models.slow.ts`, name })
-const YOUNGER = MIRRORS('what is not signed leaves the mirrors')
+const YOUNGER = MIRRORS('removes unsigned models from the mirrors')
 
 export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/import/importer.ts', [
@@ -45,7 +45,7 @@ export const TRUST: readonly Mutation[] = [
       what: 'trust: the signature of what a client of a mirror caused is kept',
       find: ` || rule?.mode === 'require'`,
       replace: ``,
-      caughtBy: MIRRORS('what a client of the mirror caused')
+      caughtBy: MIRRORS('client caused is shown after a restart')
     },
     {
       what: 'trust: companions that come later are checked',
@@ -79,7 +79,7 @@ export const TRUST: readonly Mutation[] = [
       what: 'trust: weights are not fetched for a model without a signature',
       find: `await trust.requireSigned(rule, brought.document.files, { store, clock })`,
       replace: ``,
-      caughtBy: PINNED('nothing of the weights')
+      caughtBy: PINNED('no weights are fetched')
     },
     {
       what: 'trust: a pinned import is checked before it is visible',
@@ -105,7 +105,7 @@ export const TRUST: readonly Mutation[] = [
       what: 'trust: a pinned model is known by the name of its source, too',
       find: `, manifest.annotations['svc.hf.repo'])`,
       replace: `)`,
-      caughtBy: PINNED('without a name here')
+      caughtBy: PINNED('without a local name')
     },
     {
       what: 'trust: a pinned import is checked by what is in the store',
@@ -142,7 +142,7 @@ export const TRUST: readonly Mutation[] = [
       what: 'trust: a client of a mirror sees what is signed',
       find: `signed === undefined || mayBeSigned(signed, listed[at]!)`,
       replace: `signed === undefined || listed[at] !== undefined`,
-      caughtBy: HUB('that nobody signed and no import brings')
+      caughtBy: HUB('an unsigned file that no import brings')
     },
     {
       what: 'trust: a small file is compared with what is signed',

@@ -11,7 +11,7 @@ const MEANWHILE = (name: string): DirectTest => testOf(`${DAEMON}/mirror/withhel
 const COMING = (name: string): DirectTest => testOf(`${DAEMON}/mirror/coming.test.ts`, name)
 const STRANGERS = (name: string): DirectTest => testOf(`${DAEMON}/mirror/strangers.test.ts`, name)
 const CATALOG = (name: string): DirectTest => testOf(`${DAEMON}/sources/catalog/withheld.slow.ts`, name)
-const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'held back')
+const KEYS = testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'withheld')
 const UNPROVEN = testOf(`${DAEMON}/mirror/oci-unproven.test.ts`)
 const ARTIFACTS = testOf(`${DAEMON}/library/artifacts.test.ts`)
 const MODELS = testOf(`${DAEMON}/library/models.test.ts`, 'reports thousands of models')
@@ -31,7 +31,7 @@ const of = (file: string, rows: readonly Row[]): Mutation[] =>
 const LIBRARY = [
   ...of('import/importer.ts', [
     [
-      PRIVATE('a private import is announced neither'),
+      PRIVATE('a private import is not announced, also after'),
       'an import is marked before its artifacts are recorded',
       'withMark(await source.provenance(), selection.private, this.#deps.clock)',
       'await source.provenance()'
@@ -45,7 +45,7 @@ const LIBRARY = [
   ]),
   ...of('import/importer.ts', [
     [
-      COMING('of a model that needs a signature'),
+      COMING('a model that needs a signature'),
       'what needs a signature is shown when it is checked',
       "if (rule?.mode === 'require') return undefined",
       ''
@@ -53,7 +53,7 @@ const LIBRARY = [
   ]),
   ...of('import/proof.ts', [
     [
-      COMING('another source has begun'),
+      COMING('another source began'),
       'what another source has begun is not this one’s before its turn either',
       'const isOthers = isBegun && !(await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob }))',
       'const isOthers = isBegun && Date.now() < 0'
@@ -65,13 +65,13 @@ const LIBRARY = [
       'if (isOthers) taken.set(name, digest)'
     ],
     [
-      PROOF('what an interrupted import'),
+      PROOF('leftovers of an interrupted gated import'),
       'a partial blob of another source is not this one’s',
       'if (!(await arrivals.isAlone(digest, this.#key, { isBlob: false }))) this.took',
       'if (Date.now() < 0) this.took'
     ],
     [
-      PROOF('weights from disk'),
+      PROOF('local weights that are here only'),
       'own files inherit what they are here through',
       "facts.access === 'own' ? await this.#holdings.inherited(weights) : undefined",
       'undefined as undefined | Map<Sha256Digest, Provenance>'
@@ -151,7 +151,7 @@ const LIBRARY = [
   ]),
   ...of('library/provenance.ts', [
     [
-      PRIVATE('a private import is announced neither'),
+      PRIVATE('a private import is not announced, also after'),
       'what is withheld is held back from the swarm',
       "const verdict = verdictOf(state, 'swarm', config)",
       'const verdict: Verdict = GIVEN'
@@ -236,7 +236,7 @@ const MIRRORS = [
   ]),
   ...of('swarm/companions-swarm.ts', [
     [
-      testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'withheld a moment ago'),
+      testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'has just become withheld'),
       'companions of what is held back are not announced',
       '?.seeding !== true || heldBackReason(standing, config) !== undefined)',
       '?.seeding !== true)'
@@ -252,31 +252,31 @@ const MIRRORS = [
   ]),
   ...of('mirror/served-models.ts', [
     [
-      COMING('of a private import'),
+      COMING('a private import is invisible'),
       'nobody waits for an import that is withheld',
       'const { given } = verdictOf({ provenance: await by.provenanceOf() }, door)',
       'const given = by !== undefined && door !== undefined'
     ],
     [
-      COMING('of a repository of which'),
+      COMING('an import into a repository with a withheld artifact'),
       'nobody waits for an import from a repository of which something is withheld',
       'if (given && !(await this.withholds(repoOf(by)))) coming.push(by)',
       'if (given) coming.push(by)'
     ],
     [
-      COMING('cuts those who wait'),
+      COMING('readers that wait are cut'),
       'what an import makes is withheld with its repository',
       'if (await this.withholds(repoOf(model.by))) return undefined',
       ''
     ],
     [
-      COMING('of a private import'),
+      COMING('a private import is invisible'),
       'what an import makes is asked about at each request',
       '{ ...model.state, provenance: await model.by.provenanceOf(model.manifest) }',
       "{ ...model.state, provenance: { access: 'public' } }"
     ],
     [
-      COMING('of a repository of which'),
+      COMING('an import into a repository with a withheld artifact'),
       'a repository is withheld whichever way its models came',
       "if (!verdictOf(state, 'hub-mirror').given) others.push(digest)",
       ''
@@ -308,13 +308,13 @@ const MIRRORS = [
   ]),
   ...of('mirror/artifact-files.ts', [
     [
-      COMING('by another way'),
+      COMING('blobs from another source'),
       'a read waits for the import, whatever is here meanwhile',
       'const isHere = by === undefined || !file.isBlob || (await by.hasGiven(file.digest))',
       'const isHere = true'
     ],
     [
-      COMING('by another way'),
+      COMING('blobs from another source'),
       'a reader gets what the import brought',
       'const mayRead = async (): Promise<boolean> => (await by.hasGiven(file.digest)) && reading.mayRead()',
       'const { mayRead } = reading'
@@ -379,13 +379,13 @@ const SWARM = [
       ''
     ],
     [
-      PRIVATE('what is seeded leaves'),
+      PRIVATE('a seeded model leaves the swarm'),
       'a pinned import is marked as it was asked',
       'return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)',
       'return { ...facts, ...marked }'
     ],
     [
-      testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'a description that came with a key'),
+      testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'a manifest that came with a key'),
       'documents that came with a key are held back',
       'const facts: Provenance = this.#documents.isSigned',
       'const facts: Provenance = Date.now() < 0'
@@ -413,13 +413,13 @@ const SWARM = [
   ]),
   ...of('swarm/seeding.ts', [
     [
-      SEEDING('when its fetch is over'),
+      SEEDING('at the end of its fetch'),
       'a fetch that is over goes on as a seed where that is still permitted',
       'isSeed = (await this.#isShared(manifestDigest)) && (await swarm.seed(',
       'isSeed = (await swarm.seed('
     ],
     [
-      PRIVATE('what is seeded leaves'),
+      PRIVATE('a seeded model leaves the swarm'),
       'what an import withholds leaves',
       'const reason = state && heldBackReason(state, config)',
       'const reason = undefined as string | undefined'
@@ -477,13 +477,13 @@ const V1 = [
       'await this.#settle(infohash)'
     ],
     [
-      CATALOG('another repository left'),
+      CATALOG("another repository's interrupted import"),
       'a pull knows what its source did not give',
       'return arrivals.isAlone(digest, key, { isBlob: false })',
       'return true'
     ],
     [
-      CATALOG('by another road'),
+      CATALOG('by another source'),
       'what another import withholds leaves its v1 swarm',
       'artifacts.listen((manifestDigest) => {',
       'void ((manifestDigest: Sha256Digest) => {'

@@ -83,7 +83,7 @@ it.each([
   expect(readFileSync(path)).toEqual(spoilt)
 })
 
-it('a collection removes again what nothing needs when the record is readable again', async () => {
+it('a collection resumes once the record is readable again', async () => {
   const { api, files } = await threeModels()
   const path = join(api.root, files.artifact)
   const before = readFileSync(path)

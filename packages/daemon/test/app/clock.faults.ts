@@ -13,7 +13,7 @@ const LIBRARY = ['x86_64', 'aarch64']
   .find((path) => existsSync(path))
 
 test.skipIf(LIBRARY === undefined && process.env.SVC_REQUIRE_INTEROP !== '1').each(['+365d', '-365d'])(
-  'a wall clock that is wrong by %s at a start, or jumps by it later, loses and stops nothing',
+  'a wall clock that is off by %s at the start, or jumps later, loses no data and stops no work',
   async (offset) => {
     const folder = temporaryFolder()
     const content = gguf(12_000_000, 5)

@@ -7,7 +7,7 @@ import { Node, pinned, weights } from '../swarm/nodes.ts'
 
 // Node keeps a composite signal that is listened to for as long as its sources live, and the daemon's own signals live as long as it does:
 // a listener that is left behind keeps the whole job, for ever.
-test('no work leaves a listener on a composite signal behind', async () => {
+test('finished work leaves no listener on a composite signal', async () => {
   const made: AbortSignal[] = []
   const any = AbortSignal.any
   const spy = vi.spyOn(AbortSignal, 'any').mockImplementation((signals) => {

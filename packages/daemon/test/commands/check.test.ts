@@ -29,7 +29,7 @@ describe('svcd --check', () => {
     ])
   })
 
-  it('flags win over the environment, the environment over the file', async () => {
+  it('flags override the environment, which overrides the file', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'c.toml')
     writeFileSync(file, '[store]\nroot = "/from-file"\n')

@@ -101,7 +101,7 @@ describe('where things come from', () => {
     expect(config.hub).toMatchObject({ endpoint: undefined, token: undefined, skipUnrecognized: true })
   })
 
-  it('lets the catalog inherit the upload limit, and HF_ENDPOINT win', async () => {
+  it('lets the catalog inherit the upload limit, and HF_ENDPOINT override the file', async () => {
     const folder = temporaryFolder()
     const file = join(folder, 'c.toml')
     writeFileSync(file, '[swarm]\nupload_limit = 7\n[hub]\nendpoint = "http://file"\n')
@@ -143,7 +143,7 @@ describe('fetching on demand', () => {
     expect(onDemand({ hub_addr: address, oci_addr: address })?.revisions).toBe('named')
   })
 
-  it('knows two kinds of revisions', () => {
+  it('accepts two kinds of revisions', () => {
     expect(onDemand({ on_demand_revisions: 'any' })?.revisions).toBe('any')
     expect(() => onDemand({ on_demand_revisions: 'all' })).toThrow('on_demand_revisions')
   })

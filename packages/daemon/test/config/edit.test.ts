@@ -35,7 +35,7 @@ describe('a string', () => {
     expect(() => withKey(text, { store: { root: ROOT } }, 'c.toml')).toThrow(ConfigError)
   })
 
-  it('stands beside other keys, which keep their comments', () => {
+  it('is added beside other keys, which keep their comments', () => {
     const text = '# mine\n[store] # the big disk\nroot = "/mnt/models" # mounted by hand\n'
     expect(withKey(text, { store: { expect: 'an-id' } }, 'c.toml')).toBe(
       '# mine\n[store] # the big disk\nexpect = "an-id"\nroot = "/mnt/models" # mounted by hand\n'

@@ -56,7 +56,7 @@ describe('pipelined requests', () => {
     await until(() => openBlobs() === 0)
   })
 
-  it('start their header time-out when they can be read: a header behind a long response is not late', async () => {
+  it('start their header time-out once they can be read: a header behind a long response is not late', async () => {
     let answer: (() => void) | undefined
     const limits = { headersTimeoutMs: 300, requestTimeoutMs: 600, connectionsCheckMs: 20 }
     const server = createHttpServer((_request, response) => (answer = () => response.end('ok')), { limits })
@@ -130,7 +130,7 @@ describe('responses keep the order of their requests', () => {
     }
   })
 
-  it('also behind a blob that is read slowly', async () => {
+  it('also after a blob that is read slowly', async () => {
     const { api, digest } = await shared()
     const answer = await rawExchange(api.socketPath, `${request(`/v1/blob/${digest}`)}junk\r\n\r\n`)
     expect(responsesOf(answer).map(({ status, body }) => [status, body.length > 1000])).toEqual([

@@ -47,7 +47,7 @@ it('addresses of one IPv6 network are one host', () => {
   expect(shares.add('2001:db8:0:2::1', 4)).toBe(1)
 })
 
-it('in any order of arrivals: never more places than the limit, and a refused host has at most one less than any other', () => {
+it('in any order of arrivals, places stay within the limit, and a refused host has at most one less than others', () => {
   const steps = fc.array(fc.tuple(fc.integer({ min: 1, max: 5 }), fc.boolean()), { maxLength: 200 })
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 12 }), (all, limit) => {

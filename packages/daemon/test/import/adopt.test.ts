@@ -92,7 +92,7 @@ test('files whose digests are in the store are not read again', async () => {
   expect(await adopt(daemon, { files })).toMatchObject({ state: 'done' })
 })
 
-test('links, absent files, doubled names and malformed digests are refused before a byte is read', async () => {
+test('links, absent files, duplicate names and malformed digests are refused before a byte is read', async () => {
   const daemon = await testDaemon()
   const { folder } = daemon
   const [file, ...rest] = cached(join(folder, 'cache'))

@@ -70,7 +70,7 @@ describe('companions', () => {
     expect(await open(api, 'svc:///beside/none:q8_0')).not.toHaveProperty('companions')
   })
 
-  it('belong to a name: one manifest under two names has those of each', async () => {
+  it('belong to a name: under two names, one manifest has the companions of each', async () => {
     const api = await shared()
     const weights = { 'model.safetensors': safetensors(3_000, 91), 'tokenizer.json': '{}' }
     const first = await importFiles(api, 'names/a', { ...weights, 'generation_config.json': '{"temperature":0.1}' })

@@ -127,7 +127,7 @@ describe('companions of a local folder', () => {
     expect(pathsOf(given.document.omitted)).not.toContain('.env')
   })
 
-  it('stay private when the same model is imported from elsewhere, and in documents of earlier versions', async () => {
+  it('stay private when another source brings the same model, and in documents of earlier versions', async () => {
     const api = await shared()
     const { companions } = await imported(
       api,
@@ -147,7 +147,7 @@ describe('companions of a local folder', () => {
     expect(pathsOf(givenCompanions(unmarked, { source: { kind: 'hf' } })!.document.files)).toHaveLength(4)
   })
 
-  it('are none for others where nothing is left', async () => {
+  it('are absent for others if none may be shared', async () => {
     const api = await shared()
     const { companions, why } = await imported(api, 'own/none', folder(['notes.txt', 'id_rsa']))
     expect(why.companions).toEqual({ given: 0, own: ['notes.txt'] })

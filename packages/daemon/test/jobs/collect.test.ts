@@ -291,7 +291,7 @@ describe('a collection', () => {
   })
 })
 
-test('records of abandoned imports are removed with their bytes; present and pending artifacts keep theirs', async () => {
+test('records of abandoned imports are removed with their bytes; records of other artifacts stay', async () => {
   const api = await testDaemon()
   const { store, holdings, jobs } = api.running.context
   const [gone, coming] = [digestFromHex('1'.repeat(64)), digestFromHex('2'.repeat(64))]

@@ -23,7 +23,7 @@ async function settle(jobs: JobRegistry): Promise<void> {
 }
 
 describe('jobs', () => {
-  it('are waiting when accepted, then fetching, then done, and snapshots never change', async () => {
+  it('go from waiting through fetching to done, and snapshots never change', async () => {
     const jobs = registry()
     const held = gate()
     const first = jobs.start({ kind: 'verify', ref: 'all', target: 'all', filesTotal: 2 }, async ({ update }) => {
@@ -44,7 +44,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('cannot change once they are over', async () => {
+  it('cannot change after they end', async () => {
     const jobs = registry()
     let late = (): void => undefined
     const { id } = jobs.start({ kind: 'verify', ref: 'all' }, async ({ update }) => {
@@ -77,7 +77,7 @@ describe('jobs', () => {
     expect(jobs.list().map((job) => job.ref)).toEqual(['a/4', 'a/3', 'a/2', 'a/1', 'a/0'])
   })
 
-  it('keep the newest thousand, and every one that runs', async () => {
+  it('are kept: the newest thousand, and every one that runs', async () => {
     const clock = new VirtualClock()
     const jobs = registry(OPEN_LIMITS, clock)
     const held = gate()
@@ -98,7 +98,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('keep a job that ends after a thousand newer ones for a while, and no more than ten thousand in all', async () => {
+  it('are kept for a while after a late end, and at most ten thousand in total', async () => {
     const clock = new VirtualClock()
     const jobs = registry(OPEN_LIMITS, clock)
     const held = gate()
@@ -120,7 +120,7 @@ describe('jobs', () => {
     jobs.checkInvariants()
   })
 
-  it('are found by their artifact while they run, also if it becomes known late', async () => {
+  it('are found by their artifact while they run, even if it becomes known late', async () => {
     const jobs = registry()
     const [held, told] = [gate(), gate()]
     const idsOf = (manifest: string) => jobs.openOf(manifest).map(({ id }) => id)
@@ -208,7 +208,7 @@ describe('jobs', () => {
     many.checkInvariants()
   })
 
-  it('end with E_ABORTED at a stop, running or waiting; later ones are refused', async () => {
+  it('end with E_ABORTED when the daemon stops; later ones are refused', async () => {
     const jobs = registry()
     let cleaned = 0
     const started = Array.from({ length: 4 }, () =>
@@ -248,7 +248,7 @@ describe('jobs', () => {
 })
 
 describe('errors on the wire', () => {
-  it('reveal nothing about unexpected errors', () => {
+  it('hide the details of unexpected errors', () => {
     const { status, envelope: told, hidden } = toWireError(new Error('token hf_secret at /srv/x'))
     expect([status, told.error.code, hidden, JSON.stringify(told).includes('secret')]).toEqual([
       500,

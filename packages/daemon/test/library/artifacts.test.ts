@@ -110,7 +110,7 @@ test('unusable stored hints are ignored', async () => {
   expect((await artifacts.read(manifestDigest))?.hints).toEqual({ ...none, peers: ['127.0.0.1:1'] })
 })
 
-test('a pending name is kept until the artifact has it, is complete in another way, or it is withdrawn', async () => {
+test('a pending name is kept until the artifact gets it, is completed otherwise, or the name is withdrawn', async () => {
   const other = digestFromHex('e'.repeat(64))
   const bt = { manifestDigest, source: { kind: 'bt' }, provenance: { access: 'public' }, hints: none } as const
   const nameOf = async () => (await artifacts.read(manifestDigest))?.futureName
@@ -153,7 +153,7 @@ test('only changes of access count as access changes', async () => {
   expect(counts).toEqual([1, 1, 2, 3, 3])
 })
 
-test('companions that were not for everybody stay with what they came with: an import that opens the artifact forgets them', async () => {
+test('companions that were withheld are dropped when an import makes their artifact public', async () => {
   const [secret, open] = ['1', '2'].map((digit) => digestFromHex(digit.repeat(64))) as [typeof record, typeof record]
   const of = (access: 'restricted' | 'own', name: string, digest: typeof record): ArtifactImport => ({
     manifestDigest,

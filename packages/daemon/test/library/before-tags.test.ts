@@ -3,7 +3,7 @@ import { isBeforeTag } from '../../src/library/before-tags.ts'
 
 const HOUR_MS = 3600_000
 
-test('a tag tells its day alone, and could have been left at the end of it', () => {
+test("a tag's time is the end of the day that its name gives", () => {
   const at = (time: string, olderThanMs: number, tag = 'before-2026-03-01-2'): boolean =>
     isBeforeTag(tag, olderThanMs, { now: () => Date.parse(time) })
   expect(at('2026-03-01T23:59:00Z', 12 * HOUR_MS)).toBe(false)

@@ -7,7 +7,7 @@ import { testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 
 describe('leaf layers', () => {
-  it('are a cache: lost or damaged layers are computed again, and never used unverified', async () => {
+  it('are recomputed if lost or damaged, and never used unverified', async () => {
     const api = await testDaemon()
     const content = gguf(3_000_000)
     await api.import([writeFiles(join(api.folder, 'm'), { 'm-q4_0.gguf': content })])

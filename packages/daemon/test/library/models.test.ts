@@ -161,7 +161,7 @@ test('reports thousands of models as it reports one, at once or through the thre
   expect(await list()).toEqual(inventory)
 })
 
-test('a list after a change shows it, even if the previous list found the blob missing', async () => {
+test('a list shows a change, even if the previous list found the blob missing', async () => {
   await absentRepositories()
   const { manifest } = await artifact()
   await list()

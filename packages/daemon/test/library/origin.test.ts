@@ -43,7 +43,7 @@ test('a file has its name at the source, whatever it is called', () => {
   ])
 })
 
-test('the hub stays the source of what other imports bring, too, without the companions that these brought', () => {
+test('the hub stays the source after other imports, without the companions that those bring', () => {
   const archive = { kind: 'oci', companions: digestFromBytes(Buffer.alloc(32)) } as const
   expect(mergedSource(from({ branch: 'main' }), archive)).toEqual(from({ branch: 'main' }))
   expect(mergedSource(stranger, archive)).toEqual(from({ branch: 'main' }))
@@ -52,7 +52,7 @@ test('the hub stays the source of what other imports bring, too, without the com
   expect(mergedSource(archive, from({}))).toEqual(from({}))
 })
 
-test('only what came from the hub follows, and only a commit is shown as one', () => {
+test('only imports from the hub follow a branch, and only a commit is shown as one', () => {
   expect(shownOrigin({ kind: 'catalog', repo: 'a/b', revision: 'main', branch: 'main' }, 'a/b')).toEqual({
     kind: 'catalog',
     repo: 'a/b'

@@ -115,7 +115,7 @@ describe.each(KINDS)('$file', ({ file, write, read }) => {
     expect([await outcome(read()), taken]).toEqual(['CorruptStateError', []])
   })
 
-  it('of a newer version is read if that version allows it, and keeps what it alone knows', async () => {
+  it('of a newer version is read if that version permits it, and keeps its unknown fields', async () => {
     await write()
     const whole = await read()
     const path = pathOf(file)
@@ -157,7 +157,7 @@ describe.each(KINDS)('$file', ({ file, write, read }) => {
   })
 })
 
-it('damaged content is kept when the record is written again', async () => {
+it('damaged content is kept when the record is rewritten', async () => {
   const records = new ViewRecords(root, files)
   await records.write(view)
   const path = pathOf('state/views/')

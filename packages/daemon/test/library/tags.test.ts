@@ -5,7 +5,7 @@ import { testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 
 describe('svcd tag', () => {
-  it('asks the daemon that holds the root, and takes the lock itself without one', async () => {
+  it('asks the daemon that uses the root; without a daemon it takes the lock itself', async () => {
     const api = await testDaemon()
     const job = await api.import([writeFiles(join(api.folder, 'm'), { 'm-q4_0.gguf': gguf(100) })], 'a/b')
     const index = job.result!.indexDigest!

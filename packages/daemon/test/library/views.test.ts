@@ -27,7 +27,7 @@ async function withModel(options: Parameters<typeof testDaemon>[0] = {}): Promis
   return daemon
 }
 
-test('the managed view has every file under its real name, and is the same for everybody', async () => {
+test('the managed view has every file under its real name, and is the same for every caller', async () => {
   const daemon = await withModel()
   const [view, other] = await Promise.all([makeView(daemon, { ref: REF }), makeView(daemon, { ref: REF })])
   const { manifestDigest } = (await daemon.resolve(REF)).body
@@ -99,7 +99,7 @@ test('a hub cache keeps every model in it, also after a restart and while its di
   expect(await held(again)).toEqual([])
 })
 
-test('one model of a hub cache is removed: the others load, and only they are held', async () => {
+test('removing one model of a hub cache leaves the others loadable, and frees only its blobs', async () => {
   const daemon = await withModel()
   const path = join(daemon.folder, 'cache')
   const first = await makeView(daemon, { ref: REF, path, layout: 'hf', mode: 'copy' })
@@ -169,7 +169,7 @@ test('after a kill between the record of a view and the view itself, the list na
   expect(await held(daemon)).toContain(manifestDigest)
 })
 
-test('a hub cache: by the repository where it is known, else by the name here', async () => {
+test("a hub cache uses the hub's repository name if it is known, else the local name", async () => {
   const daemon = await withModel()
   const path = join(daemon.folder, 'cache')
   const view = await makeView(daemon, { ref: GGUF, path, layout: 'hf' })

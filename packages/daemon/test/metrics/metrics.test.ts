@@ -206,14 +206,14 @@ describe('the dashboard', () => {
 })
 
 describe('health and readiness', () => {
-  it('are answered by the daemon that runs', async () => {
+  it('are answered by a running daemon', async () => {
     expect(await askCommand('health', socketPath)).toBe('ok\n')
     expect(await askCommand('ready', socketPath)).toBe('ok\n')
     expect((await fetch(`http://${port}/healthz`)).status).toBe(200)
     expect((await fetch(`http://${port}/readyz`)).status).toBe(200)
   })
 
-  it('are refused where none is', async () => {
+  it('are refused without one', async () => {
     const nowhere = join(socketPath, '../nowhere/s.sock')
     for (const question of ['metrics', 'health', 'ready'] as const)
       await expect(askCommand(question, nowhere)).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })

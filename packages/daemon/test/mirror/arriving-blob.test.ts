@@ -97,7 +97,7 @@ describe('a blob that arrives', () => {
     expect((await all).equals(right.subarray(start, end))).toBe(true)
   })
 
-  it('sends a requested part completely once all of it is proven, and nothing beyond', async () => {
+  it('sends a requested part once all of it is proven, and nothing beyond', async () => {
     const source = proofs(5000)
     const blob = arriving({ ...source, inParts: true, trickleMs: 3_600_000 })
     expect((await sent(blob, 1000, 5000)).equals(right.subarray(1000, 5000))).toBe(true)
@@ -123,12 +123,12 @@ describe('a blob that arrives', () => {
     await expect(sent(arriving({}, Promise.resolve(undefined)))).rejects.toThrow(digest)
   })
 
-  it('is not read from the store if that is not allowed, even when nothing more will come', async () => {
+  it('is not read from the store without permission, even when no more bytes will arrive', async () => {
     await arrive()
     await expect(sent(arriving({ mayRead: async () => false }, Promise.resolve(undefined)))).rejects.toThrow(digest)
   })
 
-  it('is complete if it is here in time', async () => {
+  it('is complete if it arrives in time', async () => {
     expect(await arriving().whole(5)).toBeUndefined()
     const waiting = arriving().whole(60_000)
     await arrive()

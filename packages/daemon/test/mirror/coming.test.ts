@@ -115,7 +115,7 @@ const TREE = '/api/models/Acme/M/tree/main?recursive=true'
 const RESOLVE = `/Acme/M/resolve/main/${WEIGHTS[1]}`
 const OBJECT = `${FOLDER}/${WEIGHTS[1]}`
 
-test('what comes is listed as it will be; a read waits for its own file, which is fetched first', async () => {
+test('an arriving model is listed as it will be; a read waits for its file, which is fetched first', async () => {
   const it = await world()
   const { ask } = it
   const job = await begin(it)
@@ -147,7 +147,7 @@ test('what comes is listed as it will be; a read waits for its own file, which i
 
 const CHOICES: readonly Partial<ImportHfBody>[] = [{}, { names: 'normalized', quants: ['q8_0', 'bf16'] }]
 
-test.each(CHOICES)('names, sizes and digests stay the same when the import is done (%o)', async (more) => {
+test.each(CHOICES)('names, sizes and digests stay the same after the import (%o)', async (more) => {
   const repo = bigRepo()
   const it = await world({}, {}, [repo])
   it.open((path) => !path.endsWith('.gguf'))
@@ -215,17 +215,17 @@ async function expectNothing(it: World, job: Job, isShownAtTheEnd = false): Prom
   expect(listedIn(await it.ask(LIST)).length > 0).toBe(isShownAtTheEnd)
 }
 
-test('of a private import nothing is heard', async () => {
+test('a private import is invisible', async () => {
   const it = await world()
   await expectNothing(it, await begin(it, { private: true }))
 })
 
-test('of an import that needs a token nothing is heard', async () => {
+test('an import that needs a token is invisible', async () => {
   const it = await world({ token: 'good' }, {}, [{ ...MODEL, gated: 'auto' }])
   await expectNothing(it, await begin(it))
 })
 
-test('of an import whose weights are private here nothing is heard', async () => {
+test('an import whose weights are private here is invisible', async () => {
   const it = await world()
   const paths = [await writeRepo(MODEL.files.filter(({ path }) => path === WEIGHTS[0]))]
   const own = await it.rig.client.importLocal({ paths, as: 'me/own', private: true })
@@ -250,7 +250,7 @@ const RECORDS: Readonly<Record<string, (context: DaemonContext, state: ArtifactS
 }
 
 test.each(Object.keys(RECORDS))(
-  'of a repository of which something is withheld nothing is heard, if that came %s',
+  'an import into a repository with a withheld artifact is invisible, if that artifact came %s',
   async (way) => {
     const it = await world()
     it.open(() => true)
@@ -265,7 +265,7 @@ test.each(Object.keys(RECORDS))(
   }
 )
 
-test('what is here by another way is not read before the import has brought it', async () => {
+test('blobs from another source are not readable before the import brings them', async () => {
   const it = await world()
   const { job, readings } = await waiting(it)
   const paths = [await writeRepo(MODEL.files.filter(({ path }) => path === WEIGHTS[1]))]
@@ -279,7 +279,7 @@ test('what is here by another way is not read before the import has brought it',
   expect(await finished(it.rig, job)).toMatchObject({ state: 'done' })
 })
 
-test('of a model of which another source has begun a file nothing is heard', async () => {
+test('a model with a file that another source began is invisible', async () => {
   const shards = Array.from({ length: 12 }, (_, i) => ({
     path: `model-q8_0-000${String(i + 1).padStart(2, '0')}-of-00012.gguf`,
     content: gguf(50_000 - i, i + 1)
@@ -298,7 +298,7 @@ test('of a model of which another source has begun a file nothing is heard', asy
   await it.rig.client.cancelJob(job.id)
 })
 
-test('of a model that needs a signature nothing is heard before that is checked', async () => {
+test('a model that needs a signature is invisible until it is checked', async () => {
   const signer = signerIn(await tempFolder())
   const files = Object.entries(signer.sign(SIGNED)).map(([path, content]) => ({ path, content: Buffer.from(content) }))
   const trust = [{ names: ['acme/*'], mode: 'require', keys: [signer.keyFile] }]
@@ -340,7 +340,7 @@ test('an import that is cancelled, or whose bytes are wrong, cuts its readers', 
   expect(await finished(it.rig, again.job)).toMatchObject({ state: 'failed' })
 })
 
-test('what is withheld meanwhile cuts those who wait', async () => {
+test('readers that wait are cut when the model becomes withheld', async () => {
   const it = await world()
   const { readings } = await waiting(it)
   const { context } = it.rig.daemon

@@ -38,7 +38,7 @@ async function startContainerd(folder: string): Promise<Containerd> {
   return { ctr }
 }
 
-test.skipIf(!haveContainerd)('containerd fetches an artifact while it comes in', async () => {
+test.skipIf(!haveContainerd)('containerd fetches an artifact while it arrives', async () => {
   const seed = await Node.start()
   const content = weights(4 * MIB + 7, 71)
   const files = { 'model-q8_0.gguf': content, 'config.json': '{"model_type":"llama"}', 'tokenizer.json': '{}' }

@@ -91,7 +91,7 @@ test('many concurrent clients cause one job; the limit is four jobs', async () =
   expect(day.spentBytes()).toBe(50)
 })
 
-test('what cannot be started costs nothing', async () => {
+test('a job that cannot start costs no budget', async () => {
   const { day, demand, way } = world()
   const start = async (): Promise<Job> => {
     throw new DaemonError('E_RATE_LIMITED', 'no')

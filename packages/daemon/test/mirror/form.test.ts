@@ -40,7 +40,7 @@ it.each([
   expect(await read(type, body)).toEqual(paths)
 })
 
-it('takes a thousand paths, and beside them few other strings', async () => {
+it('accepts a thousand paths, and few other strings', async () => {
   const paths = Array.from({ length: 1_001 }, (_, i) => `p${i}`)
   const others = Array.from({ length: 1_020 }, (_, i) => `"k${i}":1`).join(',')
   expect(await read(JSON_TYPE, JSON.stringify({ paths: paths.slice(1) }))).toHaveLength(1_000)

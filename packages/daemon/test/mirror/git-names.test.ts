@@ -31,7 +31,7 @@ it('are those of git, for files of any length', async () => {
   }
 })
 
-it('are computed once for concurrent requests, and again when the file was gone', async () => {
+it('are computed once for concurrent requests, and again if the file was absent', async () => {
   const bytes = Buffer.alloc(1_000_000, 'x')
   const path = join(temporaryFolder(), 'tokenizer.json')
   const names = new GitNames()

@@ -12,7 +12,7 @@ undoAfterTests()
 const ID = 'Acme/Model'
 
 test.each(['before', 'after'] as const)(
-  'companions that an archive brought for the same artifact %s it came from the hub are not the hub’s',
+  "companions that an archive brought %s the artifact came from the hub are not the hub's",
   async (when) => {
     const files = [
       { path: 'model-q8_0.gguf', content: gguf(3_000, 2) },

@@ -56,7 +56,7 @@ describe('lookups', () => {
     expect(asked.length).toBe(2)
   })
 
-  it('remember for some seconds that a hub does not answer', async () => {
+  it('remember for a few seconds that a hub does not answer', async () => {
     const { lookups, asked, clock } = world(refuses('E_SOURCE_UNAVAILABLE'))
     const look = () => lookups.look('acme/model', undefined)
     await expect(look()).rejects.toMatchObject({ status: 503, retryAfterSeconds: 10 })
@@ -67,7 +67,7 @@ describe('lookups', () => {
     expect(asked.length).toBe(2)
   })
 
-  it('pass a rate limit on', async () => {
+  it('pass on a rate limit', async () => {
     const { lookups } = world(refuses('E_RATE_LIMITED'))
     await expect(lookups.look('acme/model', undefined)).rejects.toMatchObject({ status: 429, retryAfterSeconds: 30 })
   })

@@ -9,7 +9,7 @@ const WEIGHTS = 'model-q8_0.gguf'
 const FILES = { [WEIGHTS]: weights(MIB + 9, 62), 'config.json': '{"model_type":"llama"}' }
 const digest = digestOf(FILES[WEIGHTS]!)
 
-test('a private import of bytes that an unfinished artifact names: the mirror withholds it from then on', {
+test('the mirror withholds an unfinished artifact once a private import brings bytes that it names', {
   timeout: 60_000
 }, async () => {
   const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
@@ -38,7 +38,7 @@ test('a private import of bytes that an unfinished artifact names: the mirror wi
   expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 200 })
 })
 
-test('a client that waits for a description learns nothing about bytes that became private meanwhile', {
+test('a client that waits for a manifest learns nothing about bytes that became private meanwhile', {
   timeout: 60_000
 }, async () => {
   const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
@@ -86,7 +86,7 @@ test('a failed local import does not reveal its weights through an unfinished ar
   gate.open()
 })
 
-test('a private import of the bytes that a client of the OCI mirror waits for: the client does not get them', {
+test('a waiting client of the OCI mirror does not get bytes that a private import brings', {
   timeout: 60_000
 }, async () => {
   const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })

@@ -76,7 +76,7 @@ test('a name that its owner removed does not come back through clients', LONG, a
   expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 404 })
 })
 
-test('an interrupted import does not give its name to an artifact that arrives in another way', LONG, async () => {
+test('an interrupted import does not name an artifact that arrives otherwise', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   const first = await mirroring({})

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { MIB, Node, weights } from '../swarm/nodes.ts'
 import { ask, digestOf } from './arriving.ts'
 
-test('the OCI mirror has the companions that loaders read, and none of the owner’s own', async () => {
+test("the OCI mirror has the companions that loaders read, and none of the owner's other files", async () => {
   const node = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })
   const files = {
     'model-q8_0.gguf': weights(MIB + 9, 63),

@@ -139,7 +139,7 @@ test(
   }
 )
 
-test('what was evicted is listed and read again while it comes back, and not before', LONG, async () => {
+test('an evicted model is listed and readable only while it is fetched again', LONG, async () => {
   const { share } = await source()
   const gate = await gated(share)
   gate.open()

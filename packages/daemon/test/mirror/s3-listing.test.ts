@@ -95,7 +95,7 @@ test.each(['a', 'a/', 'a/x/bf16/sub/', 'a/x/bf16/sub/two', 'a/x/q8_0/model.gguf'
   }
 )
 
-test('a page of nothing ends', async () => {
+test('an empty page ends the listing', async () => {
   const page = await listPage(of({ 'list-type': '2', 'max-keys': '0' }), SMALL, objectsOf)
   expect([page.objects, page.next]).toEqual([[], undefined])
 })

@@ -77,7 +77,7 @@ describe('the bucket', () => {
 })
 
 describe('an object', () => {
-  test('is sent whole, with what it can be checked by', async () => {
+  test('is sent whole, with its checksums', async () => {
     const { status, headers, body } = await ask(OBJECT, { headers: { 'x-amz-checksum-mode': 'ENABLED' } })
     expect([status, body.equals(WEIGHTS)]).toEqual([200, true])
     expect(headers).toMatchObject({
@@ -116,7 +116,7 @@ describe('an object', () => {
     expect(answer.headers['x-amz-checksum-sha256'] !== undefined).toBe(status === 200)
   })
 
-  test('is sent under conditions', async () => {
+  test('obeys conditional headers', async () => {
     const etag = `"${SHA256.toString('hex')}-1"`
     const [before, after] = ['Thu, 01 Jan 2015 00:00:00 GMT', 'Tue, 01 Jan 2199 00:00:00 GMT']
     for (const [headers, status] of [
@@ -188,7 +188,7 @@ describe('only reads are answered', () => {
     }
   )
 
-  test('pages and other names of this machine are refused, in S3’s form', async () => {
+  test("requests of web pages and for other host names are refused with S3's errors", async () => {
     expect((await ask(OBJECT, { headers: { origin: 'http://evil.example' } })).code).toBe('AccessDenied')
     expect((await ask(OBJECT, { headers: { host: 'models.evil.example' } })).status).toBe(421)
   })
@@ -244,7 +244,7 @@ describe('with keys', () => {
     expect(await codeOf(OBJECT, signed(host, OBJECT, { more: { range: 'bytes=0-1' } }))).toBe(206)
   })
 
-  test('a read with a key is use, as a quota counts it; one of an open bucket is not', async () => {
+  test('a read with a key counts as use for the quota; a read of an open bucket does not', async () => {
     const { daemon, host } = await locked()
     const usedAt = async (of: TestDaemon): Promise<unknown> => {
       const { namespaces } = (await of.get('/v1/models')).body as Inventory
@@ -257,7 +257,7 @@ describe('with keys', () => {
     expect(await usedAt(await open())).toBeUndefined()
   })
 
-  test('a signature is for one request', async () => {
+  test('a signature is valid for one request', async () => {
     const { host } = await locked()
     const headers = signed(host, OBJECT)
     for (const [path, method] of [
@@ -302,7 +302,7 @@ describe('with keys', () => {
       expect([minutes, await codeOf(OBJECT, signed(host, OBJECT, { at: inMinutes(minutes) }))]).toEqual([minutes, code])
   })
 
-  test('an address is signed for a time', async () => {
+  test('a signed address expires', async () => {
     const { host } = await locked()
     const query = 'AuthorizationQueryParametersError'
     for (const [options, code] of [

@@ -62,7 +62,7 @@ test('a complete listing says nothing; one of an import without companions says 
   expect(await header()).toBe('unknown')
 })
 
-test('branches, tags, conversions and, when they are asked for, pull requests', async () => {
+test('lists branches, tags and conversions, and pull requests on request', async () => {
   const rig = await rigOf(await fakeHub(), { mirror: true })
   const targetCommit = rig.fake.commit({ id: ID, files: FILES.slice(0, 1) })
   await importRepo(rig, ID)
@@ -71,7 +71,7 @@ test('branches, tags, conversions and, when they are asked for, pull requests', 
   expect(await (await at(rig, `/api/models/${ID}/refs?include_prs=1`)).json()).toEqual({ ...refs, pullRequests: [] })
 })
 
-test('another import that brings other companions shows in the mirror at once', async () => {
+test('companions of a later import appear in the mirror at once', async () => {
   const fake = await fakeHub()
   const rig = await rigOf(fake, { mirror: true })
   const commit = fake.commit({ id: ID, files: FILES.slice(0, 3) })

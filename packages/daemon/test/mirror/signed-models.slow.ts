@@ -73,7 +73,7 @@ const ALL = ['hub', 'oci', 's3', 'list']
 test.each([
   ['the name here', 'acme/*'],
   ['every name', '*']
-])('what is not signed leaves the mirrors by a rule for %s, and comes back without it', async (_, names) => {
+])('a rule for %s removes unsigned models from the mirrors; without the rule they return', async (_, names) => {
   const { start, shown } = await world()
   const before = await start('off', [names])
   for (const name of Object.keys(MODELS)) {
@@ -100,7 +100,7 @@ test.each([
   expect(await shown()).toEqual({ Good: ALL, Bad: ALL, Bare: ALL })
 })
 
-test('what a client of the mirror caused is shown after a start, by the signature that came with it', async () => {
+test("a model that a mirror's client caused is shown after a restart, thanks to its stored signature", async () => {
   const { start, shown, addresses } = await world(true)
   const first = await start('require', ['acme/*'])
   for (;;) {

@@ -113,7 +113,7 @@ test('main follows the hub; a commit of a pull request is not fetched, and one o
   expect(await it.names()).toEqual(['acme/m:q4_k_m'])
 })
 
-test('if the owner allows any revision, main and the names still stay the same', async () => {
+test('even if the owner allows any revision, main and the names do not change', async () => {
   const it = await world({ on_demand_revisions: 'any' })
   const main = it.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   const pr = it.hub.commit({ id: 'Acme/M', branch: 'refs/pr/1', files: [{ path: Q4, content: gguf(2) }] })

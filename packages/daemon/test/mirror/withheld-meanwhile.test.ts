@@ -182,7 +182,7 @@ test('a small blob is not sent if its model became private during the lookup', a
   expect((await asked).status).toBe(404)
 })
 
-test('a verdict that is read during a write of its record is read again', async () => {
+test('a verdict read during a write of its record is read again', async () => {
   const it = await mirrors()
   expect((await it.ask('oci', manifest)).status).toBe(200)
   // three look at the artifacts of the name and what lies beside them, the fourth is the last question

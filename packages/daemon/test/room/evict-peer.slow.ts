@@ -5,7 +5,7 @@ import { MODEL, modelAlone, Node, pinned, refOf } from '../swarm/nodes.ts'
 
 const BYTES = MODEL['model-q8_0.gguf']!.length
 
-test('what a named peer shows to have leaves disk and swarm, and comes back from there', async () => {
+test('a model that a named peer proves to have is evicted, leaves the swarm, and is fetched back', async () => {
   const publisher = await Node.start()
   const share = modelAlone(await publisher.publish(MODEL))
   const node = await Node.start()
@@ -19,7 +19,7 @@ test('what a named peer shows to have leaves disk and swarm, and comes back from
   await node.expectWhole(share.manifestDigest)
 })
 
-test('a peer that claims to have all of it and gives other bytes is no copy', async () => {
+test('a peer that claims everything and sends other bytes does not count as a copy', async () => {
   const publisher = await Node.start()
   const share = modelAlone(await publisher.publish(MODEL))
   let isLying = false
@@ -41,7 +41,7 @@ test('a peer that claims to have all of it and gives other bytes is no copy', as
 })
 
 // Peers that do not answer when an eviction asks them: it waits for them.
-test('a peer that is gone is no copy, and the model stays in the swarm', async () => {
+test('an absent peer does not count as a copy, and the model stays in the swarm', async () => {
   const publisher = await Node.start()
   const share = modelAlone(await publisher.publish(MODEL))
   const node = await Node.start()
@@ -55,7 +55,7 @@ test('a peer that is gone is no copy, and the model stays in the swarm', async (
   await node.announced(share.manifestDigest)
 })
 
-test('this daemon itself is no peer that has it', async () => {
+test('this daemon itself does not count as a copy', async () => {
   const node = await Node.start()
   const share = modelAlone(await node.publish(MODEL))
   expect(await node.importBt(pinned(share, { webseeds: [], manifestFromPeers: true }))).toMatchObject({ state: 'done' })

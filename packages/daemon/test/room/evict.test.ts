@@ -231,7 +231,7 @@ test('another import of an evicted model makes it present again', async () => {
   expect([member.complete, member.away]).toEqual([true, undefined])
 })
 
-test('with proof_days = 0 a proof of now counts', async () => {
+test('with proof_days = 0, only a proof from this moment counts', async () => {
   const own = await rigOf(fake, { store: { proof_days: 0 } })
   const repo = freshRepo()
   fake.commit(repo)
@@ -239,7 +239,7 @@ test('with proof_days = 0 a proof of now counts', async () => {
   expect(await finished(own, await own.client.evict({ ref: repo.ref }))).toMatchObject({ state: 'done' })
 })
 
-test('a source that is no longer asked proves nothing', async () => {
+test('an earlier source proves nothing', async () => {
   const repo = await imported()
   const { artifacts, clock } = rig.daemon.context
   const { manifestDigest, provenance, hints, source } = await recordOf(repo.ref)

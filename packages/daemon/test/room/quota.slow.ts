@@ -83,7 +83,7 @@ test('pinned, private and unavailable models are never evicted for space', async
   expect(await states()).toEqual({ a: 'away', b: 'here', own: 'here' })
 })
 
-test('the older state that an upgrade left is named by its tag', async () => {
+test('the older version that an upgrade keeps is named by its tag', async () => {
   const clock = new VirtualClock()
   const { fake, rig, bring } = await quotaOf({ clock })
   await bring('A')

@@ -23,7 +23,7 @@ function descriptorsBelow(folder: string): string[] {
  * twice at once under two new names. `stride` rounds are left out between two.
  */
 export function describeImportFaults(errno: string, only: string, stride: number): void {
-  test(`${errno} (${only || 'any operation'}) under two imports of the same bytes: done is done, failed leaves nothing behind`, async () => {
+  test(`${errno} (${only || 'any operation'}) under two imports of the same bytes: done is durable, failed leaves nothing behind`, async () => {
     const plan = new Faults({ errno, only })
     const api = await testDaemon({ filePort: plan.filePort })
     const below = (name: string): string[] => readdirSync(join(api.root, name))

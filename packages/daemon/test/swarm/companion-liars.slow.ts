@@ -120,7 +120,7 @@ test.each(Object.entries(LIES))('%s: nothing is kept, and the model stays', asyn
   expect(await node.client.open('svc:///a/b:q8_0')).not.toHaveProperty('companions')
 })
 
-test('the torrent that the document implies is taken, from the same peers', async () => {
+test('the torrent that the document implies is fetched from the same peers', async () => {
   const { node, share } = await victim()
   const companions = sealCompanions({ files: [row('a.json', GOOD), row('b/c.json', OTHER)], omitted: [] })
   const contents = new Map([GOOD, OTHER].map((bytes) => [digestOf(bytes), bytes]))
@@ -137,7 +137,7 @@ test('the torrent that the document implies is taken, from the same peers', asyn
   expect(job.result).not.toHaveProperty('warnings')
 })
 
-test('names of whatever length in a document of others are told in short', async () => {
+test('long names in a foreign document are shortened in messages', async () => {
   const { node, share } = await victim()
   const omitted = [{ path: `${'x'.repeat(500_000)}\u001b[2J`, size: 5, reason: 'large' as const }]
   const companions = sealCompanions({ files: [row('a.json', GOOD)], omitted })
@@ -156,7 +156,7 @@ test('names of whatever length in a document of others are told in short', async
   expect(result!.warnings![0]!.length).toBeLessThan(2_000)
 })
 
-test('whoever cancels the wait for companions has the model, which is shared as any other', async () => {
+test('cancelling the wait for companions keeps the model, which is shared as usual', async () => {
   const seeder = await Node.start()
   const { companions: _, ...share } = await seeder.publish({ 'model-q8_0.gguf': weights(30_000, 92) })
   const node = await Node.start()

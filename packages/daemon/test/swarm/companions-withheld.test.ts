@@ -14,7 +14,7 @@ import { Node, pinned, weights } from './nodes.ts'
 const MODEL = { 'model-q8_0.gguf': weights(70_000, 83), 'generation_config.json': '{"temperature":0.6}' }
 const REF = 'svc:///me/model:q8_0'
 
-test('an artifact that was withheld a moment ago announces no companions', async () => {
+test('an artifact that has just become withheld announces no companions', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(MODEL)
   const { store, leafLayers, documents, artifacts, config } = node.running.context
@@ -48,7 +48,7 @@ test('an artifact that was withheld a moment ago announces no companions', async
   expect(beside.joined.size).toBe(0)
 })
 
-test('what came with a key stays withheld when its owner shares the model', async () => {
+test('companions that came with a key stay withheld when the owner shares the model', async () => {
   const seeder = await Node.start()
   await seeder.publish(MODEL)
   const share = await seeder.client.share(REF)

@@ -44,7 +44,7 @@ test.each(['http', 'udp'] as const)('a tracker of the configuration, by %s', asy
   await importWithoutPeers(share, { trackers: [url] })
 })
 
-test('a tracker that the request names, kept for later', async () => {
+test('a tracker that the request names, which is kept for later', async () => {
   const { http } = await tracker()
   const seeder = await Node.start({ swarm: { trackers: [http] } })
   const share = await seeder.publish(FILES)

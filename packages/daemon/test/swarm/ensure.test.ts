@@ -19,7 +19,7 @@ const source = sharedByFile(async (cleanUp) => {
 const weightsBlob = async (node: Node, manifest: string): Promise<string> =>
   (await node.client.open(refOf(manifest))).files.find(({ kind }) => kind === 'weights.gguf')!.digest
 
-test('everything is there: the job is done at once', async () => {
+test('with all blobs present, the job is done at once', async () => {
   const { node, share } = await source()
   const job = await node.client.ensure({ ref: refOf(share.manifestDigest) })
   expect(job).toMatchObject({
@@ -39,7 +39,7 @@ test.each([
   [`svc:///me/${'x'.repeat(600)}:q8_0`, 'E_LENGTH'],
   ['svc:///no/body:q8_0', 'E_UNKNOWN_REF'],
   ['svc:///me/model:q4_0', 'E_NO_MEMBER']
-])('%s: a failed job at once, with its class', async (ref, code) => {
+])('%s: the job fails at once with its code', async (ref, code) => {
   const { node } = await source()
   // Not through the typed client, which turns short forms into canonical ones.
   const { body } = await new ApiClient(node.running.socketPath).post('/v1/ensure', { ref })
@@ -50,7 +50,7 @@ test.each([
   })
 })
 
-test('the manifest is not here: E_SOURCE_UNAVAILABLE names the imports', async () => {
+test('without the manifest, E_SOURCE_UNAVAILABLE names the imports', async () => {
   const { node } = await source()
   const job = await node.client.ensure({ ref: refOf(`sha256:${'00'.repeat(32)}`) })
   expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
@@ -58,7 +58,7 @@ test('the manifest is not here: E_SOURCE_UNAVAILABLE names the imports', async (
     expect(job.error!.message).toContain(endpoint)
 })
 
-test('files are missing and the swarm is off: E_SOURCE_UNAVAILABLE names the setting', async () => {
+test('with missing files and the swarm off, E_SOURCE_UNAVAILABLE names the setting', async () => {
   const daemon = await testDaemon()
   const job = await daemon.import([writeFiles(join(daemon.folder, 'files'), FILES)])
   const manifest = job.result!.manifests[0]!
@@ -109,7 +109,7 @@ test('a blob that verify moved to quarantine is fetched again, and served intact
   await late.expectWhole(share.manifestDigest)
 })
 
-test('the layers blob went to quarantine together with the weights: peers are asked for the hashes', async () => {
+test('if layers and weights are both in quarantine, peers are asked for the hashes', async () => {
   const { share } = await source()
   const node = await Node.start()
   expect(await node.importBt(pinned(share, { webseeds: share.webseeds as string[] }))).toMatchObject({ state: 'done' })
@@ -133,7 +133,7 @@ test('the layers blob went to quarantine together with the weights: peers are as
   await again.expectWhole(share.manifestDigest)
 })
 
-test('no known source: E_SOURCE_UNAVAILABLE soon, and the next attempt can succeed', async () => {
+test('without a source, E_SOURCE_UNAVAILABLE comes soon, and the next attempt can succeed', async () => {
   const node = await Node.start({ swarm: { fill_timeout: 1 } })
   const manifest = await node.importFiles(FILES)
   const digest = await weightsBlob(node, manifest)

@@ -159,7 +159,7 @@ test('a fetched artifact is seeded at once: a third node gets it from the second
   expect((await third.client.resolve(refOf(share.manifestDigest))).manifestDigest).toBe(share.manifestDigest)
 })
 
-test('two imports of one pin at a time and one after them are all done, with the bytes fetched once', async () => {
+test('two simultaneous imports of one pin, and a later one, fetch its bytes once', async () => {
   const { share, content } = await publisher()
   const plain = await startWebseed(content)
   const node = await Node.start()
@@ -171,7 +171,7 @@ test('two imports of one pin at a time and one after them are all done, with the
   await node.expectWhole(share.manifestDigest)
 })
 
-test('two artifacts that share their blobs under exchanged names are fetched at the same time', async () => {
+test('two artifacts with the same blobs under swapped names are fetched at the same time', async () => {
   const source = await Node.start()
   const [a, b] = [weights(2 * MIB, 11), weights(3 * MIB, 12)]
   const one = await source.publish({ 'a-q8_0.gguf': a, 'b-q8_0.gguf': b }, 'me/one')

@@ -101,7 +101,7 @@ describe('nothing but the pinned model', () => {
     await node.expectSound()
   })
 
-  test('alone it is not a source: E_SOURCE_UNAVAILABLE names it, and nothing is stored', async () => {
+  test('alone it is no source: E_SOURCE_UNAVAILABLE names it, and nothing is stored', async () => {
     const { seeder, share } = await swarm()
     const lying = await startTamperingPeer((await seeder.addresses()).peer, (message, id) => {
       if (id === PEER_MESSAGE.piece) message[message.length - 1]! ^= 1
@@ -115,7 +115,7 @@ describe('nothing but the pinned model', () => {
     expect(node.blobs()).toEqual([])
   })
 
-  test('another pin than the torrent holds', async () => {
+  test('refuses a pin that the torrent does not contain', async () => {
     const { share } = await swarm()
     const node = await Node.start()
     const manifestDigest = `sha256:${'ab'.repeat(32)}`
@@ -132,7 +132,7 @@ describe('nothing but the pinned model', () => {
   })
 
   test.skipIf(!haveLibtorrent)(
-    'a torrent whose file of that name holds something else, or more than the manifest implies',
+    'refuses a torrent with another file of that name, or with more files than the manifest implies',
     async () => {
       const { share } = await swarm()
       const session = await Libtorrent.start()
@@ -173,7 +173,7 @@ async function contentOfManifest(): Promise<Buffer> {
 }
 
 describe('a peer gives nothing that is withheld', () => {
-  test('what is private there', async () => {
+  test('a private model', async () => {
     const source = await Node.start({ swarm: { webseed_addr: '' } })
     const share = await source.publish()
     await source.client.setPrivate({ ref: 'me/model:q8_0', private: true })

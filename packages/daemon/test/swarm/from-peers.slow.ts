@@ -40,7 +40,7 @@ test('a useless webseed is skipped', async () => {
   expect(job.result).not.toHaveProperty('warnings')
 })
 
-test('another pin than the torrent holds is refused, and nothing is kept of it', async () => {
+test('a pin that the torrent does not contain is refused, and nothing is kept', async () => {
   const { share } = await served()
   const other = await Node.start()
   const pin = `sha256:${'ab'.repeat(32)}`

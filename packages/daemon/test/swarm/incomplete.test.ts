@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { contentOf, kindOf, startWebseed } from './fake-webseed.ts'
 import { eventually, MIB, modelAlone, Node, pinned, weights } from './nodes.ts'
 
-test('verify all finds no damage while a pinned import runs, nor after it was cut; only what was complete can be missing', async () => {
+test('verify of everything finds no damage during or after an interrupted pinned import', async () => {
   const seeder = await Node.start()
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(3 * MIB, 41) })
   const content = await contentOf(share)
@@ -38,7 +38,7 @@ test('verify all finds no damage while a pinned import runs, nor after it was cu
   expect(await verifyAgain()).toMatchObject({ state: 'failed', verify: { missing: [lost] } })
 })
 
-test('a fill that ends while no journal can be written lets every file go: the next one takes them over', async () => {
+test('a fill that cannot write its journals releases every file to the next one', async () => {
   const dropped: unknown[] = []
   const note = (error: unknown): void => void dropped.push(error)
   process.on('unhandledRejection', note)

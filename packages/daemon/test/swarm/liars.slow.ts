@@ -78,7 +78,7 @@ describe('peers', () => {
     await node.expectSound()
   })
 
-  test('absurd lengths, unasked blocks, garbage and silence do not keep the honest one from completing', async () => {
+  test('absurd lengths, unrequested blocks, garbage and silence do not prevent completion by an honest one', async () => {
     const { share, content, honestPeer } = await swarm()
     const absurd = await liar((_message, id) =>
       id === PEER_MESSAGE.piece ? Buffer.concat([Buffer.from('7fffffff07', 'hex'), randomBytes(100)]) : undefined
@@ -106,7 +106,7 @@ describe('peers', () => {
     await node.expectSound()
   })
 
-  test('a lone silent peer: the import times out, and the store has nothing of it', async () => {
+  test('an import from a lone silent peer times out, and stores nothing', async () => {
     const { share, content } = await swarm()
     const silent = await liar((_message, id) => (id === PEER_MESSAGE.piece ? 'drop' : undefined))
     const documents = await startWebseed(content, documentsOnly)
@@ -163,7 +163,7 @@ const LYING_WEBSEEDS: Record<string, Answer> = {
 
 describe('webseeds', () => {
   test.each(Object.entries(LYING_WEBSEEDS))(
-    '%s: the honest one beside it completes the import, and the liar is named',
+    '%s: an honest one completes the import, and the liar is named',
     async (what, answer) => {
       const { share, content } = await swarm()
       const { promise: lied, resolve: told } = Promise.withResolvers<void>()
@@ -190,7 +190,7 @@ describe('webseeds', () => {
     }
   )
 
-  test('200 without ranges is honest and is used', async () => {
+  test('an honest 200 without ranges is used', async () => {
     const { share, content } = await swarm()
     const plain = await startWebseed(
       content,
@@ -221,7 +221,7 @@ describe('webseeds', () => {
     expect(job.result!.warnings).toEqual(expect.arrayContaining([expect.stringContaining(lying.url)]))
   })
 
-  test('corrupt ranges from the only source: E_NOT_IMPORTABLE, nothing enters, and an honest source completes it afterwards', async () => {
+  test('corrupt ranges from the only source are E_NOT_IMPORTABLE; an honest source then completes the import', async () => {
     const { share, content } = await swarm()
     const lying = await startWebseed(content, LYING_WEBSEEDS['corrupt ranges'])
     const node = await Node.start({ swarm: { fill_timeout: 2 } })

@@ -72,7 +72,7 @@ async function sendAll(socket: UdpSocket, port: number, messages: readonly Uint8
 const many = (random: Random, templates: readonly Uint8Array[], mutate: typeof mutateBytes): Buffer[] =>
   Array.from({ length: COUNT }, () => mutate(random, templates[random(templates.length)]!))
 
-test(`${ROUNDS} times ${COUNT} mutated DHT, uTP, wire and hash messages, and trackers that answer so: the daemon lives, answers beside it, and keeps its memory`, {
+test(`${ROUNDS} × ${COUNT} mutated messages of DHT, uTP, wire, hashes and trackers: the daemon answers, and its memory stays flat`, {
   timeout: 120_000 + ROUNDS * COUNT * 10
 }, async () => {
   const random = randomFrom(20_240)

@@ -50,7 +50,7 @@ const torrentAt = ({ webseeds: [webseed], companions }: ShareResult): string =>
 test.each([
   ['peers', { webseeds: [], manifestFromPeers: true }],
   ['a webseed', { peers: [] }]
-])('by %s: all of it is there, and passed on', async (_, hints) => {
+])('by %s: all of them arrive, and are passed on', async (_, hints) => {
   const { node, share } = await served()
   expect(share.command).toContain(` --companions ${share.companions!.digest}@${share.companions!.infohash}`)
   const other = await Node.start()
@@ -84,7 +84,7 @@ test.each([
 test.each([
   ['with a name', { as: 'their/model' }],
   ['without one', {}]
-])('a pinned import %s that a stop cut: whoever fetches the rest brings them, once', async (_, as) => {
+])('a pinned import %s that was interrupted: whoever fetches the rest fetches them once', async (_, as) => {
   const { share } = await served()
   let isOpen = false
   const webseed = await startWebseed(await contentOf(share), (path) => !isOpen && kindOf(path) === 'file')
@@ -106,7 +106,7 @@ test.each([
   expect(await artifacts.read(digest)).not.toHaveProperty('futureCompanions')
 })
 
-test('a fill whose source has no companions succeeds, and warns', async () => {
+test('a fill from a source without companions succeeds, and warns', async () => {
   const { share } = await served()
   let isOpen = false
   const webseed = await startWebseed(await contentOf(share), (path) => !isOpen && kindOf(path) === 'file')
@@ -129,7 +129,7 @@ test('a fill whose source has no companions succeeds, and warns', async () => {
   expect((await artifacts.read(digest))?.futureCompanions).toBeUndefined()
 })
 
-test('an old peer has the model alone: it comes, with a warning that has the command for the rest', async () => {
+test('an old peer has only the model: the import succeeds, and warns with the command for the rest', async () => {
   const { share } = await served()
   const old = await Node.start({ swarm: { webseed_addr: '' } })
   const first = await old.importBt({ ...pinned(modelAlone(share)), as: 'their/model' })
@@ -148,7 +148,7 @@ test('an old peer has the model alone: it comes, with a warning that has the com
   expect(later.result).not.toHaveProperty('warnings')
 })
 
-test('they are announced with their artifact, and with nothing else', async () => {
+test('are announced with their artifact, and never alone', async () => {
   const node = await Node.start()
   const { manifestDigest } = await node.publish(MODEL)
   const share = await shareOf(node)

@@ -73,7 +73,7 @@ async function givenTo(node: Node, infohash: string): Promise<number[]> {
   return received.filter((id) => [1, 7, 22].includes(id))
 }
 
-test('a private import is announced neither now nor after a restart, and gives nothing to anybody', async () => {
+test('a private import is not announced, also after a restart, and serves nobody', async () => {
   const node = await Node.start()
   const manifest = await importPrivately(node, 1)
   await expectNothingGiven(node, manifest)
@@ -175,7 +175,7 @@ test('a model made private leaves at once, and returns when it is no longer priv
   await node.announced(share.manifestDigest)
 })
 
-test('what is being sent by the webseed ends when the model is made private', async () => {
+test('a running webseed response ends when the model is made private', async () => {
   const node = await Node.start()
   // more than the sockets of both sides take
   const { manifestDigest, webseeds, name } = await node.publish({ 'model-q8_0.gguf': weights(32 << 20, 71) })
@@ -226,7 +226,7 @@ test('a model made private while it is fetched is no longer announced, and the f
   expect(heard.slice(before)).toEqual([])
 })
 
-test('what is seeded leaves when a pinned import of it says that it is private', async () => {
+test('a seeded model leaves the swarm when a pinned import makes it private', async () => {
   const source = await Node.start()
   const share = await source.publish(small(9))
   const node = await Node.start()
@@ -251,7 +251,7 @@ test('a removed model leaves the swarm at once, and a restart does not announce 
   expect(again.blobs()).toEqual([])
 })
 
-test('what an import replaced leaves the swarm at once, unless another name still needs it', async () => {
+test('a replaced artifact leaves the swarm at once, unless another name needs it', async () => {
   const node = await Node.start()
   const share = await node.publish(small(8))
   // somebody asked for its path: that keeps its bytes, and is no reason to give it to others
@@ -267,7 +267,7 @@ test('what an import replaced leaves the swarm at once, unless another name stil
   )
 })
 
-test('a model whose record is damaged is given to nobody, though its name was shared before', async () => {
+test('a model with a damaged record is served to nobody, even if its name was shared before', async () => {
   const first = await Node.start()
   const share = await first.publish(small(7))
   const path = `${share.name}/manifest/${share.manifestDigest.replace(':', '-')}`
@@ -284,7 +284,7 @@ test('a model whose record is damaged is given to nobody, though its name was sh
   expect((await node.client.status()).swarm.torrents).toEqual([])
 })
 
-test('a pinned manifest that names a private file makes its bytes nobody’s, also after a restart', async () => {
+test('a pinned manifest that names a private file withholds its bytes, also after a restart', async () => {
   const source = await Node.start()
   const files = small(77)
   const share = await source.publish({ ...files, 'tokenizer.json': '{"version":"2.0"}' })

@@ -48,7 +48,7 @@ async function killedInTheMiddle(
 
 const uploaded = async (node: Node): Promise<number> => (await node.client.status()).swarm.torrents[0]!.uploadedBytes
 
-test('killed in mid-fill, started again, ensure: verified pieces are not asked of peers again', async () => {
+test('after kill -9 in a fill, ensure does not request verified pieces again', async () => {
   const seeder = await Node.start({ swarm: { upload_limit: MIB } })
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(SIZE, 31) })
   const documents = await startWebseed(await contentOf(share), documentsOnly)
@@ -63,7 +63,7 @@ test('killed in mid-fill, started again, ensure: verified pieces are not asked o
   expect(await again.verify(share.manifestDigest)).toMatchObject({ state: 'done' })
 })
 
-test('the same for a second import, from webseeds alone', async () => {
+test('after kill -9, a second import from webseeds does not request verified pieces again', async () => {
   const seeder = await Node.start()
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(SIZE, 32) })
   const content = await contentOf(share)
@@ -98,7 +98,7 @@ test('the same for a second import, from webseeds alone', async () => {
   expect(await again.verify(share.manifestDigest)).toMatchObject({ state: 'done' })
 })
 
-test('an import that was killed leaves what ensure needs: manifest, layers and hints, also where webseeds alone have the bytes', async () => {
+test('a killed import leaves what ensure needs: manifest, layers and hints, even with only webseeds', async () => {
   const seeder = await Node.start()
   const share = await seeder.publish({ 'model-q8_0.gguf': weights(SIZE, 33) })
   const content = await contentOf(share)

@@ -22,7 +22,7 @@ async function weightsOf(node: Node, manifestDigest: string): Promise<string> {
   return (await node.client.open(refOf(manifestDigest))).files.find(({ kind }) => kind?.startsWith('weights'))!.digest
 }
 
-test('imports join at the next start, and the share says so; with seed_on_import they join at once', async () => {
+test('imports join at the next start, as the share says; with seed_on_import they join at once', async () => {
   const swarm = { seed_on_import: false }
   const node = await Node.start({ swarm })
   const manifest = await node.importFiles(small(1))
@@ -46,7 +46,7 @@ test('imports join at the next start, and the share says so; with seed_on_import
   await eager.announced(second)
 })
 
-test('a corrupt blob is found at start: quarantined, its artifact not announced, the others are; unless no_seed_verify', async () => {
+test('a corrupt blob found at the start is quarantined, and only its artifact is not announced; unless no_seed_verify', async () => {
   const swarm = { seed_on_import: false }
   const node = await Node.start({ swarm })
   const [bad, good] = [await node.importFiles(small(3), 'me/bad'), await node.importFiles(small(4), 'me/good')]
@@ -82,7 +82,7 @@ test('seed = false fetches and serves nothing', async () => {
   expect(job).toMatchObject({ state: 'failed', error: { code: 'E_SOURCE_UNAVAILABLE' } })
 })
 
-test('what needed a token is held back, from peers and from the webseed, unless seed_restricted', async () => {
+test('a model that needed a token is withheld from peers and webseed, unless seed_restricted', async () => {
   const node = await Node.start({ swarm: { seed_on_import: false } })
   const manifest = await node.importFiles(small(6))
   const { artifacts } = node.running.context
@@ -139,7 +139,7 @@ test('a seeded model leaves at once when another import of it needed a token', a
   expect((await node.client.status()).swarm.heldBack).toMatchObject([{ manifestDigest }])
 })
 
-test('a restricted artifact gives nothing away while it is being healed either', async () => {
+test('a restricted artifact serves nothing, even during a repair', async () => {
   const source = await Node.start()
   const share = await source.publish({ 'model-q8_0.gguf': weights(3 * MIB, 7) })
   const node = await Node.start()
@@ -211,7 +211,7 @@ test('a share during the start-up verification announces nothing before that is 
   expect((await again.client.status()).swarm.torrents.map(({ manifestDigest }) => manifestDigest)).toEqual([good])
 })
 
-test('joins of one artifact at once are one, and log no error', async () => {
+test('simultaneous joins of one artifact are one, and log no error', async () => {
   const lines: { readonly level: string }[] = []
   const log = createLog('info', 'json', { write: (line) => void lines.push(JSON.parse(line)) })
   const node = await Node.start({ swarm: { seed_on_import: false }, more: { log } })
@@ -243,7 +243,7 @@ async function stoppedJoin(question: number): Promise<{ node: Node; isAsked: Pro
   return { node, isAsked: asked.promise, letGo: released.resolve }
 }
 
-test.each([1, 2])('what is made private while it joins is not in the swarm afterwards (%i)', async (question) => {
+test.each([1, 2])('a model made private while it joins is not in the swarm afterwards (%i)', async (question) => {
   const { node, isAsked, letGo } = await stoppedJoin(question)
   const manifest = await node.importFiles(small(12))
   const share = node.client.joinShare(refOf(manifest))
@@ -261,7 +261,7 @@ test.each([1, 2])('what is made private while it joins is not in the swarm after
   expect((await node.client.status()).swarm).toMatchObject({ seeding: 0, heldBack: [{ manifestDigest: manifest }] })
 })
 
-test('what is made private when its fetch is over does not go on as a seed', async () => {
+test('a model made private at the end of its fetch does not become a seed', async () => {
   const source = await Node.start()
   const share = await source.publish(small(13))
   const { node, isAsked, letGo } = await stoppedJoin(1)

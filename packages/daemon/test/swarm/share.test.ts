@@ -10,7 +10,7 @@ const served = sharedByFile(async (cleanUp) => {
   return { node, share: await node.publish({ 'model-q8_0.gguf': weights(30_000, 61) }) }
 })
 
-test('a share has all that the other side needs', async () => {
+test('a share has everything that the other machine needs', async () => {
   const { node, share } = await served()
   const { peer, webseed } = await node.addresses()
   expect(share).toMatchObject({
@@ -38,7 +38,7 @@ test('a share has all that the other side needs', async () => {
   expect((await other.share(share.manifestDigest)).infohash).toBe(share.infohash)
 })
 
-test('is refused for what is not here, and without a swarm client', async () => {
+test('a share is refused for an absent model, and without a swarm client', async () => {
   const { node } = await served()
   expect(await refusal(node.client.share('svc:///no/body:q8_0'))).toMatchObject({ code: 'E_UNKNOWN_REF', status: 404 })
   expect(await refusal(node.share(`sha256:${'00'.repeat(32)}`))).toMatchObject({ code: 'E_NOT_FOUND', status: 404 })

@@ -2,7 +2,7 @@ import { test } from 'vitest'
 import { loseDhtThread } from './broken-threads.ts'
 
 test(
-  'an endless loop in the thread of the DHT: it is ended and comes back, and the job beside it is done',
+  'a DHT thread in an endless loop is ended and restarted, and a running job finishes',
   {
     timeout: 180_000
   },

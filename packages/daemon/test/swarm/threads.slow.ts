@@ -1,5 +1,4 @@
 import { test } from 'vitest'
 import { loseDhtThread } from './broken-threads.ts'
 
-test('the thread of the DHT dies: it restarts and answers again, and a running job finishes', () =>
-  loseDhtThread('kill'))
+test('a DHT thread that dies is restarted and answers again, and a running job finishes', () => loseDhtThread('kill'))

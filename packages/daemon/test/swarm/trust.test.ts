@@ -42,7 +42,7 @@ async function passedOn(url: string, range: string | undefined, response: Server
 test.each([
   ['peers', { webseeds: [], manifestFromPeers: true }],
   ['a webseed', { peers: [] }]
-])('by %s: a signed model passes, has its name, and is passed on', async (_, hints) => {
+])('by %s: a signed model passes, gets its name, and is served to others', async (_, hints) => {
   const { good, trust } = await served()
   const node = await Node.start({ trust: trust('require') })
   const job = await node.importBt(pinned(good, { ...hints, as: 'their/model' }))
@@ -69,7 +69,7 @@ test.each(Object.entries(SPOILT))('%s: refused, and nothing of it is visible, al
   await expectNothing(await Node.start({ folder: node.folder, trust: trust('require') }), share)
 })
 
-test('while it comes and after a stop nothing of it is visible; asked for again, it comes', async () => {
+test('is invisible while it arrives and after an interruption; the next request completes it', async () => {
   const { good, trust } = await served()
   let isOpen = false
   const isWeights = (path: string): boolean => kindOf(path) === 'file' && path.startsWith(`/${good.name}/`)
@@ -93,7 +93,7 @@ test('while it comes and after a stop nothing of it is visible; asked for again,
   await again.announced(good.manifestDigest)
 })
 
-test('without a signature nothing of the weights is fetched', async () => {
+test('without a signature no weights are fetched', async () => {
   const { signer, trust } = await served()
   const source = await Node.start()
   const share = await source.publish(SPOILT['no signature']!(signer).files)
@@ -104,7 +104,7 @@ test('without a signature nothing of the weights is fetched', async () => {
   expect(webseed.requests.filter((path) => path.endsWith('.safetensors'))).toEqual([])
 })
 
-test('a pinned model without a name here is known by the one at its source', async () => {
+test('a pinned model without a local name is matched by the name at its source', async () => {
   const { trust } = await served()
   const { context } = (await Node.start({ trust: trust('require') })).running
   const of = (repo?: string): Manifest =>

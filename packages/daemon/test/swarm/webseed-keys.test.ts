@@ -22,7 +22,7 @@ const authorization = async (keys: WebseedKeys, url: string): Promise<string | u
 describe('who gets a signature', () => {
   const keys = keysFor('https://s3.example/models/public', {}, ENV)
 
-  test('what lies below the address of the table', async () => {
+  test("a URL below the table's address", async () => {
     expect(await authorization(keys, 'https://s3.example/models/public/svc-sha256-0/x')).toContain('AKIAENV')
   })
 
@@ -40,7 +40,7 @@ describe('who gets a signature', () => {
     expect(await authorization(keys, url)).toBeUndefined()
   })
 
-  test('the table of a part wins over that of the whole', async () => {
+  test('the more specific table applies', async () => {
     const file = join(temporaryFolder(), 'keys')
     writeFileSync(file, `[default]\n${KEY}`, { mode: 0o600 })
     const both = new WebseedKeys(
@@ -62,14 +62,14 @@ describe('a file with keys', () => {
   const check = (path: string, profile?: string): Promise<void> =>
     keysFor('https://h/', { credentials_file: path, ...(profile && { profile }) }).check()
 
-  test('is written as the tools of AWS have it; comments and other lines do not matter', async () => {
+  test('has the format of the AWS tools; comments and other lines are ignored', async () => {
     const text = `# mine\n[other]\naws_access_key_id=AKIAOTHER\naws_secret_access_key=x\nregion = nowhere\n\n[ default ] ; yes\r\n${KEY}`
     await check(file(text))
     const keys = keysFor('https://h/', { credentials_file: file(text), profile: 'other' })
     expect(await authorization(keys, 'https://h/x')).toContain('AKIAOTHER')
   })
 
-  test('may be a link and readable to a group, as clusters hand secrets out', async () => {
+  test('may be a link and readable by a group, as clusters mount secrets', async () => {
     const path = file(`[default]\n${KEY}`, 0o440)
     symlinkSync(path, `${path}-link`)
     await check(`${path}-link`)
@@ -87,7 +87,7 @@ describe('a file with keys', () => {
     ['that is none', () => (mkdirSync(join(temporaryFolder(), 'd')), temporaryFolder())],
     ['that is too large', () => file(`[default]\n${KEY}${'#'.repeat(70_000)}`)],
     ['that is absent', () => '/nonexistent/keys']
-  ])('%s is refused, without a word of what is in it', async (_name, make) => {
+  ])('%s is refused without quoting its content', async (_name, make) => {
     const path = make()
     const error = await check(path).catch((thrown: unknown) => thrown as Error)
     expect(error).toBeInstanceOf(ConfigError)
@@ -95,7 +95,7 @@ describe('a file with keys', () => {
     for (const secret of ['AKIA', 'hush']) expect((error as Error).message).not.toContain(secret)
   })
 
-  test('is read again when it changes', async () => {
+  test('is reloaded when it changes', async () => {
     const path = file(`[default]\n${KEY}`)
     const keys = keysFor('https://h/', { credentials_file: path })
     expect(await authorization(keys, 'https://h/x')).toContain('AKIAEXAMPLE')
@@ -103,7 +103,7 @@ describe('a file with keys', () => {
     expect(await authorization(keys, 'https://h/x')).toContain('AKIARENEWED')
   })
 
-  test('is not needed with keys in the environment, and one of the two has to be there', async () => {
+  test('is not needed with keys in the environment; without both, the start fails', async () => {
     await keysFor('https://h/', {}, ENV).check()
     await expect(keysFor('https://h/', {}, { AWS_ACCESS_KEY_ID: 'alone' }).check()).rejects.toBeInstanceOf(ConfigError)
   })
@@ -123,7 +123,7 @@ test.each([
 })
 
 describe('a private bucket', () => {
-  test('gives everything to a signed import, which is held back then; a redirect elsewhere gets no signature', async () => {
+  test('serves a signed import, which is withheld then; a redirect elsewhere gets no signature', async () => {
     const seed = await Node.start()
     const share = modelAlone(await seed.publish())
     const content = await contentOf(share)
@@ -162,7 +162,7 @@ describe('a private bucket', () => {
     for (const secret of ['AKIAEXAMPLE', 'hush']) expect(told).not.toContain(secret)
   })
 
-  test('a description that came with a key is held back, though all that it names was here', async () => {
+  test('a manifest that came with a key is withheld, even if all its blobs were here', async () => {
     const seed = await Node.start()
     const files = { 'model-q8_0.gguf': weights(100_000, 81), 'config.json': '{"model_type":"llama"}' }
     const share = modelAlone(await seed.publish({ ...files, LICENSE: 'Do as you like.' }))
@@ -181,7 +181,7 @@ describe('a private bucket', () => {
     expect(provenance).toMatchObject({ access: 'restricted', by: 'webseed-key' })
   })
 
-  test('without a key, or with a clock that is wrong, says which', async () => {
+  test('names the cause: no key, or a wrong clock', async () => {
     const seed = await Node.start()
     const share = modelAlone(await seed.publish())
     await seed.stop()
@@ -247,7 +247,7 @@ describe('a front without a key that redirects to a private bucket', () => {
   const heldBack = async (node: Node, share: ShareResult): Promise<boolean> =>
     (await node.client.status()).swarm.heldBack.some(({ manifestDigest }) => manifestDigest === share.manifestDigest)
 
-  test('what came with a signature is held back, also after a restart', async () => {
+  test('a model fetched with a signature is withheld, also after a restart', async () => {
     const seed = await Node.start()
     const share = modelAlone(await seed.publish())
     const content = await contentOf(share)
@@ -266,7 +266,7 @@ describe('a front without a key that redirects to a private bucket', () => {
     expect((await again.client.models()).namespaces[0]!.members[0]).toMatchObject({ restricted: true })
   })
 
-  test('it is held back before the first signed byte arrives, and stays so when everybody else gives the rest', async () => {
+  test('is withheld before the first signed byte, and stays so if others serve the rest', async () => {
     const seed = await Node.start()
     const share = modelAlone(await seed.publish())
     const opens = Promise.withResolvers<void>()

@@ -164,7 +164,7 @@ test('names in percent-encoding of either case, with unicode; a plus is a plus',
     expect((await ask(path)).status, path).toBe(404)
 })
 
-test('everything else is absent, and nothing is listed', async () => {
+test('every other path is 404, and nothing is listed', async () => {
   const { share } = await served()
   const hex = share.infohash.slice(9)
   const paths = [
@@ -230,7 +230,7 @@ test('requests that are not HTTP get a response or are disconnected, and the lis
   expect((await ask(await weightsPath(), { method: 'HEAD' })).status).toBe(200)
 })
 
-test('an artifact that left is not there any more', async () => {
+test('an artifact that left the swarm is gone', async () => {
   const node = await Node.start()
   const share = await node.publish({
     'm-q8_0.gguf': Buffer.concat([Buffer.from('GGUF\x03\0\0\0'), Buffer.alloc(5000, 7)])
@@ -298,7 +298,7 @@ test('a half-closed client gets its answer, and nothing is smuggled', async () =
   expect([ended.slice(9, 12), ended.length - ended.indexOf('\r\n\r\n') - 4]).toEqual(['200', bytes])
 })
 
-test('while the store is gone, or another folder is in its place, nothing is answered, what memory holds included', async () => {
+test('without its store, or with another folder in its place, nothing is served, even from memory', async () => {
   const { node, share } = await served()
   const paths = [
     await weightsPath(),

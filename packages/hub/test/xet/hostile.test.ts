@@ -38,7 +38,7 @@ const withBytes = (start: unknown, end: unknown) =>
   withFetches((fetch) => ({ ...fetch, ranges: fetch.ranges.map((range) => ({ ...range, bytes: { start, end } })) }))
 const sizeless = ({ chunk_byte_sizes: _, ...term }: FakeTerm): FakeTerm => term
 
-test('the cases below pass without their defect', async () => {
+test('the input of the cases below passes without their defects', async () => {
   const rig = await rigWith()
   const { failure, fetchedBytes } = await fetchAll(rig)
   expect(failure).toBeUndefined()

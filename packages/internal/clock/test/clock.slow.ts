@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { systemClock } from '../src/index.ts'
 
-test('timers fire, periods repeat, and neither does once it is cancelled', async () => {
+test('timers fire, intervals repeat, and cancelled ones do neither', async () => {
   let ticks = 0
   const never = systemClock.after(1, () => expect.unreachable('it was cancelled'))
   never.cancel()
@@ -29,7 +29,7 @@ test('a sleep rejects with the reason of its signal', async () => {
   await expect(systemClock.sleep(60_000, end.signal)).rejects.toThrow(RangeError)
 })
 
-test('a process ends while timers wait, and does not while somebody sleeps', () => {
+test('pending timers do not keep a process alive; a sleep does', () => {
   const url = new URL('../src/index.ts', import.meta.url).href
   const code = `import { systemClock } from ${JSON.stringify(url)}
     systemClock.after(60_000, () => console.log('after'))

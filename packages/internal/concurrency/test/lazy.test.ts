@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Lazy } from '../src/lazy.ts'
 
-test('is made once, on first use; a failure is not cached', async () => {
+test('a lazy value is made once, on first use; a failure is not cached', async () => {
   let made = 0
   const fails = [true, false]
   const lazy = new Lazy(async () => {

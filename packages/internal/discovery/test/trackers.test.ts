@@ -153,7 +153,7 @@ test.each([
   expect(tryParseTrackerUrl(text)?.port).toBe(port)
 })
 
-test('a tracker whose answer was not awaited still hears that we left', async () => {
+test('a tracker whose answer was not awaited is told that we stop', async () => {
   const heard: (string | null)[] = []
   const url = await http((request, response) => {
     const event = new URL(request.url!, 'http://tracker').searchParams.get('event')

@@ -42,7 +42,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(job.result!.indexDigest).toBe(other.result!.indexDigest)
   })
 
-  test('bytes hashed during a pull are not read again; the documents equal those of a hub import', async () => {
+  test('bytes hashed during a pull are not read again, and give the documents of a hub import', async () => {
     const { seed, commit } = await listed({ [GGUF]: weights(5 << 20), 'config.json': Buffer.from('{"a":1}') })
     const { client, store } = await start()
     const verify = vi.spyOn(store, 'verify')
@@ -146,7 +146,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(await blobsOf(root)).toEqual([])
   })
 
-  test('another size than the anchor says is refused before a byte', async () => {
+  test("a size other than the anchor's is refused before any byte", async () => {
     const right = weights(100_000)
     const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: right, lfs: true }] })
     const seed = await seeder({ [GGUF]: right.subarray(1) })
@@ -172,7 +172,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
       expect(await refusal(client.importCatalog({ repo: REPO }))).toMatchObject({ code: 'E_NOT_ANCHORED', status: 422 })
       expect(await client.jobs()).toEqual([])
     })
-    test('with consent the record of the catalog is the anchor, and the result says so', async () => {
+    test("with consent, the catalog's record is the anchor, and the result says so", async () => {
       const seed = await gone()
       catalog.record(REPO, new Map([[GGUF, sha256(content)]]))
       const { client } = await start()

@@ -12,7 +12,7 @@ const magnet = (dn: string, hash = HASH) =>
 const line = (repo: string, dn: string, hash?: string) => `${repo}  1.5 GiB  12 seeds  ${magnet(dn, hash)}`
 
 describe('a listing', () => {
-  test('gives its fields', () => {
+  test('has its fields', () => {
     expect(parseCatalogListing(`${line('Org/Model', 'model-q4_k_m.gguf')}\r\n`)).toEqual([
       {
         repo: 'Org/Model',
@@ -145,7 +145,7 @@ describe("the provider's record", () => {
   })
 })
 
-test('of a listing of 20,000 lines the first 10,000 are read', () => {
+test('the first 10,000 lines of a listing of 20,000 are read', () => {
   const line = `Org/Model  1 GB  1 seed  magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m.gguf\n`
   expect(parseCatalogListing(line.repeat(20_000))).toHaveLength(10_000)
 })
@@ -199,7 +199,7 @@ test.each([
   }
 })
 
-test('one repository in 10,000 lines, with and without an end of the last one, is read as often', () => {
+test('10,000 lines of one repository are read, with or without a final newline', () => {
   const all = `${line('A/b', 'm-q4_k_m.gguf')}\n`.repeat(500)
   expect(parseCatalogListing(all)).toHaveLength(500)
   expect(parseCatalogListing(all.trimEnd())).toHaveLength(500)

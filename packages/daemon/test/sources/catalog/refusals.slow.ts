@@ -106,7 +106,7 @@ describe('a quota', () => {
     const commit = hub.commit({ id: REPO, files: [{ path: GGUF, content: weights(3 << 20), lfs: true }] })
     catalog.list([line('a'.repeat(40), GGUF, commit, 0)])
   }
-  test('a pull that it has no room for fetches nothing, and names what would go', async () => {
+  test('refuses a pull without room before any byte, and names eviction candidates', async () => {
     listed()
     const { client } = await start({ file: { store: { max_bytes: 5 << 20 } }, timings: { webAfterMs: 0 } })
     expect(await finished(client, await client.importHf({ repo: id }))).toMatchObject({ state: 'done' })

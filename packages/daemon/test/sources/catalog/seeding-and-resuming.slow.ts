@@ -98,7 +98,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect(uploaded).toBeLessThan(content.length - (512 << 10))
   })
 
-  test('a model that the hub restricts by the next pull leaves its swarm, also after a restart', async () => {
+  test('a model that the hub has restricted by the next pull leaves its swarm, also after a restart', async () => {
     const content = weights(300_000)
     const { seed } = await listed({ [GGUF]: content })
     const { client, daemon, root } = await start()
@@ -127,7 +127,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((await client.status()).catalog?.torrents).toEqual([])
   })
 
-  test('its upload budget is its own', async () => {
+  test('has its own upload limit', async () => {
     const content = weights(2 << 20)
     const { seed } = await listed({ [GGUF]: content })
     const { client } = await start({ file: { catalog: { upload_limit: 1 << 20 }, swarm: { upload_limit: 0 } } })
@@ -145,7 +145,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     expect((2 << 20) / ((performance.now() - begun) / 1000)).toBeLessThan(1.6 * (1 << 20))
   })
 
-  test('without seeders the hub still completes it: the anchor decides, not the source', async () => {
+  test('without seeders the hub completes it: the anchor decides, not the source', async () => {
     const { seed } = await listed({ [GGUF]: weights(300_000), 'config.json': Buffer.from('{}') }, { seeds: 0 })
     await seed.stop()
     const { client } = await start()

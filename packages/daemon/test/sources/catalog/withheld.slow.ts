@@ -37,7 +37,7 @@ const infohashes = async (client: Client): Promise<readonly string[]> =>
   ((await client.status()).catalog?.torrents ?? []).map(({ infohash }) => infohash)
 
 describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
-  test('a model made private leaves, is not joined at a start, and returns when it is shared again', async () => {
+  test('a model made private leaves, stays out after a restart, and returns when it is shared again', async () => {
     const { seed } = await listed({ [GGUF]: weights(70_000) })
     const { client, daemon, root } = await start()
     await pull(client, { peers: [seed.address] })
@@ -61,7 +61,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
   })
 
   test.each(['hub', 'pin'] as const)(
-    'bytes that a private import by another road (%s) brings again leave the swarm',
+    'bytes that a private import brings again by another source (%s) leave the swarm',
     async (road) => {
       const { seed } = await listed({ [GGUF]: weights(70_000) })
       const { client } = await start()
@@ -77,7 +77,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     }
   )
 
-  test('bytes that an interrupted import of another repository left are not the catalog’s', async () => {
+  test("leftover bytes of another repository's interrupted import do not count as the catalog's", async () => {
     const { seed, files } = await listed({ [GGUF]: weights(300_000) })
     const { client, daemon, store } = await start()
     const content = files.get(GGUF)!
@@ -96,7 +96,7 @@ describe.skipIf(!haveLibtorrent)('with a libtorrent seeder', () => {
     'is imported as private',
     'needs a signature',
     'has bytes of what its owner keeps'
-  ] as const)('while a torrent that %s arrives, its peers get only what is shared', async (which) => {
+  ] as const)('while a torrent that %s arrives, its peers get only shared files', async (which) => {
     const source = await folder()
     const files = { [GGUF]: weights(300_000), 'README.md': Buffer.alloc(600_000, 'a') }
     await mkdir(join(source, 'model'))

@@ -60,7 +60,7 @@ async function refused(work: Promise<unknown>): Promise<ClientError> {
   return error as ClientError
 }
 
-test('without additions all of them are one artifact raw, with a warning that says so', async () => {
+test('without options, all of them become one raw artifact, with a warning', async () => {
   const rig = await rigOf(fake)
   const job = await importHf(rig, { repo: REPO })
   expect(job.result).toMatchObject({ quants: ['raw'], skipped: 2 })
@@ -69,7 +69,7 @@ test('without additions all of them are one artifact raw, with a warning that sa
   expect((await manifestsOf(rig, job))[0]!.files.map(({ name }) => name)).toContain('Model-7B-Q4_K_M.gguf')
 })
 
-test('normalized, each is an artifact of its own under the names that recognition reads', async () => {
+test('normalized, each becomes an artifact of its own under recognised names', async () => {
   expect(whole.result!.quants).toEqual(['bf16', 'q2_k', 'q4_k_m', 'q5_k_m', 'q6_k', 'q8_0'])
   const manifests = await manifestsOf(everything, whole)
   expect(manifests[0]!.files.map(({ name, part, variant }) => [name, part ?? variant])).toEqual([
@@ -91,7 +91,7 @@ test('normalized, each is an artifact of its own under the names that recognitio
 })
 
 describe('chosen quants', () => {
-  test.each([[['Q4_K_M']], [['bf16', 'Q8_0']]])('%j: the very manifests of an import of everything', async (quants) => {
+  test.each([[['Q4_K_M']], [['bf16', 'Q8_0']]])('%j: the manifests equal those of a full import', async (quants) => {
     const rig = await rigOf(fake)
     const before = new Map(fake.bytesSent)
     const job = await importHf(rig, { repo: REPO, names: 'normalized', quants })
@@ -121,7 +121,7 @@ describe('chosen quants', () => {
   })
 
   test.each(['importHf', 'planHf'] as const)(
-    '%s: one that is not there is refused, with those that are',
+    '%s: an absent one is refused, and the present ones are listed',
     async (call) => {
       const error = await refused(everything.client[call]({ repo: REPO, names: 'normalized', quants: ['q3_k'] }))
       expect(error).toMatchObject({ code: 'E_NO_MEMBER', status: 400, candidates: whole.result!.quants })
@@ -130,7 +130,7 @@ describe('chosen quants', () => {
     }
   )
 
-  test('the quant of safetensors comes from their headers, or by config.json', async () => {
+  test('the quant of safetensors comes from their headers, or from config.json', async () => {
     const id = 'some-org/both'
     const files = [
       { path: 'model-00001-of-00002.safetensors', content: Buffer.from(safetensors('BF16', 300)) },

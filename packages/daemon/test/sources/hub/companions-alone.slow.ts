@@ -40,7 +40,7 @@ const companions = async (rig: Rig, ref = REF): Promise<Job> => finished(rig, aw
 const besideOf = async (rig: Rig, ref = REF) => (await rig.client.open(ref)).companions?.files.map(({ path }) => path)
 const sentOf = (rig: Rig) => rig.fake.bytesSent.get(WEIGHTS.path) ?? 0
 
-test('they are fetched without weights, and lost blobs once more', async () => {
+test('are fetched without weights, and again if their blobs are lost', async () => {
   const rig = await rigOf(await fakeHub({ repos: [REPO] }), { skipUnrecognized: true })
   const imported = await importRepo(rig, REPO.id)
   const manifest = await forgetCompanions(rig, REF)

@@ -83,7 +83,7 @@ test('a new commit fetches only differences, and the result reports fetched and 
   expect(isGiven(await stateOf(rig))).toBe(true)
 })
 
-test('a wrong reconstruction costs a second, plain download', async () => {
+test('a wrong reconstruction leads to a second, plain download', async () => {
   const rig = await xetRig()
   await bring(rig, repoOf(OLD))
   rig.fake.commit(repoOf(NEW))

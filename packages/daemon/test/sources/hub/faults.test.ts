@@ -96,12 +96,12 @@ test.each<[string, FakeHubFaultRule[]]>([
       { stage: 'tree', times: 1, fault: { kind: 'status', status: 200, body: '<html>' } }
     ]
   ]
-])('%s: the right store', async (_name, rules) => {
+])('%s: the store has the right bytes', async (_name, rules) => {
   const repo = freshRepo(rules)
   await expectRight(await importRepo(rig, repo.id), repo)
 })
 
-test('stalls: the right store; a source that only stalls: 502', async () => {
+test('stalls are overcome; a source that only stalls is a 502', async () => {
   const at = await rigOf(rig.fake, { hub: { retry: { stallMs: 400 } } })
   const repo = freshRepo(on({ kind: 'stall', afterBytes: 10_000 }, 2))
   await expectRight(await importRepo(at, repo.id), repo, at)
@@ -243,7 +243,7 @@ test('a wrong file is named in the error', async () => {
   expect((await importRepo(rig, repo.id)).error?.message).toContain(GGUF)
 })
 
-test('a redirect to another host gets no token, and its bytes are verified like all others', async () => {
+test('a redirect to another host gets no token, and its bytes are verified', async () => {
   const stranger = await startFakeHub({ repos: [SMALL] })
   try {
     // The same path at another origin, which has other bytes for it: an answer, but not the file.
@@ -324,7 +324,7 @@ test.each([
   [{ repo: 'a/b', revision: '' }],
   [{ repo: 'a/b', revision: '..' }],
   [{ repo: 'a/b', revision: 'x y' }]
-])('the body %j: 400, and the hub is not asked', async (body) => {
+])('the body %j is a 400, and the hub is not asked', async (body) => {
   const before = rig.fake.requests.length
   expect(await refused(rig.client.importHf(body as never))).toEqual({ status: 400, code: 'E_BAD_REQUEST' })
   expect(rig.fake.requests).toHaveLength(before)

@@ -100,7 +100,7 @@ test('progress: totals are known at once and never grow', async () => {
   expect(seen.at(-1)).toMatchObject({ filesDone: 8, bytesDone: total })
 })
 
-test('a wait for the rate limit shows in the job and goes away', async () => {
+test('a wait for the rate limit is shown in the job, and then disappears', async () => {
   const repo = freshRepo()
   fake.commit(repo)
   let release = (): void => undefined
@@ -215,7 +215,7 @@ test.each([
   [64, 128, undefined],
   [96, 96, 'me/model']
 ])(
-  'a repository with %i and %i characters: keys of its unfinished small files have room for it',
+  'a repository name of %i and %i characters fits into the keys of unfinished small files',
   async (owner, name, as) => {
     const repo = freshRepo({ id: `${'O'.repeat(owner)}/${'m'.repeat(name)}` })
     fake.commit(repo)

@@ -10,7 +10,7 @@ import { expectSame, readFolder } from './whole-folders.ts'
 vi.setConfig({ testTimeout: 60_000 })
 undoAfterTests()
 
-test('the same weights of two repositories have the companions of each; one goes without the other', async () => {
+test('the same weights from two repositories have the companions of each; removing one keeps the other', async () => {
   const rig = await rigOf(await fakeHub())
   const files = (readme: string) => [
     { path: 'm-q8_0.gguf', content: gguf(20_000, 51) },

@@ -83,7 +83,7 @@ test.each([
   expect(q8?.origin?.revision).toBe(body.revision === first ? undefined : 'dev')
 })
 
-test('names of one artifact follow what each was imported by, and a pinned one is never newer', async () => {
+test('each name of an artifact follows its own import, and a pinned name is never outdated', async () => {
   const rig = await rigWith({ quants: ['q8_0'] })
   rig.fake.commit({ ...SMALL, branch: 'v1' })
   await bring(rig, { repo: SMALL.id, quants: ['q8_0'], revision: rig.first, as: 'me/pinned' })
@@ -97,7 +97,7 @@ test('names of one artifact follow what each was imported by, and a pinned one i
   expect((await membersOf(rig)).map(({ newer }) => newer)).toEqual([undefined, undefined, second])
 })
 
-test('a commit that was found at a branch follows it; nothing else may say so', async () => {
+test('a commit found by a branch follows that branch; no other commit does', async () => {
   const rig = await rigWith()
   const second = rig.fake.commit(newWeights)
   await bring(rig, { repo: SMALL.id, revision: second, follows: 'main', as: 'a/b' })
@@ -111,7 +111,7 @@ test.each([
   ['renamed', { status: 'newer', movedTo: 'New-Org/Small.Model' }],
   ['gone', { status: 'gone' }],
   ['gated', { status: 'gated' }]
-])('a repository that was %s since', async (what, expected) => {
+])('a repository that was %s in the meantime', async (what, expected) => {
   const fake = await fakeHub({ tokens: ['hf_t'], outsiderTokens: ['hf_other'] })
   fake.commit(SMALL)
   const rig = await rigOf(fake, { token: 'hf_other' })

@@ -68,7 +68,7 @@ test('a plan equals what the import then does, and fetches no weights', async ()
   expect(again.totals.fetchBytes).toBeLessThan(plan.totals.fetchBytes)
 })
 
-test('spared files are not counted as fetched; actions by use', async () => {
+test('files that need no fetch are not counted as fetched', async () => {
   const large = { path: 'large.bin', content: { seed: 5, sizeBytes: 1_200_000 } }
   fake.commit({ ...SMALL, files: [...SMALL.files, large] })
   const sparing = await rigOf(fake, { skipUnrecognized: true })
@@ -194,7 +194,7 @@ test.each<readonly [FakeHubStage, (client: Client) => Promise<unknown>]>([
   ['info', (client) => client.importHf(SLOW)],
   ['tree', (client) => client.importHf(SLOW)],
   ['cdn', (client) => client.planHf({ ...SLOW, context: 0 })]
-])('a hub that does not end its answer (%s) is told to whoever waits, and nothing follows', async (stage, ask) => {
+])('a hub that does not end its answer (%s) is reported to whoever waits', async (stage, ask) => {
   const clock = new VirtualClock()
   const { client } = await rigOf(fake, { clock })
   fake.commit({ id: SLOW.repo, files: [{ path: 'm-q8_0.gguf', content: makeGguf(), lfs: true }] })

@@ -108,7 +108,7 @@ test('a repository that was gated and is public now makes its earlier files publ
   expect(factOf(await stateOf(rig, repo.id))).toBe('restricted')
 })
 
-test('what the owner keeps of a repository is not given because another commit of it names the same digest', async () => {
+test('a file that the owner keeps private stays so when another commit names its digest', async () => {
   const repo = freshRepo()
   await importAll(rig, repo)
   await rig.client.setPrivate({ ref: `svc:///${repo.id.toLowerCase()}:q8_0`, private: true })
@@ -130,7 +130,7 @@ test('a private model proves nothing, not even for its own commit', async () => 
   expect(await holdings.proven(digests, source)).toEqual(new Set())
 })
 
-test('what a gated repository gave to a token is not proven by its name: another commit may list digests alone', async () => {
+test('bytes that a token got from a gated repository are not proven by another commit that lists their digests', async () => {
   const repo = freshRepo({ gated: 'auto' })
   await importAll(rig, repo)
   const changed = { ...CONFIG, content: Buffer.from('{"model_type":"llama","n":2}') }
@@ -138,7 +138,7 @@ test('what a gated repository gave to a token is not proven by its name: another
   expect(factOf(await stateOf(rig, repo.id))).toBe('unproven')
 })
 
-test('a gated repository that named what others gave has given nothing itself when it opens', async () => {
+test('a gated repository that becomes public proves no bytes that came from elsewhere', async () => {
   const repo = freshRepo()
   await importAll(rig, repo)
   const changed = { ...CONFIG, content: Buffer.from('{"model_type":"llama","n":3}') }
@@ -150,7 +150,7 @@ test('a gated repository that named what others gave has given nothing itself wh
   expect(factOf(await stateOf(rig, copy.id))).toBe('unproven')
 })
 
-test('an import that was interrupted, and goes on after a restart, is of its own source', async () => {
+test('an interrupted import keeps its source after a restart', async () => {
   const root = await tempFolder()
   const first = await rigOf(fake, { root })
   const repo = freshRepo()
@@ -161,7 +161,7 @@ test('an import that was interrupted, and goes on after a restart, is of its own
   expect(factOf(await stateOf(second, repo.id))).toBeUndefined()
 })
 
-test('what an interrupted import of a gated repository left is not another repository’s', async () => {
+test('leftovers of an interrupted gated import do not count for another repository', async () => {
   const root = await tempFolder()
   const first = await rigOf(fake, { root, token: 'hf_t' })
   const repo = freshRepo({ gated: 'auto' })
@@ -175,7 +175,7 @@ test('what an interrupted import of a gated repository left is not another repos
   expect(provenance.unproven).toEqual(['model-q8_0.gguf', 'tokenizer.json'])
 })
 
-test('weights from disk that are here only through a gated repository inherit that; small documents do not', async () => {
+test('local weights that are here only through a gated repository are withheld too; small documents are not', async () => {
   const gated = freshRepo({ gated: 'auto' })
   await importAll(rig, gated)
   const own = `me/copy${count}`

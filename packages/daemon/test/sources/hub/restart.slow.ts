@@ -21,7 +21,7 @@ const repo = {
   ]
 }
 
-test('kill -9 in mid-file: the next import goes on from what was on disk', async () => {
+test('after kill -9 in the middle of a file, the next import resumes from the disk', async () => {
   const root = await tempFolder()
   await writeFile(join(root, 'config.toml'), '[swarm]\nenabled = false\n')
   const fake = await fakeHub({ repos: [repo], tokens: ['hf_good'] })

@@ -104,7 +104,7 @@ test.each(Object.entries(SPOILT))(
   }
 )
 
-test('a client of the mirror neither gets nor sees a file that nobody signed and no import brings', async () => {
+test('a client of the mirror neither gets nor sees an unsigned file that no import brings', async () => {
   const { publish, read, signer, mirror } = await world()
   publish({ ...signer.sign(FOLDER), 'pickled.bin': Buffer.alloc((1 << 20) + 1) })
   const answers = [await read('pickled.bin'), await read('config.json')]
@@ -115,7 +115,7 @@ test('a client of the mirror neither gets nor sees a file that nobody signed and
   expect(siblings).not.toContainEqual({ rfilename: 'pickled.bin' })
 })
 
-test('companions that come later are checked with the model', async () => {
+test('companions that arrive later are checked with the model', async () => {
   const { publish, importHf, signer, api } = await world()
   publish(signer.sign(FOLDER))
   expect(await importHf()).toMatchObject({ state: 'done' })
@@ -125,7 +125,7 @@ test('companions that come later are checked with the model', async () => {
   expect((await api.open(REF)).body.companions).toEqual(before)
 })
 
-test('companions that the signature does not cover are refused, and those that are here stay', async () => {
+test('companions that the signature does not cover are refused, and present ones stay', async () => {
   const before = await world('off')
   before.publish(FOLDER)
   expect(await before.importHf()).toMatchObject({ state: 'done' })

@@ -6,7 +6,7 @@ import { expectWhole } from './whole-folders.ts'
 
 undoAfterTests()
 
-test('40 made repositories: every folder that leaves is the one that came in', async () => {
+test('40 generated repositories: every door gives the folder that was imported', async () => {
   const rig = await rigOf(await fakeHub(), { skipUnrecognized: true, mirror: true })
   const seeds = new Set<number>()
   const made = fc.tuple(fc.constantFrom(...KINDS), fc.nat(1 << 20))

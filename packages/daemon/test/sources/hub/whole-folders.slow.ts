@@ -26,7 +26,7 @@ test('a file that is neither in an artifact nor a companion is not fetched or li
   expect((rig.fake.bytesSent.get('tf_model.h5') ?? 0) - before).toBe(0)
 })
 
-test('a companion is fetched from its own repository, whatever the store has under its digest', async () => {
+test('a companion is fetched from its own repository, even if the store has its digest', async () => {
   // large-file storage, so that the listing names the SHA-256
   const secret = { path: 'secret.dat', content: { seed: 41, sizeBytes: 20_000 } }
   const weights = (seed: number) => ({ path: 'm-q8_0.gguf', content: gguf(20_000, seed) })
@@ -45,7 +45,7 @@ test('a companion is fetched from its own repository, whatever the store has und
   expect((await fetch(`http://${rig.mirror}/Own/Private/resolve/main/secret.dat`)).status).toBe(404)
 })
 
-test('one commit has one document of companions, whatever is chosen of it and wherever', async () => {
+test('one commit has one companion document, whatever an import selects', async () => {
   const repo = madeRepository('gguf', 900)
   rig.fake.commit(repo)
   const other = await rigOf(rig.fake, { root: await tempFolder() })

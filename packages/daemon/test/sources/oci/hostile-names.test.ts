@@ -49,7 +49,7 @@ async function importedFrom(path: string, as: string): Promise<Job> {
   return client.waitJob(await client.importOci({ path, as }), { intervalMs: 10 })
 }
 
-test('a name of an ordinary file is taken', async () => {
+test('an ordinary file name is accepted', async () => {
   expect(await imported([{ name: 'm-q8_0.gguf' }], 'me/good')).toMatchObject({ state: 'done' })
 })
 
@@ -105,7 +105,7 @@ test.each<[string, (file: string) => void]>([
   expect((await importedFrom(folder, 'me/sound')).state).toBe('done')
 })
 
-test("titles of a stranger's artifact are companions by the same rules", async () => {
+test('titles in a foreign artifact become companions by the same rules', async () => {
   const { client } = await node()
   const small = { 'generation_config.json': '{"temperature":0.6}', 'docs/README.md': '# x', NOTICE: '' }
   const layers = Object.entries(small).map(([name, text]) => ({
