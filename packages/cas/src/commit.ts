@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { type FilePort, readUpToSync, syncFolderSync, writeFullySync } from '@svc/internal-files'
+import { type FilePort, isLinkRefused, readUpToSync, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { OPEN_BLOB } from './blob-reader.ts'
 import { encodeError, ioError } from './errors.ts'
 import { discardPart } from './hash-session.ts'
@@ -13,8 +13,6 @@ import type { CommitItem, CommitOutcome } from './thread-protocol.ts'
 // nobody else moves this name.
 
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
-/** Error codes of file systems without hard links. */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EINVAL'])
 
 /** The state of one commit. Invariant: each step handles only the commits that have no outcome yet. */
 interface Commit {
@@ -122,7 +120,7 @@ function linkOrRename(port: FilePort, commit: Commit): void {
   try {
     port.linkSync(item.part, blob)
   } catch (error) {
-    if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
+    if (!isLinkRefused(error)) throw error
     if (port.tryLstatSync(blob) !== undefined) throw Object.assign(new Error('the blob exists'), { code: 'EEXIST' })
     port.renameSync(item.part, blob)
     commit.partExists = false
@@ -141,7 +139,7 @@ function takeOver(port: FilePort, commit: Commit): boolean {
   try {
     port.linkSync(blob, aside)
   } catch (error) {
-    if (!NO_LINKS.has(errnoOf(error) ?? '')) throw error
+    if (!isLinkRefused(error)) throw error
     copied = false
     port.renameSync(blob, aside)
   }

@@ -1,8 +1,9 @@
 import { type FileHandle, link, lstat, rename, unlink } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
+import { isLinkRefused, nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
 import { tarPadding } from '@svc/internal-tar'
-import { ANY_FILE, OWN_FILE, openPartial } from './claim.ts'
+import { ANY_FILE, claimPartial, OWN_FILE } from './claim.ts'
 import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
 import { digestOf } from './document.ts'
 import { ioError, OciError } from './errors.ts'
@@ -15,9 +16,6 @@ interface ArchiveMember {
   readonly content: BlobContent
   readonly start: number
 }
-
-/** Error codes of file systems without hard links. */
-const NO_LINKS: readonly string[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']
 
 /**
  * Writes images into one file, a tar of an OCI image layout. Its bytes depend on the images alone. They are written to
@@ -35,18 +33,14 @@ export async function writeArchive(
     await requireAbsent(path)
     const partial = `${path}.partial`
     const isWithheld = images.some((image) => image.isWithheld === true)
-    const handle = await openPartial(partial, isWithheld ? OWN_FILE : ANY_FILE)
-    try {
-      const { members, end } = planned(images)
-      for (const member of members) await writeMember(handle, member, options)
-      await writeAt(handle, TAR_END, end)
-      await handle.truncate(end + TAR_END.length)
-      await handle.sync()
-      // name it while the partial is still locked, before another call can claim it
-      await nameArchive(partial, path)
-    } finally {
-      await handle.close()
-    }
+    await using handle = await claimPartial(partial, isWithheld ? OWN_FILE : ANY_FILE)
+    const { members, end } = planned(images)
+    for (const member of members) await writeMember(handle, member, options)
+    await writeAt(handle, TAR_END, end)
+    await handle.truncate(end + TAR_END.length)
+    await handle.sync()
+    // name it while the partial is still locked, before another call can claim it
+    await nameArchive(partial, path)
     await syncFolder(nodeFilePort, dirname(path))
   } catch (error) {
     throw ioError(error, 'write the archive', path, options.signal)
@@ -58,11 +52,7 @@ export const bytesOf = (images: readonly PackedImage[]): number =>
   blobsOf(images).reduce((total, { sizeBytes }) => total + sizeBytes, 0)
 
 async function requireAbsent(path: string): Promise<void> {
-  const there = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
-  if (there !== undefined) throw taken(path)
+  if ((await lstat(path).catch(ifAbsent)) !== undefined) throw taken(path)
 }
 
 const taken = (path: string, cause?: unknown): OciError =>
@@ -76,9 +66,8 @@ async function nameArchive(partial: string, path: string): Promise<void> {
   try {
     await link(partial, path)
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') throw taken(path, error)
-    if (!NO_LINKS.includes(code ?? '')) throw error
+    if (errnoOf(error) === 'EEXIST') throw taken(path, error)
+    if (!isLinkRefused(error)) throw error
     await requireAbsent(path)
     return rename(partial, path)
   }

@@ -1,6 +1,5 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open, stat, unlink } from 'node:fs/promises'
-import { tryFlock } from '@svc/internal-files'
+import { type FileHandle, stat, unlink } from 'node:fs/promises'
+import { openPartial, tryClaim } from '@svc/internal-files'
 import { OciError } from './errors.ts'
 
 /** Of files that anybody may read as far as the umask lets them, and of those for their owner alone. */
@@ -9,21 +8,16 @@ export const OWN_FILE = 0o600
 /** Of folders. */
 export const OWN_FOLDER = 0o700
 
-/** O_NONBLOCK: opening a pipe of that name would wait for a writer otherwise. */
-const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
-
 /**
  * Opens a file that an earlier attempt may have started, and locks it for this call. It gets `mode` before anything is written to it.
- * @throws OciError `E_BAD_TARGET` when another call holds it, or when it is not a regular file; errors of the file
- *   system as they are
+ * @throws OciError `E_BAD_TARGET` when another call holds it; errors of the file system as they are
  */
-export async function openPartial(path: string, mode: number): Promise<FileHandle> {
+export async function claimPartial(path: string, mode: number): Promise<FileHandle> {
   for (;;) {
-    const handle = await open(path, PARTIAL, mode)
+    const handle = await openPartial(path, mode)
     try {
+      if (!(await tryClaim(handle))) throw held(path)
       const mine = await handle.stat()
-      if (!mine.isFile()) throw new OciError('E_BAD_TARGET', `${path} is not a regular file`, { path })
-      await lock(handle, path)
       // the previous owner may have finished it in the meantime; then it is no longer ours to write
       const named = await stat(path).catch(() => undefined)
       const isNamed = named?.ino === mine.ino && named.dev === mine.dev
@@ -41,25 +35,6 @@ export async function openPartial(path: string, mode: number): Promise<FileHandl
   }
 }
 
-/**
- * Locks a folder for this call until the handle is closed.
- * @throws OciError `E_BAD_TARGET` when another call holds it; errors of the file system as they are
- */
-export async function claimFolder(path: string): Promise<FileHandle> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await lock(handle, path)
-    return handle
-  } catch (error) {
-    await handle.close()
-    throw error
-  }
-}
-
-/** Where locking is impossible (no `flock` program, a network share), two simultaneous calls are not detected. */
-async function lock({ fd }: FileHandle, path: string): Promise<void> {
-  if ((await tryFlock(fd).catch(() => undefined)) !== false) return
-  throw new OciError('E_BAD_TARGET', `another export is writing ${path}; try again when it has finished`, {
-    path
-  })
-}
+/** The error for a place that another call holds. */
+export const held = (path: string): OciError =>
+  new OciError('E_BAD_TARGET', `another export is writing ${path}; try again when it has finished`, { path })

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
-import { type CopyOptions, copyVerified, readChunks } from '@svc/internal-files'
+import type { FileHandle } from 'node:fs/promises'
+import { type CopyInput, type CopyOptions, copyVerified, openSized, readChunks } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
 
@@ -37,22 +36,22 @@ export async function* readContent(content: BlobContent, start = 0): AsyncGenera
 }
 
 async function* readFile(path: string, start: number, end: number, digest: string): AsyncGenerator<Uint8Array> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    const stats = await handle.stat()
-    if (!stats.isFile() || stats.size !== end) {
-      throw new OciError('E_DIGEST_MISMATCH', `${path} is not a file of ${end} bytes`, { path, digest })
-    }
-    let at = start
-    for await (const chunk of readChunks(handle, start, end)) {
-      yield chunk
-      at += chunk.length
-    }
-    if (at < end) throw new OciError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`, { path, digest })
-  } finally {
-    await handle.close()
+  await using handle = await openSized(path, end)
+  if (handle === undefined)
+    throw new OciError('E_DIGEST_MISMATCH', `${path} is not a file of ${end} bytes`, { path, digest })
+  let at = start
+  for await (const chunk of readChunks(handle, start, end)) {
+    yield chunk
+    at += chunk.length
   }
+  if (at < end) throw new OciError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`, { path, digest })
 }
+
+/** A blob as {@link copyVerified} takes it. */
+export const inputOf = (content: BlobContent): CopyInput => ({
+  ...content,
+  bytesFrom: (start) => readContent(content, start)
+})
 
 /**
  * Writes a blob into an open file, as {@link copyVerified} does.
@@ -66,8 +65,7 @@ export async function copyContent(
   have: number,
   options: CopyOptions
 ): Promise<void> {
-  const source = { ...content, bytesFrom: (start: number) => readContent(content, start) }
-  if (!(await copyVerified(source, target, position, have, options))) throw wrongBytes(content)
+  if (!(await copyVerified(inputOf(content), target, position, have, options))) throw wrongBytes(content)
 }
 
 /**
@@ -83,7 +81,7 @@ export async function checkContent(content: BlobContent, signal?: AbortSignal): 
   if (`sha256:${hash.digest('hex')}` !== content.digest) throw wrongBytes(content)
 }
 
-function wrongBytes(content: BlobContent): OciError {
+export function wrongBytes(content: BlobContent): OciError {
   const [first] = content.segments
   const path = first === undefined || first instanceof Uint8Array ? undefined : first.path
   return new OciError('E_DIGEST_MISMATCH', `${path ?? 'the content'} does not match its digest ${content.digest}`, {

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { errnoOf } from '@svc/internal-errors'
 import { parseObject } from './document.ts'
 import { OciError } from './errors.ts'
 
@@ -70,7 +71,7 @@ async function readConfig(path: string): Promise<Readonly<Record<string, unknown
   try {
     return parseObject(await readFile(path), path)
   } catch (cause) {
-    if (['ENOENT', 'ENOTDIR'].includes((cause as NodeJS.ErrnoException).code ?? '')) return undefined
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(cause) ?? '')) return undefined
     throw new OciError('E_CREDENTIALS', `${path} cannot be read: ${(cause as Error).message}`, { path }, cause)
   }
 }

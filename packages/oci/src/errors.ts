@@ -1,5 +1,5 @@
-import { CodedError } from '@svc/internal-errors'
-import { isNoSpace } from '@svc/internal-files'
+import { CodedError, errnoOf } from '@svc/internal-errors'
+import { isNoSpace, NOT_REGULAR } from '@svc/internal-files'
 
 /** Stable codes of {@link OciError}; programs should test these, messages are for people. */
 export type OciErrorCode =
@@ -48,8 +48,7 @@ export class OciError extends CodedError<OciErrorCode, OciErrorDetails> {
 /** Wraps an error of the file system; errors of this package and aborts pass unchanged. */
 export function ioError(error: unknown, doing: string, path: string, signal?: AbortSignal): unknown {
   if (error instanceof OciError || signal?.aborted === true) return error
-  if (isNoSpace(error)) {
-    return new OciError('E_NO_SPACE', `no space left to ${doing}: ${path}`, { path }, error)
-  }
-  return new OciError('E_IO', `cannot ${doing}: ${(error as Error).message}`, { path }, error)
+  if (isNoSpace(error)) return new OciError('E_NO_SPACE', `no space left to ${doing}: ${path}`, { path }, error)
+  const code = errnoOf(error) === NOT_REGULAR ? 'E_BAD_TARGET' : 'E_IO'
+  return new OciError(code, `cannot ${doing}: ${(error as Error).message}`, { path }, error)
 }

@@ -1,10 +1,10 @@
-import { constants } from 'node:fs'
-import { open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises'
+import { readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders, nodeFilePort, syncFolder } from '@svc/internal-files'
+import { ifAbsent } from '@svc/internal-errors'
+import { claimFolder, makeFolders, nodeFilePort, syncFolder, writePartial } from '@svc/internal-files'
 import { digestHex, type Sha256Digest } from '@svc/ref'
-import { ANY_FILE, claimFolder, OWN_FILE, OWN_FOLDER } from './claim.ts'
-import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
+import { ANY_FILE, held, OWN_FILE, OWN_FOLDER } from './claim.ts'
+import { type BlobContent, type CopyOptions, inputOf, wrongBytes } from './content.ts'
 import {
   type Descriptor,
   descriptorOf,
@@ -74,12 +74,9 @@ export async function writeLayout(
     const isWithheld = images.some((image) => image.isWithheld === true)
     // a folder that is there stays as its owner made it
     await makeFolders(folder, isWithheld ? OWN_FOLDER : undefined)
-    const claim = await claimFolder(folder)
-    try {
-      await fill(folder, images, options)
-    } finally {
-      await claim.close()
-    }
+    await using claim = await claimFolder(folder)
+    if (claim === undefined) throw held(folder)
+    await fill(folder, images, options)
   } catch (error) {
     throw ioError(error, 'write the layout', folder, options.signal)
   }
@@ -162,45 +159,20 @@ async function writeBlob(folder: string, content: BlobContent, mode: number, opt
   const path = join(folder, blobName(content.digest))
   if ((await sizeOf(path)) === content.sizeBytes) return options.onBytes?.(content.sizeBytes)
   const partial = `${path}.partial`
-  const handle = await open(
-    partial,
-    constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-    mode
-  )
-  try {
-    const stats = await handle.stat()
-    if (!stats.isFile()) throw new OciError('E_BAD_TARGET', `${partial} is not a regular file`, { path: partial })
-    if (mode === OWN_FILE) await handle.chmod(mode)
-    await copyContent(content, handle, 0, stats.size, options)
-    await handle.truncate(content.sizeBytes)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  if (!(await writePartial(partial, mode, inputOf(content), options))) throw wrongBytes(content)
   await rename(partial, path)
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    const stats = await stat(path)
-    return stats.isFile() ? stats.size : undefined
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  const stats = await stat(path).catch(ifAbsent)
+  return stats?.isFile() === true ? stats.size : undefined
 }
 
 /** Replaces a small file atomically. */
 async function replace(path: string, bytes: Uint8Array): Promise<void> {
   const temporary = `${path}.partial`
   try {
-    const handle = await open(temporary, 'w', 0o644)
-    try {
-      await handle.writeFile(bytes)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
+    await writeFile(temporary, bytes, { mode: ANY_FILE, flush: true })
     await rename(temporary, path)
   } catch (error) {
     await unlink(temporary).catch(() => undefined)

@@ -1,7 +1,7 @@
-import { constants } from 'node:fs'
-import { type FileHandle, open, stat } from 'node:fs/promises'
+import { type FileHandle, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readFully } from '@svc/internal-files'
+import { ifAbsent } from '@svc/internal-errors'
+import { openRegular, readFully } from '@svc/internal-files'
 import { TAR_BLOCK, tarPadding } from '@svc/internal-tar'
 import type { Sha256Digest } from '@svc/ref'
 import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex, parseOciIndex } from './document.ts'
@@ -45,10 +45,8 @@ type Find = (name: string) => Promise<BlobPlace | undefined>
  */
 export async function openLayout(path: string): Promise<OpenedLayout> {
   try {
-    const stats = await stat(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') throw new OciError('E_NOT_FOUND', `${path} does not exist`, { path })
-      throw error
-    })
+    const stats = await stat(path).catch(ifAbsent)
+    if (stats === undefined) throw new OciError('E_NOT_FOUND', `${path} does not exist`, { path })
     if (!stats.isDirectory() && !stats.isFile()) throw noLayout(path)
     return await layoutOf(path, stats.isDirectory() ? inFolder(path) : await inArchive(path))
   } catch (error) {
@@ -85,23 +83,14 @@ const inFolder =
   (folder: string): Find =>
   async (name) => {
     const path = join(folder, name)
-    try {
-      const stats = await stat(path)
-      return stats.isFile() ? { path, offset: 0, sizeBytes: stats.size } : undefined
-    } catch (error) {
-      if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
-      throw error
-    }
+    const stats = await stat(path).catch(ifAbsent)
+    return stats?.isFile() === true ? { path, offset: 0, sizeBytes: stats.size } : undefined
   }
 
 async function inArchive(path: string): Promise<Find> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    const members = await membersOf(handle, path)
-    return async (name) => members.get(name)
-  } finally {
-    await handle.close()
-  }
+  await using handle = await openRegular(path, { follow: true })
+  const members = await membersOf(handle, path)
+  return async (name) => members.get(name)
 }
 
 async function membersOf(handle: FileHandle, path: string): Promise<Map<string, BlobPlace>> {
@@ -154,14 +143,10 @@ async function readSmall({ path, offset, sizeBytes }: BlobPlace): Promise<Uint8A
   if (sizeBytes > MAX_DOCUMENT_BYTES) {
     throw new OciError('E_FORMAT', `a document in ${path} has more than ${MAX_DOCUMENT_BYTES} bytes`, { path })
   }
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    const bytes = Buffer.alloc(sizeBytes)
-    if ((await readFully(handle, bytes, offset)) === sizeBytes) return bytes
-    throw new OciError('E_FORMAT', `${path} ends in the middle of a document`, { path })
-  } finally {
-    await handle.close()
-  }
+  await using handle = await openRegular(path, { follow: true })
+  const bytes = Buffer.alloc(sizeBytes)
+  if ((await readFully(handle, bytes, offset)) === sizeBytes) return bytes
+  throw new OciError('E_FORMAT', `${path} ends in the middle of a document`, { path })
 }
 
 const noLayout = (path: string): OciError =>

@@ -1,6 +1,4 @@
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { readChunks } from '@svc/internal-files'
+import { openRegular, readChunks } from '@svc/internal-files'
 import { OciError } from './errors.ts'
 import type { BlobSink, FetchOptions } from './fetch-blob.ts'
 import type { BlobPlace } from './open-layout.ts'
@@ -16,17 +14,13 @@ export async function readPlace(
   sink: BlobSink,
   { signal, onProgress }: Pick<FetchOptions, 'signal' | 'onProgress'> = {}
 ): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  try {
-    let at = 0
-    for await (const chunk of readChunks(handle, offset, offset + sizeBytes)) {
-      signal?.throwIfAborted()
-      await sink.write(at, chunk)
-      at += chunk.length
-      onProgress?.(at)
-    }
-    if (at < sizeBytes) throw new OciError('E_FORMAT', `${path} ends in the middle of a blob`, { path })
-  } finally {
-    await handle.close()
+  await using handle = await openRegular(path, { follow: true })
+  let at = 0
+  for await (const chunk of readChunks(handle, offset, offset + sizeBytes)) {
+    signal?.throwIfAborted()
+    await sink.write(at, chunk)
+    at += chunk.length
+    onProgress?.(at)
   }
+  if (at < sizeBytes) throw new OciError('E_FORMAT', `${path} ends in the middle of a blob`, { path })
 }

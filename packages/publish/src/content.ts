@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
-import { readFully } from '@svc/internal-files'
+import { openSized, readFully } from '@svc/internal-files'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { PublishError } from './errors.ts'
 
@@ -33,12 +31,8 @@ export async function openContent({ content, sizeBytes }: KnownContent): Promise
     }
   }
   const { path } = content
-  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  const stats = await handle.stat()
-  if (!stats.isFile() || stats.size !== sizeBytes) {
-    await handle.close()
-    throw new PublishError('E_DIGEST_MISMATCH', `${path} is not a file of ${sizeBytes} bytes`)
-  }
+  const handle = await openSized(path, sizeBytes)
+  if (handle === undefined) throw new PublishError('E_DIGEST_MISMATCH', `${path} is not a file of ${sizeBytes} bytes`)
   return {
     async fill(target, start) {
       if ((await readFully(handle, target, start)) < target.length) {

@@ -1,5 +1,5 @@
-import { CodedError } from '@svc/internal-errors'
-import { isNoSpace } from '@svc/internal-files'
+import { CodedError, errnoOf } from '@svc/internal-errors'
+import { isNoSpace, NOT_REGULAR } from '@svc/internal-files'
 
 /** Stable codes of {@link PublishError}. Programs should test these; messages may change. */
 export type PublishErrorCode =
@@ -49,5 +49,6 @@ export function ioError(error: unknown, doing: string, signal?: AbortSignal): un
   if (error instanceof PublishError || signal?.aborted === true) return error
   if (isNoSpace(error))
     return new PublishError('E_NO_SPACE', `no space left to ${doing}; run the same command again to resume`, error)
-  return new PublishError('E_IO', `cannot ${doing}: ${(error as Error).message}`, error)
+  const code = errnoOf(error) === NOT_REGULAR ? 'E_BAD_TARGET' : 'E_IO'
+  return new PublishError(code, `cannot ${doing}: ${(error as Error).message}`, error)
 }

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
-import { constants } from 'node:fs'
 import {
   type FileHandle,
   lstat,
   mkdir,
-  open,
   readdir,
   readFile,
   realpath,
@@ -15,7 +13,16 @@ import {
   unlink
 } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { copyVerified, makeFolders, nodeFilePort, readFully, syncFolder, tryFlock } from '@svc/internal-files'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
+import {
+  claimFolder,
+  makeFolders,
+  nodeFilePort,
+  openRegular,
+  readFully,
+  syncFolder,
+  writePartial
+} from '@svc/internal-files'
 import { digestHex } from '@svc/ref'
 import { contentChunks, digestOf, wrongBytes } from './content.ts'
 import { attempt, ioError, PublishError } from './errors.ts'
@@ -23,9 +30,6 @@ import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './t
 
 /** Holds partial files, named by digest. Removed when it is empty. */
 const WORK_FOLDER = '.svc-publish'
-/** O_NONBLOCK: opening a FIFO of that name would block otherwise. */
-const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
-const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY
 
 /**
  * A folder that a web server serves. Files are written to a work folder, synced and then renamed into place, so that the server never
@@ -51,8 +55,7 @@ export class FolderTarget implements Target {
       const root = await realpath(path)
       if ((await stat(root)).isDirectory()) return new FolderTarget(path, root, undefined)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT')
-        throw new PublishError('E_NOT_FOUND', `there is no folder ${path}`, error)
+      if (errnoOf(error) === 'ENOENT') throw new PublishError('E_NOT_FOUND', `there is no folder ${path}`, error)
       throw ioError(error, `read ${path}`)
     }
     throw new PublishError('E_BAD_TARGET', `${path} is not a folder`)
@@ -67,15 +70,13 @@ export class FolderTarget implements Target {
     try {
       await makeFolders(path, mode)
       const root = await realpath(path)
-      const claim = await open(root, FOLDER)
+      const claim = await claimFolder(root)
+      if (claim === undefined)
+        throw new PublishError(
+          'E_BAD_TARGET',
+          `another process is publishing to ${path}; try again when it has finished`
+        )
       try {
-        // best effort: where locks are unavailable (no flock program, a network share), concurrent writers go undetected
-        if ((await tryFlock(claim.fd).catch(() => undefined)) === false) {
-          throw new PublishError(
-            'E_BAD_TARGET',
-            `another process is publishing to ${path}; try again when it has finished`
-          )
-        }
         await makeFolders(join(root, WORK_FOLDER), mode)
         return new FolderTarget(path, root, claim, isPrivate)
       } catch (error) {
@@ -83,8 +84,7 @@ export class FolderTarget implements Target {
         throw error
       }
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code === 'EEXIST' || code === 'ENOTDIR')
+      if (['EEXIST', 'ENOTDIR'].includes(errnoOf(error) ?? ''))
         throw new PublishError('E_BAD_TARGET', `${path} is not a folder`, error)
       throw ioError(error, `write to ${path}`)
     }
@@ -107,7 +107,7 @@ export class FolderTarget implements Target {
   ): Promise<boolean> {
     const path = join(this.#root, key)
     const look = async (): Promise<boolean> => {
-      const stats = await lstat(path).catch(absent)
+      const stats = await lstat(path).catch(ifAbsent)
       if (stats === undefined) return false
       if (stats.isDirectory())
         throw new PublishError('E_BAD_TARGET', `${path} is a folder, but svc must write a file there`)
@@ -128,7 +128,8 @@ export class FolderTarget implements Target {
     const path = join(this.#root, object.key)
     const write = async (): Promise<void> => {
       const partial = this.#partial(object.digest)
-      await writePartial(object, partial, this.#isPrivate ? 0o600 : 0o644, options)
+      const source = { ...object, bytesFrom: (start: number) => contentChunks(object, start) }
+      if (!(await writePartial(partial, this.#isPrivate ? 0o600 : 0o644, source, options))) throw wrongBytes(object)
       await this.#makeFolders(dirname(path))
       await rename(partial, path)
       await syncFolder(nodeFilePort, dirname(path))
@@ -139,13 +140,9 @@ export class FolderTarget implements Target {
   async readRange({ key }: PublishedObject, start: number, end: number): Promise<Uint8Array> {
     const path = join(this.#root, key)
     return attempt(`read ${path}`, async () => {
-      const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-      try {
-        const bytes = Buffer.alloc(end - start)
-        return bytes.subarray(0, await readFully(handle, bytes, start))
-      } finally {
-        await handle.close()
-      }
+      await using handle = await openRegular(path, { follow: true })
+      const bytes = Buffer.alloc(end - start)
+      return bytes.subarray(0, await readFully(handle, bytes, start))
     })
   }
 
@@ -175,7 +172,7 @@ export class FolderTarget implements Target {
 
   async remove(key: string): Promise<void> {
     const path = join(this.#root, key)
-    await attempt(`remove ${path}`, () => unlink(path).catch(absent))
+    await attempt(`remove ${path}`, () => unlink(path).catch(ifAbsent))
   }
 
   async isEmpty(): Promise<boolean> {
@@ -203,44 +200,15 @@ export class FolderTarget implements Target {
       await mkdir(folder, this.#isPrivate ? 0o700 : 0o777)
       await syncFolder(nodeFilePort, parent)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (errnoOf(error) !== 'EEXIST') throw error
       if (!(await lstat(folder)).isDirectory())
         throw new PublishError('E_BAD_TARGET', `${folder} is not a folder`, error)
     }
   }
 }
 
-/** Writes an object to its partial file, resuming an earlier attempt, and syncs it. */
-async function writePartial(
-  object: PublishedObject,
-  partial: string,
-  mode: number,
-  options: ObjectOptions
-): Promise<void> {
-  const handle = await open(partial, PARTIAL, mode)
-  try {
-    const stats = await handle.stat()
-    if (!stats.isFile()) throw new PublishError('E_BAD_TARGET', `${partial} is not a regular file`)
-    const source = { ...object, bytesFrom: (start: number) => contentChunks(object, start) }
-    if (!(await copyVerified(source, handle, 0, stats.size, options))) throw wrongBytes(object)
-    await handle.truncate(object.sizeBytes)
-    await handle.sync()
-  } catch (error) {
-    if (error instanceof PublishError && error.code === 'E_DIGEST_MISMATCH')
-      await unlink(partial).catch(() => undefined)
-    throw error
-  } finally {
-    await handle.close()
-  }
-}
-
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
-  throw error
-}
-
 /** Undefined unless it is a regular file. */
 async function sizeOf(path: string): Promise<number | undefined> {
-  const stats = await stat(path).catch(absent)
+  const stats = await stat(path).catch(ifAbsent)
   return stats?.isFile() === true ? stats.size : undefined
 }

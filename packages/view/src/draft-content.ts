@@ -1,7 +1,7 @@
 import { constants, copyFile, link, lstat, readdir, readlink, symlink } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { makeFolders } from '@svc/internal-files'
+import { isLinkRefused, makeFolders } from '@svc/internal-files'
 import { ViewError } from './errors.ts'
 import { formatMarker, MAX_MARKER_BYTES, type MarkedFile, type MarkedModel, type Marker, markerPath } from './marker.ts'
 import { syncFolderIfPossible, writeNewFile } from './written-file.ts'
@@ -45,7 +45,7 @@ async function carryFile(at: string, from: string, to: string, ownText?: string)
   try {
     if ((await lstat(source)).isSymbolicLink()) return await symlink(ownText ?? (await readlink(source)), target)
     await link(source, target).catch((error: unknown) => {
-      if (!['EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoOf(error) ?? '')) throw error
+      if (!isLinkRefused(error)) throw error
       return copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE)
     })
   } catch (error) {

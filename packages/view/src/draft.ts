@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errnoOf } from '@svc/internal-errors'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
 import { ioError, ViewError } from './errors.ts'
 import { readMarker, readReplaceable } from './marker.ts'
 import { isAbandoned, isOurs, isWorkName, releaseName, takeName } from './owner.ts'
@@ -145,20 +145,11 @@ export async function recoverViews(folder: string): Promise<number> {
   return count
 }
 
-async function kindOf(path: string): Promise<'folder' | 'file' | undefined> {
-  try {
-    const stats = await lstat(path)
-    return stats.isDirectory() ? 'folder' : stats.isFile() ? 'file' : undefined
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    throw error
-  }
-}
-
 async function restore(work: string, folder: string): Promise<void> {
-  if ((await kindOf(join(work, 'old'))) !== 'folder') return
+  const look = (name: string) => lstat(join(work, name)).catch(ifAbsent)
+  if (!(await look('old'))?.isDirectory()) return
   // `target` is written first and deleted last.
-  const name = (await kindOf(join(work, 'target'))) === 'file' ? await readFile(join(work, 'target'), 'utf8') : ''
+  const name = (await look('target'))?.isFile() === true ? await readFile(join(work, 'target'), 'utf8') : ''
   if (name === '' || name === '.' || name === '..' || name.includes('/')) return
   const target = join(folder, name)
   if (await lstat(target).catch(() => undefined)) return

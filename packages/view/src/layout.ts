@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { errnoOf } from '@svc/internal-errors'
-import { makeFolders, readChunks } from '@svc/internal-files'
+import { isLinkRefused, makeFolders, openRegular, readChunks } from '@svc/internal-files'
 import type { ViewLayout } from './marker.ts'
 import { type Blob, type PlaceContext, placeBlob } from './place.ts'
-import { gitBlobHash, openRegular, writeNewFile } from './written-file.ts'
+import { gitBlobHash, writeNewFile } from './written-file.ts'
 
 /** Places the files of a view according to a layout. The names have been claimed before. */
 export interface LayoutWriter {
@@ -117,7 +116,7 @@ class HubLayout implements LayoutWriter {
       await symlink(relative(dirname(link), path), link)
       this.#blobs.add(etag)
     } catch (error) {
-      if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errnoOf(error) ?? '')) throw error
+      if (!isLinkRefused(error)) throw error
       await rename(path, link)
     }
   }
@@ -132,14 +131,10 @@ class HubLayout implements LayoutWriter {
 }
 
 async function gitNameOf(blob: Blob): Promise<string> {
-  const { handle } = await openRegular(blob.path)
-  try {
-    const hash = gitBlobHash(blob.sizeBytes)
-    for await (const chunk of readChunks(handle)) hash.update(chunk)
-    return hash.digest('hex')
-  } finally {
-    await handle.close()
-  }
+  await using handle = await openRegular(blob.path)
+  const hash = gitBlobHash(blob.sizeBytes)
+  for await (const chunk of readChunks(handle)) hash.update(chunk)
+  return hash.digest('hex')
 }
 
 /** Extensions that the hub's default `.gitattributes` keeps in large-file storage. */

@@ -1,14 +1,14 @@
 import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errnoOf } from '@svc/internal-errors'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
+import { NOT_REGULAR, openRegular } from '@svc/internal-files'
 import type { FileKind } from '@svc/manifest'
 import { isDigest, type Sha256Digest } from '@svc/ref'
 import { ioError, ViewError } from './errors.ts'
 import { defectOfPath } from './names.ts'
 import { isOurs } from './owner.ts'
 import type { ViewMode } from './place.ts'
-import { openRegular } from './written-file.ts'
 
 /** `files`: every file under its own name. `hf`: a hub cache for `HF_HUB_CACHE`, to which other models are added. */
 export type ViewLayout = 'files' | 'hf'
@@ -119,9 +119,8 @@ export async function steadily<T>(path: string, look: (stats: BigIntStats | unde
 
 async function lookAt(path: string): Promise<BigIntStats | undefined> {
   try {
-    return await lstat(path, { bigint: true })
+    return await lstat(path, { bigint: true }).catch(ifAbsent)
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined
     throw ioError(error, 'look for a view', path)
   }
 }
@@ -141,14 +140,10 @@ async function readMarkerIn(path: string): Promise<Marker | undefined> {
 
 async function readSmall(path: string): Promise<string | undefined> {
   try {
-    const { handle, stats } = await openRegular(path)
-    try {
-      return stats.size > MAX_MARKER_BYTES ? '' : await handle.readFile('utf8')
-    } finally {
-      await handle.close()
-    }
+    await using handle = await openRegular(path)
+    return (await handle.stat()).size > MAX_MARKER_BYTES ? '' : await handle.readFile('utf8')
   } catch (error) {
-    if (['ENOENT', 'ELOOP', 'EINVAL', 'ENXIO'].includes(errnoOf(error) ?? '')) return undefined
+    if (['ENOENT', 'ELOOP', 'ENXIO', NOT_REGULAR].includes(errnoOf(error) ?? '')) return undefined
     throw ioError(error, 'read the marker', path)
   }
 }

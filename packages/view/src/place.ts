@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { link, lstat, realpath, symlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import { errnoOf } from '@svc/internal-errors'
-import { readChunks } from '@svc/internal-files'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
+import { isLinkRefused, openRegular, readChunks } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from './errors.ts'
 import { reflink } from './reflink.ts'
-import { openRegular, writeNewFile } from './written-file.ts'
+import { writeNewFile } from './written-file.ts'
 
 /** How the files of a view get their bytes. */
 export type ViewMode = 'symlink' | 'copy' | 'hardlink'
@@ -35,10 +35,7 @@ export interface PlaceContext {
 
 /** Checks the blob's size before anything is created. @returns false when it is absent. */
 export async function isPresent(blob: Blob): Promise<boolean> {
-  const stats = await lstat(blob.path).catch((error: unknown) => {
-    if (errnoOf(error) === 'ENOENT') return undefined
-    throw error
-  })
+  const stats = await lstat(blob.path).catch(ifAbsent)
   if (stats === undefined) return false
   if (!stats.isFile() || stats.size !== blob.sizeBytes) {
     const found = stats.isFile() ? `${stats.size} bytes` : 'not a regular file'
@@ -65,8 +62,8 @@ export async function placeBlob(blob: Blob, { to, finalPath }: Placement, contex
     if (context.mode === 'hardlink') await link(blob.path, to)
     else await symlink(linkText(finalPath, await realpathOf(blob.path), context.root), to)
   } catch (error) {
-    const errno = errnoOf(error) ?? ''
-    if (!['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(errno)) throw error
+    const errno = errnoOf(error)
+    if (errno !== 'EXDEV' && !isLinkRefused(error)) throw error
     const what = context.mode === 'hardlink' ? 'hard link' : 'symbolic link'
     const message = `${finalPath} cannot be a ${what} to ${blob.path} (${errno}); use copies instead`
     throw new ViewError('E_NOT_LINKABLE', message, { path: finalPath, digest: blob.digest }, error)
@@ -89,16 +86,10 @@ async function copyBlob(blob: Blob, to: string, { signal, onCopied }: PlaceConte
     onCopied?.(blob.sizeBytes)
     return
   }
-  const { handle } = await openRegular(blob.path)
-  try {
-    const { hashes } = await writeNewFile(to, readChunks(handle), [createHash('sha256')], {
-      signal,
-      onBytes: onCopied
-    })
-    if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `contains the bytes of sha256:${hashes[0]}`)
-  } finally {
-    await handle.close()
-  }
+  await using handle = await openRegular(blob.path)
+  const options = { signal, onBytes: onCopied }
+  const { hashes } = await writeNewFile(to, readChunks(handle), [createHash('sha256')], options)
+  if (`sha256:${hashes[0]}` !== blob.digest) throw corrupt(blob, `contains the bytes of sha256:${hashes[0]}`)
 }
 
 export const corrupt = ({ path, digest }: Blob, what: string): ViewError =>

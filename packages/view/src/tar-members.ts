@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { readChunks } from '@svc/internal-files'
+import { openRegular, readChunks } from '@svc/internal-files'
 import { extract } from 'tar-stream'
 import { ViewError } from './errors.ts'
 import { type Blob, corrupt } from './place.ts'
-import { openRegular } from './written-file.ts'
 
 const BLOCK = 512
 /** Limit of members in one tar. Tokenizers have a dozen, adapters two. */
@@ -26,7 +25,7 @@ export interface TarMemberReader {
  *   1,024 of them, `E_CORRUPT_BLOB`; errors of the file system as they are.
  */
 export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMemberReader, void, void> {
-  const { handle } = await openRegular(blob.path)
+  await using handle = await openRegular(blob.path)
   const hash = createHash('sha256')
   const unpack = extract()
   let failure: unknown
@@ -66,7 +65,6 @@ export async function* readTarMembers(blob: Blob): AsyncGenerator<TarMemberReade
   } finally {
     unpack.destroy()
     await fed
-    await handle.close()
   }
 }
 

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
-import { constants, type Stats } from 'node:fs'
-import { type FileHandle, open } from 'node:fs/promises'
-import { writeAt } from '@svc/internal-files'
+import { open } from 'node:fs/promises'
+import { errnoOf } from '@svc/internal-errors'
+import { nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
 import { throwIfAborted } from './errors.ts'
 
 /** The result of a write: the length, and the requested hashes in hex. */
@@ -24,47 +24,24 @@ export async function writeNewFile(
   hashes: readonly Hash[] = [],
   { signal, onBytes }: { readonly signal?: AbortSignal | undefined; readonly onBytes?: OnBytes | undefined } = {}
 ): Promise<Written> {
-  const handle = await open(path, 'wx', 0o444)
-  try {
-    let sizeBytes = 0
-    for await (const chunk of source) {
-      throwIfAborted(signal)
-      for (const hash of hashes) hash.update(chunk)
-      await writeAt(handle, chunk, sizeBytes)
-      sizeBytes += chunk.length
-      onBytes?.(chunk.length)
-    }
-    await handle.sync()
-    return { sizeBytes, hashes: hashes.map((hash) => hash.digest('hex')) }
-  } finally {
-    await handle.close()
+  await using handle = await open(path, 'wx', 0o444)
+  let sizeBytes = 0
+  for await (const chunk of source) {
+    throwIfAborted(signal)
+    for (const hash of hashes) hash.update(chunk)
+    await writeAt(handle, chunk, sizeBytes)
+    sizeBytes += chunk.length
+    onBytes?.(chunk.length)
   }
-}
-
-/** Opens a regular file for reading; refuses links and FIFOs (`ELOOP`, `EINVAL`). */
-export async function openRegular(path: string): Promise<{ readonly handle: FileHandle; readonly stats: Stats }> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const stats = await handle.stat()
-    if (!stats.isFile()) throw Object.assign(new Error(`${path} is not a regular file`), { code: 'EINVAL' })
-    return { handle, stats }
-  } catch (error) {
-    await handle.close()
-    throw error
-  }
+  await handle.sync()
+  return { sizeBytes, hashes: hashes.map((hash) => hash.digest('hex')) }
 }
 
 /** A hash for git's name of a blob, to be updated with its bytes. */
 export const gitBlobHash = (sizeBytes: number): Hash => createHash('sha1').update(`blob ${sizeBytes}\0`)
 
 /** Syncs a folder. File systems that cannot do that are left alone. */
-export async function syncFolderIfPossible(path: string): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await handle.sync()
-  } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-  } finally {
-    await handle.close()
-  }
-}
+export const syncFolderIfPossible = (path: string): Promise<void> =>
+  syncFolder(nodeFilePort, path).catch((error: unknown) => {
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(errnoOf(error) ?? '')) throw error
+  })

@@ -35,7 +35,7 @@ export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: n
 }
 
 /** What {@link copyVerified} copies. */
-interface CopyInput {
+export interface CopyInput {
   readonly sizeBytes: number
   /** `sha256:<64 hex>` */
   readonly digest: string

@@ -1,3 +1,4 @@
+import { errnoOf } from '@svc/internal-errors'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { digestOf } from '../content.ts'
 import { PublishError } from '../errors.ts'
@@ -56,7 +57,7 @@ export async function openBackup(target: Target, signal?: AbortSignal): Promise<
 }
 
 const isMissing = ({ code, cause }: PublishError): boolean =>
-  code === 'E_CHECK_FAILED' || (code === 'E_IO' && (cause as NodeJS.ErrnoException | undefined)?.code === 'ENOENT')
+  code === 'E_CHECK_FAILED' || (code === 'E_IO' && errnoOf(cause) === 'ENOENT')
 
 /** @throws PublishError `E_CHECK_FAILED` for a snapshot that is missing or not what was written */
 export async function snapshotIn(target: Target, stored: StoredSnapshot, signal?: AbortSignal): Promise<StoreSnapshot> {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { forEachLimited } from '@svc/internal-concurrency'
+import { errnoOf } from '@svc/internal-errors'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { documentObject, openContent } from '../content.ts'
 import { ioError, PublishError } from '../errors.ts'
@@ -156,7 +157,7 @@ async function isSourceWhole(object: PublishedObject): Promise<boolean> {
     await (await openContent(object)).close()
     return true
   } catch (error) {
-    if (error instanceof PublishError || (error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    if (error instanceof PublishError || errnoOf(error) === 'ENOENT') return false
     throw ioError(error, `read ${object.key}`)
   }
 }

@@ -2,7 +2,7 @@ import type { Dirent, Stats } from 'node:fs'
 import { lstat, readdir, readlink, realpath } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { openRegular } from '../written-file.ts'
+import { openRegular, readFully } from '@svc/internal-files'
 import type { FoundWarning, FoundWarningCode } from './found.ts'
 
 /** Limit of entries that are read in a cache. */
@@ -127,18 +127,14 @@ export class CacheFolder {
     const file = await this.file(at, isOptional)
     if (file === undefined) return undefined
     try {
-      const { handle, stats } = await openRegular(file.path)
-      try {
-        if (stats.size > MAX_DOCUMENT_BYTES) {
-          this.warn('bad-document', at, `it is larger than ${MAX_DOCUMENT_BYTES} bytes`)
-          return undefined
-        }
-        const bytes = Buffer.alloc(stats.size)
-        const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0)
-        return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, bytesRead))
-      } finally {
-        await handle.close()
+      await using handle = await openRegular(file.path)
+      const { size } = await handle.stat()
+      if (size > MAX_DOCUMENT_BYTES) {
+        this.warn('bad-document', at, `it is larger than ${MAX_DOCUMENT_BYTES} bytes`)
+        return undefined
       }
+      const bytes = Buffer.alloc(size)
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes.subarray(0, await readFully(handle, bytes, 0)))
     } catch (error) {
       if (error instanceof TypeError) this.warn('bad-document', at, 'it is not UTF-8 text')
       else this.#unreadable(at, error)
