@@ -1,13 +1,13 @@
 // Measurements side by side with other programs: `pnpm bench -- [flags] [row …]`.
 import { spawn } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { inspect, parseArgs } from 'node:util'
 import { DaemonLauncher } from './harness/daemon.ts'
 import { type Plot, plotSvg } from './harness/plot.ts'
 import { PROFILES, type Profile } from './harness/profile.ts'
-import { formatTable, machineFacts, type Results, type RowReport } from './harness/report.ts'
+import { formatTable, mergeResults, type Results, type RowReport, runFacts } from './harness/report.ts'
 import type { Line, Row } from './harness/row.ts'
 import { Scratch } from './harness/scratch.ts'
 import { adoptRow } from './rows/adopt.ts'
@@ -60,21 +60,24 @@ const ROWS: readonly Row[] = [
   growthImportRow,
   growthSwarmRow
 ]
-/** Rows that are programs of their own, with what they are given in the three sizes. */
+/** Rows that are programs of their own, with the arguments of each run in the three sizes. */
 const PROGRAMS: Readonly<
-  Record<string, { readonly file: string; readonly args: (runs?: string) => readonly string[] }>
+  Record<string, { readonly file: string; readonly args: (runs?: string) => readonly (readonly string[])[] }>
 > = {
-  swarm: { file: './swarm.ts', args: (runs) => swarmArgs(runs) },
+  swarm: { file: './swarm.ts', args: swarmArgs },
   rollout: {
     file: './rollout.ts',
-    args: () =>
+    args: () => [
       values.smoke ? ['--mib', '8', '--only', 'crowd1'] : values.quick ? ['--mib', '32', '--only', 'crowd4,lt4'] : []
+    ]
   },
   simulate: {
     file: './simulate.ts',
     args: () => [
-      ...(values.smoke || values.quick ? ['--quick'] : []),
-      ...(values.plots === undefined ? [] : ['--plots', values.plots])
+      [
+        ...(values.smoke || values.quick ? ['--quick'] : []),
+        ...(values.plots === undefined ? [] : ['--plots', values.plots])
+      ]
     ]
   }
 }
@@ -93,7 +96,7 @@ flags
   --runs N        rounds
   --dir FOLDER    where data is put meanwhile (default /dev/shm, else the system's temporary folder)
   --source        the daemon from its sources, without a build
-  --json FILE     the table as data, too, such as bench/results/DATE.json
+  --json FILE     saves the rows, too, such as in bench/results/DATE.json; other rows of that file stay
   --cpu-prof DIR  the daemons leave CPU profiles there
   --plots DIR     growth rows write their plots there, as SVG
 `
@@ -135,19 +138,24 @@ async function main(): Promise<void> {
   const runs = values.runs === undefined ? undefined : Number(values.runs)
   if (runs !== undefined && !(Number.isInteger(runs) && runs >= 1 && runs <= 100))
     fail('--runs takes a number from 1 to 100')
-  const base: Profile = PROFILES[values.smoke ? 'smoke' : values.quick ? 'quick' : 'full']
+  const size = values.smoke ? 'smoke' : values.quick ? 'quick' : 'full'
+  const base: Profile = PROFILES[size]
   const profile = runs === undefined ? base : { ...base, runs, shortRuns: runs }
   const parent = values.dir ?? (existsSync('/dev/shm') ? '/dev/shm' : tmpdir())
 
-  const facts = machineFacts(parent)
+  const facts = runFacts(parent, `${size} sizes, medians of ${profile.runs} to ${profile.shortRuns} rounds`)
   process.stdout.write(`${Object.values(facts).join('\n')}\n\n`)
   const profiles = values['cpu-prof']
   const nodeFlags = profiles === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profiles)}`]
   const daemons = new DaemonLauncher({ source: values.source ?? false, nodeFlags })
   const reports: RowReport[] = []
   const save = (): void => {
-    const results: Results = { ...facts, reports }
-    if (values.json !== undefined) writeFileSync(values.json, `${JSON.stringify(results, null, 2)}\n`)
+    if (values.json === undefined) return
+    const older: Results = existsSync(values.json)
+      ? JSON.parse(readFileSync(values.json, 'utf8'))
+      : { runs: [], reports: [] }
+    const newer: Results = { runs: [facts], reports: reports.map((report) => ({ ...report, date: facts.date })) }
+    writeFileSync(values.json, `${JSON.stringify(mergeResults(older, newer), null, 2)}\n`)
   }
   for (const row of ROWS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     const report = await runRow(row, parent, profile, daemons)
@@ -160,7 +168,8 @@ async function main(): Promise<void> {
   if (reports.some(({ error }) => error !== undefined)) process.exitCode = 1
   for (const [name, program] of Object.entries(PROGRAMS))
     if (wanted.includes(name)) {
-      const lines = await runProgram(program.file, program.args(values.runs))
+      const lines: Line[] = []
+      for (const args of program.args(values.runs)) lines.push(...(await runProgram(program.file, args)))
       if (lines.length > 0) reports.push({ row: name, lines })
       save()
     }
@@ -191,9 +200,14 @@ async function runRow(row: Row, parent: string, profile: Profile, daemons: Daemo
   }
 }
 
-function swarmArgs(runs: string | undefined): readonly string[] {
-  const [sizeMiB, usual] = values.smoke ? [16, 1] : values.quick ? [256, 3] : [1024, 5]
-  return [String(sizeMiB), runs ?? String(usual)]
+/** In full, also 4 GiB, where the start of threads weighs less. */
+function swarmArgs(runs: string | undefined): readonly (readonly string[])[] {
+  if (values.smoke) return [['16', runs ?? '1']]
+  if (values.quick) return [['256', runs ?? '3']]
+  return [
+    ['1024', runs ?? '5'],
+    ['4096', runs ?? '3', '4', 'lt-lt,us-us,daemons']
+  ]
 }
 
 /** Runs a program that prints its own table. @returns the lines that it sent for the results, if it sends any. */

@@ -6,6 +6,7 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeF
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { hashCost } from './harness/hash-cost.ts'
+import { formatSize } from './harness/report.ts'
 import type { Line } from './harness/row.ts'
 import { DaemonPair } from './swarm/daemon-pair.ts'
 import { type Kind, Peer } from './swarm/peer-process.ts'
@@ -31,7 +32,7 @@ maker.send({ cmd: 'make', path: path.join(seedFolder, 'data'), piece: pieceMiB *
 await maker.wait('made')
 await maker.stop()
 
-/** Of libtorrent to libtorrent, for 1 GiB. */
+/** Of libtorrent to libtorrent, from 1 GiB. */
 const TARGETS: Readonly<Record<string, number>> = {
   'us → lt': 1,
   'lt → us': 1,
@@ -133,8 +134,9 @@ function keep(pair: string, speed: number, cpu: readonly [seed: number, leech: n
   const ratio = peer === undefined ? undefined : speed / peer
   const target = TARGETS[pair]
   lines.push({
-    what: `${pair}, ${sizeMiB} MiB`,
-    ours: `${Math.round(speed)} MB/s, CPU ${cpu[0].toFixed(2)} + ${cpu[1].toFixed(2)} s/GB`,
+    what: `${pair}, ${formatSize(sizeMiB * 1024 * 1024)}`,
+    ours: `${Math.round(speed)} MB/s`,
+    note: `CPU ${cpu[0].toFixed(2)} + ${cpu[1].toFixed(2)} s/GB`,
     peer: peer === undefined ? '' : `libtorrent ${Math.round(peer)} MB/s`,
     ratio,
     target: target === undefined ? '' : `≥ ${target}`,

@@ -38,21 +38,32 @@ const FILE_SYSTEMS: Readonly<Record<number, string>> = {
   1481003842: 'xfs'
 }
 
-/** Where and when figures were taken. */
-export interface Machine {
+/** One run: when and where its figures were measured. */
+export interface Run {
   readonly date: string
   readonly machine: string
   readonly conditions: string
   readonly versions: string
 }
 
-/** A file of `bench/results`, as `--json` writes it; scripts/performance.ts makes the table of docs/performance.md of the newest. */
-export interface Results extends Machine {
-  readonly reports: readonly RowReport[]
+/** A file of `bench/results`, as `--json` writes it. Each report has the date of its run. */
+export interface Results {
+  readonly runs: readonly Run[]
+  readonly reports: readonly (RowReport & { readonly date: string })[]
 }
 
-/** Date, machine and versions, for the head of a report. */
-export function machineFacts(folder: string): Machine {
+/** Replaces the rows of `older` that `newer` measured; a row that failed keeps its older figures. Drops runs without rows. */
+export function mergeResults(older: Results, newer: Results): Results {
+  const rows = new Map(older.reports.map((report) => [report.row, report]))
+  for (const report of newer.reports)
+    if (report.error === undefined || !rows.has(report.row)) rows.set(report.row, report)
+  const reports = [...rows.values()]
+  const runs = new Map([...older.runs, ...newer.runs].map((run) => [run.date, run]))
+  return { runs: [...runs.values()].filter(({ date }) => reports.some((report) => report.date === date)), reports }
+}
+
+/** Date, machine and versions of a run that puts its data into `folder`. */
+export function runFacts(folder: string, sizes: string): Run {
   const memory = /^MemTotal:\s+(\d+) kB$/m.exec(readFileSync('/proc/meminfo', 'latin1'))?.[1]
   const type = statfsSync(folder).type
   const load = loadavg()
@@ -63,13 +74,14 @@ export function machineFacts(folder: string): Machine {
     versionOf('openssl', 'version'),
     versionOf('nginx', '-v'),
     versionOf('curl', '--version')?.split(' (')[0],
-    versionOf('git', '--version')
+    versionOf('git', '--version'),
+    versionOf('/usr/bin/python3', '-c', 'import libtorrent; print("libtorrent", libtorrent.__version__)')
   ]
   return {
     date: `${new Date().toISOString().slice(0, 16)}Z`,
     machine: `${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown CPU'}, ${Math.round(Number(memory) / 2 ** 20)} GiB, Linux ${release()}`,
-    conditions: `load average at the start ${load}; data on ${FILE_SYSTEMS[type] ?? `file system ${type.toString(16)}`}`,
-    versions: tools.filter((text) => text !== undefined).join(', ')
+    conditions: `${sizes}; load average at the start ${load}; data on ${FILE_SYSTEMS[type] ?? `file system ${type.toString(16)}`}`,
+    versions: tools.flatMap((text) => text?.replace(/ \(.*|^nginx version: /g, '') ?? []).join(', ')
   }
 }
 
