@@ -53,7 +53,8 @@ const FORBIDDEN = /\b(?:TO(?:DO)|FIX(?:ME)|XX(?:X))\b|\/(?:home|Users)\/(?!me\b)
 const FIRST_TIER = /^(?:packages\/(?:internal\/)?[^/]+\/test|vectors|test)\/.*\.test\.ts$/
 const SOURCE = /^packages\/(?:internal\/)?(?!testkit\/)[^/]+\/src\//
 /** Reads a clock, or waits for time to pass. */
-const TIME = /\b(?:Date\.now|performance\.now|process\.(?:hrtime|uptime)|scheduler\.wait)\b|\bnew Date\(\)/
+const TIME =
+  /\b(?:Date\.now|performance\.(?:now|timeOrigin|mark|measure)|process\.(?:hrtime|uptime)|scheduler\.wait|Temporal\.Now|AbortSignal\.timeout)\b|\bnew Date(?:\(\)|(?![\w(]))|\} = (?:Date|performance)\b|\bpromisify\(set(?:Timeout|Interval)\b|\bimport (?:\* as )?\w+ from 'node:timers/
 /** A name that is imported or passed on counts, a socket's own timeout does not; the system's clock is passed on and not called. */
 const SYSTEM_TIME = new RegExp(
   `${TIME.source}|(?<![.\\w'"])(?:globalThis\\.)?set(?:Timeout|Interval)\\b|\\bsystemClock\\.\\w+\\(`,
@@ -61,7 +62,7 @@ const SYSTEM_TIME = new RegExp(
 )
 /** A test may make dates around now, and peers that say something again and again. */
 const WALL = new RegExp(
-  `${TIME.source}|(?<![.\\w])setTimeout\\(|\\bsetTimeout\\b[^'"]* from 'node:timers|\\bimport\\('node:timers|\\bAtomics\\.wait\\(|\\bsystemClock\\.(?!now\\()\\w+\\(`,
+  `${TIME.source}|(?:globalThis\\.|(?<![.\\w]))setTimeout\\(|\\bsetTimeout\\b[^'"]* from 'node:timers|\\bimport\\('node:timers|\\bAtomics\\.wait\\(|(?<!new Date\\()\\bsystemClock\\.\\w+\\(`,
   'g'
 )
 const MAX_EXCEPTIONS = 10

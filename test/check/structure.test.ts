@@ -79,12 +79,17 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
   ...[
     `const at = Date.${'now'}()`,
     `const now = performance.${'now'}`,
-    `const at = new Date${'()'}`,
+    `const at = new ${'Date'}()`,
     `set${'Timeout'}(run, 5)`,
     `globalThis.set${'Interval'}(run, 5)`,
     `import { set${'Timeout'} as delay } from 'node:timers/promises'`,
     `import {\n  set${'Timeout'} as delay } from 'node:timers/promises'`,
     `await scheduler.${'wait'}(5)`,
+    `const signal = AbortSignal.${'timeout'}(5)`,
+    `const at = Temporal.${'Now'}.instant()`,
+    `const { now } = ${'performance'}`,
+    `const delay = promisify(set${'Timeout'})`,
+    `import * as timers from ${"'node:timers/promises'"}`,
     `const at = systemClock.${'monotonic'}()`
   ].flatMap((code): [string, RuleName, string, number, string][] =>
     ['cas', 'internal/http'].map((name) => [
@@ -102,34 +107,27 @@ const broken: [name: string, rule: RuleName, path: string, line: number, content
     1,
     `Atomics.${'wait'}(cell, 0, 0, 500)\n`
   ],
-  [
-    'a test that sleeps by the clock of the system',
-    'wall-time',
-    'vectors/a.test.ts',
-    2,
-    `const now = systemClock.now()\nawait systemClock.${'sleep'}(5)\n`
-  ],
-  [
-    'a test that measures',
-    'wall-time',
-    'packages/cas/test/a.test.ts',
-    2,
-    `\nexport const x = performance.${'now'}()\n`
-  ],
-  [
-    'a test that waits',
-    'wall-time',
-    'packages/internal/net/test/a.test.ts',
-    1,
-    `await new Promise((resolve) => set${'Timeout'}(resolve, 5))\n`
-  ],
-  [
-    'a test that waits by a promise',
-    'wall-time',
-    'test/a.test.ts',
-    1,
-    `import { set${'Timeout'} as delay } from 'node:timers/promises'\n`
-  ],
+  ...[
+    `await systemClock.${'sleep'}(5)`,
+    `const begun = systemClock.${'now'}()`,
+    `const x = performance.${'now'}()`,
+    `const { now } = ${'Date'}`,
+    `const x = +new ${'Date'}`,
+    `await new Promise((resolve) => set${'Timeout'}(resolve, 5))`,
+    `await new Promise((resolve) => globalThis.set${'Timeout'}(resolve, 5))`,
+    `const delay = promisify(set${'Timeout'})`,
+    `import { set${'Timeout'} as delay } from 'node:timers/promises'`,
+    `import timers from ${"'node:timers/promises'"}`,
+    `await once(server, 'close', { signal: AbortSignal.${'timeout'}(5) })`
+  ].flatMap((code): [string, RuleName, string, number, string][] =>
+    ['packages/cas/test', 'packages/internal/net/test', 'vectors', 'test'].map((folder) => [
+      `a test in ${folder} that waits or measures: ${code}`,
+      'wall-time',
+      `${folder}/a.test.ts`,
+      2,
+      `const date = new Date(systemClock.now() + 5)\n${code}\n`
+    ])
+  ),
   ['a second type of one name', 'type-name', 'packages/ref/src/ref.ts', 2, `\nexport interface Ref {}\n`],
   ['a component with the name of a type', 'type-name', 'packages/ui/src/ref.tsx', 1, `export const Ref = () => 'x'\n`],
   ['a note to oneself', 'forbidden-word', 'docs/api.md', 2, `# API\n${'TO'}DO: write it\n`],

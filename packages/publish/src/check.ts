@@ -1,3 +1,4 @@
+import { systemClock, within } from '@svc/internal-clock'
 import { BodyRangeError, bodyRange, type HttpClient, type Response } from '@svc/internal-http'
 import { policyFrom } from '@svc/internal-net'
 import { readContentRange } from './content.ts'
@@ -60,25 +61,26 @@ export const throughTarget =
     target.readRange(object, start, end, signal)
 
 /** Reads ranges over HTTP below a base URL, without credentials, as any client would. Accepts only a 206 answer. */
-export function throughUrl(base: string, http: HttpClient): RangeReader {
+export function throughUrl(base: string, http: HttpClient, clock = systemClock): RangeReader {
   const policyOf = policyFrom(new URL(base))
   return async (object, start, end, outer) => {
     const url = new URL(urlOf(base, object.key))
     const failed = (what: string, cause?: unknown): PublishError =>
       new PublishError('E_CHECK_FAILED', `${url}: ${what}`, cause)
-    const signal = AbortSignal.any([...(outer === undefined ? [] : [outer]), AbortSignal.timeout(TIMEOUT_MS)])
     const headers = { range: `bytes=${start}-${end - 1}` }
     const hop = async (next: URL) => ({ headers, policy: await policyOf(next) })
     try {
-      const answer = (await http.follow(url, { signal, redirects: MAX_REDIRECTS, hop })) as Response
-      try {
-        if (answer.status === 200) throw failed('the server ignores range requests, which BitTorrent clients need')
-        if (answer.status !== 206) throw failed(`the server answered ${answer.status}`)
-        bodyRange(answer, { start, end }, object.sizeBytes)
-        return await answer.bytes(end - start)
-      } finally {
-        answer.destroy()
-      }
+      return await within(clock, TIMEOUT_MS, outer, async (signal) => {
+        const answer = (await http.follow(url, { signal, redirects: MAX_REDIRECTS, hop })) as Response
+        try {
+          if (answer.status === 200) throw failed('the server ignores range requests, which BitTorrent clients need')
+          if (answer.status !== 206) throw failed(`the server answered ${answer.status}`)
+          bodyRange(answer, { start, end }, object.sizeBytes)
+          return await answer.bytes(end - start)
+        } finally {
+          answer.destroy()
+        }
+      })
     } catch (cause) {
       outer?.throwIfAborted()
       if (cause instanceof PublishError) throw cause

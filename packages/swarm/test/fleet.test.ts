@@ -56,7 +56,7 @@ describe('a first seed', () => {
     const { address } = await engines.seed(fixture, { trusted: TRUSTED }, { firstSeed: true })
     const swarm = await engines.open({ trusted: TRUSTED })
     const torrent = swarm.add(fetching({ peers: [address] }, await fixture.target('small')))
-    const file = once(torrent, 'file', { signal: AbortSignal.timeout(60_000) })
+    const file = once(torrent, 'file')
     torrent.priority(0, 0)
     expect(await file).toMatchObject([{ path: 'b' }])
   })
@@ -122,7 +122,7 @@ test('strangers without pieces do not keep a fleet node from its webseed', { tim
     // the webseed is not asked within the first 300 ms
     const torrent = swarm.add(fetching({ webseeds: [server.url] }, folder))
     await Promise.all(Array.from({ length: 20 }, () => raw(swarm.port!)))
-    await torrent.completed(AbortSignal.timeout(30_000))
+    await torrent.completed()
     await expectFiles(fixture, folder)
   } finally {
     await server.close()

@@ -1,3 +1,4 @@
+import { within } from '@svc/internal-clock'
 import { expect, test } from 'vitest'
 import { VirtualClock } from '../src/virtual-clock.ts'
 
@@ -79,4 +80,21 @@ test('thousands of events in random order happen in order', () => {
   let steps = 0
   while (clock.step()) steps += 1
   expect(steps).toBe(3_333)
+})
+
+test('work within a limit ends with the limit or the signal of its caller, and leaves no timer behind', async () => {
+  const clock = new VirtualClock()
+  const never = (signal: AbortSignal): Promise<void> =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  expect(await within(clock, 10, undefined, async (signal) => signal.aborted)).toBe(false)
+  expect(clock.step()).toBe(false)
+  const late = within(clock, 10, undefined, never)
+  expect(clock.step()).toBe(true)
+  await expect(late).rejects.toMatchObject({ name: 'TimeoutError' })
+  expect(clock.monotonic()).toBe(10)
+  const end = new AbortController()
+  const ended = within(clock, 10, end.signal, never)
+  end.abort(new RangeError('enough'))
+  await expect(ended).rejects.toThrow(RangeError)
+  expect(clock.step()).toBe(false)
 })

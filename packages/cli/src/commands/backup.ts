@@ -1,5 +1,6 @@
 import { join, resolve, sep } from 'node:path'
 import { ClientError } from '@svc/client'
+import { within } from '@svc/internal-clock'
 import type { BackedUp } from '@svc/publish'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { usage } from '../errors.ts'
@@ -82,7 +83,9 @@ async function withSnapshot<T>(
     return await work(path, missingBlobs, held.signal)
   } finally {
     timer.cancel()
-    await client.releaseSnapshot(id, { signal: AbortSignal.timeout(HOLD_EVERY_MS) }).catch(() => undefined)
+    await within(clock, HOLD_EVERY_MS, undefined, (signal) => client.releaseSnapshot(id, { signal })).catch(
+      () => undefined
+    )
   }
 }
 

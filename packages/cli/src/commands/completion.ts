@@ -1,4 +1,5 @@
 import { type Client, createClient } from '@svc/client'
+import { within } from '@svc/internal-clock'
 import type { Command } from 'commander'
 import { type Candidate, completionsAt, type WordKind } from '../completion/completions.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
@@ -24,21 +25,22 @@ export async function complete(
   const { candidates, sources, before, typed } = completionsAt(command.parent!, words)
   const at = words.indexOf('--socket')
   const socketPath = at < 0 ? session.client.socketPath : (words[at + 1] ?? session.client.socketPath)
-  const signal = AbortSignal.any([session.signal, AbortSignal.timeout(TIMEOUT_MS)])
-  const client = createClient({ socketPath, signal })
-  try {
-    const found = await Promise.all(
-      sources.map((source) => SOURCES[source](client, typed).catch((): readonly Candidate[] => []))
-    )
-    const begins = typed.toLowerCase()
-    for (const { value, about } of [...candidates, ...found.flat()]) {
-      if (!value.toLowerCase().startsWith(begins)) continue
-      session.terminal.stdout.write(`${printable(before + value)}\t${printable(about)}\n`)
+  const found = await within(session.clock, TIMEOUT_MS, session.signal, async (signal) => {
+    const client = createClient({ socketPath, signal })
+    try {
+      return await Promise.all(
+        sources.map((source) => SOURCES[source](client, typed).catch((): readonly Candidate[] => []))
+      )
+    } finally {
+      client.close()
     }
-    if (sources.includes('file')) session.terminal.stdout.write(':files\n')
-  } finally {
-    client.close()
+  })
+  const begins = typed.toLowerCase()
+  for (const { value, about } of [...candidates, ...found.flat()]) {
+    if (!value.toLowerCase().startsWith(begins)) continue
+    session.terminal.stdout.write(`${printable(before + value)}\t${printable(about)}\n`)
   }
+  if (sources.includes('file')) session.terminal.stdout.write(':files\n')
 }
 
 const SOURCES: Readonly<Record<WordKind, (client: Client, typed: string) => Promise<readonly Candidate[]>>> = {

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { within } from '@svc/internal-clock'
 import { type Check, type Found, say } from './finding.ts'
 
 /** As the daemon has it: what others may read or modify is not a secret. */
@@ -14,9 +15,9 @@ export const buckets: Check = async ({ status, clock }) => {
   for (const { url, credentialsFile, problem } of status?.swarm.signedWebseeds ?? []) {
     if (problem !== undefined) found.push(say.bad(problem, await adviceOn(credentialsFile)))
     else found.push(say.ok(`${url}: the key of ${credentialsFile ?? "the daemon's environment"}`))
-    const answer = await fetch(url, { method: 'HEAD', redirect: 'manual', signal: AbortSignal.timeout(ASK_MS) }).catch(
-      () => undefined
-    )
+    const answer = await within(clock, ASK_MS, undefined, (signal) =>
+      fetch(url, { method: 'HEAD', redirect: 'manual', signal })
+    ).catch(() => undefined)
     if (answer === undefined) found.push(say.note(`${url} does not answer from here; behind a proxy that is expected`))
     else found.push(...judgeSkew(url, answer.headers.get('date'), clock.now()))
   }

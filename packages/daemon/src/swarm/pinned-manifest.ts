@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '@svc/internal-clock'
+import { type Clock, within } from '@svc/internal-clock'
 import { type HttpClient, isIdentity } from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
@@ -22,7 +22,7 @@ export interface WebseedReading {
   readonly web: HttpClient
   /** Signs requests to webseeds that have a key. */
   readonly keys: Pick<WebseedKeys, 'headersFor'>
-  readonly clock: Pick<Clock, 'now'>
+  readonly clock: Pick<Clock, 'now' | 'after'>
 }
 
 /** `Cache-Control: private`, among other words of it perhaps. */
@@ -97,7 +97,7 @@ export class WebseedDocuments {
     const { LISTING_KEY, parseListing, PublishError } = await import('@svc/publish')
     for (const webseed of this.#publisher === undefined ? this.#webseeds : [this.#publisher]) {
       try {
-        const { bytes } = await this.#get(urlBelow(webseed, LISTING_KEY), MAX_DOCUMENT_BYTES, signal)
+        const { bytes } = await this.#read(urlBelow(webseed, LISTING_KEY), MAX_DOCUMENT_BYTES, signal)
         const { models } = parseListing(bytes, webseed)
         if (models.some(({ manifest, withheld }) => manifest === pin && withheld === true))
           this.#markedBy ??= `webseed ${webseed} lists it as withheld`
@@ -148,7 +148,7 @@ export class WebseedDocuments {
   ): Promise<T | undefined> {
     for (const webseed of this.#webseeds) {
       try {
-        const { bytes, isMarked } = await this.#get(urlBelow(webseed, path), maxBytes, signal)
+        const { bytes, isMarked } = await this.#read(urlBelow(webseed, path), maxBytes, signal)
         const document = read(bytes, webseed)
         // whoever sends the wrong bytes says nothing about these
         if (isMarked) this.#markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
@@ -163,9 +163,13 @@ export class WebseedDocuments {
     return undefined
   }
 
+  async #read(url: string, maxBytes: number, outer: AbortSignal): Promise<Answered> {
+    const { clock } = this.#reading
+    return within(clock, TOTAL_TIMEOUT_MS, outer, (signal) => this.#get(url, maxBytes, signal))
+  }
+
   /** Redirects are not followed: a web seed serves its own files, and a stranger must not direct us elsewhere. */
-  async #get(url: string, maxBytes: number, outer: AbortSignal): Promise<Answered> {
-    const signal = AbortSignal.any([outer, AbortSignal.timeout(TOTAL_TIMEOUT_MS)])
+  async #get(url: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
     const { web, keys, clock } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})
     this.#isSigned ||= signature !== undefined

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
+import { within } from '@svc/internal-clock'
 import type { ArtifactTorrent, Manifest, ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
@@ -41,7 +42,8 @@ export class WebseedCopies implements CopyWitness {
   }
 
   async ask(manifest: Manifest, { manifestDigest, hints }: ArtifactState, signal: AbortSignal): Promise<CopyAnswer[]> {
-    const torrent = hints.webseeds.length === 0 ? undefined : await this.#deps.torrentOf(manifestDigest)
+    const { reading, torrentOf } = this.#deps
+    const torrent = hints.webseeds.length === 0 ? undefined : await torrentOf(manifestDigest)
     const answers: CopyAnswer[] = []
     const weights = manifest.files.filter(isEvictable)
     const samples = torrent === undefined ? [] : await Promise.all(weights.map((file) => this.#sampleOf(file)))
@@ -52,7 +54,8 @@ export class WebseedCopies implements CopyWitness {
         for (const [i, { name, size }] of weights.entries()) {
           const path = [torrent!.name, ...name.split('/')].map(encodeURIComponent).join('/')
           const url = new URL(`${where.replace(/\/+$/, '')}/${path}`)
-          if (lacking === undefined && !(await this.#has(url, size, samples[i]!, signal))) lacking = name
+          const has = (limited: AbortSignal): Promise<boolean> => this.#has(url, size, samples[i]!, limited)
+          if (lacking === undefined && !(await within(reading().clock, TIMEOUT_MS, signal, has))) lacking = name
         }
         answers.push(
           lacking === undefined
@@ -84,12 +87,11 @@ export class WebseedCopies implements CopyWitness {
   }
 
   /** It gives the sample, of so many bytes. Redirects are not followed, as for its documents. */
-  async #has(url: URL, sizeBytes: number, { start, length, bytes }: FileSample, outer: AbortSignal): Promise<boolean> {
+  async #has(url: URL, sizeBytes: number, { start, length, bytes }: FileSample, signal: AbortSignal): Promise<boolean> {
     const { web, keys } = this.#deps.reading()
     const { mark } = this.#deps
     const part = `${start}-${start + length - 1}`
     const range = { range: `bytes=${part}` }
-    const signal = AbortSignal.any([outer, AbortSignal.timeout(TIMEOUT_MS)])
     const signature = await keys.headersFor(url, range)
     const headers = { ...range, ...signature, ...(mark !== undefined && { 'user-agent': `svc (${mark})` }) }
     const answer = await web.send({ url, signal, headers, policy: 'owner' })

@@ -39,6 +39,24 @@ class SystemTimer implements Timer {
 export const timestampOf = (clock: Pick<Clock, 'now'>, laterMs = 0): string =>
   new Date(clock.now() + laterMs).toISOString()
 
+/** Does work whose signal is aborted when the limit has passed, with a `TimeoutError`, or by `outer`, with its reason. */
+export async function within<T>(
+  clock: Pick<Clock, 'after'>,
+  limitMs: number,
+  outer: AbortSignal | undefined,
+  work: (signal: AbortSignal) => Promise<T>
+): Promise<T> {
+  const late = new AbortController()
+  const timer = clock.after(limitMs, () =>
+    late.abort(new DOMException(`not done within ${limitMs / 1000} s`, 'TimeoutError'))
+  )
+  try {
+    return await work(outer === undefined ? late.signal : AbortSignal.any([outer, late.signal]))
+  } finally {
+    timer.cancel()
+  }
+}
+
 /** The clock of this process. */
 export const systemClock: Clock = {
   now: () => Date.now(),

@@ -1,1 +1,1 @@
-export { type Clock, systemClock, type Timer, timestampOf } from './clock.ts'
+export { type Clock, systemClock, type Timer, timestampOf, within } from './clock.ts'

@@ -13,14 +13,7 @@ import {
   tryParseAddress
 } from '@svc/internal-net'
 import { BencodeDictionary, type BencodeValue, decodeBencode } from '@svc/metainfo'
-import {
-  ANNOUNCE_TIMEOUT_MS,
-  type Announce,
-  type Announced,
-  MAX_PEERS,
-  PEERS_WANTED,
-  printableReason
-} from './announce.ts'
+import { type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printableReason } from './announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 
 /** 200 peers as dictionaries take some 20 KiB. */
@@ -41,11 +34,10 @@ export async function announceHttp(
   policy: DialPolicy,
   signal: AbortSignal
 ): Promise<Announced> {
-  const both = AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)])
   let target = tracker
   let mayDial = policy
   for (let hops = 0; ; hops++) {
-    const response = await get(target, queryOf(announce), mayDial, both)
+    const response = await get(target, queryOf(announce), mayDial, signal)
     const address = response.socket.remoteAddress ?? ''
     const byPrivate = !isPublicAddress(address)
     const status = response.statusCode ?? 0

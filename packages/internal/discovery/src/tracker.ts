@@ -1,6 +1,6 @@
-import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
+import { type Clock, systemClock, type Timer, within } from '@svc/internal-clock'
 import type { DialPolicy, PeerAddress } from '@svc/internal-net'
-import type { Announce, AnnounceEvent } from './announce.ts'
+import { ANNOUNCE_TIMEOUT_MS, type Announce, type AnnounceEvent } from './announce.ts'
 import { announceHttp } from './http-announce.ts'
 import { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'
 import { announceUdp } from './udp-announce.ts'
@@ -108,7 +108,8 @@ class OneTracker {
     this.#timer?.cancel()
     this.#abort.abort()
     await this.#busy
-    if (this.#known || this.#wasCut) await this.#announce('stopped', AbortSignal.timeout(GOODBYE_MS))
+    if (!this.#known && !this.#wasCut) return
+    await within(this.#clock, GOODBYE_MS, undefined, (signal) => this.#announce('stopped', signal))
   }
 
   /** Never rejects. @returns the time until the next announce */
@@ -118,12 +119,11 @@ class OneTracker {
     const announce: Announce = { infohash, peerId, port, ...stats(), event, trackerId: this.#trackerId }
     const send = url.protocol === 'udp:' ? announceUdp : announceHttp
     try {
-      const { peers, intervalMs, trackerId, warning, byPrivate } = await send(
-        this.#target,
-        announce,
-        policy,
+      const { peers, intervalMs, trackerId, warning, byPrivate } = await within(
+        this.#clock,
+        ANNOUNCE_TIMEOUT_MS,
         signal,
-        this.#clock
+        (limited) => send(this.#target, announce, policy, limited, this.#clock)
       )
       this.#known = true
       this.#retryMs = FIRST_RETRY_MS

@@ -2,14 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import type { Clock } from '@svc/internal-clock'
 import { DialGuard, type DialPolicy, isPublicAddress, parseCompact } from '@svc/internal-net'
-import {
-  ANNOUNCE_TIMEOUT_MS,
-  type Announce,
-  type Announced,
-  MAX_PEERS,
-  PEERS_WANTED,
-  printableReason
-} from './announce.ts'
+import { type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printableReason } from './announce.ts'
 import type { TrackerUrl } from './tracker-url.ts'
 
 const PROTOCOL_ID = 0x41727101980n
@@ -37,7 +30,7 @@ export async function announceUdp(
   signal.throwIfAborted()
   const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
   try {
-    const ask = conversation(socket, AbortSignal.any([signal, AbortSignal.timeout(ANNOUNCE_TIMEOUT_MS)]), clock)
+    const ask = conversation(socket, signal, clock)
     await new Promise<void>((resolve, reject) => {
       // without a route there is an error, which the types leave out
       const connected = (error?: Error): void => (error === undefined ? resolve() : reject(error))

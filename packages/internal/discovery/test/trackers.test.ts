@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { DialPolicy, PeerAddress } from '@svc/internal-net'
 import { startTracker } from '@svc/testkit/tracker'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, expect, test, vi } from 'vitest'
 import { Trackers } from '../src/tracker.ts'
 import { tryParseTrackerUrl } from '../src/tracker-url.ts'
@@ -21,7 +22,7 @@ interface Announcing {
 
 function announce(
   urls: readonly string[],
-  more: { readonly policy?: DialPolicy; readonly port?: number } = {}
+  more: { readonly policy?: DialPolicy; readonly port?: number; readonly clock?: VirtualClock } = {}
 ): Announcing {
   const found: Announcing['found'] = []
   const warnings: string[] = []
@@ -33,7 +34,8 @@ function announce(
     policy: more.policy ?? 'owner',
     stats: () => ({ uploaded: 0, downloaded: 0, left: 5 }),
     found: (peer, allowPrivate) => void found.push({ peer, allowPrivate }),
-    warn: (message) => void warnings.push(message)
+    warn: (message) => void warnings.push(message),
+    ...(more.clock && { clock: more.clock })
   })
   cleanups.push(() => trackers.close())
   return { trackers, found, warnings }
@@ -171,28 +173,26 @@ test('a tracker URL beyond all limits', () => {
   expect(tryParseTrackerUrl(`http://a.b/${'x'.repeat(3_000)}`)).toBeUndefined()
 })
 
+/** An announce has ended and the next one is awaited: of the clock, nothing else is left. */
+async function rests(clock: VirtualClock, isAnswered: () => boolean): Promise<void> {
+  while (!isAnswered() || clock.pending !== 1) await new Promise((resolve) => setImmediate(resolve))
+}
+
 test('retries of a failing tracker start after 15 s and back off to half an hour', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  cleanups.push(() => vi.useRealTimers())
+  const clock = new VirtualClock()
   let asked = 0
-  const { warnings } = announce([
-    await http((_, response) => {
-      asked += 1
-      response.writeHead(500).end()
-    })
-  ])
-  // sockets have the clock of the machine
-  const answers = async (count: number): Promise<void> => {
-    while (warnings.length < count || vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve))
-  }
+  const url = await http((_, response) => {
+    asked += 1
+    response.writeHead(500).end()
+  })
+  const { warnings } = announce([url], { clock })
   for (const [index, seconds] of [15, 30, 60, 120, 240, 480, 960, 1_800, 1_800].entries()) {
-    await answers(index + 1)
-    vi.advanceTimersByTime(seconds * 1_000 - 1)
-    expect([vi.getTimerCount(), asked]).toEqual([1, index + 1])
-    vi.advanceTimersByTime(1)
-    expect(vi.getTimerCount()).toBe(0)
+    await rests(clock, () => warnings.length === index + 1)
+    await clock.advance(seconds * 1_000 - 1)
+    expect([clock.pending, asked]).toEqual([1, index + 1])
+    await clock.advance(1)
   }
-  await answers(10)
+  await rests(clock, () => warnings.length === 10)
   expect(asked).toBe(10)
 })
 
@@ -201,18 +201,28 @@ test.each([
   ['i-5e', 1_800],
   ['i0e', 1]
 ])('a tracker that asks for announces every %s seconds gets one after %d', async (interval, seconds) => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  cleanups.push(() => vi.useRealTimers())
+  const clock = new VirtualClock()
   let asked = 0
-  announce([
-    await http((_, response) => {
-      asked += 1
-      response.end(`d8:interval${interval}5:peers0:e`)
-    })
-  ])
-  while (asked < 1 || vi.getTimerCount() === 0) await new Promise((resolve) => setImmediate(resolve))
-  vi.advanceTimersByTime(seconds * 1_000 - 1)
-  expect([vi.getTimerCount(), asked]).toEqual([1, 1])
-  vi.advanceTimersByTime(1)
-  while (asked < 2) await new Promise((resolve) => setImmediate(resolve))
+  const url = await http((_, response) => {
+    asked += 1
+    response.end(`d8:interval${interval}5:peers0:e`)
+  })
+  const { trackers } = announce([url], { clock })
+  await rests(clock, () => asked === 1)
+  await clock.advance(seconds * 1_000 - 1)
+  expect([clock.pending, asked]).toEqual([1, 1])
+  await clock.advance(1)
+  await rests(clock, () => asked === 2)
+  await trackers.close()
+})
+
+test('a tracker that never answers is given up after 15 s', async () => {
+  const clock = new VirtualClock()
+  const arrived = Promise.withResolvers<void>()
+  const { warnings } = announce([await http(() => arrived.resolve())], { clock })
+  await arrived.promise
+  await clock.advance(14_999)
+  expect(warnings).toEqual([])
+  await clock.advance(1)
+  await rests(clock, () => warnings.length === 1)
 })

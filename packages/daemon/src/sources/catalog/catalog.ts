@@ -1,5 +1,6 @@
 import type { CatalogSearch, CatalogStatus, ImportCatalogBody, Job } from '@svc/client/protocol'
 import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import { within } from '@svc/internal-clock'
 import { KeyedLock } from '@svc/internal-concurrency'
 import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
@@ -52,7 +53,7 @@ interface TorrentArtifacts {
 }
 
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
-const LISTING_TIMEOUT_MS = 60_000
+const ANCHOR_TIMEOUT_MS = 60_000
 
 /** Anchored pulls of community torrents, and seeding what they brought in (docs/catalog.md). */
 export class Catalog {
@@ -91,7 +92,7 @@ export class Catalog {
       ...options.timings
     }
     const { endpoint } = config.catalog
-    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web)
+    this.#provider = endpoint === undefined ? undefined : new CatalogProvider(endpoint, this.#web, context.clock)
     this.#hubs = new OwnersHub(config.hub, {
       threadNice: TRANSFER_NICE,
       ...(options.retry && { retry: options.retry })
@@ -156,7 +157,7 @@ export class Catalog {
   }
 
   async search(terms: string, names?: 'normalized'): Promise<CatalogSearch> {
-    const listed = await this.#listings().search(terms, AbortSignal.timeout(LISTING_TIMEOUT_MS))
+    const listed = await this.#listings().search(terms)
     return {
       entries: quantsRead(listed, names === 'normalized').map(
         ({ repo, displayName, quant, sizeLabel, seeds, infohash }) => ({
@@ -189,23 +190,20 @@ export class Catalog {
     const repo = targetFor(body)
     const asked = importSelectionOf(body)
     const peers = checkedHints(body.peers ?? [], 'peers', '"host:port"', isPeerAddress)
-    const signal = AbortSignal.timeout(LISTING_TIMEOUT_MS)
     const provider = this.#listings()
-    const listing = await provider.search(body.repo, signal)
+    const listing = await provider.search(body.repo)
     const entry = await this.#withOuterTrackers(selectEntry(listing, body.repo, body.quant, asked))
     // a torrent has one weights file, which is already chosen here
     const selection = { ...asked, quants: undefined, files: undefined }
     const lines = linesOf(listing, body.repo, asked.normalizedNames)
     const notChosen = asked.quants === undefined && asked.files === undefined ? undefined : lines.length - 1
     const signed = await this.#hubs.now()
-    const anchor = await findAnchor(entry, {
-      ...signed,
-      clock: this.#context.clock,
-      provider,
-      trustCatalog: body.trustCatalog ?? false,
-      signal
-    })
-    return this.#context.jobs.start(
+    const { clock, jobs } = this.#context
+    const trustCatalog = body.trustCatalog ?? false
+    const anchor = await within(clock, ANCHOR_TIMEOUT_MS, undefined, (signal) =>
+      findAnchor(entry, { ...signed, clock, provider, trustCatalog, signal })
+    )
+    return jobs.start(
       { kind: 'import-catalog', ref: entry.repo, as: formatRepoId(repo), filesTotal: 1 },
       async (job) => {
         const { hub } = signed

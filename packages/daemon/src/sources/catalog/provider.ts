@@ -1,3 +1,4 @@
+import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { DaemonError } from '../../errors.ts'
 import { type ListedTorrent, parseCatalogListingInTurns } from './listing.ts'
@@ -14,11 +15,13 @@ const TIMEOUT_MS = 30_000
 export class CatalogProvider {
   readonly #endpoint: string
   readonly #web: HttpClient
+  readonly #clock: Pick<Clock, 'after'>
 
   /** `endpoint`: http or https URL, with or without a trailing slash. */
-  constructor(endpoint: string, web: HttpClient) {
+  constructor(endpoint: string, web: HttpClient, clock: Pick<Clock, 'after'>) {
     this.#endpoint = endpoint.replace(/\/+$/, '')
     this.#web = web
+    this.#clock = clock
   }
 
   /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
@@ -38,8 +41,6 @@ export class CatalogProvider {
   }
 
   async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<string | undefined> {
-    const timeout = AbortSignal.timeout(TIMEOUT_MS)
-    const both = signal ? AbortSignal.any([signal, timeout]) : timeout
     const unavailable = (what: string, cause?: unknown) =>
       new DaemonError(
         'E_SOURCE_UNAVAILABLE',
@@ -50,12 +51,14 @@ export class CatalogProvider {
         }
       )
     try {
-      const url = new URL(this.#endpoint + path)
-      const answer = await this.#web.send({ url, signal: both, policy: 'owner' })
-      if (answer.status === 200) return new TextDecoder().decode(await answer.bytes(maxBytes))
-      await answer.discard()
-      if (answer.status === 404) return undefined
-      throw unavailable(`answered ${answer.status}`)
+      return await within(this.#clock, TIMEOUT_MS, signal, async (limited) => {
+        const url = new URL(this.#endpoint + path)
+        const answer = await this.#web.send({ url, signal: limited, policy: 'owner' })
+        if (answer.status === 200) return new TextDecoder().decode(await answer.bytes(maxBytes))
+        await answer.discard()
+        if (answer.status === 404) return undefined
+        throw unavailable(`answered ${answer.status}`)
+      })
     } catch (error) {
       if (error instanceof DaemonError || signal?.aborted) throw error
       if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') throw unavailable((error as Error).message, error)
