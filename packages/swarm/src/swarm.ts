@@ -101,7 +101,7 @@ const REJECTS_PER_SECOND = { total: 5_000, each: 200 }
 const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
 
 /** A torrent of an engine, as its callers have it. */
-export type SwarmTorrent = Omit<Torrent, 'accept' | 'checkInvariants' | 'handshake' | 'mostUseless' | 'start' | 'tick'>
+export type SwarmTorrent = Omit<Torrent, 'accept' | 'handshake' | 'mostUseless' | 'start' | 'tick'>
 
 /** A BitTorrent engine: one listener, one set of buffers and threads, any number of torrents. */
 export interface Swarm {
@@ -145,7 +145,7 @@ export class Engine implements Swarm {
   readonly #clock: Clock
   readonly #torrents = new Map<string, Torrent>()
   readonly #byMseKey = new Map<string, Torrent>()
-  readonly #environment: TorrentEnvironment
+  readonly environment: TorrentEnvironment
   /** Accepted connections with unfinished handshakes, oldest first, with the time they were accepted. */
   readonly #greeting = new Map<Transport, number>()
   readonly #encrypting = new PerSecond(ENCRYPTION_HANDSHAKES_PER_SECOND)
@@ -162,7 +162,7 @@ export class Engine implements Swarm {
     this.#clock = clock
     const { uploadLimit = 0 } = options
     const limit = typeof uploadLimit === 'object' ? uploadLimit : new TokenBucket(uploadLimit, clock.monotonic())
-    this.#environment = {
+    this.environment = {
       clock,
       pool: new SlotPool(RECEIVE_BYTES),
       verifier: new Verifier(options.verifyThreads ?? 2, options.verifyNice),
@@ -171,10 +171,7 @@ export class Engine implements Swarm {
       rejects: new PerSecond(REJECTS_PER_SECOND),
       hashWork: new HashWork(clock),
       random: Math.random,
-      connections: new ConnectionBudget({
-        total: options.maxConnections ?? 500,
-        perHost: options.maxConnectionsPerHost ?? 64
-      }),
+      connections: new ConnectionBudget(options.maxConnections ?? 500, options.maxConnectionsPerHost ?? 64),
       maxPeersPerTorrent: options.maxPeersPerTorrent ?? 200,
       nextId: () => {
         this.#nextId += 1
@@ -237,7 +234,7 @@ export class Engine implements Swarm {
     const key = wireKey(identity.infohash)
     if (this.#torrents.has(key))
       throw new SwarmError('E_OPTION', 'duplicate', 'this torrent is here already', { details: { infohash: key } })
-    const torrent = new Torrent(this.#environment, options, identity)
+    const torrent = new Torrent(this.environment, options, identity)
     this.#torrents.set(key, torrent)
     this.#byMseKey.set(mseKeyOf(tryFromHex(key)!), torrent)
     torrent.start()
@@ -245,7 +242,7 @@ export class Engine implements Swarm {
   }
 
   #discover({ infohash, trackers, info, options }: DiscoverySubject, sink: DiscoverySink): readonly Discovery[] {
-    const { clock, peerId } = this.#environment
+    const { clock, peerId } = this.environment
     const port = this.#listener?.port
     const found: Discovery[] = []
     if (trackers.length > 0)
@@ -296,7 +293,7 @@ export class Engine implements Swarm {
 
   /** A place for an incoming connection; if there is none, the least useful existing connection is closed. */
   #placeFor(host: string): ConnectionPlace | undefined {
-    const { connections } = this.#environment
+    const { connections } = this.environment
     let place = connections.take('incoming', host)
     if (place === 'full' && this.#displace(this.#clock.monotonic())) place = connections.take('incoming', host)
     return typeof place === 'string' ? undefined : place
@@ -321,7 +318,7 @@ export class Engine implements Swarm {
   #tick(): void {
     const now = this.#clock.monotonic()
     for (const torrent of [...this.#torrents.values()]) guarded(() => torrent.tick(now))()
-    if (this.#torrents.size === 0) this.#environment.frames.trim()
+    if (this.#torrents.size === 0) this.environment.frames.trim()
   }
 
   close(): Promise<void> {
@@ -335,19 +332,12 @@ export class Engine implements Swarm {
     for (const transport of [...this.#greeting.keys()]) transport.close()
     // The threads end also where a storage cannot be closed.
     const removals = await Promise.allSettled([...this.#torrents.values()].map((torrent) => torrent.remove()))
-    const { limiter, verifier, http, pool } = this.#environment
+    const { limiter, verifier, http, pool } = this.environment
     limiter.close()
     await Promise.all([listening, this.#local?.close(), this.#dht?.close(), verifier.close(), http.close()])
     pool.trim()
     const failed = removals.find((removal) => removal.status === 'rejected')
     if (failed !== undefined) throw failed.reason
-  }
-
-  /** For tests: throws when internal state is inconsistent. */
-  checkInvariants(): void {
-    const { pool, limiter, connections } = this.#environment
-    for (const part of [pool, limiter, connections]) part.checkInvariants()
-    for (const torrent of this.#torrents.values()) torrent.checkInvariants()
   }
 }
 

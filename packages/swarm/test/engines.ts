@@ -9,13 +9,15 @@ import {
   type SwarmTorrentOptions,
   type TorrentWarning
 } from '../src/index.ts'
+import type { ConnectionPlace } from '../src/net/connection-budget.ts'
 import { type Engine, startEngine } from '../src/swarm.ts'
+import type { TorrentEnvironment } from '../src/torrent/environment.ts'
 import type { Fixture } from './torrent-fixture.ts'
 
 /** Of this process. */
 const udpSockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'UDPWrap').length
 
-/** Engines of one test; closed together, after their invariants were checked. */
+/** Engines of one test; closed together, and checked to have kept nothing. */
 export class Engines {
   readonly #swarms: Engine[] = []
   readonly warnings = new Map<SwarmTorrent, TorrentWarning[]>()
@@ -65,9 +67,24 @@ export class Engines {
   }
 
   async close(): Promise<void> {
-    for (const swarm of this.#swarms) swarm.checkInvariants()
-    await Promise.all(this.#swarms.splice(0).map((swarm) => swarm.close()))
+    const swarms = this.#swarms.splice(0)
+    await Promise.all(swarms.map((swarm) => swarm.close()))
+    for (const { environment } of swarms) expectAllIsBack(environment)
   }
+}
+
+/** Every slot and every place was given back, once: a pool takes all of its budget, and nothing more. */
+function expectAllIsBack({ pool, connections }: TorrentEnvironment): void {
+  const all = pool.take(pool.budgetBytes)
+  expect(all, 'slots that were not given back').toBeDefined()
+  expect(pool.take(1), 'a slot that was given back twice').toBeUndefined()
+  const places: ConnectionPlace[] = []
+  for (let host = 0; ; host += 1) {
+    const place = connections.take('outgoing', `10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`)
+    if (typeof place === 'string') break
+    places.push(place)
+  }
+  expect(places.length, 'places').toBe(connections.total)
 }
 
 /** Every file of the fixture is at `folder/<torrent name>/<path>`, byte for byte. */

@@ -420,22 +420,6 @@ export class Downloader {
     for (const buffer of [...this.#active.values()]) if (!buffer.sealed) this.#dispose(buffer)
     await Promise.all(this.#verifying)
   }
-
-  checkInvariants(): void {
-    for (const buffer of this.#active.values()) {
-      buffer.checkInvariants()
-      if (this.#deps.picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is active and open`)
-      const isReserved =
-        buffer.exclusive !== NOBODY && (!buffer.parole || this.#current.get(buffer.exclusive) === buffer)
-      if (!buffer.sealed && buffer.freeBlocks > 0 && !isReserved && !this.#loose.has(buffer)) {
-        throw new Error(`free blocks of piece ${buffer.piece} are out of reach`)
-      }
-    }
-    for (const buffer of this.#loose) {
-      if (this.#active.get(buffer.piece) !== buffer) throw new Error('a loose buffer is not active')
-      if (buffer.sealed) throw new Error('a loose buffer is being verified')
-    }
-  }
 }
 
 const writeError = (piece: number, cause: unknown): SwarmError =>

@@ -136,19 +136,4 @@ export class FileProgress {
   close(): void {
     this.#closed = true
   }
-
-  checkInvariants(): void {
-    let bytes = 0
-    for (const file of this.#layout.files) {
-      let left = 0
-      for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1) {
-        if (this.have.has(piece)) bytes += this.#layout.span(piece).lengthBytes
-        else left += 1
-      }
-      if (left !== this.#left[file.index])
-        throw new Error(`${file.path}: ${left} pieces left, ${this.#left[file.index]} counted`)
-    }
-    if (bytes !== this.#verifiedBytes) throw new Error('verified bytes are miscounted')
-    if (this.#done.filter((done) => !done).length !== this.#filesLeft) throw new Error('files are miscounted')
-  }
 }

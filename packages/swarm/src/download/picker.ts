@@ -94,17 +94,6 @@ export class PiecePicker {
     return (PRIORITIES - priority) * RARITIES + Math.min(RARITIES - 1, this.#availability[piece]!)
   }
 
-  #bucketAt(position: number): number {
-    let low = 0
-    let high = OUT
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1
-      if (this.#bucketStart[middle]! <= position) low = middle
-      else high = middle - 1
-    }
-    return low
-  }
-
   #swap(a: number, b: number): void {
     const first = this.#order[a]!
     const second = this.#order[b]!
@@ -253,30 +242,5 @@ export class PiecePicker {
       }
     }
     return best
-  }
-
-  checkInvariants(): void {
-    let open = 0
-    let unshared = 0
-    for (let piece = 0; piece < this.pieceCount; piece += 1) {
-      const at = this.#position[piece]!
-      if (this.#order[at] !== piece) throw new Error(`piece ${piece} is not at its position`)
-      if (this.#bucketAt(at) !== this.#bucket(piece) && !this.#emptyTie(at, this.#bucket(piece))) {
-        throw new Error(`piece ${piece} stands in the wrong bucket`)
-      }
-      if (this.#near[piece]! > this.#availability[piece]!) throw new Error(`piece ${piece} is nearer than it is there`)
-      if (!this.isOpen(piece)) continue
-      open += 1
-      if (this.#near[piece] === 0) unshared += 1
-    }
-    if (unshared !== this.#openUnshared)
-      throw new Error(`${unshared} pieces are unshared, ${this.#openUnshared} counted`)
-    if (open !== this.#openCount) throw new Error(`${open} pieces are open, ${this.#openCount} counted`)
-    for (let piece = 0; piece < this.#first; piece += 1)
-      if (this.isOpen(piece)) throw new Error(`piece ${piece} is open, before the first open one`)
-  }
-
-  #emptyTie(position: number, bucket: number): boolean {
-    return this.#bucketStart[bucket]! <= position && position < this.#bucketStart[bucket + 1]!
   }
 }

@@ -428,11 +428,4 @@ export class Peer implements WireSink {
     this.requests.grow(request.length, this.downloadActiveAt - request.sentAt, this.downloadActiveAt)
     this.#emit({ kind: 'block', peer: this, request })
   }
-
-  checkInvariants(): void {
-    this.requests.checkInvariants()
-    this.#decoder.checkInvariants()
-    if (this.peerChoking && this.requests.live > 0 && !this.handshake.fast)
-      throw new Error('requests at a choking peer')
-  }
 }

@@ -183,15 +183,4 @@ export class PendingRequests {
     this.#outstandingBytes = 0
     this.#live = 0
   }
-
-  checkInvariants(): void {
-    let bytes = 0
-    let live = 0
-    for (const request of this.#byKey.values()) {
-      if (request.void) continue
-      bytes += request.length
-      live += 1
-    }
-    if (bytes !== this.#outstandingBytes || live !== this.#live) throw new Error('outstanding requests are miscounted')
-  }
 }

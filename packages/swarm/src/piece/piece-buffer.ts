@@ -229,20 +229,4 @@ export class PieceBuffer {
     this.#free += 1
     if (block < this.#firstFree) this.#firstFree = block
   }
-
-  checkInvariants(): void {
-    let free = 0
-    let received = 0
-    for (let block = 0; block < this.blockCount; block += 1) {
-      if (this.#state[block] === FREE) {
-        free += 1
-        if (block < this.#firstFree) throw new Error('a free block lies before the first free one')
-      }
-      if (this.#state[block] === RECEIVED) received += 1
-      if ((this.#state[block] === REQUESTED) !== (this.#asked[block] !== NOBODY))
-        throw new Error('a requested block that nobody was asked for')
-      if (this.#state[block] === RECEIVED && this.#sender[block] === NOBODY) throw new Error('a block without a sender')
-    }
-    if (free !== this.#free || received !== this.#received) throw new Error('blocks are miscounted')
-  }
 }

@@ -71,11 +71,4 @@ export class SlotPool {
     this.#free.clear()
     this.#keptBytes = 0
   }
-
-  checkInvariants(): void {
-    let kept = 0
-    for (const [capacity, buffers] of this.#free) kept += capacity * buffers.length
-    if (kept !== this.#keptBytes) throw new Error('kept bytes are miscounted')
-    if (this.#usedBytes < 0) throw new Error('a slot was given back twice')
-  }
 }

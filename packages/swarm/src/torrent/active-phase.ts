@@ -382,16 +382,6 @@ export class ActivePhase {
     this.#seeding.close()
     await Promise.all([this.#written, this.#leeching?.close()])
   }
-
-  checkInvariants(): void {
-    this.#parts.progress.checkInvariants()
-    this.#leeching?.checkInvariants()
-    this.#seeding.checkInvariants()
-    for (const peer of this.#told.values()) {
-      if (peer.closed) throw new Error('a closed peer is in use')
-      peer.checkInvariants()
-    }
-  }
 }
 
 /** The error that a torrent fails with when its storage throws. */

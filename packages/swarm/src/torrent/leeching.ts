@@ -466,9 +466,4 @@ export class Leeching {
     this.#hashFetch.close()
     return this.#downloader.close()
   }
-
-  checkInvariants(): void {
-    this.#downloader.checkInvariants()
-    this.#picker.checkInvariants()
-  }
 }

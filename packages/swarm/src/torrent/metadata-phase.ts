@@ -145,10 +145,4 @@ export class MetadataPhase {
   }
 
   async close(): Promise<void> {}
-
-  checkInvariants(): void {
-    if (this.#attempts.size > MAX_ATTEMPTS) throw new Error('too many attempts')
-    for (const { pieces, missing } of this.#attempts.values())
-      if (pieces.filter((piece) => piece === undefined).length !== missing) throw new Error('pieces are miscounted')
-  }
 }

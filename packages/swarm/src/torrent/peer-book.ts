@@ -154,12 +154,6 @@ export class PeerBook {
   admits(address: PeerAddress, nowMs: number): boolean {
     return this.#banned.admits(address, nowMs)
   }
-
-  checkInvariants(): void {
-    if (this.#entries.size > MAX_ADDRESSES) throw new Error('too many addresses')
-    for (const entry of this.#entries.values())
-      if (this.isBanned(entry.address)) throw new Error('a banned address is known')
-  }
 }
 
 const rank = (entry: KnownPeer): number => entry.failures * 10 + (entry.far ? 5 : 0) + (entry.source === 'user' ? 0 : 1)

@@ -332,13 +332,6 @@ export class PeerSet {
     for (const transport of [...this.#dialling]) transport.close()
     for (const peer of [...this.#peers.values()]) peer.close()
   }
-
-  checkInvariants(): void {
-    this.book.checkInvariants()
-    const ids = new Set([...this.#peers.values()].map((peer) => Buffer.from(peer.handshake.peerId).toString('hex')))
-    if (ids.size !== this.#peers.size) throw new Error('one peer is connected twice')
-    if (this.#places.size !== this.#peers.size) throw new Error('a peer without a place')
-  }
 }
 
 function refuse(transport: Transport, place: ConnectionPlace): void {

@@ -225,10 +225,6 @@ export class Seeding {
     this.#replies.clear()
     this.#server.close()
   }
-
-  checkInvariants(): void {
-    for (const queue of this.#queues.values()) queue.checkInvariants()
-  }
 }
 
 const found = (message: Uint8Array): QueuedReply => ({ message, isReject: false })

@@ -398,10 +398,4 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     else if (this.#active?.uploadStalled(peer, nowMs - STALL_MS) === true)
       peer.close(protocolError('stalled', 'requests and does not read the answers'))
   }
-
-  /** @internal For tests. */
-  checkInvariants(): void {
-    this.#phase.checkInvariants()
-    this.#peers.checkInvariants()
-  }
 }

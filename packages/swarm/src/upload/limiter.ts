@@ -92,9 +92,4 @@ export class UploadLimiter {
     this.#waiting.clear()
     this.#disarm()
   }
-
-  checkInvariants(): void {
-    if (this.#waiting.size === 0 && this.#timer !== undefined) throw new Error('a timer runs for nobody')
-    if (this.#waiting.size > 0 && this.#timer === undefined) throw new Error('senders wait without a timer')
-  }
 }

@@ -315,8 +315,4 @@ export class UploadQueue implements LimitedSender {
     })
     if (atOnce) taken()
   }
-
-  checkInvariants(): void {
-    if (this.#peer.amChoking && this.queued > 0) throw new Error('requests of a choked peer')
-  }
 }

@@ -170,12 +170,6 @@ export class WireDecoder {
       details: { id: this.#id, length: this.#length }
     })
   }
-
-  checkInvariants(): void {
-    if (this.#heldBytes > this.#held.length) throw new Error('holds more than its buffer')
-    if (this.#left === 0) throw new Error('waits for nothing')
-    if (this.#state === LENGTH && this.#heldBytes + this.#left !== 4) throw new Error('the length is not 4 bytes')
-  }
 }
 
 const EMPTY = new Uint8Array(0)

@@ -31,6 +31,8 @@ test('picks like a simple model: open, wanted, highest priority, rarest; the ord
       const have = new Array<number>(PIECES).fill(0)
       const near = new Array<number>(PIECES).fill(0)
       const priority = new Array<number>(PIECES).fill(1)
+      let eligible: readonly number[] = []
+      picker.inOrder = true
       for (const { kind, piece, value } of list) {
         if (kind === 'have' || kind === 'far') {
           picker.addHave(piece, 1, kind === 'have')
@@ -46,16 +48,15 @@ test('picks like a simple model: open, wanted, highest priority, rarest; the ord
           picker.setPriority(piece, value as Priority)
           priority[piece] = value
         }
+        eligible = [...open].filter((each) => priority[each]! > 0)
+        const highest = Math.max(...eligible.map((each) => priority[each]!))
+        const first = eligible.filter((each) => priority[each] === highest).sort((a, b) => a - b)[0]
+        expect(picker.pick(undefined)).toBe(first)
       }
-      picker.checkInvariants()
       const bits = new Bitfield(PIECES)
       bits.load(wire)
-      picker.inOrder = true
-      const eligible = [...open].filter((piece) => priority[piece]! > 0)
-      const highest = Math.max(...eligible.map((piece) => priority[piece]!))
-      const first = eligible.filter((piece) => priority[piece] === highest).sort((a, b) => a - b)[0]
-      expect(picker.pick(undefined)).toBe(first)
       picker.inOrder = false
+      expect(picker.openCount).toBe(eligible.length)
       const unshared = eligible.filter((piece) => near[piece] === 0)
       expect(picker.openUnshared).toBe(unshared.length)
       const alone = picker.pick(undefined, () => true)
@@ -73,6 +74,15 @@ test('picks like a simple model: open, wanted, highest priority, rarest; the ord
         const rarest = Math.min(...wanted.filter((piece) => priority[piece] === top).map((piece) => have[piece]!))
         expect([priority[picked!], have[picked!]]).toEqual([top, rarest])
       }
+      // all of them come, each once, in the order of their ranks
+      const ranks = eligible.map((piece) => (3 - priority[piece]!) * 1_000 + have[piece]!)
+      const picked: number[] = []
+      for (let piece = picker.pick(undefined); piece !== undefined; piece = picker.pick(undefined)) {
+        picked.push(piece)
+        picker.close(piece)
+      }
+      expect([...picked].sort()).toEqual([...eligible].sort())
+      expect(picked.map((piece) => ranks[eligible.indexOf(piece)])).toEqual(ranks.sort((a, b) => a - b))
     }),
     { numRuns: 300 }
   )

@@ -67,6 +67,7 @@ class Schedule implements Outcome {
   readonly #leaves: Uint8Array
   readonly #blocksOfPiece: number
   readonly #layout: TorrentLayout
+  readonly #picker: PiecePicker
   readonly #downloader: Downloader
   readonly #sources: Source[] = []
   /** By the ids that they ever had. */
@@ -92,6 +93,7 @@ class Schedule implements Outcome {
     const root = toHex(file.piecesRoot!)
     hashes.set(root, fixture.layers.get(root)!)
     const picker = new PiecePicker(this.#layout.pieceCount, this.random)
+    this.#picker = picker
     for (let piece = 0; piece < this.#layout.pieceCount; piece += 1) picker.reopen(piece)
     picker.addSeed(1, false)
     this.#proofs = [0, 0.5, 1][Math.floor(this.random() * 3)]!
@@ -179,7 +181,7 @@ class Schedule implements Outcome {
       Object.assign(source, this.#connection(source.name))
     } else if (chance < 0.97) this.#judge()
     else await new Promise((resolve) => setImmediate(resolve))
-    this.#downloader.checkInvariants()
+    this.#check()
   }
 
   /** What was begun is ended: all answer what they were asked for, and the honest ones take what is left. */
@@ -195,7 +197,15 @@ class Schedule implements Outcome {
       await new Promise<void>((resolve) => {
         this.#verifiedAll = resolve
       })
-    this.#downloader.checkInvariants()
+    this.#check()
+  }
+
+  /** What somebody was asked for is being fetched: nobody else starts it again. */
+  #check(): void {
+    for (const { buffer } of this.#sources.flatMap(({ queue }) => queue)) {
+      if (buffer.sealed) continue
+      if (this.#picker.isOpen(buffer.piece)) throw new Error(`piece ${buffer.piece} is begun and may be begun again`)
+    }
   }
 
   #ask(source: Source, maxBlocks: number): void {

@@ -4,7 +4,7 @@ import { ConnectionBudget, type ConnectionPlace } from '../../src/net/connection
 import { INDIFFERENT_MS, uselessForMs, WAITING_MS } from '../../src/torrent/peer-set.ts'
 
 test('a quarter of the places is reserved for peers that we dial', () => {
-  const budget = new ConnectionBudget({ total: 8, perHost: 8 })
+  const budget = new ConnectionBudget(8, 8)
   for (let host = 0; host < 6; host += 1) expect(budget.take('incoming', `192.0.2.${host}`)).toBeTypeOf('object')
   expect(budget.take('incoming', '192.0.2.7')).toBe('full')
   expect(budget.take('outgoing', '192.0.2.8')).toBeTypeOf('object')
@@ -13,7 +13,7 @@ test('a quarter of the places is reserved for peers that we dial', () => {
 })
 
 test('each host, or IPv6 customer, has a limited number of places, which it gets back', () => {
-  const budget = new ConnectionBudget({ total: 100, perHost: 2 })
+  const budget = new ConnectionBudget(100, 2)
   const first = budget.take('incoming', '2001:db8:1:2::1') as ConnectionPlace
   expect(budget.take('outgoing', '2001:DB8:1:2:ffff::')).toBeTypeOf('object')
   expect(budget.take('incoming', '2001:db8:1:2:3:4:5:6')).toBe('host')
@@ -28,13 +28,19 @@ test('places are counted correctly, whatever comes and goes', () => {
   const step = fc.record({ incoming: fc.boolean(), host: fc.nat(3), release: fc.nat(20) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const budget = new ConnectionBudget({ total: 10, perHost: 4 })
-      const held: ConnectionPlace[] = []
+      const budget = new ConnectionBudget(10, 4)
+      const held: { readonly incoming: boolean; readonly host: number; readonly place: ConnectionPlace }[] = []
+      const left = new Set<(typeof held)[number]>()
       for (const { incoming, host, release } of steps) {
+        const all = [...left]
+        const ofHost = all.filter((each) => each.host === host).length
+        const isFull = all.length === 10 || (incoming && all.filter((each) => each.incoming).length === 8)
         const place = budget.take(incoming ? 'incoming' : 'outgoing', `10.0.0.${host}`)
-        if (typeof place !== 'string') held.push(place)
-        held[release]?.release()
-        budget.checkInvariants()
+        expect(typeof place === 'string' ? place : 'taken').toBe(ofHost === 4 ? 'host' : isFull ? 'full' : 'taken')
+        if (typeof place !== 'string') left.add(held[held.push({ incoming, host, place }) - 1]!)
+        // one that was released before counts no second time
+        held[release]?.place.release()
+        left.delete(held[release]!)
       }
     })
   )

@@ -1,4 +1,5 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type PendingRequest, PendingRequests } from '../../src/peer/requests.ts'
 import { PieceBuffer } from '../../src/piece/piece-buffer.ts'
@@ -109,6 +110,26 @@ test('a window is refilled when an eighth of it is free, or nothing is outstandi
   expect(requests.wantsMore).toBe(true)
   requests.add(asked[0]!)
   expect(requests.wantsMore).toBe(false)
+})
+
+test('whatever is added, answered, cancelled and forgotten, what is outstanding is counted', () => {
+  const step = fc.record({ kind: fc.constantFrom('add', 'remove', 'cancel', 'prune', 'clear'), block: fc.nat(9) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const requests = new PendingRequests()
+      for (const { kind, block } of steps) {
+        const found = requests.find(0, block * BLOCK_BYTES)
+        if (kind === 'add' && found === undefined) requests.add(blocks(10)[block]!)
+        if (kind === 'remove' && found !== undefined) requests.remove(found)
+        if (kind === 'cancel' && found !== undefined) requests.invalidate(found)
+        if (kind === 'prune') requests.prune(1)
+        if (kind === 'clear' && block === 0) requests.clear()
+        const live = [...requests.all()].filter((request) => !request.void)
+        expect([requests.live, requests.outstandingBytes]).toEqual([live.length, live.length * BLOCK_BYTES])
+        expect(requests.oldest()).toBe(live[0])
+      }
+    })
+  )
 })
 
 test("a peer's short queue is also refilled by eighths", () => {

@@ -18,6 +18,8 @@ const requestOf = (piece: PieceBuffer, run: BlockRun): PendingRequest => ({
   void: false
 })
 
+const blocksOf = ({ first, count }: BlockRun): number[] => Array.from({ length: count }, (_, at) => first + at)
+
 test('any order of taking, releasing, receiving and forgetting keeps the counts', () => {
   const step = fc.record({
     kind: fc.constantFrom('take', 'again', 'release', 'receive', 'forget'),
@@ -28,20 +30,38 @@ test('any order of taking, releasing, receiving and forgetting keeps the counts'
     fc.property(fc.array(step, { maxLength: 100 }), (list) => {
       const piece = buffer(20 * BLOCK - 100)
       const runs: { run: BlockRun; source: number }[] = []
+      const model = new Array<readonly number[] | 'received'>(20).fill([])
+      const firstFree = (): number => model.findIndex((asked) => asked.length === 0)
       for (const { kind, source, max } of list) {
         if (kind === 'take' || kind === 'again') {
+          const before = firstFree()
           const run = kind === 'take' ? piece.take(max, source) : piece.takeAgain(max, source)
-          if (run !== undefined) runs.push({ run, source })
-        } else if (kind === 'forget') piece.forget(max)
-        else {
+          if (kind === 'take') expect(run?.first ?? -1).toBe(before)
+          if (run === undefined) continue
+          runs.push({ run, source })
+          for (const block of blocksOf(run)) {
+            const asked = model[block] as readonly number[]
+            expect(asked).toHaveLength(kind === 'take' ? 0 : 1)
+            expect(asked).not.toContain(source)
+            model[block] = [...asked, source]
+          }
+        } else if (kind === 'forget') {
+          piece.forget(max)
+          if (model[max] === 'received') model[max] = []
+        } else {
           const entry = runs.splice(max % Math.max(1, runs.length), 1)[0]
           if (entry === undefined) continue
           if (kind === 'release') piece.release(entry.run, entry.source)
-          else
-            for (let block = entry.run.first; block < entry.run.first + entry.run.count; block += 1)
-              piece.receive(block, entry.source)
+          for (const block of blocksOf(entry.run)) {
+            const asked = model[block]!
+            if (kind === 'receive') piece.receive(block, entry.source)
+            if (kind === 'receive') model[block] = 'received'
+            else if (asked !== 'received') model[block] = asked.filter((id) => id !== entry.source)
+          }
         }
-        piece.checkInvariants()
+        expect(piece.freeBlocks).toBe(model.filter((asked) => asked.length === 0).length)
+        expect(piece.receivedBlocks).toBe(model.filter((asked) => asked === 'received').length)
+        for (const [block, asked] of model.entries()) expect(piece.isReceived(block)).toBe(asked === 'received')
       }
     }),
     { numRuns: 300 }
@@ -107,7 +127,6 @@ test('slots stay within the budget, are returned, and waiters are served in orde
   pool.give(slots.pop()!)
   expect(told).toEqual(['first'])
   pool.give(slots.pop()!)
-  pool.checkInvariants()
   expect(told).toEqual(['first', 'second'])
   // Larger than everything, but it is the only one.
   for (const slot of slots) pool.give(slot)
