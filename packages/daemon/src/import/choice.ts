@@ -17,7 +17,7 @@ import type { Offload } from '../offload/pool.ts'
 import { readAtOf } from '../read-at.ts'
 import { type PlannedImport, planListing } from './plan.ts'
 import type { ImportSelection } from './selection.ts'
-import type { ImportSource, SourceFile } from './source.ts'
+import { type ImportSource, isRemote, type SourceFile } from './source.ts'
 
 /** Headers read concurrently, if they are needed for the quant. */
 const READS_AT_ONCE = 8
@@ -107,10 +107,12 @@ export async function quantFacts({ recognition, files }: PlannedImport, signal: 
 
 /** Random access to a file before its import. */
 async function withBytesOf<T>(file: SourceFile, signal: AbortSignal, use: (readAt: ReadAt) => Promise<T>): Promise<T> {
-  if (file.peek !== undefined) return use(file.peek(signal))
+  if (isRemote(file)) {
+    if (file.peek === undefined) throw new Error(`${file.name} cannot be read before it is fetched`)
+    return use(file.peek(signal))
+  }
   const opened = await file.open(signal)
   try {
-    if (opened.kind !== 'file') throw new Error(`${file.name} cannot be read before it is fetched`)
     return await use(readAtOf(opened.fd, file.sizeBytes))
   } finally {
     await opened.close()

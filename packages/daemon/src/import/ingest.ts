@@ -20,7 +20,7 @@ import { fetchedAnew, isFetched } from './companions.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
-import type { HeldName, OpenedFile, SourceFile } from './source.ts'
+import { type FileHere, type HeldName, isRemote, type RemoteFile, type SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
 /** The result of stage 2: the blobs, and the texts that were read on the side. */
@@ -65,7 +65,7 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   const passed = recognition.uses.size - inOrder.length
   if (passed > 0) context.progress.pass(passed)
   const units = groupSmall(inOrder, ({ file, keep }) =>
-    keep !== undefined && file.holdName !== undefined ? file.sizeBytes : undefined
+    keep !== undefined && holdNameOf(file) !== undefined ? file.sizeBytes : undefined
   )
   const left = new Set(units)
   const describing = new Set(units.filter((unit) => unit.some(describes)))
@@ -100,32 +100,28 @@ const describes = ({ file, use, keep }: UsedFile): boolean =>
  * Checks the space for what has to be written: excludes blobs that the store has, ranges from an earlier attempt, and
  * files whose blocks the store can share.
  */
-async function requireSpace(
-  { source, recognition, files, companions }: PlannedImport,
-  context: IngestContext
-): Promise<void> {
+async function requireSpace({ recognition, files, companions }: PlannedImport, context: IngestContext): Promise<void> {
   const { store, signal, room, mayEvict } = context
   let needed = SPARE_BYTES
   for (const { sizeBytes } of companions.files.values()) needed += sizeBytes
-  const whole: SourceFile[] = []
+  const here: FileHere[] = []
   for (const entry of recognition.entries) {
     const file = entry.content.from === 'file' ? files.get(entry.content.name)! : undefined
     if (file?.digest !== undefined && (await store.stat(file.digest)) !== undefined) continue
-    if (file !== undefined) whole.push(file)
+    if (file !== undefined && !isRemote(file)) here.push(file)
     const key = file?.digest ?? file?.partialKey
     needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : (store.partialStatus(key)?.writtenBytes ?? 0)))
   }
   // rare, so files are tried only now
-  if ((await room.shortBytes(needed)) > 0 && source.kind === 'local') {
-    for (const file of whole) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
-  }
+  if (here.length > 0 && (await room.shortBytes(needed)) > 0)
+    for (const file of here) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
   await room.require(needed, { mayEvict, signal })
 }
 
-async function isShareable(file: SourceFile, store: DiskBlobStore, signal: AbortSignal): Promise<boolean> {
+async function isShareable(file: FileHere, store: DiskBlobStore, signal: AbortSignal): Promise<boolean> {
   const opened = await file.open(signal)
   try {
-    return opened.kind === 'file' && (await store.sharesBlocks({ fd: opened.fd }))
+    return await store.sharesBlocks({ fd: opened.fd })
   } finally {
     await opened.close()
   }
@@ -139,6 +135,8 @@ function firstOf(units: ReadonlySet<readonly UsedFile[]>, wanted: WantedBlobs): 
 }
 
 const readAs = ({ digest, readAs = digest }: SourceFile): SourceFile['digest'] => readAs
+
+const holdNameOf = (file: SourceFile): FileHere['holdName'] => (isRemote(file) ? undefined : file.holdName)
 
 interface UsedFile {
   readonly file: SourceFile
@@ -181,20 +179,17 @@ class FileIngest {
     for (const used of unit) await this.#one(used, signal)
   }
 
-  /** Takes one file according to its use; members and texts of local files are read later. */
+  /** Takes one file according to its use; members and texts that are on this machine are read later. */
   async #one({ file, use, keep }: UsedFile, signal: AbortSignal): Promise<void> {
     const { progress } = this.#context
-    const remote = this.#plan.source.kind !== 'local'
-    if (keep === undefined && !remote) return
+    if (keep === undefined && !isRemote(file)) return
     progress.start(file)
-    if (keep === undefined) await this.#stage(file, use.use === 'skip', signal)
-    else {
-      try {
-        keep(await this.#blob(file, signal))
-      } catch (error) {
-        // a skip is never an error (spec rec.2)
-        if (use.use !== 'skip' || remote || !isUnreadable(error)) throw error
-      }
+    try {
+      if (keep !== undefined) keep(await this.#blob(file, signal))
+      else if (isRemote(file)) await this.#stage(file, use.use === 'skip', signal)
+    } catch (error) {
+      // a skip is never an error (spec rec.2)
+      if (use.use !== 'skip' || isRemote(file) || !isUnreadable(error)) throw error
     }
     progress.finish(file.name)
   }
@@ -211,7 +206,7 @@ class FileIngest {
     const rest: UsedFile[] = []
     try {
       for (const used of files) {
-        const name = await used.file.holdName!().catch(() => undefined)
+        const name = await holdNameOf(used.file)!().catch(() => undefined)
         if (name === undefined) rest.push(used)
         else held.push({ used, name })
       }
@@ -294,29 +289,23 @@ class FileIngest {
     }
     const already = await present()
     if (already !== undefined) return already
-    const opened = await file.open(signal)
-    try {
-      if (opened.kind === 'file')
-        return await leafLayers.keep(await this.#ingestLocal(file, opened, signal, onProgress))
-      const { wait: onWaiting, moved: onMoved } = progress
-      const rank = (): number | undefined => this.#context.wanted.rankOf(readAs(file))
-      const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting, onMoved, rank, present, proof }
-      return await fetchRemote(file, opened, options, async (partial) => {
-        const tree = await leafLayers.keep(await partial.commit({ accept: acceptOf(file) }))
-        await proof.committed(file)
-        return tree
-      })
-    } finally {
-      await opened.close()
-    }
+    if (!isRemote(file)) return leafLayers.keep(await this.#ingestHere(file, signal, onProgress))
+    const { wait: onWaiting, moved: onMoved } = progress
+    const rank = (): number | undefined => this.#context.wanted.rankOf(readAs(file))
+    const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting, onMoved, rank, present, proof }
+    return fetchRemote(file, options, async (partial) => {
+      const tree = await leafLayers.keep(await partial.commit({ accept: acceptOf(file) }))
+      await proof.committed(file)
+      return tree
+    })
   }
 
-  async #ingestLocal(
-    file: SourceFile,
-    opened: Extract<OpenedFile, { kind: 'file' }>,
+  async #ingestHere(
+    file: FileHere,
     signal: AbortSignal,
     onProgress: (bytesDone: number) => void
   ): Promise<IngestResult> {
+    const opened = await file.open(signal)
     try {
       return await this.#context.store.ingest(
         { fd: opened.fd },
@@ -337,41 +326,32 @@ class FileIngest {
       // a file that grew or shrank fails with its size: report the change instead
       if (!signal.aborted) await opened.unchanged()
       throw error
-    }
-  }
-
-  async #stage(file: SourceFile, drop: boolean, signal: AbortSignal): Promise<void> {
-    const { store, progress, proof } = this.#context
-    if (file.stored?.isSeen === false) proof.took(file)
-    const opened = await file.open(signal)
-    if (opened.kind === 'file') return opened.close()
-    const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
-    try {
-      await fetchRemote(
-        file,
-        opened,
-        { store, attachments: [], signal, onProgress, onWaiting: progress.wait, onMoved: progress.moved, proof },
-        async (partial) => {
-          await acceptOf(file)(await partial.verify())
-          await (drop ? partial.discard() : partial.release())
-        }
-      )
     } finally {
       await opened.close()
     }
   }
 
-  /** All bytes of a member or text; counts a local file, which was not read before. */
+  async #stage(file: RemoteFile, drop: boolean, signal: AbortSignal): Promise<void> {
+    const { store, progress, proof } = this.#context
+    const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
+    const { wait: onWaiting, moved: onMoved } = progress
+    const options = { store, attachments: [], signal, onProgress, onWaiting, onMoved, proof }
+    await fetchRemote(file, options, async (partial) => {
+      await acceptOf(file)(await partial.verify())
+      await (drop ? partial.discard() : partial.release())
+    })
+  }
+
+  /** All bytes of a member or text; counts one that is on this machine, which was not read before. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { store, progress, proof } = this.#context
-    if (this.#plan.source.kind !== 'local')
+    if (isRemote(file))
       return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait, onMoved: progress.moved, proof })
     signal.throwIfAborted()
+    if (file.stored?.isSeen === false) proof.took(file)
     progress.start(file)
-    const opened = await file.open(signal)
-    if (opened.kind !== 'file') throw new Error('a local source gives local files')
     let done = 0
-    for await (const chunk of localBytes(file, opened)) {
+    for await (const chunk of localBytes(file, await file.open(signal))) {
       signal.throwIfAborted()
       yield chunk
       done += chunk.length

@@ -6,11 +6,10 @@ import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.t
 import type { Provenance } from '../library/provenance.ts'
 
 /**
- * A local file, opened without following a link. A worker thread reads `fd` from offset 0, at most `sizeBytes`; the
+ * A file on this machine, opened without following a link. A worker thread reads `fd` from offset 0, at most `sizeBytes`; the
  * source closes it.
  */
-export interface OpenedLocalFile {
-  readonly kind: 'file'
+export interface OpenedFile {
   readonly fd: number
   /**
    * Called after the last read and before anything becomes addressable. Throws if the file changed since it was opened.
@@ -18,18 +17,6 @@ export interface OpenedLocalFile {
   unchanged(): Promise<void>
   close(): Promise<void>
 }
-
-/** A remote file. It is fetched into a partial blob, which may hold verified ranges from an earlier attempt. */
-export interface OpenedRemoteFile {
-  readonly kind: 'remote'
-  /**
-   * Fetches what `into.ranges()` lacks, and returns when nothing is missing. The source handles retries of the
-   * transport; the pipeline verifies the bytes, and calls `fetch` once more with an empty partial if they were wrong.
-   */
-  fetch(into: PartialBlob, context: FetchContext): Promise<void>
-  close(): Promise<void>
-}
-export type OpenedFile = OpenedLocalFile | OpenedRemoteFile
 
 /** The name of a local file, for the store to open. The file's folder is held open until `release`, which is called once. */
 export interface HeldName {
@@ -56,8 +43,8 @@ export interface FetchContext {
   readonly rank?: () => number | undefined
 }
 
-/** One upstream file. Nothing is read or fetched before `open`. */
-export interface SourceFile {
+/** What a source says of one of its files. */
+interface SourceFileFacts {
   /**
    * Artifact-relative path separated by `/`; checked in the plan stage (spec rec.22: no `..`, backslash, control
    * character, …).
@@ -73,10 +60,7 @@ export interface SourceFile {
   readonly readAs?: Sha256Digest
   /** Of a file that the source itself has just brought into the store and hashed: it is not read again. */
   readonly tree?: BlobTree
-  /**
-   * The source has brought it into the store itself, and `open` only reads it from there. `isSeen`: it gave all of its
-   * bytes just now.
-   */
+  /** The source has brought it into the store itself. `isSeen`: it gave all of its bytes just now. */
   readonly stored?: { readonly isSeen: boolean }
   /**
    * The key of the partial blob if no SHA-256 is known in advance, e.g. `git-blob-sha1:<hex>`. Remote files have one of
@@ -87,18 +71,32 @@ export interface SourceFile {
   readonly attachments?: readonly HashAttachment[]
   /** The final check of the bytes; throwing refuses them (wrong bytes, fetched once more if remote). */
   readonly accept?: (result: HashResult) => void | Promise<void>
+}
+
+/** A file that is on this machine. Nothing is read before `open`. */
+export interface FileHere extends SourceFileFacts {
   open(signal: AbortSignal): Promise<OpenedFile>
   /**
    * A shortcut for small local files: the store opens the file where it reads it, many at a time. If that fails for any
    * reason, `open` reports the error. A file with it has no `digest`, `accept` or `attachments`.
    */
   readonly holdName?: () => Promise<HeldName>
+}
+
+/** A file that is fetched into a partial blob, which may hold verified ranges from an earlier attempt. */
+export interface RemoteFile extends SourceFileFacts {
   /**
-   * Random access before the import, for the few bytes that determine a quant. Unverified, so nothing of it is kept.
-   * Remote files only.
+   * Fetches what `into.ranges()` lacks, and returns when nothing is missing. The source handles retries of the
+   * transport; the pipeline verifies the bytes, and calls `fetch` once more with an empty partial if they were wrong.
    */
+  fetch(into: PartialBlob, context: FetchContext): Promise<void>
+  /** Random access before the import, for the few bytes that determine a quant. Unverified, so nothing of it is kept. */
   readonly peek?: (signal: AbortSignal) => ReadAt
 }
+
+export type SourceFile = FileHere | RemoteFile
+
+export const isRemote = (file: SourceFile): file is RemoteFile => 'fetch' in file
 
 /**
  * The input of one import: a flat listing and a way to open each file. Everything else (plan, ingest, classify, seal,

@@ -4,13 +4,13 @@ import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
 import { CasError, type DiskBlobStore } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Proof } from './proof.ts'
-import type { FetchContext, OpenedLocalFile, OpenedRemoteFile, Reuse, SourceFile } from './source.ts'
+import type { FetchContext, FileHere, OpenedFile, RemoteFile, Reuse, SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)
 
 /** The `sizeBytes` bytes of an open local file; checks that it did not change, and closes it. */
-export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): AsyncGenerator<Uint8Array> {
+export async function* localBytes(file: Pick<FileHere, 'sizeBytes'>, opened: OpenedFile): AsyncGenerator<Uint8Array> {
   try {
     for (let offset = 0; offset < file.sizeBytes; ) {
       // a fresh buffer each time, since the chunk is passed to another thread
@@ -26,7 +26,7 @@ export async function* localBytes(file: SourceFile, opened: OpenedLocalFile): As
   }
 }
 
-function partialKeyOf(file: SourceFile): PartialKey {
+function partialKeyOf(file: RemoteFile): PartialKey {
   const key = file.digest ?? file.partialKey
   if (key === undefined) throw new Error(`the source gives no digest and no key for ${file.name}`)
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
@@ -53,8 +53,7 @@ export interface StagedFetchOptions<T> {
  * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; errors of the source
  */
 export async function fetchRemote<T>(
-  file: SourceFile,
-  opened: OpenedRemoteFile,
+  file: RemoteFile,
   { store, attachments, signal, onProgress, onWaiting, onMoved, rank, present, proof }: StagedFetchOptions<T>,
   settle: (partial: PartialBlob) => Promise<T>
 ): Promise<T> {
@@ -73,14 +72,17 @@ export async function fetchRemote<T>(
       if (file.stored === undefined) await proof.begin(file, { isEmpty: partial.ranges().length === 0 })
       const missing = partial.ranges().reduce((left, [start, end]) => left - (end - start), file.sizeBytes)
       let reused = 0
-      // what has another key than its digest is to come from its source alone
-      const reuse: Reuse | undefined = file.digest && {
-        begin: (of, source) => proof.reuse(file, of, source),
-        took: (bytes) => {
-          reused += bytes
-        }
-      }
-      await opened.fetch(partial, { signal, onProgress, onWaiting, reuse, ...(rank && { rank }) })
+      // what has another key than its digest is to come from its source alone, and so is all of what was wrong
+      const mayReuse = file.digest !== undefined && !again
+      const reuse: Reuse | undefined = mayReuse
+        ? {
+            begin: (of, source) => proof.reuse(file, of, source),
+            took: (bytes) => {
+              reused += bytes
+            }
+          }
+        : undefined
+      await file.fetch(partial, { signal, onProgress, onWaiting, reuse, ...(rank && { rank }) })
       settled = true
       onMoved(missing - reused, 0)
       const outcome = await settle(partial)
@@ -131,25 +133,14 @@ export const acceptOf =
  * reader: if another file or import with the same content was faster, they are fetched again.
  */
 export async function* stagedBytes(
-  file: SourceFile,
+  file: RemoteFile,
   options: Pick<StagedFetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'onMoved' | 'proof'>
 ): AsyncGenerator<Uint8Array> {
-  const opened = await file.open(options.signal)
-  if (opened.kind !== 'remote') throw new Error('only remote files are staged')
-  let partial: PartialBlob
-  try {
-    partial = await fetchRemote(
-      file,
-      opened,
-      { ...options, attachments: [], onProgress: () => undefined },
-      async (fetched) => {
-        await acceptOf(file)(await fetched.verify())
-        return fetched
-      }
-    )
-  } finally {
-    await opened.close()
-  }
+  const quietly = { ...options, attachments: [], onProgress: () => undefined }
+  const partial = await fetchRemote(file, quietly, async (fetched) => {
+    await acceptOf(file)(await fetched.verify())
+    return fetched
+  })
   let complete = false
   try {
     for (let offset = 0; offset < file.sizeBytes; ) {

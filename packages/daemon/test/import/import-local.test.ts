@@ -15,6 +15,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseIndex, parseManifest, parseRecord } from '@svc/manifest'
 import { describe, expect, it } from 'vitest'
+import type { FileHere } from '../../src/import/source.ts'
 import { localSource } from '../../src/sources/local/source.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, safetensors, writeFiles } from '../support/models.ts'
@@ -298,7 +299,8 @@ describe('files that change between listing and reading', () => {
     const folder = writeFiles(temporaryFolder(), { 'in/m.gguf': gguf(100), 'out/m.gguf': gguf(100, 9) })
     const source = await localSource([join(folder, 'in')])
     change(folder)
-    const opened = await source.files[0]!.open(new AbortController().signal).catch((error: unknown) => error)
+    const [file] = source.files as readonly FileHere[]
+    const opened = await file!.open(new AbortController().signal).catch((error: unknown) => error)
     if (opened instanceof Error) {
       await source.close()
       return (opened as Error & { code: string }).code

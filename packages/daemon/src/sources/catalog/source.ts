@@ -1,19 +1,18 @@
-import type { BlobStore, PartialBlob } from '@svc/cas'
-import type { FetchContext, ImportSource, SourceFile } from '../../import/source.ts'
+import type { DiskBlobStore } from '@svc/cas'
+import { DaemonError } from '../../errors.ts'
+import type { FileHere, ImportSource } from '../../import/source.ts'
 import { type Anchor, TRUST_SHIFT } from './anchor.ts'
 import type { ListedTorrent } from './listing.ts'
 import type { Pulled, PulledFile } from './pull.ts'
 import type { V1Seed } from './seeds.ts'
 
-const CHUNK_BYTES = 1 << 20
-
 /**
- * The result of a pull as a source of the ordinary pipeline: every file is a blob already, so entries are not fetched
- * again, and only members of tars and texts are read. Annotated like an import from the hub, because the sealed
+ * The result of a pull as a source of the ordinary pipeline: every file is a blob already, so only members of tars and
+ * texts are read. Annotated like an import from the hub, because the sealed
  * documents are the same.
  */
 export function catalogSource(
-  store: BlobStore,
+  store: DiskBlobStore,
   entry: ListedTorrent,
   anchor: Anchor,
   pulled: Pulled,
@@ -39,41 +38,18 @@ export function catalogSource(
   }
 }
 
-function storedFile(store: BlobStore, { path, sizeBytes, digest, tree, isSeen }: PulledFile): SourceFile {
+function storedFile(store: DiskBlobStore, { path, sizeBytes, digest, tree, isSeen }: PulledFile): FileHere {
   return {
     name: path,
     sizeBytes,
     digest,
     ...(tree && { tree }),
     stored: { isSeen },
-    open: async () => ({
-      kind: 'remote',
-      fetch: (into, context) => copyBlob(store, digest, into, context),
-      close: async () => {}
-    })
-  }
-}
-
-async function copyBlob(
-  store: BlobStore,
-  digest: PulledFile['digest'],
-  into: PartialBlob,
-  { signal, onProgress }: FetchContext
-): Promise<void> {
-  const reader = await store.open(digest)
-  const buffer = new Uint8Array(Math.min(CHUNK_BYTES, reader.sizeBytes))
-  try {
-    for (let offset = 0; offset < reader.sizeBytes; ) {
-      signal.throwIfAborted()
-      const count = await reader.read(buffer, offset)
-      if (count === 0) throw new RangeError('a blob is shorter than it was')
-      if (!into.ranges().some(([from, to]) => from <= offset && offset + count <= to)) {
-        await into.write(offset, buffer.subarray(0, count))
-      }
-      offset += count
-      onProgress(offset)
+    open: async (signal) => {
+      const { status } = await store.verify(digest, { signal })
+      if (status !== 'ok') throw new DaemonError('E_CORRUPTION', `the blob of "${path}" is ${status}`)
+      const reader = await store.open(digest)
+      return { fd: reader.fd!, unchanged: async () => undefined, close: () => reader.close() }
     }
-  } finally {
-    await reader.close()
   }
 }

@@ -15,7 +15,7 @@ import { Lazy } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
-import type { FetchContext, ImportSource, Reuse, SourceFile } from '../../import/source.ts'
+import type { FetchContext, ImportSource, RemoteFile, Reuse } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
 import type { HeldVersion, OlderVersions } from './older.ts'
 import { hubProvenance } from './provenance.ts'
@@ -106,7 +106,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   }
 }
 
-function hubFile(hub: Hub, file: HubFile, options: FileOptions, repoId: string): SourceFile {
+function hubFile(hub: Hub, file: HubFile, options: FileOptions, repoId: string): RemoteFile {
   const { path: name, sizeBytes, sha256, gitBlobSha1 } = file
   return {
     name,
@@ -130,15 +130,7 @@ function hubFile(hub: Hub, file: HubFile, options: FileOptions, repoId: string):
         }
       }
     },
-    open: async () => {
-      let tries = 0
-      return {
-        kind: 'remote',
-        // after wrong bytes all are fetched
-        fetch: (into, context) => fetchFile(hub, file, into, context, { ...options, mayReuse: tries++ === 0 }),
-        close: async () => undefined
-      }
-    }
+    fetch: (into, context) => fetchFile(hub, file, into, context, options)
   }
 }
 
@@ -150,7 +142,7 @@ const byGitName = (
   name: string,
   gitBlobSha1: string,
   partialKey: string
-): Pick<SourceFile, 'partialKey' | 'attachments' | 'accept'> => ({
+): Pick<RemoteFile, 'partialKey' | 'attachments' | 'accept'> => ({
   partialKey,
   attachments: [GIT_NAME],
   accept: ({ attachments }) => {
@@ -161,7 +153,7 @@ const byGitName = (
 })
 
 /** Without its digest the pipeline does not look into the store: the hub has to give these bytes to a stranger first. */
-const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Partial<SourceFile> => ({
+const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Partial<RemoteFile> => ({
   partialKey: strangerKey(file),
   readAs: sha256,
   accept: ({ digest }) => {
@@ -189,7 +181,7 @@ async function fetchFile(
   file: HubFile,
   into: PartialBlob,
   context: FetchContext,
-  options: FileOptions & { readonly mayReuse: boolean }
+  options: FileOptions
 ): Promise<void> {
   const { signal, onProgress, onWaiting, rank } = context
   let waits = false
@@ -212,7 +204,7 @@ async function fetchFile(
     }
   }
   try {
-    if (options.mayReuse && context.reuse && options.older)
+    if (context.reuse && options.older)
       await reuseOlder(hub, file, sink, context.reuse, options.older, reported, options)
     await hub.download(file, sink, reported)
   } catch (error) {

@@ -4,7 +4,7 @@ import type { AdoptBody } from '@svc/client/protocol'
 import { type Clock, timestampOf } from '@svc/internal-clock'
 import { isDigest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
-import type { ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
+import type { FileHere, ImportSource, OpenedFile } from '../../import/source.ts'
 import { localBytes } from '../../import/staged.ts'
 import { type HubAnswer, type HubConfirmation, isClaimed } from '../hub/confirm.ts'
 import { sourceNotRegular } from './folder.ts'
@@ -56,7 +56,7 @@ export async function adoptedSource(
   const parents = new HeldParents()
   const stop = new AbortController()
   try {
-    const listed: SourceFile[] = []
+    const listed: FileHere[] = []
     for (const file of files) listed.push(await adoptedFile(file, parents, store))
     const warnings: string[] = []
     const word = hub === undefined ? undefined : wordOf(hub, known ? files : undefined, confirmation, stop.signal)
@@ -127,7 +127,7 @@ async function adoptedFile(
   file: AdoptedFile,
   parents: HeldParents,
   store: Pick<DiskBlobStore, 'stat'>
-): Promise<SourceFile> {
+): Promise<FileHere> {
   const { name, path } = file
   const walked = await lookAt(file, parents)
   const sizeBytes = Number(walked.identity.size)
@@ -168,12 +168,11 @@ async function lookAt({ name, path }: AdoptedFile, parents: HeldParents): Promis
   }
 }
 
-async function isAsPromised(file: AdoptedFile, sizeBytes: number, opened: OpenedLocalFile): Promise<boolean> {
+async function isAsPromised(file: AdoptedFile, sizeBytes: number, opened: OpenedFile): Promise<boolean> {
   const sha256 = createHash('sha256')
   const gitSha1 = createHash('sha1').update(`blob ${sizeBytes}\0`)
-  const source = { name: file.name, sizeBytes, open: async () => opened }
   // the pipeline reads the file from its start, and closes it
-  for await (const chunk of localBytes(source, { ...opened, close: async () => undefined })) {
+  for await (const chunk of localBytes({ sizeBytes }, { ...opened, close: async () => undefined })) {
     sha256.update(chunk)
     gitSha1.update(chunk)
   }

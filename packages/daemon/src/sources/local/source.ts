@@ -2,7 +2,7 @@ import type { ImportLocalBody } from '@svc/client/protocol'
 import { Gate } from '@svc/internal-concurrency'
 import { errnoName, isNoSpace } from '@svc/internal-files'
 import { DaemonError } from '../../errors.ts'
-import type { HeldName, ImportSource, OpenedLocalFile, SourceFile } from '../../import/source.ts'
+import type { FileHere, HeldName, ImportSource, OpenedFile } from '../../import/source.ts'
 import { HeldParents } from './held-parents.ts'
 import { fileIdentityOf, sameIdentity, type WalkedFile, walk } from './walk.ts'
 
@@ -34,7 +34,7 @@ export async function localSource(
   }
 }
 
-const localFile = (file: WalkedFile, parents: HeldParents): SourceFile => ({
+const localFile = (file: WalkedFile, parents: HeldParents): FileHere => ({
   name: file.name,
   sizeBytes: Number(file.identity.size),
   open: () => openLocal(file, parents),
@@ -54,7 +54,7 @@ async function holdName({ path, identity }: WalkedFile, parents: HeldParents): P
  * @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link or the like, `E_NOT_IMPORTABLE` for another file, `E_NO_SPACE`
  *   or `E_INTERNAL` when it cannot be opened
  */
-export async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedLocalFile> {
+export async function openLocal({ path, name, identity }: WalkedFile, parents: HeldParents): Promise<OpenedFile> {
   let opened
   try {
     opened = await parents.with(path, (parent, last) => parent.file(last))
@@ -72,7 +72,6 @@ export async function openLocal({ path, name, identity }: WalkedFile, parents: H
   }
   let closed = false
   return {
-    kind: 'file',
     fd: handle.fd,
     async unchanged() {
       if (!sameIdentity(fileIdentityOf(await handle.stat({ bigint: true })), identity))

@@ -121,17 +121,13 @@ export function ociSource(oci: Oci, listed: ListedArtifact): ImportSource {
       name: file.name,
       sizeBytes: file.sizeBytes,
       digest: file.digest,
-      open: async () => ({
-        kind: 'remote',
-        fetch: async (into, context) => {
-          try {
-            await listed.fetch(file, into, context)
-          } catch (error) {
-            throw ociFailure(oci, error)
-          }
-        },
-        close: async () => undefined
-      })
+      fetch: async (into, context) => {
+        try {
+          await listed.fetch(file, into, context)
+        } catch (error) {
+          throw ociFailure(oci, error)
+        }
+      }
     })),
     annotations: model.annotations,
     fetchUnrecognised: false,
