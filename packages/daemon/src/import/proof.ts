@@ -6,7 +6,9 @@ import type { ArtifactSource } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import type { SourceFile } from './source.ts'
 
-type NamedDigest = Pick<SourceFile, 'name' | 'digest'>
+interface NamedDigest extends Pick<SourceFile, 'name'> {
+  readonly digest?: Sha256Digest | undefined
+}
 
 /** Names in a record; a longer list says no more. */
 const MAX_NAMES = 100
@@ -37,13 +39,18 @@ export class Proof {
     else this.#taken.set(name, digest)
   }
 
-  /** Before bytes are fetched into the partial blob that has a file's digest as its key. */
-  async begin({ name, digest }: NamedDigest, { isEmpty }: { readonly isEmpty: boolean }): Promise<void> {
-    if (digest === undefined) return
+  /**
+   * Before bytes are fetched into the partial blob that has a file's digest as its key.
+   * @returns whether no other source's are in it
+   */
+  async begin({ name, digest }: NamedDigest, { isEmpty }: { readonly isEmpty: boolean }): Promise<boolean> {
+    if (digest === undefined) return true
     const { arrivals } = this.#holdings
     await arrivals.begin(digest, this.#key, { isEmpty })
-    if (!(await arrivals.isAlone(digest, this.#key, { isBlob: false }))) this.took({ name, digest })
-    else this.#arrived.add(digest)
+    const isAlone = await arrivals.isAlone(digest, this.#key, { isBlob: false })
+    if (isAlone) this.#arrived.add(digest)
+    else this.took({ name, digest })
+    return isAlone
   }
 
   /**

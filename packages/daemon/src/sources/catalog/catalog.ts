@@ -16,14 +16,12 @@ import type { JobRegistry } from '../../jobs/registry.ts'
 import type { Room } from '../../jobs/room.ts'
 import type { ArtifactState } from '../../library/artifacts.ts'
 import { checkedHints, isPeerAddress } from '../../library/hints.ts'
-import { sourceKey } from '../../library/holdings.ts'
 import type { Library } from '../../library/library.ts'
 import { heldBackReason, verdictOf, withMark } from '../../library/provenance.ts'
 import { oneChunk } from '../../library/small-blob.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
 import { OwnersHub } from '../hub/owners-hub.ts'
 import { type Anchor, findAnchor } from './anchor.ts'
-import type { SourceArrivals } from './content.ts'
 import type { ListedTorrent } from './listing.ts'
 import { CatalogProvider } from './provider.ts'
 import { CatalogPull, type Pulled, type PullTimings } from './pull.ts'
@@ -238,12 +236,11 @@ export class Catalog {
     const quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given
     const swarm = await this.#started()
     const web = await this.#webSources(entry, anchor, hub)
-    const arrivals = this.#arrivalsOf(entry)
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
       const { mayEvict = false } = selection
-      const how = { entry, anchor, peers, webSources: web, timings: this.#timings, arrivals, upload, quiet, mayEvict }
+      const how = { entry, anchor, peers, webSources: web, timings: this.#timings, upload, quiet, mayEvict }
       const pulled = await new CatalogPull({ ...this.#context, swarm, ...how }, job).run()
       const seed = await this.#seedOf(entry, pulled)
       return await importer.run({ repo, selection, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
@@ -252,18 +249,6 @@ export class Catalog {
       // what must not be shared is not seeded again either, however the pull ends
       if (isGiven) await this.#settle(infohash)
       for (const source of web) if (source !== hub) await source.close()
-    }
-  }
-
-  #arrivalsOf({ repo }: ListedTorrent): SourceArrivals {
-    const { arrivals } = this.#context.holdings
-    const key = sourceKey({ kind: 'catalog', repo })
-    return {
-      begin: async (digest, isEmpty) => {
-        await arrivals.begin(digest, key, { isEmpty })
-        return arrivals.isAlone(digest, key, { isBlob: false })
-      },
-      committed: (digest) => arrivals.committed(digest)
     }
   }
 

@@ -2,27 +2,23 @@ import type { BlobReader, BlobStore, ByteRanges, HashAttachment, HashResult, Par
 import { gitBlobSha1HasherUrl } from '@svc/hub'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import type { Proof } from '../../import/proof.ts'
 import { LEAVES } from '../../library/leaf-layers.ts'
 import type { AnchorFile } from './anchor.ts'
 
-/** One distinct content of a torrent, and its expected hash. */
-export interface ContentKey {
-  readonly key: string
+/** A file that a pull brings. */
+export interface WantedFile {
+  readonly path: string
   readonly sizeBytes: number
   readonly anchor: AnchorFile
+  /** Of its content, which other files may have, too. */
+  readonly key: string
 }
 
-export function contentKey(anchor: AnchorFile, sizeBytes: number): ContentKey {
+export function wantedFile(path: string, sizeBytes: number, anchor: AnchorFile): WantedFile {
   // what another repository gave must not be taken for this one's
   const repo = anchor.hubFile?.repoId.toLowerCase() ?? ''
-  return { key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1} ${repo}`, sizeBytes, anchor }
-}
-
-/** Notes which bytes this pull's source gave (spec add.37). */
-export interface SourceArrivals {
-  /** Before bytes go into a partial blob. @returns whether no other source's are in it */
-  begin(digest: Sha256Digest, isEmpty: boolean): Promise<boolean>
-  committed(digest: Sha256Digest): Promise<void>
+  return { path, sizeBytes, anchor, key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1} ${repo}` }
 }
 
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
@@ -33,7 +29,8 @@ const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl 
  * it with the anchor.
  */
 export class AnchoredContent {
-  readonly key: ContentKey
+  /** The first of those that have it. */
+  readonly file: WantedFile
   readonly #reader: BlobReader | undefined
   readonly #partial: PartialBlob | undefined
   /** The pull's source gave all bytes, as far as this is noted. */
@@ -42,41 +39,42 @@ export class AnchoredContent {
   #checkpointed = 0
 
   private constructor(
-    key: ContentKey,
+    file: WantedFile,
     reader: BlobReader | undefined,
     partial: PartialBlob | undefined,
     isSeen: boolean
   ) {
-    this.key = key
+    this.file = file
     this.isSeen = isSeen
     this.#reader = reader
     this.#partial = partial
   }
 
-  static async open(
-    store: BlobStore,
-    key: ContentKey,
-    arrivals: SourceArrivals,
-    signal: AbortSignal
-  ): Promise<AnchoredContent> {
-    const { sha256, gitBlobSha1 } = key.anchor
-    if (sha256 && (await store.stat(sha256)))
-      return new AnchoredContent(key, await store.open(sha256), undefined, false)
+  static async open(store: BlobStore, file: WantedFile, proof: Proof, signal: AbortSignal): Promise<AnchoredContent> {
+    const { path: name, key, sizeBytes, anchor } = file
+    const { sha256, gitBlobSha1 } = anchor
+    const here = async (): Promise<AnchoredContent | undefined> =>
+      sha256 && (await store.stat(sha256))
+        ? new AnchoredContent(file, await store.open(sha256), undefined, false)
+        : undefined
+    const already = await here()
+    if (already !== undefined) return already
     const partial = await store.partial(
-      { key: key.key, sizeBytes: key.sizeBytes, ...(sha256 && { digest: sha256 }) },
+      { key, sizeBytes, ...(sha256 && { digest: sha256 }) },
       { attachments: gitBlobSha1 ? [LEAVES, GIT] : [LEAVES], signal }
     )
-    // Another import may have committed it while this one waited for the key.
-    if (sha256 && (await store.stat(sha256))) {
+    // another import may have committed it while this one waited for the key
+    const meanwhile = await here()
+    if (meanwhile !== undefined) {
       await partial.discard()
-      return new AnchoredContent(key, await store.open(sha256), undefined, false)
+      return meanwhile
     }
-    const isSeen = sha256 === undefined || (await arrivals.begin(sha256, partial.ranges().length === 0))
-    return new AnchoredContent(key, undefined, partial, isSeen)
+    const isSeen = await proof.begin({ name, digest: sha256 }, { isEmpty: partial.ranges().length === 0 })
+    return new AnchoredContent(file, undefined, partial, isSeen)
   }
 
   get sizeBytes(): number {
-    return this.key.sizeBytes
+    return this.file.sizeBytes
   }
 
   ranges(): ByteRanges {
@@ -160,7 +158,7 @@ export class AnchoredContent {
   }
 
   #checkGit(result: HashResult): void {
-    const expected = this.key.anchor.gitBlobSha1
+    const expected = this.file.anchor.gitBlobSha1
     if (expected === undefined) return
     if (Buffer.from(result.attachments.gitBlobSha1!).toString('hex') === expected) return
     this.#partial!.unmark(0, this.sizeBytes)

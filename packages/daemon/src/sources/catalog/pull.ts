@@ -1,14 +1,15 @@
-import { CasError, type DiskBlobStore } from '@svc/cas'
+import { CasError } from '@svc/cas'
 import type { Hub, HubFile } from '@svc/hub'
-import type { Clock } from '@svc/internal-clock'
-import type { Sha256Digest } from '@svc/ref'
+import { compareText, type Sha256Digest } from '@svc/ref'
 import { SwarmV1Error, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { DaemonError } from '../../errors.ts'
+import { Proof } from '../../import/proof.ts'
 import type { JobContext } from '../../jobs/job-work.ts'
 import type { MakeRoom, Room } from '../../jobs/room.ts'
-import type { BlobTree, LeafLayers } from '../../library/leaf-layers.ts'
+import type { BlobTree } from '../../library/leaf-layers.ts'
+import type { Library } from '../../library/library.ts'
 import type { Anchor, AnchorFile } from './anchor.ts'
-import { AnchoredContent, contentKey, type SourceArrivals } from './content.ts'
+import { AnchoredContent, type WantedFile, wantedFile } from './content.ts'
 import type { ListedTorrent } from './listing.ts'
 
 export interface PullTimings {
@@ -22,13 +23,11 @@ export interface PullTimings {
   readonly checkpointMs: number
 }
 
-export interface AnchoredPullOptions extends Pick<MakeRoom, 'mayEvict'> {
-  readonly clock: Clock
-  readonly store: DiskBlobStore
+export interface AnchoredPullOptions
+  extends Pick<MakeRoom, 'mayEvict'>,
+    Pick<Library, 'clock' | 'store' | 'leafLayers' | 'holdings'> {
   readonly room: Pick<Room, 'require'>
-  readonly leafLayers: Pick<LeafLayers, 'keep'>
   readonly swarm: V1Swarm
-  readonly arrivals: SourceArrivals
   readonly entry: ListedTorrent
   readonly anchor: Anchor
   readonly peers: readonly string[]
@@ -61,12 +60,6 @@ export interface Pulled {
 /** Peers can appear by the thousand, and so can bad ones. */
 const MAX_WARNINGS = 50
 
-interface WantedFile {
-  readonly path: string
-  readonly sizeBytes: number
-  readonly anchor: AnchorFile
-}
-
 /**
  * One anchored pull. The BitTorrent v1 swarm and, if it delivers nothing, the web sources fill the same partial blobs.
  * Then every content is compared with the anchor; only when all of them match does the first become a blob.
@@ -76,6 +69,7 @@ interface WantedFile {
 export class CatalogPull {
   readonly #options: AnchoredPullOptions
   readonly #job: JobContext
+  readonly #proof: Proof
   readonly #contents = new Map<string, Promise<AnchoredContent>>()
   readonly #opened: AnchoredContent[] = []
   readonly #warnings: string[] = []
@@ -90,6 +84,7 @@ export class CatalogPull {
   constructor(options: AnchoredPullOptions, job: JobContext) {
     this.#options = options
     this.#job = job
+    this.#proof = new Proof(options.holdings, { kind: 'catalog', repo: options.entry.repo })
   }
 
   /**
@@ -127,8 +122,9 @@ export class CatalogPull {
 
   /** Runs until every wanted file is complete. */
   async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
-    const { clock, timings } = this.#options
-    const webAfterMs = hasNobodyToAsk(this.#options) ? 0 : timings.webAfterMs
+    const { clock, timings, entry, peers, quiet } = this.#options
+    const hasNobodyToAsk = entry.seeds === 0 || (quiet && peers.length === 0)
+    const webAfterMs = hasNobodyToAsk ? 0 : timings.webAfterMs
     let swarmFailure: unknown
     let web: Promise<void> | undefined
     let webFailure: unknown
@@ -183,24 +179,24 @@ export class CatalogPull {
   /** Checks the torrent's layout against the anchor, and opens the storage. */
   async #open(layout: V1Layout, signal: AbortSignal): Promise<V1Storage> {
     const { anchor, entry } = this.#options
-    const single = layout.files.length === 1 ? layout.files[0] : undefined
-    const wanted = layout.files.map((file) => {
-      if (file.pad) return undefined
-      const found = anchor.files.get(file.path) ?? (single && anchoredByName(anchor, file.path)?.[1])
-      if (found === undefined) {
+    const isSingle = layout.files.length === 1
+    const wanted = layout.files.map(({ path, sizeBytes, pad }) => {
+      if (pad) return undefined
+      const named = isSingle || anchor.files.has(path) ? anchoredByName(anchor, path) : undefined
+      if (named === undefined) {
         throw new DaemonError(
           'E_NOT_IMPORTABLE',
-          `the torrent of ${entry.repo} holds "${file.path}", which its anchor does not name`
+          `the torrent of ${entry.repo} holds "${path}", which its anchor does not name`
         )
       }
-      if (found.sizeBytes !== undefined && found.sizeBytes !== file.sizeBytes) {
+      const [anchored, expected] = named
+      if (expected.sizeBytes !== undefined && expected.sizeBytes !== sizeBytes) {
         throw new DaemonError(
           'E_NOT_IMPORTABLE',
-          `"${file.path}" has ${file.sizeBytes} bytes in the torrent and ${found.sizeBytes} in its anchor`
+          `"${path}" has ${sizeBytes} bytes in the torrent and ${expected.sizeBytes} in its anchor`
         )
       }
-      const path = anchor.files.has(file.path) ? file.path : (anchoredByName(anchor, file.path)?.[0] ?? file.path)
-      return { path, sizeBytes: file.sizeBytes, anchor: found }
+      return wantedFile(anchored, sizeBytes, expected)
     })
     await this.#want(
       wanted.filter((file) => file !== undefined),
@@ -218,64 +214,68 @@ export class CatalogPull {
   }
 
   async #want(files: readonly WantedFile[], signal: AbortSignal): Promise<void> {
-    // In the order of their keys, so that two pulls never wait for each other.
-    const keyed = files.map((file) => ({ file, key: contentKey(file.anchor, file.sizeBytes).key }))
-    for (const { file } of keyed.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)))
-      await this.#content(file, signal)
+    // in the order of their keys, so that two pulls never wait for each other
+    for (const file of files.toSorted((a, b) => compareText(a.key, b.key))) await this.#content(file, signal)
     const missing = this.#opened.reduce((sum, content) => sum + content.sizeBytes - content.bytesDone, 0)
     if (missing > 0) await this.#options.room.require(missing, { mayEvict: this.#options.mayEvict, signal })
     this.#wanted = files
   }
 
   #content(file: WantedFile, signal: AbortSignal): Promise<AnchoredContent> {
-    const key = contentKey(file.anchor, file.sizeBytes)
-    let content = this.#contents.get(key.key)
-    if (content === undefined) {
-      content = AnchoredContent.open(this.#options.store, key, this.#options.arrivals, signal).then((opened) => {
-        this.#opened.push(opened)
-        return opened
-      })
-      this.#contents.set(key.key, content)
-    }
+    const known = this.#contents.get(file.key)
+    if (known !== undefined) return known
+    const content = AnchoredContent.open(this.#options.store, file, this.#proof, signal).then((opened) => {
+      this.#opened.push(opened)
+      return opened
+    })
+    this.#contents.set(file.key, content)
     return content
   }
 
   #isFilled(): boolean {
     if (this.#wanted === undefined) return false
-    const distinct = new Set(this.#wanted.map((file) => contentKey(file.anchor, file.sizeBytes).key)).size
+    const distinct = new Set(this.#wanted.map(({ key }) => key)).size
     return this.#opened.length === distinct && this.#opened.every((content) => content.complete)
   }
 
   /** Fetches the anchored files from the web. Without metadata, only the file that the listing names. */
   async #fromWeb(signal: AbortSignal): Promise<void> {
-    const { anchor, entry, webSources } = this.#options
+    const { anchor, entry } = this.#options
     if (this.#wanted === undefined) {
-      const named = anchoredByName(anchor, entry.displayName)
-      if (named?.[1].sizeBytes === undefined) {
+      const [path = '', expected] = anchoredByName(anchor, entry.displayName) ?? []
+      if (expected?.sizeBytes === undefined)
         throw new DaemonError('E_SOURCE_UNAVAILABLE', `the anchor of ${entry.repo} has no file "${entry.displayName}"`)
-      }
-      await this.#want([{ path: named[0], sizeBytes: named[1].sizeBytes, anchor: named[1] }], signal)
+      await this.#want([wantedFile(path, expected.sizeBytes, expected)], signal)
     }
     const untilEnough = AbortSignal.any([signal, this.#enough.signal])
     for (const file of this.#wanted!) {
       const content = await this.#content(file, signal)
       const hubFile = this.#hubFile(file)
       if (hubFile === undefined || content.complete) continue
-      let failure: unknown
-      for (const source of webSources) {
-        try {
-          this.#webBytes = true
-          await source.download(hubFile, content, { signal: untilEnough })
-          failure = undefined
-          break
-        } catch (error) {
-          untilEnough.throwIfAborted()
-          failure = error
-          this.#warnings.push(`${source.endpoint} did not give "${file.path}": ${(error as Error).message}`)
-        }
-      }
-      if (failure !== undefined) throw failure
+      this.#webBytes = true
+      await this.#download(hubFile, content, untilEnough)
     }
+  }
+
+  /** Asks the web sources one after the other until `check` passes. @throws the error of the last one */
+  async #download(
+    file: HubFile,
+    content: AnchoredContent,
+    signal: AbortSignal,
+    check: () => Promise<void> = async () => undefined
+  ): Promise<void> {
+    let failure: unknown
+    for (const source of this.#options.webSources) {
+      try {
+        await source.download(file, content, { signal })
+        return await check()
+      } catch (error) {
+        signal.throwIfAborted()
+        failure = error
+        this.#warnings.push(`${source.endpoint} did not give "${file.path}": ${(error as Error).message}`)
+      }
+    }
+    throw failure
   }
 
   /** The file at a web source; for a rescued model only its mirror may still have it. */
@@ -287,63 +287,39 @@ export class CatalogPull {
   }
 
   async #commit(): Promise<Pulled> {
-    for (const content of this.#opened) {
-      try {
-        await content.verify()
-      } catch (error) {
-        if (!isWrongBytes(error)) throw error
-        if (!this.#webBytes || !(await this.#again(content))) throw this.#refusal(content, error)
-      }
-    }
-    const { arrivals } = this.#options
+    for (const content of this.#opened) await this.#verify(content)
     const committed = new Map<string, Pick<PulledFile, 'digest' | 'tree' | 'isSeen'>>()
     for (const content of this.#opened) {
+      const { file, isSeen } = content
       const { digest, hashes } = await content.commit()
-      if (hashes !== undefined && content.key.anchor.sha256 !== undefined) await arrivals.committed(digest)
-      committed.set(content.key.key, {
-        digest,
-        isSeen: content.isSeen,
-        tree: hashes && (await this.#options.leafLayers.keep(hashes))
-      })
+      if (hashes !== undefined) await this.#proof.committed({ name: file.path, digest: file.anchor.sha256 })
+      committed.set(file.key, { digest, isSeen, tree: hashes && (await this.#options.leafLayers.keep(hashes)) })
     }
-    const files = this.#wanted!.map(({ path, sizeBytes, anchor }) => ({
-      path,
-      sizeBytes,
-      ...committed.get(contentKey(anchor, sizeBytes).key)!
-    }))
+    const files = this.#wanted!.map(({ path, sizeBytes, key }) => ({ path, sizeBytes, ...committed.get(key)! }))
     return { files, layout: this.#layout, warnings: this.#warnings }
   }
 
-  /**
-   * Fetches once more from the start, from the web: there were several sources, and only the anchor shows that one was
-   * wrong.
-   */
-  async #again(content: AnchoredContent): Promise<boolean> {
-    const wanted = this.#wantedOf(content)
-    const file = wanted && this.#hubFile(wanted)
-    if (file === undefined) return false
-    for (const source of this.#options.webSources) {
-      try {
-        await source.download(file, content, { signal: this.#job.signal })
-        await content.verify()
-        return true
-      } catch (error) {
-        this.#job.signal.throwIfAborted()
-        this.#warnings.push(`${source.endpoint}: ${(error as Error).message}`)
-      }
+  /** @throws DaemonError `E_NOT_IMPORTABLE` for bytes that the anchor does not name */
+  async #verify(content: AnchoredContent): Promise<void> {
+    try {
+      await content.verify()
+    } catch (error) {
+      if (!isWrongBytes(error)) throw error
+      const { path } = content.file
+      const refusal = new DaemonError(
+        'E_NOT_IMPORTABLE',
+        `"${path}" does not match the anchor: its bytes have another digest`,
+        { cause: error }
+      )
+      // of several sources only the anchor shows that one was wrong: fetch once more from the start, from the web
+      const hubFile = this.#webBytes ? this.#hubFile(content.file) : undefined
+      if (hubFile === undefined) throw refusal
+      const { signal } = this.#job
+      await this.#download(hubFile, content, signal, () => content.verify()).catch(() => {
+        signal.throwIfAborted()
+        throw refusal
+      })
     }
-    return false
-  }
-
-  #refusal(content: AnchoredContent, cause: unknown): DaemonError {
-    const path = this.#wantedOf(content)?.path
-    return new DaemonError('E_NOT_IMPORTABLE', `"${path}" does not match the anchor: its bytes have another digest`, {
-      cause
-    })
-  }
-
-  #wantedOf(content: AnchoredContent): WantedFile | undefined {
-    return this.#wanted!.find((file) => contentKey(file.anchor, file.sizeBytes).key === content.key.key)
   }
 
   /** @returns the number of bytes that are there. */
@@ -387,12 +363,9 @@ function toDaemonError(error: unknown): unknown {
   return new DaemonError('E_INTERNAL', error.message, { cause: error })
 }
 
-async function pause(clock: Clock, ms: number, until: Promise<unknown>): Promise<void> {
+async function pause(clock: Library['clock'], ms: number, until: Promise<unknown>): Promise<void> {
   const timer = Promise.withResolvers<void>()
   const handle = clock.after(ms, timer.resolve)
   await Promise.race([timer.promise, until.catch(() => timer.promise)])
   handle.cancel()
 }
-
-const hasNobodyToAsk = ({ entry, peers, quiet }: Pick<AnchoredPullOptions, 'entry' | 'peers' | 'quiet'>): boolean =>
-  entry.seeds === 0 || (quiet && peers.length === 0)
