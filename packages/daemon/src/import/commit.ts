@@ -5,7 +5,7 @@ import type { Artifacts } from '../library/artifacts.ts'
 import { tagBefore } from '../library/before-tags.ts'
 import type { Documents } from '../library/documents.ts'
 import type { Library } from '../library/library.ts'
-import type { ArtifactSource } from '../library/origin.ts'
+import { type ArtifactSource, NO_HINTS, type SwarmHints } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import type { RepoState } from '../library/repos.ts'
 import { type SealedArtifact, writeDocument } from './seal.ts'
@@ -33,9 +33,10 @@ export type CommitContext = Pick<Library, 'store' | 'documents' | 'repos' | 'art
 export async function commitArtifacts(
   repo: RepoId,
   sealed: readonly SealedArtifact[],
-  source: Pick<ImportSource, 'hints' | 'follows'> & {
+  source: Pick<ImportSource, 'follows'> & {
     readonly provenanceOf: (manifest: Manifest) => Provenance
     readonly origin: ArtifactSource
+    readonly hints?: SwarmHints
     readonly mayReplace?: MayReplace
     readonly keepBefore?: boolean
     readonly companions?: Sha256Digest | undefined
@@ -70,7 +71,7 @@ export async function commitArtifacts(
           ...(source.follows !== undefined && { followed: { [formatRepoId(repo)]: source.follows } })
         },
         provenance: source.provenanceOf(manifest.document),
-        hints: source.hints,
+        hints: source.hints ?? NO_HINTS,
         ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } })
       })
     }

@@ -18,7 +18,7 @@ import { companionsAlone, entriesAlone, type PlannedImport, planListing } from '
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
 import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
-import { EVERYTHING, type ImportSelection } from './selection.ts'
+import type { ImportSelection } from './selection.ts'
 import type { ImportSource } from './source.ts'
 
 export interface ImporterDeps
@@ -51,8 +51,7 @@ export interface ImportRequest {
   /** The repository for the artifacts; not in a reserved namespace. */
   readonly repo: RepoId
   readonly source: ImportSource
-  /** Default: everything, under its own names. */
-  readonly selection?: ImportSelection | undefined
+  readonly selection: ImportSelection
   /** As in {@link JobStart}. */
   readonly lane?: JobStart['lane']
   /** Of the planning. */
@@ -105,7 +104,7 @@ export class Importer {
    * @throws DaemonError as `planListing`, or `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
-    const { kind, ref, repo, source, selection = EVERYTHING, lane, signal = UNSTOPPED } = request
+    const { kind, ref, repo, source, selection, lane, signal = UNSTOPPED } = request
     const { jobs, offload: owners, strangersOffload } = this.#deps
     const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
@@ -130,7 +129,7 @@ export class Importer {
    * @throws DaemonError as `planListing` and the stages
    */
   async run(
-    { repo, source, selection = EVERYTHING }: Pick<ImportRequest, 'repo' | 'source' | 'selection'>,
+    { repo, source, selection }: Pick<ImportRequest, 'repo' | 'source' | 'selection'>,
     context: JobContext
   ): Promise<JobOutcome> {
     const { offload } = this.#deps
@@ -245,8 +244,7 @@ export class Importer {
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) context.update({ warnings: early })
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
-    const { mayReplace = true } = selection
-    await requireVacancyBefore(repo, named, { ...source, mayReplace }, this.#deps)
+    await requireVacancyBefore(repo, named, { ...source, mayReplace: selection.mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
     const coming = await this.#begin(plan, selection, repo, proof, context)
     const headers = coming && earlyHeaders(plan, context.signal)
@@ -319,7 +317,7 @@ export class Importer {
   ): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
     const { source, recognition } = plan
-    const { mayReplace = true, keepBefore = false, mayEvict = false } = selection
+    const { mayReplace, keepBefore, mayEvict } = selection
     const progress = new ImportProgress(update)
     const ingested = await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof, onDescribed })
     const { companions, brought } = this.#beside(plan, ingested)
@@ -329,10 +327,10 @@ export class Importer {
     const sealed = await sealArtifacts(artifacts, ingested, source.annotations, { store, leafLayers, signal })
     if (companions !== undefined) await writeDocument(store, companions, signal)
     signal.throwIfAborted()
-    const { origin, follows, hints } = source
+    const { origin, follows } = source
     const facts = await this.#facts(source, selection)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
-    const marks = { origin, follows, hints, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
+    const marks = { origin, follows, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
     const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
     this.#deps.coming.end(
       coming,

@@ -8,8 +8,8 @@ import { DaemonError } from '../errors.ts'
  */
 export type MayReplace = boolean | 'same-repository'
 
-/** What the caller selects for an import (spec add.1, add.6, add.10), validated. */
-export interface ImportSelection {
+/** Which files of a source make up an import. */
+export interface FileSelection {
   readonly normalizedNames: boolean
   /** As the caller wrote them; compared in lower case. */
   readonly quants?: readonly string[] | undefined
@@ -17,16 +17,17 @@ export interface ImportSelection {
   readonly files?: ((name: string) => boolean) | undefined
   /** Which projectors and importance matrices come along; undefined: all. */
   readonly aux?: AuxSelection | undefined
-  readonly private: boolean
-  readonly mayReplace?: MayReplace
-  /** What the name stands for now gets a tag if it changes. */
-  readonly keepBefore?: boolean
-  /** Models may go that can be had again, where it does not fit. */
-  readonly mayEvict?: boolean
 }
 
-/** Everything under its own names: the default of a request without a selection. */
-export const EVERYTHING: ImportSelection = { normalizedNames: false, private: false }
+/** What the caller selects for an import (spec add.1, add.6, add.10), validated. */
+export interface ImportSelection extends FileSelection {
+  readonly private: boolean
+  readonly mayReplace: MayReplace
+  /** What the name stands for now gets a tag if it changes. */
+  readonly keepBefore: boolean
+  /** Models may go that can be had again, where it does not fit. */
+  readonly mayEvict: boolean
+}
 
 /**
  * The selection in a request body that matches its schema. Normalized names differ from the publisher's, so globs ignore

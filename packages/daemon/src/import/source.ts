@@ -2,7 +2,7 @@ import type { HashAttachment, HashResult, NamedFileSource, PartialBlob } from '@
 import type { ReadAt } from '@svc/classify'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlobTree } from '../library/leaf-layers.ts'
-import type { ArtifactSource, SourceKind, SwarmHints } from '../library/origin.ts'
+import type { ArtifactSource, SourceKind } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 
 /**
@@ -123,7 +123,6 @@ export interface ImportSource {
   readonly origin: ArtifactSource
   /** The branch or tag that the owner follows under the name of the import; empty for the commit alone. Default: what was said before. */
   readonly follows?: string | undefined
-  readonly hints: SwarmHints
   /** For `result.warnings`, before those of the pipeline. May grow while files are fetched. */
   readonly warnings: readonly string[]
   /** Called once, after the last file, even if the import failed. */

@@ -4,7 +4,7 @@ import { Gate, loopBudget } from '@svc/internal-concurrency'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { ARTIFACT_RECORD, type ArtifactState, type ProvenCopy, type RecordedState } from './artifact-record.ts'
 import { mergeHints } from './hints.ts'
-import { type ArtifactSource, mergedFollowed, mergedSource } from './origin.ts'
+import { type ArtifactSource, mergedFollowed, mergedSource, NO_HINTS } from './origin.ts'
 import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
 import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
@@ -145,7 +145,7 @@ export class Artifacts {
           source: { kind: 'local' },
           provenance: standing === 'damaged' ? OF_DAMAGED : { access: 'unknown' },
           pinned: false,
-          hints: { trackers: [], webseeds: [], peers: [] }
+          hints: NO_HINTS
         }
       )
       await this.#write(next, known)

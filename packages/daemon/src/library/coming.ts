@@ -3,7 +3,7 @@ import type { Companions, Manifest } from '@svc/manifest'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from './artifact-record.ts'
-import type { ArtifactSource } from './origin.ts'
+import { type ArtifactSource, NO_HINTS } from './origin.ts'
 import type { Provenance } from './provenance.ts'
 
 /** An artifact that an import is making. All of it is known but its manifest's digest, which its weights decide. */
@@ -88,7 +88,7 @@ export class ComingModels {
         source: { ...by.source, ...(companions && { companions: companions.digest }) },
         provenance: { access: 'unknown' },
         pinned: false,
-        hints: { trackers: [], webseeds: [], peers: [] },
+        hints: NO_HINTS,
         incomplete: true
       }
       const made = { ...model, by, standIn, state }

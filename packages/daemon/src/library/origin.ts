@@ -11,6 +11,8 @@ export interface SwarmHints {
   readonly peers: readonly string[]
 }
 
+export const NO_HINTS: SwarmHints = { trackers: [], webseeds: [], peers: [] }
+
 /** The origin of an artifact, kept in `state/artifacts`. */
 export interface ArtifactSource {
   readonly kind: SourceKind | 'bt'

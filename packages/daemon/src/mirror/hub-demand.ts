@@ -1,10 +1,11 @@
 import type { BlobReader } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import { LRUCache } from 'lru-cache'
+import type { UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { keptFor, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { type LookFor, Lookups } from './lookups.ts'
-import { NotNowError, type Upstream, type UpstreamFile, type UpstreamRepo } from './upstream.ts'
+import { NotNowError, type Upstream } from './upstream.ts'
 
 /** Some official clients wait only ten seconds for the head of a response. */
 export const ANSWER_MS = 8_000

@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
 import type { ArtifactState } from '../library/artifacts.ts'
+import { upstreamName } from '../library/origin.ts'
+import type { LeftOut, UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { ArtifactFiles } from './artifact-files.ts'
 import type { ServedFile, ServedModels } from './served-models.ts'
-import type { LeftOut, UpstreamFile, UpstreamRepo } from './upstream.ts'
 
 /** The names by which clients request the default branch. */
 export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
@@ -91,7 +92,7 @@ export class HubRevisions {
     const files = new Map<string, ServedFile>()
     // those that are here come last, and count
     for (const [i, state] of [...states.entries()].reverse())
-      for (const file of lists[i]!) files.set(upstreamName(state, file.name), file)
+      for (const file of lists[i]!) files.set(upstreamName(state.source, file.name), file)
     if (files.size === 0) return undefined
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
     const { importedAt, source } = first
@@ -151,9 +152,5 @@ function foldersOf(names: Iterable<string>): ReadonlySet<string> {
 
 const same = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((each, i) => each === b[i])
-
-function upstreamName({ source: { names = {} } }: ArtifactState, name: string): string {
-  return Object.hasOwn(names, name) ? names[name]! : name
-}
 
 export const isUpstream = (file: RepoFile): file is UpstreamFile => 'isLarge' in file

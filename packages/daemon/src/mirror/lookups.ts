@@ -1,8 +1,9 @@
 import { LRUCache } from 'lru-cache'
+import type { LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { DayBudget } from './day-budget.ts'
 import { keptFor } from './demand-jobs.ts'
 import type { HostQueue } from './host-queue.ts'
-import { dayIsSpent, type LookOptions, NotNowError, type Upstream, type UpstreamRepo } from './upstream.ts'
+import { dayIsSpent, NotNowError, type Upstream } from './upstream.ts'
 
 /** How long a repository is taken as it was: also one at a commit, which may have become private since. */
 const KNOWN_MS = 60_000

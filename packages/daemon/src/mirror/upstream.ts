@@ -1,43 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { ErrorCode, Job } from '@svc/client/protocol'
-import type { OmissionReason } from '@svc/manifest'
-import type { Sha256Digest } from '@svc/ref'
-
-/** An upstream file that could be fetched. */
-export interface UpstreamFile {
-  readonly name: string
-  readonly sizeBytes: number
-  readonly sha256: Sha256Digest | undefined
-  readonly gitBlobSha1: string | undefined
-  /** Imported with its artifact; other files are read alone. */
-  readonly isLarge: boolean
-}
-
-/** What a commit has and a mirror does not. */
-export interface LeftOut {
-  /** By upstream name, as far as they are listed. */
-  readonly reasons: ReadonlyMap<string, OmissionReason>
-  /** Files that are too many to be listed. */
-  readonly more: number
-}
-
-/** How to look at a repository. */
-export interface LookOptions {
-  /** Refuses a commit that no branch or tag names. */
-  readonly isNamedOnly: boolean
-  /** What an earlier answer of the hub said of this commit. */
-  readonly branch?: { readonly name: string; readonly at: string } | undefined
-  /** Told of the bytes that are read for listings and plans. */
-  readonly onBytes: (bytes: number) => void
-}
-
-/** An upstream repository at a commit: the files that could be fetched. */
-export interface UpstreamRepo {
-  readonly repo: string
-  readonly commit: string
-  readonly files: ReadonlyMap<string, UpstreamFile>
-  readonly leftOut: LeftOut
-}
+import type { LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
 
 /** The mirror's source for what it lacks. Its errors have the API's codes. */
 export interface Upstream {

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join } from 'node:path'
 import { parseCompanions } from '@svc/manifest'
 import { describe, expect, it } from 'vitest'
+import { importSelectionOf } from '../../src/import/selection.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, safetensors, writeFiles } from '../support/models.ts'
 
@@ -152,7 +153,8 @@ describe('companions', () => {
       kind: 'import-local',
       ref: 'beside/swapped',
       repo: { ns: 'beside', name: 'swapped' } as never,
-      source
+      source,
+      selection: importSelectionOf({})
     })
     const job = await api.finished(started)
     expect(job).toMatchObject({ state: 'done', result: { omitted: 1 } })

@@ -16,7 +16,6 @@ const sourceOf = (names: readonly string[], kind: ImportSource['kind'] = 'local'
   concurrency: 1,
   provenance: () => ({ access: 'own' }),
   origin: { kind: 'local' },
-  hints: { trackers: [], webseeds: [], peers: [] },
   warnings: [],
   close: async () => undefined
 })

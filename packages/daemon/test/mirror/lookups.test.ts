@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { DaemonError } from '../../src/errors.ts'
+import type { UpstreamFile, UpstreamRepo } from '../../src/library/upstream-repo.ts'
 import { DayBudget } from '../../src/mirror/day-budget.ts'
 import { HostQueue } from '../../src/mirror/host-queue.ts'
 import { Lookups } from '../../src/mirror/lookups.ts'
-import { later, NotNowError, type UpstreamFile, type UpstreamRepo } from '../../src/mirror/upstream.ts'
+import { later, NotNowError } from '../../src/mirror/upstream.ts'
 
 const COMMIT = 'a'.repeat(40)
 const leftOut = { reasons: new Map(), more: 0 }

@@ -239,7 +239,7 @@ export class Catalog {
     this.#pulls.add(infohash)
     try {
       await this.#settle(infohash)
-      const { mayEvict = false } = selection
+      const { mayEvict } = selection
       const how = { entry, anchor, peers, webSources: web, timings: this.#timings, upload, quiet, mayEvict }
       const pulled = await new CatalogPull({ ...this.#context, swarm, ...how }, job).run()
       const seed = await this.#seedOf(entry, pulled)

@@ -32,7 +32,6 @@ export function catalogSource(
       ...(revision && { revision }),
       ...(seed && { bittorrentV1: { ...seed } })
     },
-    hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [...(anchor.kind === 'catalog' ? [TRUST_SHIFT] : []), ...pulled.warnings],
     close: async () => {}
   }

@@ -1,14 +1,13 @@
-import { createHash } from 'node:crypto'
-import type { DiskBlobStore } from '@svc/cas'
 import { type Hub, HubError, type HubFile } from '@svc/hub'
 import { type Clock, systemClock } from '@svc/internal-clock'
-import type { Manifest, ManifestFile } from '@svc/manifest'
+import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState } from '../../library/artifacts.ts'
+import { isEvictable } from '../../library/eviction.ts'
 import type { Library } from '../../library/library.ts'
 import { upstreamName } from '../../library/origin.ts'
-import { readWholeBlob } from '../../library/small-blob.ts'
-import { cheapestWitness } from './witness.ts'
+import { probeAccess } from './access-probe.ts'
+import { isListedAs } from './listed-bytes.ts'
 
 /** The hash that somebody says a file of a repository has. */
 interface Claim {
@@ -35,7 +34,6 @@ export interface HubConfirmation {
 const SILENCE_MS = 60_000
 /** Of one start; the next one goes on. */
 const MAX_QUESTIONS = 1_000
-const MAX_GIT_BYTES = 64 << 20
 
 /** @param hub without a token */
 export function createConfirmation(
@@ -49,8 +47,7 @@ export function createConfirmation(
       try {
         const listing = await hub.listing(repo, commit, { signal, maxRateWaitMs: 0 })
         if (listing.restricted || listing.commit !== commit) return 'not-public'
-        const witness = cheapestWitness(listing)
-        if (witness !== undefined) await hub.probe(witness, { signal, maxRateWaitMs: 0 })
+        await probeAccess(hub, listing, { signal, maxRateWaitMs: 0 })
         const files = new Map(listing.files.map((file) => [file.path, file]))
         for (const name of names) if (!(await isListed(files.get(name), name))) return 'other-files'
         return 'public'
@@ -115,7 +112,7 @@ async function askAbout(
   const manifest = await documents.manifest(manifestDigest).catch(() => undefined)
   if (repo === undefined || revision === undefined || manifest === undefined) return 'other-files'
   const files = new Map<string, Pick<ManifestFile, 'digest' | 'size'>>()
-  for (const file of weightsOf(manifest)) files.set(upstreamName(source, file.name), file)
+  for (const file of manifest.files.filter(isEvictable)) files.set(upstreamName(source, file.name), file)
   if (files.size === 0) return 'other-files'
   // what lies beside them leaves with them: a cache may have files that somebody changed or added
   for (const digest of [...(own === undefined ? [] : [own]), ...Object.values(companions)]) {
@@ -127,32 +124,7 @@ async function askAbout(
       files.set(file.path, file)
     }
   }
-  const isListed = async (listed: HubFile | undefined, name: string): Promise<boolean> => {
-    const { digest, size } = files.get(name)!
-    if (listed === undefined || listed.sizeBytes !== size) return false
-    if (listed.sha256 !== undefined) return listed.sha256 === digest
-    return listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
-  }
+  const isListed = (listed: HubFile | undefined, name: string): Promise<boolean> =>
+    isListedAs(listed, files.get(name)!, store)
   return confirmation.ask(repo, revision, isListed, [...files.keys()], signal)
-}
-
-export const weightsOf = ({ files }: Pick<Manifest, 'files'>) => files.filter(({ kind }) => kind.startsWith('weights.'))
-
-/** Git's name of a blob; undefined for one that is not here, or larger than what git keeps. */
-export async function gitSha1Of(
-  store: DiskBlobStore,
-  digest: Sha256Digest,
-  sizeBytes: number
-): Promise<string | undefined> {
-  if (sizeBytes > MAX_GIT_BYTES) return undefined
-  const reader = await store.open(digest).catch(() => undefined)
-  if (reader === undefined) return undefined
-  try {
-    return createHash('sha1')
-      .update(`blob ${sizeBytes}\0`)
-      .update(await readWholeBlob(reader))
-      .digest('hex')
-  } finally {
-    await reader.close()
-  }
 }

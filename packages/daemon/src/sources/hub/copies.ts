@@ -1,6 +1,6 @@
-import { HubError, type HubFile, type HubListing } from '@svc/hub'
+import { HubError, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
-import type { Manifest, ManifestFile } from '@svc/manifest'
+import type { Manifest } from '@svc/manifest'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
 import type { ImportSource } from '../../import/source.ts'
@@ -10,8 +10,8 @@ import type { ArtifactState } from '../../library/artifacts.ts'
 import { isEvictable } from '../../library/eviction.ts'
 import type { Library } from '../../library/library.ts'
 import { hubCommitOf, upstreamName } from '../../library/origin.ts'
-import { gitSha1Of } from './confirm.ts'
 import { hubFailure } from './errors.ts'
+import { isListedAs } from './listed-bytes.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
 
 /** Files asked for at once. */
@@ -52,8 +52,8 @@ export class HubCopies implements CopyWitness, SourceFiller {
       const weights = manifest.files.filter(isEvictable)
       await forEachLimited(weights, CONCURRENCY, signal, async (file) => {
         const found = listed.get(upstreamName(state.source, file.name))
-        if (found === undefined || !(await this.#isSame(found, file))) throw new OtherFileError(file.name)
-        await signed.hub.read(found, { start: 0, end: Math.min(1, file.size) }, timeouts)
+        if (!(await isListedAs(found, file, this.#deps.store))) throw new OtherFileError(file.name)
+        await signed.hub.read(found!, { start: 0, end: Math.min(1, file.size) }, timeouts)
       })
       return [{ ...place, is: 'there' }]
     } catch (error) {
@@ -94,12 +94,6 @@ export class HubCopies implements CopyWitness, SourceFiller {
         await artifacts.setCopy(request.manifestDigest, { ...placeOf(origin), at: undefined })
       throw failure
     }
-  }
-
-  async #isSame(listed: HubFile, { digest, size }: ManifestFile): Promise<boolean> {
-    if (listed.sizeBytes !== size) return false
-    if (listed.sha256 !== undefined) return listed.sha256 === digest
-    return listed.gitBlobSha1 === (await gitSha1Of(this.#deps.store, digest, size))
   }
 }
 

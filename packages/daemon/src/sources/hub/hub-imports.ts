@@ -12,6 +12,7 @@ import type { ImportSource } from '../../import/source.ts'
 import type { Library } from '../../library/library.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { TRANSFER_NICE } from '../../thread-priority.ts'
+import { probeAccess } from './access-probe.ts'
 import { type ConfirmDeps, confirmUnknown, createConfirmation } from './confirm.ts'
 import { HubCopies } from './copies.ts'
 import { hubFailure } from './errors.ts'
@@ -25,7 +26,6 @@ import { STRANGER_HUB, StrangerListings } from './stranger-listing.ts'
 import { followedBy, hubTarget } from './target.ts'
 import { createUpstream } from './upstream.ts'
 import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
-import { cheapestWitness } from './witness.ts'
 
 /**
  * Longest wait for the hub's rate limit while the client waits for its response; within a job, five minutes. A limit
@@ -91,8 +91,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       const at = timestampOf(clock)
       const listing = await hub.listing(repo, revision, timeouts)
       if (revision === undefined || revision === 'main') branches.keep(listing, at)
-      const probed = cheapestWitness(listing)
-      if (probed !== undefined) await hub.probe(probed, timeouts)
+      await probeAccess(hub, listing, timeouts)
       return listing
     } catch (error) {
       throw hubFailure(error)

@@ -3,6 +3,7 @@ import { normalisedNames, recognise, requireImportable } from '@svc/classify'
 import { createHub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { RECOGNITION_NICE } from '../../thread-priority.ts'
+import { probeAccess } from './access-probe.ts'
 import {
   type HubListedFile,
   type ListingRequest,
@@ -14,7 +15,6 @@ import {
   type StrangerListing,
   type ThreadHub
 } from './stranger-listing.ts'
-import { cheapestWitness } from './witness.ts'
 
 const hub = createHub(workerData as ThreadHub)
 
@@ -27,9 +27,7 @@ async function list(
   const { repoId, commit } = listing
   if (listing.restricted)
     throw new HubError('E_SOURCE_FORBIDDEN', 'gated', `${repoId} is private or gated: no mirror gives it away`)
-  // the listing of a gated repository may be open
-  const probed = cheapestWitness(listing)
-  if (probed !== undefined) await hub.probe(probed, options)
+  await probeAccess(hub, listing, options)
   if (isNamedOnly && !(await hub.namedCommits(repoId, options)).has(commit))
     throw new HubError('E_UNKNOWN_REF', 'no-such-revision', `no branch or tag of ${repoId} names ${commit}`)
   return { repoId, commit, ...keptOf(listing) }

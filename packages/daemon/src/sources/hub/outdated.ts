@@ -14,9 +14,9 @@ import type { Library } from '../../library/library.ts'
 import { shownOrigin } from '../../library/origin.ts'
 import { isPrivate } from '../../library/provenance.ts'
 import type { Offload } from '../../offload/pool.ts'
+import { probeAccess } from './access-probe.ts'
 import { hubFailure, orAbsent } from './errors.ts'
 import type { OwnersHub, SignedHub } from './owners-hub.ts'
-import { cheapestWitness } from './witness.ts'
 
 /** Repositories asked about at once. */
 const CONCURRENCY = 4
@@ -151,8 +151,7 @@ class OutdatedCheck {
   ): Promise<void> {
     const { hub } = signed
     const listing = await hub.listing(info.repoId, info.commit, this.#timeouts())
-    const witness = cheapestWitness(listing)
-    if (witness !== undefined) await hub.probe(witness, this.#timeouts())
+    await probeAccess(hub, listing, this.#timeouts())
     for (const [commit, models] of Map.groupBy(group, (one) => one.commit)) {
       const before = await hub.listing(info.repoId, commit, this.#timeouts()).catch((error: unknown) => {
         // a branch may have been written anew
@@ -174,7 +173,7 @@ class OutdatedCheck {
     const { store, documents, offload, sourceOf } = this.#deps
     const { commit } = listing
     const upgrade = upgradeOf(model, listing, await documents.manifest(model.manifest))
-    const selection = { normalizedNames: upgrade.names !== 'upstream', quants: [model.quant], private: false }
+    const selection = { normalizedNames: upgrade.names !== 'upstream', quants: [model.quant] }
     const names = selection.normalizedNames ? normalisedNames(listing.files.map(({ path }) => path)) : undefined
     const source = sourceOf(signed, listing.repoId, listing)
     try {

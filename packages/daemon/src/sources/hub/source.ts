@@ -99,7 +99,6 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
       ...(options.strangers !== undefined && { onDemand: true })
     },
     follows: options.follows,
-    hints: { trackers: [], webseeds: [], peers: [] },
     leftOut: listing.leftOut,
     warnings: options.warnings,
     close: async () => undefined

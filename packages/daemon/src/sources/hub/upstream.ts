@@ -4,51 +4,22 @@ import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { timestampOf } from '@svc/internal-clock'
 import { COMPANION_BOUNDS } from '@svc/manifest'
-import { digestFromBytes, formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
+import { digestFromBytes, formatRepoId, type RepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
-import type { ImportSelection } from '../../import/selection.ts'
+import { importSelectionOf } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { JobRegistry } from '../../jobs/registry.ts'
 import { someOf } from '../../library/companions.ts'
 import type { Library } from '../../library/library.ts'
 import { SIGNATURE, type SignedListing } from '../../library/trust.ts'
+import type { LookOptions, UpstreamFile, UpstreamRepo } from '../../library/upstream-repo.ts'
 import { hubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
 import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
-
-/** A file of the hub that could be fetched. */
-export interface HubUpstreamFile {
-  readonly name: string
-  readonly sizeBytes: number
-  /** For files in large-file storage; others have git's name. */
-  readonly sha256: Sha256Digest | undefined
-  readonly gitBlobSha1: string | undefined
-  /** Whether to import its whole artifact: weights, their auxiliary files, and anything too large for memory. */
-  readonly isLarge: boolean
-}
-
-/** A repository of the hub at a commit, with the files that could be fetched. */
-export interface HubUpstreamRepo {
-  /** In the hub's spelling: after a redirect another one than was asked for. */
-  readonly repo: string
-  readonly commit: string
-  readonly files: ReadonlyMap<string, HubUpstreamFile>
-  readonly leftOut: { readonly reasons: ReadonlyMap<string, 'large' | 'many'>; readonly more: number }
-}
-
-/** How to look. */
-export interface HubLookOptions {
-  /** Refuses a commit that no branch or tag names. */
-  readonly isNamedOnly: boolean
-  /** What an earlier answer of the hub said of this commit. */
-  readonly branch?: HubSourceOptions['branch']
-  /** Told of the bytes that are read for listings and plans. */
-  readonly onBytes: (bytes: number) => void
-}
 
 /** The objects of the hub source that this uses. */
 export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {
@@ -65,7 +36,7 @@ export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'>
 }
 
 /** The options of `svc import hf`: public repositories spell quants in many ways. */
-const NORMALIZED: ImportSelection = { normalizedNames: true, private: false, mayReplace: false }
+const NORMALIZED = { ...importSelectionOf({ names: 'normalized' }), mayReplace: false }
 
 /** Cached facts about a repository. */
 interface CachedRepo {
@@ -84,23 +55,23 @@ interface CachedRepo {
  * errors are DaemonErrors with the codes of an import.
  */
 export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps) {
-  const known = new WeakMap<HubUpstreamRepo, CachedRepo>()
+  const known = new WeakMap<UpstreamRepo, CachedRepo>()
   const brought = new StrangerBytes()
   /** Commits of which an import passed the check that a rule requires. */
   const checked = new LRUCache<string, true>({ max: MAX_STRANGER_FILES })
-  const require = (repo: HubUpstreamRepo): CachedRepo => {
+  const require = (repo: UpstreamRepo): CachedRepo => {
     const found = known.get(repo)
     if (found === undefined) throw new Error(`${repo.repo} has not been listed here`)
     return found
   }
-  const planOf = (repo: HubUpstreamRepo): Promise<ImportPlan> => {
+  const planOf = (repo: UpstreamRepo): Promise<ImportPlan> => {
     const { asked, listing, branch, onBytes } = require(repo)
     const source = sourceOf(asked, listing, { branch, strangers: brought })
     return planHub(counting(hub, onBytes), listing, source, NORMALIZED, asked, planDeps).catch((error: unknown) => {
       throw hubFailure(error)
     })
   }
-  const fileOf = (repo: HubUpstreamRepo, name: string): HubFile => {
+  const fileOf = (repo: UpstreamRepo, name: string): HubFile => {
     const file = require(repo).files.get(name)
     if (file === undefined) throw new DaemonError('E_NOT_FOUND', `${JSON.stringify(name)} is not in ${repo.repo}`)
     return file
@@ -124,8 +95,8 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
     async look(
       asked: string,
       revision: string | undefined,
-      { isNamedOnly, branch, onBytes }: HubLookOptions
-    ): Promise<HubUpstreamRepo> {
+      { isNamedOnly, branch, onBytes }: LookOptions
+    ): Promise<UpstreamRepo> {
       // refuses names that no import can have
       hubTarget({ repo: asked, ...(revision !== undefined && { revision }) })
       const at = timestampOf(clock)
@@ -138,7 +109,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       const given = files.filter((_, at) => signed === undefined || mayBeSigned(signed, listed[at]!))
       const kept = new Map(given.map((file) => [file.name, upstreamFileOf(file)]))
       const reasons = new Map(leftOut.map(({ name, reason }) => [name, reason]))
-      const found: HubUpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
+      const found: UpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
       known.set(found, {
         asked,
         listing,
@@ -150,7 +121,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       return found
     },
     /** The verified bytes of a small file. */
-    async read(repo: HubUpstreamRepo, name: string): Promise<Uint8Array> {
+    async read(repo: UpstreamRepo, name: string): Promise<Uint8Array> {
       const file = fileOf(repo, name)
       if (file.sizeBytes > MAX_SMALL_BYTES) throw new Error(`${name} is too large to be read at once`)
       try {
@@ -167,7 +138,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the listing`)
     },
     /** The artifact of a file; for a file that all artifacts share, the smallest one. */
-    async artifactOf(repo: HubUpstreamRepo, name: string): Promise<{ readonly quant: string }> {
+    async artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }> {
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       const row = files.find((file) => (file.upstream ?? file.name) === name)
@@ -177,7 +148,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       return { quant: artifact.quant }
     },
     /** Bytes that the import of an artifact would fetch now. */
-    async missingBytesOf(repo: HubUpstreamRepo, quant: string): Promise<number> {
+    async missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number> {
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
       // for the signature, all that lies beside an artifact is fetched with it
@@ -194,7 +165,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
      * there; every other one under a name of the namespace `svc`.
      * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
      */
-    async bring(repo: HubUpstreamRepo, quant: string): Promise<Job> {
+    async bring(repo: UpstreamRepo, quant: string): Promise<Job> {
       const { asked, listing, branch } = require(repo)
       const usual = hubTarget({ repo: asked })
       const target = branch !== undefined && (await importer.isStrangers(usual)) ? usual : strangersName(listing)
@@ -213,7 +184,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       }
     },
     /** Whether the hub has given a file's bytes to strangers since the start. */
-    hasBrought: (repo: HubUpstreamRepo, name: string): boolean =>
+    hasBrought: (repo: UpstreamRepo, name: string): boolean =>
       brought.has(fileOf(repo, name)) && (require(repo).signed === undefined || checked.has(commitKey(repo)))
   }
 }
@@ -282,7 +253,7 @@ const hubFileOf = (
   ...(gitBlobSha1 !== undefined && { gitBlobSha1 })
 })
 
-const upstreamFileOf = ({ isWeights, ...file }: HubListedFile): HubUpstreamFile => ({
+const upstreamFileOf = ({ isWeights, ...file }: HubListedFile): UpstreamFile => ({
   ...file,
   isLarge: isWeights || file.sizeBytes > MAX_SMALL_BYTES
 })
@@ -300,4 +271,4 @@ function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uin
   return createHash('sha1').update(`blob ${sizeBytes}\0`).update(bytes).digest('hex') === gitBlobSha1
 }
 
-const commitKey = ({ repo, commit }: HubUpstreamRepo): string => `${repo} ${commit}`
+const commitKey = ({ repo, commit }: UpstreamRepo): string => `${repo} ${commit}`

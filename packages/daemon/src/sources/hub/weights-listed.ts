@@ -2,7 +2,8 @@ import type { DiskBlobStore } from '@svc/cas'
 import { type HubListing, isRepoId, isRevision } from '@svc/hub'
 import type { Manifest } from '@svc/manifest'
 import { DaemonError } from '../../errors.ts'
-import { gitSha1Of, weightsOf } from './confirm.ts'
+import { isEvictable } from '../../library/eviction.ts'
+import { gitSha1Of } from './listed-bytes.ts'
 
 /** A repository of the hub at a commit, as a manifest names it. */
 export interface HubCommit {
@@ -31,7 +32,7 @@ export async function requireWeightsOf(
   store: DiskBlobStore
 ): Promise<void> {
   const listed = new Set(files.map(({ sha256, gitBlobSha1 }) => sha256 ?? gitBlobSha1))
-  const weights = weightsOf(manifest)
+  const weights = manifest.files.filter(isEvictable)
   let isListed = commit === revision && weights.length > 0
   for (const { digest, size } of weights)
     isListed &&= listed.has(digest) || listed.has((await gitSha1Of(store, digest, size)) ?? '')

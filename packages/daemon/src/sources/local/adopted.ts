@@ -76,7 +76,6 @@ export async function adoptedSource(
         return { access: 'unknown' }
       },
       origin: known ? { kind: 'hf', repo: hub.repo, revision: hub.revision } : { kind: 'local' },
-      hints: { trackers: [], webseeds: [], peers: [] },
       warnings,
       close: async () => {
         stop.abort()

@@ -28,7 +28,6 @@ export async function localSource(
     concurrency: CONCURRENCY,
     provenance: () => ({ access: 'own' }),
     origin: { kind: 'local' },
-    hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],
     close: () => parents.close()
   }

@@ -135,7 +135,6 @@ export function ociSource(oci: Oci, listed: ListedArtifact): ImportSource {
     // a registry may require a login for any of the files
     provenance: () => ({ ...listed.provenance(), ...(model.isWithheld && { marked: true }) }),
     origin: { kind: 'oci', ...from },
-    hints: { trackers: [], webseeds: [], peers: [] },
     warnings: [],
     close: () => listed.close()
   }

@@ -78,7 +78,7 @@ describe('the choice of a torrent', () => {
     ['a/ONE', undefined, '4'],
     ['A/raw', 'm-Q8_0.gguf', '6']
   ])('%s %s', (repo, quant, hash) => {
-    expect(selectEntry(entries, repo, quant).infohash[0]).toBe(hash)
+    expect(selectEntry(entries, repo, quant, { normalizedNames: false }).infohash[0]).toBe(hash)
   })
   test.each([
     ['A/x', undefined, 'E_UNKNOWN_REF', ['A/b', 'A/one', 'A/raw']],
@@ -87,7 +87,7 @@ describe('the choice of a torrent', () => {
     ['A/b', 'q2_k', 'E_BAD_REQUEST', ['q4_k_m', 'q4_k_s', 'q8_0']],
     ['A/raw', undefined, 'E_BAD_REQUEST', ['m-Q4_K_M.gguf', 'm-Q8_0.gguf']]
   ])('%s %s: %s', (repo, quant, code, candidates) => {
-    expect(() => selectEntry(entries, repo, quant)).toThrowError(failure(code, candidates))
+    expect(() => selectEntry(entries, repo, quant, { normalizedNames: false })).toThrowError(failure(code, candidates))
   })
 })
 

@@ -1,0 +1,38 @@
+import { createHash } from 'node:crypto'
+import type { DiskBlobStore } from '@svc/cas'
+import type { HubFile } from '@svc/hub'
+import type { ManifestFile } from '@svc/manifest'
+import type { Sha256Digest } from '@svc/ref'
+import { readWholeBlob } from '../../library/small-blob.ts'
+
+const MAX_GIT_BYTES = 64 << 20
+
+/** Whether the hub lists a file's bytes. Those that it has in git have to be here. */
+export async function isListedAs(
+  listed: HubFile | undefined,
+  { digest, size }: Pick<ManifestFile, 'digest' | 'size'>,
+  store: DiskBlobStore
+): Promise<boolean> {
+  if (listed === undefined || listed.sizeBytes !== size) return false
+  if (listed.sha256 !== undefined) return listed.sha256 === digest
+  return listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
+}
+
+/** Git's name of a blob; undefined for one that is not here, or larger than what git keeps. */
+export async function gitSha1Of(
+  store: DiskBlobStore,
+  digest: Sha256Digest,
+  sizeBytes: number
+): Promise<string | undefined> {
+  if (sizeBytes > MAX_GIT_BYTES) return undefined
+  const reader = await store.open(digest).catch(() => undefined)
+  if (reader === undefined) return undefined
+  try {
+    return createHash('sha1')
+      .update(`blob ${sizeBytes}\0`)
+      .update(await readWholeBlob(reader))
+      .digest('hex')
+  } finally {
+    await reader.close()
+  }
+}
