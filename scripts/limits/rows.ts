@@ -93,7 +93,7 @@ object store | {bucket#MAX_ATTEMPTS} tries, {bucket#STALL_MS} of silence; answer
   'Mirrors and metrics': rows(`
 list of paths | {form#MAX_BODY_BYTES}, {form#MAX_PATHS} paths | request | 400 before it is parsed | form mirror
 known repositories | {hub-revisions#MAX_BYTES} of names, {rendered#MAX_BYTES} of answers | mirror | rebuilt | rendered mirror
-views made, files hashed | {served-models#MADE_AT_ONCE}, {git-names#HASHED_AT_ONCE} at a time | mirrors | wait | git-names
+views made, files hashed | {served-files#MADE_AT_ONCE}, {git-names#HASHED_AT_ONCE} at a time | mirrors | wait | git-names
 metrics | collected once per {metrics-listener#FRESH_MS} | port | shared | metrics
 reads on demand (lookups, small files) | {demand#READS.atOnce} at a time, {demand#READS.maxWaiting} waiting | mirrors | 429; a host with fewer displaces one with the most | lookups host-queue small-on-demand.faults
 cached hub lookups | {lookups#MAX_KNOWN_BYTES} and {lookups#MAX_ABSENT} absent ones for {lookups#KNOWN_MS} | hub mirror | looked up again | lookups

@@ -8,7 +8,8 @@ import type { ArrivingOptions } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { followed } from './demand-jobs.ts'
 import { clientOf, type SendOptions, sendArriving, sendFile } from './send-file.ts'
-import { lacksSpace, type ServedFile, type ServedModels } from './served-models.ts'
+import type { ServedFile } from './served-files.ts'
+import { lacksSpace, type ServedModels } from './served-models.ts'
 import type { Awaited, SwarmDemand } from './swarm-demand.ts'
 import type { UpstreamJobs } from './upstream.ts'
 
@@ -46,11 +47,11 @@ export class ArtifactFiles {
     const { manifest } = awaited
     const { served } = this.#deps
     const demand = this.#deps.demand?.()
-    const presence = served.isKnown(manifest) ? undefined : await demand?.presence(manifest)
+    const presence = served.files.isKnown(manifest) ? undefined : await demand?.presence(manifest)
     const isComing = presence !== undefined && presence.missing.length > 0
     if (isComing && !presence.isDescribed) return undefined
     if (isComing && !this.#offers(demand!, awaited)) return NONE
-    const files = isComing ? served.lackingFiles(manifest) : served.files(manifest)
+    const files = isComing ? served.files.lacking(manifest) : served.files.of(manifest)
     return files.catch((error: unknown) => {
       if (lacksSpace(error)) throw error
       return NONE

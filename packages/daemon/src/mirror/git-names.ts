@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
 import { hashFile } from './file-hash.ts'
-import type { ServedFile } from './served-models.ts'
+import type { ServedFile } from './served-files.ts'
 
 /** The names are short: this many take some ten MB. */
 const MAX_NAMES = 100_000

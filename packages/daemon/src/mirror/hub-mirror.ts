@@ -73,7 +73,7 @@ export class HubMirror {
         return refuse(response, status, code, message, headers)
       }
       // the cache was deleted: make the view again
-      this.#served.forget(error.manifest)
+      this.#served.files.forget(error.manifest)
       await answer().catch((again: unknown) => {
         if (!(again instanceof GoneError)) throw again
         absent(response, 'EntryNotFound')

@@ -3,7 +3,8 @@ import type { ArtifactState } from '../library/artifacts.ts'
 import { upstreamName } from '../library/origin.ts'
 import type { LeftOut, UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { ArtifactFiles } from './artifact-files.ts'
-import type { ServedFile, ServedModels } from './served-models.ts'
+import type { ServedFile } from './served-files.ts'
+import type { ServedModels } from './served-models.ts'
 
 /** The names by which clients request the default branch. */
 export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])

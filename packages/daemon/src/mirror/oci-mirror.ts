@@ -10,7 +10,8 @@ import { readSmallBlob } from '../library/small-blob.ts'
 import { ArtifactFiles, type FilesOf } from './artifact-files.ts'
 import type { WaitingClient } from './demand.ts'
 import { clientOf } from './send-file.ts'
-import { lacksSpace, notNowOf, type ServedFile, type ServedMember, type ServedModels } from './served-models.ts'
+import type { ServedFile } from './served-files.ts'
+import { lacksSpace, notNowOf, type ServedMember, type ServedModels } from './served-models.ts'
 import type { Presence, SwarmDemand } from './swarm-demand.ts'
 import { NotNowError } from './upstream.ts'
 
@@ -241,7 +242,7 @@ export class OciMirror {
   }
 
   #forget(manifest: Sha256Digest): void {
-    this.#served.forget(manifest)
+    this.#served.files.forget(manifest)
     for (const key of this.#packed.keys()) if (key.startsWith(manifest)) this.#packed.delete(key)
   }
 
@@ -253,7 +254,7 @@ export class OciMirror {
     const config = manifest.files.find(({ kind }) => kind === 'config')
     const facts = config === undefined ? undefined : await readSmallBlob(store, config.digest, MAX_MODEL_CONFIG_BYTES)
     // packing adds the licence texts from the annotations itself
-    const found = await (isLacking ? this.#served.lackingFiles(digest) : this.#served.files(digest))
+    const found = await (isLacking ? this.#served.files.lacking(digest) : this.#served.files.of(digest))
     const files = found.filter(({ bytes }) => bytes === undefined)
     const image = packArtifact({
       files,

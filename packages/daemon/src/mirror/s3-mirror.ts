@@ -13,7 +13,8 @@ import { BUCKET, document, element, REGION, refuseAsS3, refuseS3, S3Error, sendX
 import { requireSignature } from './s3-auth.ts'
 import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage, parseListQuery } from './s3-listing.ts'
 import { clientOf } from './send-file.ts'
-import { type NamedMember, notNowOf, type ServedFile, type ServedModels, sorted } from './served-models.ts'
+import type { ServedFile } from './served-files.ts'
+import { type NamedMember, notNowOf, type ServedModels, sorted } from './served-models.ts'
 import { HOLD_MS, type SwarmDemand } from './swarm-demand.ts'
 
 const LISTED_AT_ONCE = 2
@@ -132,7 +133,7 @@ export class S3Mirror {
     const named = await this.#served.named(name, DOOR)
     const manifests = [...named.map(({ manifest }) => manifest), ...(await this.#served.awaited(name, DOOR))]
     for (const manifest of manifests) {
-      const presence = this.#served.isKnown(manifest) ? undefined : await demand.presence(manifest)
+      const presence = this.#served.files.isKnown(manifest) ? undefined : await demand.presence(manifest)
       if (presence?.isDescribed === false) await demand.described({ name, manifest }, presence, mayStart, client)
     }
   }
@@ -160,7 +161,7 @@ export class S3Mirror {
       const file = files?.find((each) => each.name === path)
       if (file === undefined) break
       if (await this.#send(request, response, member!, file)) return
-      this.#served.forget(member!.manifest)
+      this.#served.files.forget(member!.manifest)
     }
     throw new S3Error('NoSuchKey', 'there is no such key')
   }

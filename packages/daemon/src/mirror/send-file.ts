@@ -6,7 +6,7 @@ import { blobAnswerTo, sendBlob } from '../http/blob-response.ts'
 import type { BufferPool } from '../http/buffer-pool.ts'
 import { refuse } from '../http/guarded-listener.ts'
 import type { WaitingClient } from './demand.ts'
-import type { ServedFile } from './served-models.ts'
+import type { ServedFile } from './served-files.ts'
 
 const UNNAMED = digestFromBytes(new Uint8Array(32))
 

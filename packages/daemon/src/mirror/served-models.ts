@@ -1,72 +1,33 @@
-import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import type { DiskBlobStore } from '@svc/cas'
-import type { Clock } from '@svc/internal-clock'
-import { Gate, loopBudget } from '@svc/internal-concurrency'
+import { loopBudget } from '@svc/internal-concurrency'
 import type { Companions } from '@svc/manifest'
-import { digestFromBytes, type Sha256Digest, tryParseDigest } from '@svc/ref'
+import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
-import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../errors.ts'
 import { companionsUnder } from '../library/artifact-record.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
-import type { ComingImport, ComingModels, StandIn } from '../library/coming.ts'
-import type { Documents } from '../library/documents.ts'
+import type { ComingImport, StandIn } from '../library/coming.ts'
 import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
 import type { SignedModels } from '../library/signed-models.ts'
 import { UnreadableStateError } from '../library/strict.ts'
-import type { Views } from '../library/views.ts'
-import type { Log } from '../log.ts'
-import { hashFile } from './file-hash.ts'
+import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
 import { fetchOf, NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** The daemon's objects that this uses. */
-export interface ServedModelsDeps {
-  readonly clock: Clock
-  readonly store: DiskBlobStore
+export interface ServedModelsDeps extends ServedFilesDeps {
   readonly artifacts: Artifacts
-  readonly views: Views
-  readonly documents: Documents
   readonly holdings: Pick<Holdings, 'unprovenNow'>
   readonly repos: Repos
   readonly needed: Pick<Needed, 'isGiven'>
-  readonly coming: ComingModels
   readonly jobs: Pick<UpstreamJobs, 'openOf'>
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
-  readonly log: Log
 }
-
-/** A file as runtimes see it, and the location of its bytes. */
-export interface ServedFile {
-  /** The artifact it belongs to. */
-  readonly manifest: Sha256Digest
-  readonly name: string
-  readonly sizeBytes: number
-  readonly digest: Sha256Digest
-  /** Whether the store has it as a blob; otherwise it is a small file in the view, unpacked from a tar, or `bytes`. */
-  readonly isBlob: boolean
-  /** Its path in the view. */
-  readonly path: string
-  /** The content of a licence text, which the manifest itself contains. */
-  readonly bytes?: Uint8Array
-  readonly kind: string
-  readonly role: string | undefined
-}
-
-/** Limit of unpacked files, which are configurations and tokenizers. */
-const MAX_UNPACKED_BYTES = 256 << 20
-const MAX_KNOWN = 1_000
-/** One thread makes all views, and the owner's own wait behind at most this many for strangers. */
-const MADE_AT_ONCE = 2
 
 /** Of all records, for one answer. */
 const MAX_WALKS = 8
-
-/** After a failure, a view is not tried again within this time. */
-const RETRY_MS = 2_000
 
 /** True for a reason why a mirror cannot show an existing model, as opposed to a model that is not here. */
 export const lacksSpace = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
@@ -124,37 +85,26 @@ interface ServedNames {
 }
 
 /**
- * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), with their files
- * under real names. The files come from a view that protects nothing from collection, and is made at the first request.
+ * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), and what the owner's imports are
+ * about to make.
  */
 export class ServedModels {
+  readonly files: ServedFiles
   readonly #deps: ServedModelsDeps
-  readonly #files = new LRUCache<Sha256Digest, Promise<readonly ServedFile[]>>({
-    max: MAX_KNOWN,
-    // if this fails, the view is reused, or deleted with the cache
-    dispose: (_files, manifest, reason) => {
-      if (reason === 'evict') this.#deps.views.endLoan(manifest).catch(() => undefined)
-    }
-  })
-  readonly #lacking = new Map<Sha256Digest, Promise<readonly ServedFile[]>>()
-  readonly #making = new Gate(MADE_AT_ONCE)
   readonly #sending = new Set<Sending>()
   readonly #named = new Map<NameDoor, { readonly revision: number; readonly names: Promise<ServedNames> }>()
   #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
 
   constructor(deps: ServedModelsDeps) {
     this.#deps = deps
+    this.files = new ServedFiles(deps)
     deps.artifacts.listen((manifest) => {
       // other companions may lie beside it now
-      this.forget(manifest)
+      this.files.forget(manifest)
       const { coming } = deps
       for (const sent of this.#sending)
         if (coming.digestOf(sent.manifest) === manifest || coming.get(sent.manifest) !== undefined)
           void this.#cutIfWithheld(sent)
-    })
-    deps.coming.listen((standIn) => {
-      this.forget(standIn)
-      deps.views.endLoan(standIn).catch(() => undefined)
     })
   }
 
@@ -404,55 +354,12 @@ export class ServedModels {
   }
 
   /**
-   * The files of an artifact of which only what is unpacked is here, under the names and in the order of {@link files}.
-   * @throws as {@link files}
-   */
-  lackingFiles(manifest: Sha256Digest): Promise<readonly ServedFile[]> {
-    const known = this.#lacking.get(manifest)
-    if (known !== undefined) return known
-    const found = this.#making.run(undefined, () => this.#read(manifest, true))
-    this.#lacking.set(manifest, found)
-    // only for those who ask meanwhile: when it is complete its files are others' business as well
-    const forget = (): void => void this.#lacking.delete(manifest)
-    found.then(forget, forget)
-    return found
-  }
-
-  /**
-   * The files of an artifact in the order of its manifest. @throws the errors of making a view: missing or damaged
-   * blobs
-   */
-  files(manifest: Sha256Digest): Promise<readonly ServedFile[]> {
-    const known = this.#files.get(manifest)
-    if (known !== undefined) return known
-    const found = this.#making.run(undefined, () => this.#read(manifest))
-    this.#files.set(manifest, found)
-    found.catch((error: unknown) => {
-      this.#deps.log.warn({ err: error, manifest }, 'a mirror cannot show an artifact')
-      this.#deps.clock.after(RETRY_MS, () => {
-        if (this.#files.peek(manifest) === found) this.#files.delete(manifest)
-      })
-    })
-    return found
-  }
-
-  /**
    * What lies beside an artifact of the hub, and what was left there; undefined for imports before that was kept. The hub lists it, so none
    * of it is the owner's own.
    */
   async companionsOf(state: ArtifactState): Promise<Companions | undefined> {
     const digest = companionsUnder(state)
     return digest && this.#deps.documents.companions(digest)
-  }
-
-  /** Whether {@link files} knows it: then it was complete. */
-  isKnown(manifest: Sha256Digest): boolean {
-    return this.#files.peek(manifest) !== undefined
-  }
-
-  /** Discards cached facts about an artifact: its view may be gone. */
-  forget(manifest: Sha256Digest): void {
-    this.#files.delete(manifest)
   }
 
   async #byRepo(): Promise<ByRepo> {
@@ -482,22 +389,6 @@ export class ServedModels {
     for (const states of byRepo.values()) states.sort((a, b) => ((a.importedAt ?? '') < (b.importedAt ?? '') ? 1 : -1))
     return { shown: byRepo, withheld }
   }
-
-  async #read(manifest: Sha256Digest, mayLack = false): Promise<ServedFile[]> {
-    const { views, documents, coming } = this.#deps
-    const model = coming.get(manifest)
-    const shown = model === undefined ? (await views.lend(manifest, { mayLack })).files : await views.lendComing(model)
-    const files: ServedFile[] = []
-    for (const { name, path, size: sizeBytes, kind, role, digest } of shown) {
-      const known = digest === undefined ? undefined : tryParseDigest(digest)
-      const unpacked = known ?? (await digestOf(path, sizeBytes))
-      files.push({ manifest, name, path, sizeBytes, kind, role, digest: unpacked, isBlob: known !== undefined })
-    }
-    const names = new Set(files.map(({ name }) => name))
-    const { annotations = {} } = model?.manifest ?? (await documents.manifest(manifest)) ?? {}
-    const licences = licencesOf(manifest, annotations)
-    return [...files, ...licences.filter(({ name }) => !names.has(name))]
-  }
 }
 
 const isOfHub = ({ source: { kind, repo, revision } }: ArtifactState): boolean =>
@@ -513,31 +404,4 @@ export function sorted(here: readonly NamedMember[], coming: readonly NamedMembe
   return [...here, ...coming.filter(({ prefix }) => !taken.has(prefix))].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
 }
 
-const LICENCE_FILE = 'svc.license.file.'
-
-function licencesOf(manifest: Sha256Digest, annotations: Readonly<Record<string, string>>): ServedFile[] {
-  const texts = Object.entries(annotations).filter(([key]) => key.startsWith(LICENCE_FILE))
-  return texts.map(([key, text]) => {
-    const bytes = Buffer.from(text)
-    const digest = digestFromBytes(createHash('sha256').update(bytes).digest())
-    const name = key.slice(LICENCE_FILE.length)
-    return {
-      manifest,
-      name,
-      bytes,
-      digest,
-      sizeBytes: bytes.length,
-      path: '',
-      kind: 'licence',
-      role: undefined,
-      isBlob: false
-    }
-  })
-}
-
 const isShown = (state: ArtifactState, door: Door): boolean => state.incomplete !== true && verdictOf(state, door).given
-
-async function digestOf(path: string, sizeBytes: number): Promise<Sha256Digest> {
-  if (sizeBytes > MAX_UNPACKED_BYTES) throw new Error(`${path} is too large to be unpacked from a tar`)
-  return digestFromBytes(await hashFile(path, 'sha256'))
-}

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseDigest } from '@svc/ref'
 import { expect, it } from 'vitest'
 import { GitNames } from '../../src/mirror/git-names.ts'
-import type { ServedFile } from '../../src/mirror/served-models.ts'
+import type { ServedFile } from '../../src/mirror/served-files.ts'
 import { temporaryFolder } from '../support/daemon.ts'
 
 const digest = parseDigest(`sha256:${'a'.repeat(64)}`)
