@@ -16,7 +16,7 @@ import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 import { readAtOf } from '../read-at.ts'
 import { type PlannedImport, planListing } from './plan.ts'
-import type { FileSelection } from './selection.ts'
+import type { SourceSelection } from './selection.ts'
 import { type ImportSource, isRemote, type SourceFile } from './source.ts'
 
 /** Headers read concurrently, if they are needed for the quant. */
@@ -31,7 +31,7 @@ const READS_AT_ONCE = 8
  */
 export async function planSelected(
   source: ImportSource,
-  selection: FileSelection,
+  selection: SourceSelection,
   offload: Offload,
   signal: AbortSignal
 ): Promise<PlannedImport> {
@@ -59,7 +59,7 @@ function withNormalizedNames(source: ImportSource): ImportSource {
 
 async function notSelected(
   whole: PlannedImport,
-  selection: FileSelection,
+  selection: SourceSelection,
   signal: AbortSignal
 ): Promise<ReadonlySet<string>> {
   const quant = needsSafetensorsQuant(whole.recognition, selection) ? await quantOf(whole, signal) : undefined
@@ -74,7 +74,7 @@ async function notSelected(
 /** The quants that an import of everything makes, under the names that the selection says. @throws as {@link planSelected} */
 export async function selectedQuants(
   source: ImportSource,
-  { normalizedNames }: Pick<FileSelection, 'normalizedNames'>,
+  { normalizedNames }: Pick<SourceSelection, 'normalizedNames'>,
   offload: Offload,
   signal: AbortSignal
 ): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { type AuxSelection, ClassifyError, globTest } from '@svc/classify'
+import { ClassifyError, type FileSelection, globTest } from '@svc/classify'
 import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
@@ -8,19 +8,13 @@ import { DaemonError } from '../errors.ts'
  */
 export type MayReplace = boolean | 'same-repository'
 
-/** Which files of a source make up an import. */
-export interface FileSelection {
+/** Which files of a source make up an import, as recognition sees their names. */
+export interface SourceSelection extends FileSelection {
   readonly normalizedNames: boolean
-  /** As the caller wrote them; compared in lower case. */
-  readonly quants?: readonly string[] | undefined
-  /** A test for names as recognition sees them. */
-  readonly files?: ((name: string) => boolean) | undefined
-  /** Which projectors and importance matrices come along; undefined: all. */
-  readonly aux?: AuxSelection | undefined
 }
 
 /** What the caller selects for an import (spec add.1, add.6, add.10), validated. */
-export interface ImportSelection extends FileSelection {
+export interface ImportSelection extends SourceSelection {
   readonly private: boolean
   readonly mayReplace: MayReplace
   /** What the name stands for now gets a tag if it changes. */

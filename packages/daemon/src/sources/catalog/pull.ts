@@ -122,9 +122,8 @@ export class CatalogPull {
 
   /** Runs until every wanted file is complete. */
   async #fill(torrent: V1Torrent, signal: AbortSignal): Promise<void> {
-    const { clock, timings, entry, peers, quiet } = this.#options
-    const hasNobodyToAsk = entry.seeds === 0 || (quiet && peers.length === 0)
-    const webAfterMs = hasNobodyToAsk ? 0 : timings.webAfterMs
+    const { clock, timings } = this.#options
+    const webAfterMs = hasNobodyToAsk(this.#options) ? 0 : timings.webAfterMs
     let swarmFailure: unknown
     let web: Promise<void> | undefined
     let webFailure: unknown
@@ -369,3 +368,6 @@ async function pause(clock: Library['clock'], ms: number, until: Promise<unknown
   await Promise.race([timer.promise, until.catch(() => timer.promise)])
   handle.cancel()
 }
+
+const hasNobodyToAsk = ({ entry, peers, quiet }: Pick<AnchoredPullOptions, 'entry' | 'peers' | 'quiet'>): boolean =>
+  entry.seeds === 0 || (quiet && peers.length === 0)

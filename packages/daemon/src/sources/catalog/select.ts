@@ -1,6 +1,6 @@
 import { ggufQuant, normalisedName } from '@svc/classify'
 import { DaemonError } from '../../errors.ts'
-import type { FileSelection } from '../../import/selection.ts'
+import type { SourceSelection } from '../../import/selection.ts'
 import type { ListedTorrent } from './listing.ts'
 
 const MAX_CANDIDATES = 50
@@ -16,7 +16,7 @@ export function selectEntry(
   entries: readonly ListedTorrent[],
   repo: string,
   quant: string | undefined,
-  selection: FileSelection
+  selection: SourceSelection
 ): ListedTorrent {
   const own = selectedEntries(linesOf(entries, repo, selection.normalizedNames), repo, selection)
   if (own.length === 0) {
@@ -57,7 +57,7 @@ const fileOf = ({ displayName }: ListedTorrent): string => displayName.slice(dis
 function selectedEntries(
   own: readonly ListedTorrent[],
   repo: string,
-  { normalizedNames, quants, files }: FileSelection
+  { normalizedNames, quants, files }: SourceSelection
 ): readonly ListedTorrent[] {
   if (own.length === 0) return own
   const wanted = quants?.map((quant) => quant.toLowerCase())

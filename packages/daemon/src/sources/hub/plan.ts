@@ -28,7 +28,7 @@ import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { planSelected } from '../../import/choice.ts'
 import type { PlannedImport } from '../../import/plan.ts'
-import type { FileSelection } from '../../import/selection.ts'
+import type { SourceSelection } from '../../import/selection.ts'
 import type { ImportSource } from '../../import/source.ts'
 import type { Offload } from '../../offload/pool.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
@@ -57,7 +57,7 @@ export async function planHub(
   hub: Pick<Hub, 'read'>,
   listing: HubListing,
   source: ImportSource,
-  selection: FileSelection,
+  selection: SourceSelection,
   as: string,
   { store, offload, contextTokens }: PlanDeps & { readonly contextTokens?: number | undefined }
 ): Promise<ImportPlan> {
