@@ -56,7 +56,8 @@ export class BlobAudit {
     }
   }
 
-  async verify(digest: Sha256Digest, options: VerifyOptions): Promise<VerifyResult> {
+  verify(digest: Sha256Digest, options: VerifyOptions = {}): Promise<VerifyResult> {
+    this.#context.leases.touch(digest)
     return this.#context.run(options.signal, (signal) => this.#verify(digest, options, signal))
   }
 

@@ -1,6 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
 import { readTwice } from './blob-pass.ts'
-import { CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
+import { CasError, decodeError, throwIfAborted } from './errors.ts'
 import type { HashResult, IngestOptions, IngestResult } from './store.ts'
 import { checkExpected, type StoreContext } from './store-context.ts'
 import type { CommitItem } from './thread-protocol.ts'
@@ -107,19 +107,13 @@ async function isSound(context: StoreContext, digest: Sha256Digest, signal: Abor
 }
 
 /** @throws CasError `E_NO_SPACE` before the first byte is written, if the size is known. */
-export async function requireFreeSpace({ port, layout }: StoreContext, sizeBytes: number | undefined): Promise<void> {
+export async function requireFreeSpace(context: StoreContext, sizeBytes: number | undefined): Promise<void> {
   if (sizeBytes === undefined || sizeBytes < ROOM_BYTES) return
-  let free: number
-  try {
-    const { bavail, bsize } = await port.statfs(layout.root)
-    free = bavail * bsize
-  } catch (error) {
-    throw ioError(error, 'ask for free space', layout.root)
-  }
+  const free = await context.freeBytes()
   if (free >= sizeBytes) return
   throw new CasError(
     'E_NO_SPACE',
-    `${sizeBytes} bytes are needed, ${free} are free at ${layout.root}: free some space and try again`,
+    `${sizeBytes} bytes are needed, ${free} are free at ${context.layout.root}: free some space and try again`,
     { sizeBytes }
   )
 }

@@ -141,7 +141,7 @@ export class DiskPartials {
     return [...this.#open].find((partial) => partial.key === key)
   }
 
-  async open(key: PartialKey, options: PartialOptions): Promise<DiskPartialBlob> {
+  async open(key: PartialKey, options: PartialOptions = {}): Promise<DiskPartialBlob> {
     checkPartialKey(key)
     return this.#context.run(options.signal, async (signal) => {
       const release = await this.#keys.acquire(key.key, signal)

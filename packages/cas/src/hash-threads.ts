@@ -37,6 +37,11 @@ export class HashThread extends WorkerThread<ThreadOperations> {
   }
 }
 
+interface TakenThread {
+  readonly thread: HashThread
+  readonly release: Release
+}
+
 /** The store's threads: `hashThreads` of them read, hash and write; one more syncs and commits. */
 export class HashThreads {
   readonly #hash: readonly HashThread[]
@@ -47,9 +52,9 @@ export class HashThreads {
   readonly #commit: HashThread
   /**
    * Hashes bytes as they arrive over the network, before the others: somebody waits for the hash when the last byte is
-   * there.
+   * there. Its users share it, since hashing is faster than a network.
    */
-  readonly #follower: HashThread
+  readonly follower: HashThread
   readonly #passGate: Gate
   readonly #commits: Batch<CommitItem, CommitOutcome>
 
@@ -60,7 +65,7 @@ export class HashThreads {
     const data: ThreadData = { filePort, nice: NICE }
     this.#hash = Array.from({ length: count }, () => new HashThread(data))
     this.#commit = new HashThread(data)
-    this.#follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
+    this.follower = new HashThread({ filePort, nice: FOLLOWER_NICE })
     // Two per thread, so that the next small file is ready when one is done.
     this.#passGate = new Gate(count * 2, abortError)
     this.#commits = new Batch(MAX_COMMITS, (items) => {
@@ -78,24 +83,24 @@ export class HashThreads {
   }
 
   /** The thread with the fewest passes; call `release` when the pass is over. */
-  take(): { readonly thread: HashThread; readonly release: Release } {
+  take(): TakenThread {
     let thread = this.#hash[0] as HashThread
     for (const other of this.#hash) if (other.passes < thread.passes) thread = other
-    return held(thread)
-  }
-
-  /**
-   * The thread that follows growing files, which comes before the others. Its users share it, since hashing is faster
-   * than a network.
-   */
-  takeFollower(): { readonly thread: HashThread; readonly release: Release } {
-    return held(this.#follower)
+    thread.passes++
+    let isHeld = true
+    return {
+      thread,
+      release: () => {
+        if (isHeld) thread.passes--
+        isHeld = false
+      }
+    }
   }
 
   /**
    * Like {@link take}, but first waits its turn for one of two places per thread: for passes that keep a thread busy.
    */
-  async takeBusy(signal?: AbortSignal): Promise<{ readonly thread: HashThread; readonly release: Release }> {
+  async takeBusy(signal?: AbortSignal): Promise<TakenThread> {
     const leave = await this.#passGate.enter(signal)
     const taken = this.take()
     return {
@@ -108,7 +113,7 @@ export class HashThreads {
   }
 
   /** A second thread for a large pass, if one is idle. */
-  takeIdle(): { readonly thread: HashThread; readonly release: Release } | undefined {
+  takeIdle(): TakenThread | undefined {
     if (this.#passGate.waiting > 0 || !this.#hash.some((thread) => thread.passes === 0)) return undefined
     return this.take()
   }
@@ -129,18 +134,6 @@ export class HashThreads {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#hash, this.#commit, this.#follower].map((thread) => thread.close()))
-  }
-}
-
-function held(thread: HashThread): { readonly thread: HashThread; readonly release: Release } {
-  thread.passes++
-  let isHeld = true
-  return {
-    thread,
-    release: () => {
-      if (isHeld) thread.passes--
-      isHeld = false
-    }
+    await Promise.all([...this.#hash, this.#commit, this.follower].map((thread) => thread.close()))
   }
 }

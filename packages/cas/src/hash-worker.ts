@@ -35,10 +35,10 @@ serveCalls<ThreadOperations>(
     },
     feed: ({ session, block, length }) => sessionOf(session).feed(new Uint8Array(block, 0, length)),
     pump: async ({ session, fd, start, end }) => ({ bytes: await sessionOf(session).pump({ fd, start, end }) }),
-    run: async ({ session, spec, fd, start, end, forward, progress: wanted }, { progress }) => {
+    run: async ({ session, spec, fd, forward, progress: wanted }, { progress }) => {
       const begun = await HashSession.begin(await loading, spec)
       sessions.set(session, begun)
-      await begun.pump({ fd, start, end, forward, onProgress: wanted ? progress : undefined })
+      await begun.pump({ fd, forward, onProgress: wanted ? progress : undefined })
       return finish(session)
     },
     finish: ({ session }) => finish(session),

@@ -45,7 +45,7 @@ export class Ingestor {
     this.#cloner = new Cloner(context)
   }
 
-  async ingest(source: ByteSource, options: IngestOptions): Promise<IngestResult> {
+  ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
     return this.#context.run(options.signal, (signal) =>
       'fd' in source ? this.#file(source.fd, options, signal) : this.#stream(source, options, signal)
     )
@@ -69,7 +69,7 @@ export class Ingestor {
   /** Each file of the result is that at its index in `sources`. @throws CasError as {@link DiskBlobStore.ingestNamed} */
   async ingestNamed(
     sources: readonly NamedFileSource[],
-    options: IngestNamedOptions
+    options: IngestNamedOptions = {}
   ): Promise<readonly (IngestResult | CasError)[]> {
     return this.#context.run(options.signal, async (signal) => {
       const groups: Promise<readonly (IngestResult | CasError)[]>[] = []

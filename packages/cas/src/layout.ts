@@ -7,8 +7,7 @@ import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, ioError } from './errors.ts'
 
 /** The only version of the layout so far: spec disk.1. */
-const LAYOUT_VERSION = 1
-const FORMAT_TEXT = `svc-store ${LAYOUT_VERSION}\n`
+const FORMAT_TEXT = 'svc-store 1\n'
 
 const SHARD = /^[0-9a-f]{2}$/
 const REST = /^[0-9a-f]{62}$/
@@ -153,22 +152,22 @@ export function makeStoreFolders(port: FilePort, root: string, folders: readonly
  */
 export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): boolean {
   try {
-    const version = readFormat(port, layout)
+    const isNew = !hasFormat(port, layout)
     const blobsRoot = join(layout.root, 'blobs')
     // what a store has lost must not look like what it never had
-    if (version !== undefined) requireBlobs(port, layout)
+    if (!isNew) requireBlobs(port, layout)
     let fresh = false
     for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
       fresh = makeFolder(port, folder) || fresh
     }
     prepareShards(port, layout, afterCrash)
     if (fresh || afterCrash) syncFolderSync(port, blobsRoot)
-    if (version === undefined) {
+    if (isNew) {
       syncAncestors(port, layout.root)
       writeSmallFile(port, layout.format, FORMAT_TEXT)
     }
     if (fresh || afterCrash) syncFolderSync(port, layout.root)
-    return version === undefined
+    return isNew
   } catch (error) {
     throw ioError(error, 'prepare the store', layout.root)
   }
@@ -203,9 +202,10 @@ function syncAncestors(port: FilePort, root: string): void {
   }
 }
 
-function readFormat(port: FilePort, layout: Layout): number | undefined {
+/** @throws CasError `E_FORMAT` for another version, or a folder with other content */
+function hasFormat(port: FilePort, layout: Layout): boolean {
   const text = readSmallFile(port, layout.format, 64)
-  if (text === FORMAT_TEXT) return LAYOUT_VERSION
+  if (text === FORMAT_TEXT) return true
   if (text !== undefined)
     throw new CasError(
       'E_FORMAT',
@@ -215,7 +215,7 @@ function readFormat(port: FilePort, layout: Layout): number | undefined {
   const other = port
     .readdirSync(layout.root)
     .find((name) => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
-  if (other === undefined) return undefined
+  if (other === undefined) return false
   throw new CasError(
     'E_FORMAT',
     `${layout.root} is not a store: it has no "format" file, but holds "${other}"; choose an empty folder`,

@@ -297,7 +297,6 @@ export class DiskPartialBlob implements PartialBlob {
         this.#sinceCheckpoint = 0
         syncingBytes = this.#unsyncedBytes
         claimed = new ByteRangeSet(this.#ranges.toRanges())
-        return true
       })
     } catch (error) {
       this.#failure = error as CasError

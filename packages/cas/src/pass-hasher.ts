@@ -45,83 +45,56 @@ async function loadAttached(attachments: readonly HashAttachment[]): Promise<voi
   }
 }
 
-/** The attached hashes of one pass; their modules are loaded. @throws CasError `E_ATTACHMENT` */
-function startAttached(attachments: readonly HashAttachment[], sizeBytes: number | undefined): AttachedHashers {
-  const attached: [string, StreamHasher][] = []
-  for (const { name, module, options } of attachments) {
-    try {
-      attached.push([name, factories.get(module)!(options, sizeBytes)])
-    } catch (error) {
-      throw attachmentError(name, 'did not load', error)
-    }
-  }
-  return new AttachedHashers(attached)
-}
-
-/** The further hashes of one pass over a blob. Every method throws CasError `E_ATTACHMENT` for what a hash throws. */
-class AttachedHashers {
-  readonly #hashers: readonly (readonly [name: string, hasher: StreamHasher])[]
-
-  constructor(hashers: readonly (readonly [string, StreamHasher])[]) {
-    this.#hashers = hashers
-  }
-
-  update(chunk: Uint8Array): void {
-    for (const [name, hasher] of this.#hashers) {
-      try {
-        hasher.update(chunk)
-      } catch (error) {
-        throw attachmentError(name, 'failed', error)
-      }
-    }
-  }
-
-  /** The results by name. Ends the pass. */
-  finish(): Record<string, Uint8Array> {
-    const results: Record<string, Uint8Array> = {}
-    for (const [name, hasher] of this.#hashers) {
-      try {
-        results[name] = hasher.digest()
-        for (const [key, result] of Object.entries(hasher.further?.() ?? {})) results[`${name}.${key}`] = result
-      } catch (error) {
-        throw attachmentError(name, 'failed', error)
-      }
-    }
-    return results
+/** What `work` returns. @throws CasError `E_ATTACHMENT` for whatever it throws */
+function ofAttached<T>(name: string, what: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw attachmentError(name, what, error)
   }
 }
 
 /** All hashes of one pass over a blob. */
 export class PassHasher {
   readonly #flat: Hash | undefined
-  readonly #attached: AttachedHashers
+  readonly #attached: readonly (readonly [name: string, hasher: StreamHasher])[]
   #sizeBytes = 0
 
-  private constructor(flat: Hash | undefined, attached: AttachedHashers) {
+  private constructor(flat: Hash | undefined, attached: readonly (readonly [string, StreamHasher])[]) {
     this.#flat = flat
     this.#attached = attached
   }
 
   /** Loads the attachments' modules. @throws CasError `E_ATTACHMENT` */
-  static async create(spec: PassSpec): Promise<PassHasher> {
-    await loadAttached(spec.attachments)
-    return new PassHasher(spec.flat ? createHash('sha256') : undefined, startAttached(spec.attachments, spec.sizeBytes))
+  static async create({ flat, attachments, sizeBytes }: PassSpec): Promise<PassHasher> {
+    await loadAttached(attachments)
+    const attached = attachments.map(({ name, module, options }) => {
+      const begin = (): StreamHasher => factories.get(module)!(options, sizeBytes)
+      return [name, ofAttached(name, 'did not load', begin)] as const
+    })
+    return new PassHasher(flat ? createHash('sha256') : undefined, attached)
   }
 
   get sizeBytes(): number {
     return this.#sizeBytes
   }
 
-  /** Hashes the next bytes; does not retain them. */
+  /** Hashes the next bytes; does not retain them. @throws CasError `E_ATTACHMENT` */
   update(chunk: Uint8Array): void {
     this.#sizeBytes += chunk.length
     this.#flat?.update(chunk)
-    this.#attached.update(chunk)
+    for (const [name, hasher] of this.#attached) ofAttached(name, 'failed', () => hasher.update(chunk))
   }
 
-  /** Ends the pass. */
+  /** Ends the pass. @throws CasError `E_ATTACHMENT` */
   finish(): PassResult {
-    const attachments = this.#attached.finish()
+    const attachments: Record<string, Uint8Array> = {}
+    for (const [name, hasher] of this.#attached) {
+      ofAttached(name, 'failed', () => {
+        attachments[name] = hasher.digest()
+        for (const [key, result] of Object.entries(hasher.further?.() ?? {})) attachments[`${name}.${key}`] = result
+      })
+    }
     const digest = this.#flat === undefined ? undefined : digestFromHex(this.#flat.digest('hex'))
     return { digest, sizeBytes: this.#sizeBytes, attachments }
   }

@@ -1,5 +1,5 @@
 import { abortError, CasError, shortPart } from './errors.ts'
-import type { HashThread, HashThreads } from './hash-threads.ts'
+import type { HashThreads } from './hash-threads.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
 /** Fewer bytes are not worth a message. */
@@ -8,7 +8,6 @@ const MAX_STEP_BYTES = 64 << 20
 
 interface PrefixSession {
   readonly id: number
-  readonly thread: HashThread
   readonly begun: Promise<void>
 }
 
@@ -57,7 +56,7 @@ export class PrefixHash {
     this.#target = 0
     this.#prefixEnd = 0
     if (session === undefined) return
-    const dropped = session.thread.call('drop', { session: session.id }).catch(() => undefined)
+    const dropped = this.#threads.follower.call('drop', { session: session.id }).catch(() => undefined)
     this.#dropping.add(dropped)
     void dropped.then(() => this.#dropping.delete(dropped))
   }
@@ -83,7 +82,7 @@ export class PrefixHash {
       if (this.#error !== undefined) throw this.#error
       const session = this.#begin()
       await session.begun
-      const result = await session.thread.call('finish', { session: session.id })
+      const result = await this.#threads.follower.call('finish', { session: session.id })
       this.#session = undefined
       return result
     } catch (error) {
@@ -102,13 +101,10 @@ export class PrefixHash {
 
   #begin(): PrefixSession {
     if (this.#session !== undefined) return this.#session
-    const { thread, release } = this.#threads.takeFollower()
     const id = this.#threads.nextSession()
-    const begun = thread.call('begin', { session: id, spec: this.#spec })
+    const begun = this.#threads.follower.call('begin', { session: id, spec: this.#spec })
     begun.catch(() => undefined)
-    // An idle session does not count as load on its thread.
-    release()
-    return (this.#session = { id, thread, begun })
+    return (this.#session = { id, begun })
   }
 
   /** Whether there is enough to hash to be worth a message. */
@@ -131,20 +127,15 @@ export class PrefixHash {
   }
 
   async #run(session: PrefixSession, least: number): Promise<void> {
-    session.thread.passes++
-    try {
-      await session.begun
-      while (this.#session === session && this.#due(least)) {
-        const start = this.#position
-        const end = Math.min(this.#prefixEnd, start + MAX_STEP_BYTES)
-        this.#target = end
-        const { bytes } = await session.thread.call('pump', { session: session.id, fd: this.#fd, start, end })
-        if (this.#session !== session) return
-        if (bytes !== end - start) throw shortPart()
-        this.#position = end
-      }
-    } finally {
-      session.thread.passes--
+    await session.begun
+    while (this.#session === session && this.#due(least)) {
+      const start = this.#position
+      const end = Math.min(this.#prefixEnd, start + MAX_STEP_BYTES)
+      this.#target = end
+      const { bytes } = await this.#threads.follower.call('pump', { session: session.id, fd: this.#fd, start, end })
+      if (this.#session !== session) return
+      if (bytes !== end - start) throw shortPart()
+      this.#position = end
     }
   }
 }

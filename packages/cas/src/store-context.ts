@@ -73,11 +73,6 @@ export class StoreContext {
     if (this.#closing.signal.aborted) throw closedError('the store')
   }
 
-  /** Aborted when the store begins to close. */
-  get closing(): AbortSignal {
-    return this.#closing.signal
-  }
-
   async abortAll(): Promise<void> {
     this.#closing.abort()
     while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
@@ -85,18 +80,29 @@ export class StoreContext {
 
   /**
    * Syncs a part file ahead of its commit. One at a time, in the process's I/O pool, of which a slow disk thus takes one thread.
-   * Left out where it `isWanted` no more when its turn comes.
+   * @param onTurn called when its turn comes
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */
-  datasync(fd: number, part: string, isWanted = (): boolean => true): Promise<void> {
+  datasync(fd: number, part: string, onTurn?: () => void): Promise<void> {
     return this.#datasyncs.run(undefined, async () => {
-      if (!isWanted()) return
+      onTurn?.()
       try {
         await this.port.fdatasync(fd)
       } catch (error) {
         throw ioError(error, 'sync part', part)
       }
     })
+  }
+
+  /** On the store's file system, for this user. @throws CasError `E_IO` */
+  async freeBytes(): Promise<number> {
+    const { root } = this.layout
+    try {
+      const { bavail, bsize } = await this.port.statfs(root)
+      return bavail * bsize
+    } catch (error) {
+      throw ioError(error, 'ask for free space', root)
+    }
   }
 
   /** Closes and deletes a part file; if that fails, the sweep at the next start deletes it. */

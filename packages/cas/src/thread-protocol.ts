@@ -2,6 +2,7 @@ import type { SerializedError } from '@svc/internal-errors'
 import type { FilePortModule } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import type { BlockPipe } from './block-pipe.ts'
+import type { PassResult, PassSpec } from './pass-hasher.ts'
 import type { FileIdentity, HashAttachment } from './store.ts'
 
 export interface ThreadData {
@@ -13,19 +14,13 @@ export interface ThreadData {
 /**
  * One pass over a blob's bytes in one thread: computes hashes and, if `part` is given, writes the bytes to a new file.
  */
-export interface SessionSpec {
-  readonly flat: boolean
-  readonly attachments: readonly HashAttachment[]
-  readonly sizeBytes?: number | undefined
+export interface SessionSpec extends PassSpec {
   /** More bytes are refused at once: `E_SIZE_MISMATCH`. */
   readonly maxBytes?: number | undefined
   readonly part?: string | undefined
 }
 
-export interface SessionResult {
-  readonly digest: Sha256Digest | undefined
-  readonly sizeBytes: number
-  readonly attachments: Record<string, Uint8Array>
+export interface SessionResult extends PassResult {
   /** The part's open descriptor; the receiver of the result closes it. */
   readonly partFd: number | undefined
 }
@@ -75,16 +70,12 @@ export interface ThreadOperations {
   pump: { request: { session: number; fd: number; start: number; end: number }; response: { bytes: number } }
   /** Ends a session. */
   finish: { request: { session: number }; response: SessionResult }
-  /** `begin`, `pump` and `finish` in one. */
+  /** `begin`, `pump` of a whole file and `finish` in one. */
   run: {
     request: {
       session: number
       spec: SessionSpec
       fd: number
-      /** Default 0. */
-      start?: number
-      /** Default: the end of the file. */
-      end?: number
       forward?: BlockPipe | undefined
       progress: boolean
     }

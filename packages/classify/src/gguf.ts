@@ -113,10 +113,9 @@ class Walker {
     const count = this.count()
     if (type === STRING) for (let i = 0; i < count; i++) this.take(this.count())
     else if (type === ARRAY) for (let i = 0; i < count; i++) this.#array(depth + 1)
-    else if (depth === 1 && count <= MAX_NUMBERS) {
-      const numbers = Array.from({ length: count }, () => this.#number(type) ?? Number.NaN)
-      return numbers
-    } else this.take(count * fixedBytes(type, this.offset))
+    else if (depth === 1 && count <= MAX_NUMBERS)
+      return Array.from({ length: count }, () => this.#number(type) ?? Number.NaN)
+    else this.take(count * fixedBytes(type, this.offset))
     return undefined
   }
 }

@@ -3,15 +3,8 @@ import { ClassifyError } from './errors.ts'
 /** Alternatives within alternatives: what people write has one or two levels. */
 const MAX_DEPTH = 16
 
-/** A name that is being matched, as characters. */
-interface Walk {
-  readonly name: readonly string[]
-  /** Positions looked at so far, by which work is measured. */
-  steps: number
-}
-
-/** Where a part of a pattern may end in a name, if it begins at one of `from`. */
-type PatternPart = (walk: Walk, from: ReadonlySet<number>) => ReadonlySet<number>
+/** Where a part of a pattern may end in a name, given as its characters, if it begins at one of `from`. */
+type PatternPart = (name: readonly string[], from: ReadonlySet<number>) => ReadonlySet<number>
 
 /**
  * A glob. Each part of it is followed from all positions at once, and looks at each position of a name at most twice: unlike
@@ -19,66 +12,50 @@ type PatternPart = (walk: Walk, from: ReadonlySet<number>) => ReadonlySet<number
  */
 export class GlobPattern {
   readonly #whole: PatternPart
-  #steps = 0
 
   /** @throws ClassifyError `E_BAD_GLOB` */
   constructor(pattern: string) {
     this.#whole = new Parser(pattern).parse()
   }
 
-  /** {@link Walk.steps} of all names so far. */
-  get steps(): number {
-    return this.#steps
-  }
-
   matches(name: string): boolean {
-    const walk = { name: [...name], steps: 0 }
-    const ends = this.#whole(walk, new Set([0]))
-    this.#steps += walk.steps
-    return ends.has(walk.name.length)
+    const characters = [...name]
+    return this.#whole(characters, new Set([0])).has(characters.length)
   }
 }
 
 const character =
   (isFitting: (character: string) => boolean): PatternPart =>
-  (walk, from) => {
+  (name, from) => {
     const ends = new Set<number>()
     for (const at of from) {
-      walk.steps++
-      const next = walk.name[at]
+      const next = name[at]
       if (next !== undefined && isFitting(next)) ends.add(at + 1)
     }
     return ends
   }
 
-const withinFolder: PatternPart = (walk, from) => {
+const withinFolder: PatternPart = (name, from) => {
   const ends = new Set<number>()
   for (const start of from) {
     for (let at = start; !ends.has(at); at++) {
-      walk.steps++
       ends.add(at)
-      if (at === walk.name.length || walk.name[at] === '/') break
+      if (at === name.length || name[at] === '/') break
     }
   }
   return ends
 }
 
-const acrossFolders: PatternPart = (walk, from) => {
+const acrossFolders: PatternPart = (name, from) => {
   const ends = new Set<number>()
-  for (let at = firstOf(from); at <= walk.name.length; at++) {
-    walk.steps++
-    ends.add(at)
-  }
+  for (let at = firstOf(from); at <= name.length; at++) ends.add(at)
   return ends
 }
 
 /** No folder, or more, each with its slash. */
-const folders: PatternPart = (walk, from) => {
+const folders: PatternPart = (name, from) => {
   const ends = new Set(from)
-  for (let at = firstOf(from); at < walk.name.length; at++) {
-    walk.steps++
-    if (walk.name[at] === '/') ends.add(at + 1)
-  }
+  for (let at = firstOf(from); at < name.length; at++) if (name[at] === '/') ends.add(at + 1)
   return ends
 }
 
@@ -87,19 +64,14 @@ const firstOf = (positions: ReadonlySet<number>): number =>
 
 const sequence =
   (parts: readonly PatternPart[]): PatternPart =>
-  (walk, from) =>
-    parts.reduce((reached, part) => part(walk, reached), from)
+  (name, from) =>
+    parts.reduce((reached, part) => part(name, reached), from)
 
 const oneOf =
   (parts: readonly PatternPart[]): PatternPart =>
-  (walk, from) => {
+  (name, from) => {
     const ends = new Set<number>()
-    for (const part of parts) {
-      for (const at of part(walk, from)) {
-        walk.steps++
-        ends.add(at)
-      }
-    }
+    for (const part of parts) for (const at of part(name, from)) ends.add(at)
     return ends
   }
 

@@ -40,9 +40,6 @@ function knownTexts(): readonly KnownText[] {
   return known
 }
 
-/** The SPDX ids that {@link detectLicence} can return, sorted. */
-export const licenceIds = (): string[] => [...new Set(TEXTS.map(([id]) => id))].sort(compareText)
-
 /**
  * The SPDX id of a licence text; undefined when it is not one of the curated ones, or not clearly: Dice similarity of
  * word pairs ≥ 0.98 with a lead ≥ 0.015 over the next licence (spec rec.20).

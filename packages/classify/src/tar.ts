@@ -55,9 +55,6 @@ export function planTar<T extends TarFile>(files: Iterable<T>): TarPlan<T> {
   return { members, sizeBytes: offset + 2 * TAR_BLOCK }
 }
 
-/** The size of a tar with these members. @throws as {@link planTar}. */
-export const tarSizeBytes = (files: Iterable<TarFile>): number => planTar(files).sizeBytes
-
 /** A member that can be read. */
 export interface TarSource extends TarFile {
   /** Called once, when the member is written. */

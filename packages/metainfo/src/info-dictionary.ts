@@ -1,11 +1,4 @@
-import {
-  BencodeDictionary,
-  type BencodeValue,
-  compareBytes,
-  decodeBencode,
-  type Encodable,
-  encodeBencode
-} from './bencode.ts'
+import { BencodeDictionary, type BencodeValue, decodeBencode, type Encodable, encodeBencode } from './bencode.ts'
 import { toKey } from './bencode-dictionary.ts'
 import type { MetainfoError } from './errors.ts'
 import { checkHybrid } from './hybrid.ts'
@@ -14,7 +7,6 @@ import { sha1, sha256 } from './sha256.ts'
 import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } from './torrent-info.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-const toUtf8 = new TextEncoder()
 const UNSAFE = /[\u0000-\u001f\u007f/\\]/
 /** Most segments: they need no closer look. */
 const PLAIN_SEGMENT = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,200}$/
@@ -227,15 +219,4 @@ export function buildInfo(spec: InfoSpec): TorrentInfo {
       private: spec.private === true ? 1 : undefined
     })
   )
-}
-
-/** Order of paths in a file tree: by the bytes of each segment, folder by folder. */
-export function comparePaths(a: string, b: string): number {
-  const left = a.split('/')
-  const right = b.split('/')
-  for (let i = 0; i < Math.min(left.length, right.length); i++) {
-    const order = compareBytes(toUtf8.encode(left[i]), toUtf8.encode(right[i]))
-    if (order !== 0) return order
-  }
-  return left.length - right.length
 }

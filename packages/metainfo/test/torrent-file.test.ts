@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeBencode } from '../src/bencode.ts'
+import { compareBytes, encodeBencode } from '../src/bencode.ts'
 import { MetainfoError } from '../src/errors.ts'
-import { buildInfo, comparePaths, type InfoSpec, parseInfo } from '../src/info-dictionary.ts'
+import { buildInfo, type InfoSpec, parseInfo } from '../src/info-dictionary.ts'
 import { formatInfohash, parseInfohash, toHex, truncateInfohash, tryParseInfohash } from '../src/infohash.ts'
 import { encodePieceLayers, parsePieceLayers } from '../src/piece-layers.ts'
 import { encodeTorrent, parseTorrent } from '../src/torrent-file.ts'
@@ -16,6 +16,15 @@ const spec = (change: Partial<InfoSpec> = {}): InfoSpec => ({
   files: [{ path: 'test1MB', length: 1_048_576, piecesRoot: ROOT }],
   ...change
 })
+/** Order of paths in a file tree: by the bytes of each segment, folder by folder. */
+function comparePaths(a: string, b: string): number {
+  const [left, right] = [a.split('/'), b.split('/')]
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    const order = compareBytes(Buffer.from(left[i]!), Buffer.from(right[i]!))
+    if (order !== 0) return order
+  }
+  return left.length - right.length
+}
 const root = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
 
 describe('malformed torrents, one defect each', () => {

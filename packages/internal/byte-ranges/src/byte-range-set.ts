@@ -2,7 +2,7 @@ import type { ByteRanges } from './byte-ranges.ts'
 
 /**
  * A set of byte positions as `[start, end)` pairs.
- * Invariant: sorted, non-empty, disjoint and not touching ({@link ByteRangeSet.checkInvariants}).
+ * Invariant: sorted, non-empty, disjoint and not touching.
  */
 export class ByteRangeSet {
   #ranges: [start: number, end: number][] = []
@@ -63,15 +63,6 @@ export class ByteRangeSet {
 
   clear(): void {
     this.#ranges = []
-  }
-
-  /** @throws Error when the invariant is broken: a defect of this class. */
-  checkInvariants(): void {
-    this.#ranges.forEach(([start, end], i) => {
-      const before = this.#ranges[i - 1]
-      if (!(start >= 0 && start < end && (before === undefined || before[1] < start)))
-        throw new Error(`broken ranges at ${i}`)
-    })
   }
 
   /** Index of the first range whose end is at or after `position`. */

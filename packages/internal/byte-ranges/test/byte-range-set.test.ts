@@ -11,7 +11,11 @@ test('behaves as a set of positions', () => {
       for (const { add, start, length } of steps) {
         for (let i = start; i < start + length; i++) add ? model.add(i) : model.delete(i)
         add ? set.add(start, start + length) : set.remove(start, start + length)
-        set.checkInvariants()
+        const ranges = set.toRanges()
+        for (const [i, [from, to]] of ranges.entries()) {
+          expect(from).toBeLessThan(to)
+          expect(from).toBeGreaterThan(ranges[i - 1]?.[1] ?? -1)
+        }
       }
       const positions = Array.from({ length }, (_, i) => from + i)
       expect(set.contains(from, from + length)).toBe(positions.every((i) => model.has(i)))
