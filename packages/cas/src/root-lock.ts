@@ -4,7 +4,7 @@ import { processStart, tryFlock } from '@svc/internal-files'
 import { CasError, ioError } from './errors.ts'
 
 /** `flock`: the kernel releases it with the process. `pid-file`: weaker, used if there is no `flock` program. */
-export type LockKind = 'flock' | 'pid-file'
+type LockKind = 'flock' | 'pid-file'
 
 export interface RootLock {
   readonly kind: LockKind

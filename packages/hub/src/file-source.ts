@@ -12,8 +12,8 @@ import { isRefusedAddress } from '@svc/internal-net'
 import { digestHex } from '@svc/ref'
 import { resolveUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
-import type { Net, ResponseHead } from './net.ts'
-import { networkFailure, statusFailure } from './outcome.ts'
+import type { Net } from './net.ts'
+import { networkFailure, type ResponseHead, statusFailure } from './outcome.ts'
 import type { RangeProgress } from './range-protocol.ts'
 import type { DirectSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
@@ -70,7 +70,7 @@ export class HubFileSource implements RangeSource {
     const { status, url } = response
     if (status !== 200 && status !== 206) {
       void response.discard()
-      throw this.failure(statusFailure(response, url, this.#context()), url)
+      throw this.failure(statusFailure(response, this.#net.about(this.#file)), url)
     }
     this.#checkEtag(response, url)
   }
@@ -80,7 +80,7 @@ export class HubFileSource implements RangeSource {
     const { path } = this.#file
     const origin = new URL(this.#net.endpoint.origin)
     const failure = !(error instanceof BodyRangeError)
-      ? networkFailure(error, url ?? origin, this.#context())
+      ? networkFailure(error, url ?? origin, this.#net.about(this.#file))
       : error.defect === 'size'
         ? wrongBytes(this.#file, `it ${error.message}`)
         : badAnswer(`${(url ?? origin).origin} ${error.message}, for "${path}"`, path)
@@ -213,12 +213,6 @@ export class HubFileSource implements RangeSource {
     ) {
       throw this.failure(wrongBytes(this.#file, 'the hub now names other bytes than it listed'), undefined)
     }
-  }
-
-  #context() {
-    const { repoId, commit, path } = this.#file
-    const { endpoint, hasToken, tokenName, timings } = this.#net
-    return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
   }
 }
 

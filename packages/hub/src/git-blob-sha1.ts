@@ -1,10 +1,8 @@
+import { workerUrl } from '@svc/internal-workers'
 import createGitBlobSha1Hasher from './git-blob-sha1-hasher.ts'
 
 /** URL of the module whose default export hashes a stream as git does; for worker threads. */
-export const gitBlobSha1HasherUrl: string = new URL(
-  `./git-blob-sha1-hasher${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`,
-  import.meta.url
-).href
+export const gitBlobSha1HasherUrl: string = workerUrl('./git-blob-sha1-hasher', import.meta.url).href
 
 /** Git's name of these bytes, as 40 hex characters. For small texts; hash large data in a worker thread. */
 export function gitBlobSha1(bytes: Uint8Array): string {

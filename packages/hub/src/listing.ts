@@ -64,7 +64,7 @@ export async function fetchListing(
     if (seen.has(url.href)) throw refusedListing(info.repoId, 'its pages form a loop')
     if (seen.size >= net.limits.pages) throw refusedListing(info.repoId, `it has more than ${net.limits.pages} pages`)
     seen.add(url.href)
-    const answer = await fetchJson(net, url, { repoId: info.repoId, revision: info.commit }, options)
+    const answer = await fetchJson(net, url, info, options)
     bytes += answer.bytes
     if (bytes > net.limits.listingBytes)
       throw refusedListing(info.repoId, `it has more than ${net.limits.listingBytes} bytes`)
@@ -73,7 +73,7 @@ export async function fetchListing(
     } catch (error) {
       if (!(error instanceof MaskedHashes)) throw error
       const page = `${net.endpoint.base}/${info.repoId}`
-      throw gatedFailure(page, { ...net, repoId: info.repoId }, { path: error.message }).error
+      throw gatedFailure(page, net.about(info), { path: error.message }).error
     }
     url = nextPage(answer.response, url, net, info.repoId)
   }
@@ -84,7 +84,7 @@ export async function fetchListing(
 export async function fetchNamedCommits(net: Net, repo: string, options: ListingOptions): Promise<ReadonlySet<string>> {
   requireNames(repo, undefined)
   const url = new URL(refsUrl(net.endpoint, repo))
-  const { value } = await fetchJson(net, url, { repoId: repo, revision: undefined }, options)
+  const { value } = await fetchJson(net, url, { repoId: repo }, options)
   const commits = new Set<string>()
   for (const kind of ['branches', 'tags']) {
     const refs = isObject(value) ? own(value, kind) : undefined
@@ -124,7 +124,7 @@ export async function fetchInfo(
 ): Promise<HubInfo> {
   requireNames(repo, revision)
   const ask = (name: string | undefined) =>
-    fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, revision: name }, options)
+    fetchJson(net, new URL(infoUrl(net.endpoint, repo, name)), { repoId: repo, commit: name }, options)
   let answer: JsonAnswer
   try {
     answer = await ask(revision ?? 'main')
@@ -185,7 +185,7 @@ export function nextPage(response: Response, base: URL, net: Net, repoId: string
 export async function fetchJson(
   net: Net,
   url: URL,
-  about: { repoId: string; revision: string | undefined },
+  { repoId, commit }: { readonly repoId: string; readonly commit?: string | undefined },
   options: ListingOptions
 ): Promise<JsonAnswer> {
   const { signal, maxRateWaitMs = net.timings.maxRateWaitMs, tries = net.timings.tries } = options
@@ -193,19 +193,12 @@ export async function fetchJson(
   const backoff = new Backoff(timings, options.onWaiting)
   for (;;) {
     try {
-      return await tryJson(net, url, { ...about, ...contextOf(net) }, options)
+      return await tryJson(net, url, net.about({ repoId, commit }), options)
     } catch (error) {
       await backoff.after(error, signal)
     }
   }
 }
-
-const contextOf = ({ endpoint, hasToken, tokenName, timings }: Net) => ({
-  endpoint,
-  hasToken,
-  tokenName,
-  nowMs: timings.now()
-})
 
 async function tryJson(
   net: Net,
@@ -216,7 +209,7 @@ async function tryJson(
   let response: Response | undefined
   try {
     response = await net.walk({ url, headers: { accept: 'application/json' }, signal, sameOriginOnly: true })
-    if (response.status !== 200) throw statusFailure(response, response.url, context)
+    if (response.status !== 200) throw statusFailure(response, context)
     if (!isIdentity(response.headers))
       throw badAnswer(response.url, 'encodes its response, although a plain one was requested')
     const bytes = await response.bytes(net.limits.jsonBytes)

@@ -1,15 +1,9 @@
-import {
-  DownloadError,
-  type Headers,
-  HttpClient,
-  type HttpClientOptions,
-  RedirectError,
-  type Response
-} from '@svc/internal-http'
+import { DownloadError, HttpClient, type HttpClientOptions, RedirectError, type Response } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import type { HubLimits, RetryTimings } from './limits.ts'
+import type { OutcomeContext } from './outcome.ts'
 import { RangeThreads } from './range-threads.ts'
 
 export interface NetOptions {
@@ -41,6 +35,15 @@ export interface WalkRequest {
 interface Hop {
   readonly headers: Readonly<Record<string, string>>
   readonly policy: DialPolicy
+}
+
+/** What is asked for. */
+interface FailedRequest {
+  readonly repoId: string
+  /** Or another revision; undefined for the default branch. */
+  readonly commit?: string | undefined
+  /** Of a file. */
+  readonly path?: string
 }
 
 /** Values that a thread can send in a header unescaped. */
@@ -137,6 +140,12 @@ export class Net {
     )
   }
 
+  /** What a failure says besides the answer. */
+  about({ repoId, commit, path }: FailedRequest): OutcomeContext {
+    const { endpoint, hasToken, tokenName, timings } = this
+    return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
+  }
+
   async close(): Promise<void> {
     await this.ranges.close()
     await this.#client.close()
@@ -154,10 +163,4 @@ export class Net {
   async #policy(url: URL): Promise<DialPolicy> {
     return this.#options.publicOnly ? 'internet' : this.#policyOf(url)
   }
-}
-
-/** What identifies the bytes of an answer. */
-export interface ResponseHead {
-  readonly status: number
-  readonly headers: Headers
 }

@@ -1,8 +1,21 @@
-import { DownloadError, type DownloadErrorKind, headerOf, parseRetryAfter, rateLimitWaitMs } from '@svc/internal-http'
+import {
+  DownloadError,
+  type DownloadErrorKind,
+  type Headers,
+  headerOf,
+  parseRetryAfter,
+  type Response,
+  rateLimitWaitMs
+} from '@svc/internal-http'
 import { diskErrorOf } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'
-import type { ResponseHead } from './net.ts'
+
+/** What identifies the bytes of an answer. */
+export interface ResponseHead {
+  readonly status: number
+  readonly headers: Headers
+}
 
 export interface OutcomeContext {
   readonly endpoint: Endpoint
@@ -10,8 +23,8 @@ export interface OutcomeContext {
   readonly tokenName: string
   readonly repoId: string
   readonly revision: string | undefined
-  /** The requested file; absent on API calls. */
-  readonly path?: string
+  /** The requested file; undefined on API calls. */
+  readonly path: string | undefined
   readonly nowMs: number
 }
 
@@ -63,8 +76,11 @@ type Fail = (
 ) => DownloadError<HubError>
 
 /** What a status other than success or redirect means (the outcome table of docs/hub.md). */
-export function statusFailure(head: ResponseHead, url: URL, context: OutcomeContext): DownloadError<HubError> {
-  const { status, headers } = head
+export function statusFailure(
+  head: Pick<Response, 'url' | 'status' | 'headers'>,
+  context: OutcomeContext
+): DownloadError<HubError> {
+  const { url, status, headers } = head
   const { endpoint, nowMs, path } = context
   const details = { url: printableUrl(url), status, ...(path === undefined ? {} : { path }) }
   const fail: Fail = (kind, code, reason, message, waitMs) =>

@@ -32,8 +32,7 @@ async function askOnce(
   file: HubFile,
   signal: AbortSignal | undefined
 ): Promise<DownloadError<HubError> | undefined> {
-  const { endpoint, hasToken, tokenName, timings } = net
-  const context = { ...file, endpoint, hasToken, tokenName, revision: file.commit, nowMs: timings.now() }
+  const { endpoint } = net
   const answered = new Error('answered')
   let failure: DownloadError<HubError> | undefined
   try {
@@ -43,7 +42,7 @@ async function askOnce(
       headers: { range: 'bytes=0-0' },
       onHop: (response) => {
         const { url, status } = response
-        if (url.origin === endpoint.origin && status >= 400) failure = statusFailure(response, url, context)
+        if (url.origin === endpoint.origin && status >= 400) failure = statusFailure(response, net.about(file))
         throw answered
       }
     })

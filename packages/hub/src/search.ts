@@ -48,7 +48,7 @@ export async function searchHub(net: Net, query: HubQuery, options: ListingOptio
   const limit = Math.min(query.limit ?? 20, MAX_LIMIT)
   const url = searchUrl(net.endpoint.base, query, limit)
   try {
-    const { value, response } = await fetchJson(net, url, { repoId: 'a search', revision: undefined }, options)
+    const { value, response } = await fetchJson(net, url, { repoId: 'a search' }, options)
     if (!Array.isArray(value)) throw unusable('its answer is no list')
     // no more than were asked for, whatever it sends
     const hits = (value as unknown[]).slice(0, limit).flatMap(hitOf).filter(inRange(query))

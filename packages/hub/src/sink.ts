@@ -1,15 +1,11 @@
-import { ByteRangeSet, type ByteRanges } from '@svc/internal-byte-ranges'
+import { ByteRangeSet } from '@svc/internal-byte-ranges'
+import type { RangeSink } from '@svc/internal-http'
 
 /**
  * The target of a download: a file under construction, written in any order, that knows what it holds. `PartialBlob` of
  * @svc/cas is one.
  */
-export interface HubSink {
-  readonly sizeBytes: number
-  /** The ranges that need not be fetched. */
-  ranges(): ByteRanges
-  /** The caller may reuse the bytes when it resolves. There are concurrent calls at different offsets. */
-  write(offset: number, bytes: Uint8Array): Promise<void>
+export interface HubSink extends RangeSink {
   /** Forgets `[start, end)`, which is then fetched again. */
   unmark(start: number, end: number): void
   /**

@@ -80,24 +80,16 @@ export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVA
   return toUtf8.encode(canonicalText(value, code))
 }
 
-/** {@link canonicalBytes} before they are encoded. */
-function canonicalText(value: unknown, code: ManifestErrorCode): string {
-  return (requirePlain(value, code) ? sortedText(value) : undefined) ?? slowText(value, code)
-}
-
 /**
- * RFC 8785 takes over how JavaScript writes strings and numbers, and adds the order of keys and that strings are well-formed. So where the keys are
- * in order, and no escape stands for a surrogate, what `JSON.stringify` writes is the canonical form, at a fifth of the price. A plain value has no
- * functions that it would ask.
- * @returns undefined where a string may hold a lone surrogate
+ * {@link canonicalBytes} before they are encoded. RFC 8785 takes over how JavaScript writes strings and numbers, and adds the order of keys
+ * and that strings are well-formed. So where the keys are in order, and no escape stands for a surrogate, what `JSON.stringify` writes is the
+ * canonical form, at a fifth of the price. A plain value has no functions that it would ask.
  */
-function sortedText(value: unknown): string | undefined {
-  const text = JSON.stringify(value)
-  return text.includes('\\ud') ? undefined : text
-}
-
-/** The text of a plain value whatever the order of its keys. @throws ManifestError with `code`: `value` */
-function slowText(value: unknown, code: ManifestErrorCode): string {
+function canonicalText(value: unknown, code: ManifestErrorCode): string {
+  if (requirePlain(value, code)) {
+    const text = JSON.stringify(value)
+    if (!text.includes('\\ud')) return text
+  }
   try {
     // plain values have a text
     return canonicalize(value)!
@@ -136,15 +128,9 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
     throw new ManifestError(corrupt, 'json', 'the document is not JSON', { cause })
   }
   // the text stands for the bytes: a fatal decoder that keeps byte order marks takes no two of them for the same text
-  if (!isCanonical(value, text)) {
+  if (canonicalText(value, corrupt) !== text)
     throw new ManifestError(corrupt, 'not-canonical', 'the document is not in canonical form (RFC 8785)')
-  }
   return value
-}
-
-/** Whether `text` is the canonical form of what was parsed from it. @throws ManifestError `E_CORRUPTION`: `value`, `depth` */
-function isCanonical(parsed: unknown, text: string): boolean {
-  return canonicalText(parsed, 'E_CORRUPTION') === text
 }
 
 /** Seals a checked document. @throws ManifestError `E_INVALID` `too-large`, `value`. */

@@ -4,8 +4,7 @@ import { errnoOf, ifAbsent } from '@svc/internal-errors'
 import { isLinkRefused, nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
 import { tarPadding } from '@svc/internal-tar'
 import { ANY_FILE, claimPartial, OWN_FILE } from './claim.ts'
-import { type BlobContent, type CopyOptions, copyContent } from './content.ts'
-import { digestOf } from './document.ts'
+import { type BlobContent, type CopyOptions, contentOfBytes, copyContent } from './content.ts'
 import { ioError, OciError } from './errors.ts'
 import { blobName, blobsOf, entriesOf, INDEX_FILE, indexBytes, LAYOUT_CONTENT, LAYOUT_FILE } from './layout.ts'
 import type { PackedImage } from './pack.ts'
@@ -75,15 +74,10 @@ async function nameArchive(partial: string, path: string): Promise<void> {
 }
 
 function planned(images: readonly PackedImage[]): { readonly members: ArchiveMember[]; readonly end: number } {
-  const document = (bytes: Uint8Array): BlobContent => ({
-    digest: digestOf(bytes),
-    sizeBytes: bytes.length,
-    segments: [bytes]
-  })
   const named = [
-    [LAYOUT_FILE, document(LAYOUT_CONTENT)] as const,
+    [LAYOUT_FILE, contentOfBytes(LAYOUT_CONTENT)] as const,
     ...blobsOf(images).map((blob) => [blobName(blob.digest), blob] as const),
-    [INDEX_FILE, document(indexBytes(entriesOf(images)))] as const
+    [INDEX_FILE, contentOfBytes(indexBytes(entriesOf(images)))] as const
   ]
   const members: ArchiveMember[] = []
   let start = 0

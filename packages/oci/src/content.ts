@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { type CopyInput, type CopyOptions, copyVerified, openSized, readChunks } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
+import { digestOf } from './document.ts'
 import { OciError } from './errors.ts'
 
 export type { CopyOptions }
@@ -15,6 +16,13 @@ export interface BlobContent {
   readonly sizeBytes: number
   readonly segments: readonly ContentSegment[]
 }
+
+/** Bytes in memory as a blob. */
+export const contentOfBytes = (bytes: Uint8Array, digest = digestOf(bytes)): BlobContent => ({
+  digest,
+  sizeBytes: bytes.length,
+  segments: [bytes]
+})
 
 /**
  * The bytes of a blob from `start` on, in chunks of at most 1 MiB. A chunk is valid until the next one is requested.

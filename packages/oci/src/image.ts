@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto'
 import { tarPadding } from '@svc/internal-tar'
-import { digestFromBytes, type Sha256Digest } from '@svc/ref'
-import { type ContentSegment, type CopyOptions, readContent } from './content.ts'
-import { descriptorOf, digestOf, sealOci } from './document.ts'
+import { digestFromBytes } from '@svc/ref'
+import { type BlobContent, type CopyOptions, contentOfBytes, readContent } from './content.ts'
+import { sealOci } from './document.ts'
 import { OciError } from './errors.ts'
-import { IMAGE_CONFIG_TYPE, IMAGE_LAYER_TYPE, MANIFEST_TYPE, TITLE_ANNOTATION } from './media-types.ts'
+import { IMAGE_CONFIG_TYPE, IMAGE_LAYER_TYPE, TITLE_ANNOTATION } from './media-types.ts'
 import {
+  contentOfFile,
   inLayerOrder,
   licences,
-  manifestAnnotations,
   type PackedImage,
   type PackedLayer,
-  type PackInput
+  type PackInput,
+  packedImage
 } from './pack.ts'
 import { TAR_END, tarHeader } from './tar-header.ts'
 
@@ -29,57 +30,38 @@ const PLATFORM = { architecture: 'amd64', os: 'linux' }
 export async function packImage(input: PackInput, options: CopyOptions = {}): Promise<PackedImage> {
   if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
   const layers: PackedLayer[] = []
-  for (const { name, sizeBytes, path, digest } of inLayerOrder(input.files)) {
-    layers.push(await tarLayer(name, { path, sizeBytes }, sizeBytes, digest, options))
-  }
-  for (const { name, bytes } of licences(input)) {
-    layers.push(await tarLayer(name, bytes, bytes.length, digestOf(bytes), options))
-  }
+  for (const file of inLayerOrder(input.files)) layers.push(await tarLayer(file.name, contentOfFile(file), options))
+  for (const { name, bytes } of licences(input)) layers.push(await tarLayer(name, contentOfBytes(bytes), options))
   const config = sealOci(IMAGE_CONFIG_TYPE, {
     ...PLATFORM,
     config: {},
     rootfs: { type: 'layers', diff_ids: layers.map(({ descriptor }) => descriptor.digest) }
   })
-  const manifest = sealOci(MANIFEST_TYPE, {
-    schemaVersion: 2,
-    mediaType: MANIFEST_TYPE,
-    config: descriptorOf(config),
-    layers: layers.map(({ descriptor }) => descriptor),
-    annotations: manifestAnnotations(input)
-  })
-  return { manifest, config, layers, ref: input.ref, isWithheld: input.isWithheld }
+  return packedImage(input, config, layers)
 }
 
 /**
  * A layer with one file. The file's own digest is checked on the way: a tar of damaged bytes would carry a valid digest
  * for ever.
  */
-async function tarLayer(
-  name: string,
-  file: ContentSegment,
-  fileBytes: number,
-  fileDigest: Sha256Digest,
-  { signal, onBytes }: CopyOptions
-): Promise<PackedLayer> {
-  const head = tarHeader(`${IMAGE_FOLDER}/${name}`, fileBytes)
-  const tail = Buffer.concat([Buffer.alloc(tarPadding(fileBytes)), TAR_END])
+async function tarLayer(name: string, file: BlobContent, { signal, onBytes }: CopyOptions): Promise<PackedLayer> {
+  const head = tarHeader(`${IMAGE_FOLDER}/${name}`, file.sizeBytes)
+  const tail = Buffer.concat([Buffer.alloc(tarPadding(file.sizeBytes)), TAR_END])
   const layerHash = createHash('sha256').update(head)
   const fileHash = createHash('sha256')
-  for await (const chunk of readContent({ digest: fileDigest, sizeBytes: fileBytes, segments: [file] })) {
+  for await (const chunk of readContent(file)) {
     signal?.throwIfAborted()
     layerHash.update(chunk)
     fileHash.update(chunk)
     onBytes?.(chunk.length)
   }
-  if (digestFromBytes(fileHash.digest()) !== fileDigest) {
-    throw new OciError('E_DIGEST_MISMATCH', `${name} does not match its digest ${fileDigest}`, {
-      digest: fileDigest
-    })
-  }
+  const { digest: expected } = file
+  if (digestFromBytes(fileHash.digest()) !== expected)
+    throw new OciError('E_DIGEST_MISMATCH', `${name} does not match its digest ${expected}`, { digest: expected })
   const content = {
     digest: digestFromBytes(layerHash.update(tail).digest()),
-    sizeBytes: head.length + fileBytes + tail.length,
-    segments: [head, file, tail]
+    sizeBytes: head.length + file.sizeBytes + tail.length,
+    segments: [head, ...file.segments, tail]
   }
   const { digest, sizeBytes: size } = content
   return {

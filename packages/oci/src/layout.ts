@@ -4,7 +4,7 @@ import { ifAbsent } from '@svc/internal-errors'
 import { claimFolder, makeFolders, nodeFilePort, syncFolder, writePartial } from '@svc/internal-files'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { ANY_FILE, held, OWN_FILE, OWN_FOLDER } from './claim.ts'
-import { type BlobContent, type CopyOptions, inputOf, wrongBytes } from './content.ts'
+import { type BlobContent, type CopyOptions, contentOfBytes, inputOf, wrongBytes } from './content.ts'
 import {
   type Descriptor,
   descriptorOf,
@@ -30,11 +30,7 @@ export const blobName = (digest: Sha256Digest): string => `blobs/sha256/${digest
 
 /** All blobs of the images without duplicates: layers first, documents last. */
 export function blobsOf(images: readonly PackedImage[]): BlobContent[] {
-  const asBlob = ({ digest, bytes }: OciDocument): BlobContent => ({
-    digest,
-    sizeBytes: bytes.length,
-    segments: [bytes]
-  })
+  const asBlob = ({ digest, bytes }: OciDocument): BlobContent => contentOfBytes(bytes, digest)
   const blobs = [
     ...images.flatMap(({ layers }) => layers.map(({ content }) => content)),
     ...images.flatMap(({ config, manifest }) => [asBlob(config), asBlob(manifest)])

@@ -1,6 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
-import type { BlobContent } from './content.ts'
-import { type Descriptor, descriptorOf, digestOf, type OciDocument, sealOci } from './document.ts'
+import { type BlobContent, contentOfBytes } from './content.ts'
+import { type Descriptor, descriptorOf, type OciDocument, sealOci } from './document.ts'
 import { OciError } from './errors.ts'
 import {
   FILEPATH_ANNOTATION,
@@ -78,30 +78,36 @@ const LICENCE_FILE = 'svc.license.file.'
 export function packArtifact(input: PackInput): PackedImage {
   if (input.files.length === 0) throw new OciError('E_UNSUPPORTED', 'a model without files cannot be packed')
   const layers: PackedLayer[] = [
-    ...inLayerOrder(input.files).map((file) => ({
-      descriptor: layerOf(useOf(file), file.name, file.digest, file.sizeBytes),
-      content: {
-        digest: file.digest,
-        sizeBytes: file.sizeBytes,
-        segments: [{ path: file.path, sizeBytes: file.sizeBytes }]
-      }
-    })),
-    ...licences(input).map(({ name, bytes }) => {
-      const content = { digest: digestOf(bytes), sizeBytes: bytes.length, segments: [bytes] }
-      return { descriptor: layerOf('doc', name, content.digest, bytes.length), content }
-    })
+    ...inLayerOrder(input.files).map((file) => layerOf(useOf(file), file.name, contentOfFile(file))),
+    ...licences(input).map(({ name, bytes }) => layerOf('doc', name, contentOfBytes(bytes)))
   ]
   const config = sealOci(MODEL_CONFIG_TYPE, modelConfig(input, layers))
+  return packedImage(input, config, layers, { artifactType: MODEL_ARTIFACT_TYPE })
+}
+
+/** An image of these parts. @param more further fields of its manifest */
+export function packedImage(
+  { annotations, manifestDigest, ref, isWithheld }: PackInput,
+  config: OciDocument,
+  layers: readonly PackedLayer[],
+  more: { readonly artifactType?: string } = {}
+): PackedImage {
   const manifest = sealOci(MANIFEST_TYPE, {
     schemaVersion: 2,
     mediaType: MANIFEST_TYPE,
-    artifactType: MODEL_ARTIFACT_TYPE,
+    ...more,
     config: descriptorOf(config),
     layers: layers.map(({ descriptor }) => descriptor),
-    annotations: manifestAnnotations(input)
+    annotations: manifestAnnotations({ annotations, manifestDigest, ref, isWithheld })
   })
-  return { manifest, config, layers, ref: input.ref, isWithheld: input.isWithheld }
+  return { manifest, config, layers, ref, isWithheld }
 }
+
+export const contentOfFile = ({ digest, sizeBytes, path }: PackFile): BlobContent => ({
+  digest,
+  sizeBytes,
+  segments: [{ path, sizeBytes }]
+})
 
 /** The licence texts in a manifest's annotations as files, sorted by name; not those that are files already. */
 export const licences = ({
@@ -135,12 +141,15 @@ function rank(file: PackFile): number {
 /** A stable sort: shards keep their order. */
 export const inLayerOrder = (files: readonly PackFile[]): PackFile[] => [...files].sort((a, b) => rank(a) - rank(b))
 
-const layerOf = (use: LayerUse, name: string, digest: Sha256Digest, sizeBytes: number): Descriptor => ({
-  mediaType: rawLayerType(use),
-  digest,
-  size: sizeBytes,
-  // the first for ModelPack's consumers, the second for oras and container runtimes; neither reads the other's
-  annotations: { [FILEPATH_ANNOTATION]: name, [TITLE_ANNOTATION]: name }
+const layerOf = (use: LayerUse, name: string, content: BlobContent): PackedLayer => ({
+  descriptor: {
+    mediaType: rawLayerType(use),
+    digest: content.digest,
+    size: content.sizeBytes,
+    // the first for ModelPack's consumers, the second for oras and container runtimes; neither reads the other's
+    annotations: { [FILEPATH_ANNOTATION]: name, [TITLE_ANNOTATION]: name }
+  },
+  content
 })
 
 function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readonly PackedLayer[]): unknown {
@@ -166,12 +175,12 @@ function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readon
 }
 
 /** The manifest's annotations without the licence texts, with the pin and the name added; sorted. */
-export function manifestAnnotations({
+function manifestAnnotations({
   annotations,
   manifestDigest,
   ref,
   isWithheld
-}: PackInput): Record<string, string> {
+}: Omit<PackInput, 'files' | 'model'>): Record<string, string> {
   const own = Object.entries(annotations).filter(([key]) => !key.startsWith(LICENCE_FILE))
   const licence = annotations['svc.license']
   return Object.fromEntries(

@@ -1,6 +1,6 @@
 import type { Backoff } from '@svc/internal-http'
-import { type BlobContent, checkContent, readContent } from './content.ts'
-import { descriptorOf, type OciDocument } from './document.ts'
+import { type BlobContent, checkContent, contentOfBytes, readContent } from './content.ts'
+import type { OciDocument } from './document.ts'
 import { OciError } from './errors.ts'
 import type { PackedImage } from './pack.ts'
 import type { Repository } from './registry.ts'
@@ -43,7 +43,8 @@ export async function pushImage(
 ): Promise<Pushed> {
   let sentBytes = 0
   let presentBytes = 0
-  const contents = [...image.layers.map(({ content }) => content), asContent(image.config)]
+  const { layers, config } = image
+  const contents = [...layers.map(({ content }) => content), contentOfBytes(config.bytes, config.digest)]
   for (const content of new Map(contents.map((each) => [each.digest, each])).values()) {
     options.signal?.throwIfAborted()
     if (await pushBlob(repository, content, options)) sentBytes += content.sizeBytes
@@ -77,11 +78,6 @@ async function pushManifest(
       await backoff.after(failedAttempt(failure), options.signal)
     }
   }
-}
-
-function asContent(document: OciDocument): BlobContent {
-  const { digest, size } = descriptorOf(document)
-  return { digest, sizeBytes: size, segments: [document.bytes] }
 }
 
 /** @returns whether the blob was sent */

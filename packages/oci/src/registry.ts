@@ -48,9 +48,6 @@ const DOCKER_TYPES: readonly string[] = ['v2', 'list.v2'].map(
 )
 const MAX_ERROR_BYTES = 65_536
 
-const findForRepository = (registry: string, repository: string): Promise<Credentials | undefined> =>
-  findCredentials(registry, { repository })
-
 /** Docker Hub's API has another host name, and its names without a namespace are in `library`. */
 const apiOf = (registry: string, repository: string): { readonly host: string; readonly path: string } =>
   registry === 'docker.io' || registry === 'index.docker.io'
@@ -70,7 +67,8 @@ export class Repository {
     options: RegistryOptions = {},
     clock: Pick<Clock, 'now'> = systemClock
   ) {
-    const { plainHttp = isLoopbackRegistry(registry), credentials = findForRepository } = options
+    const { plainHttp = isLoopbackRegistry(registry) } = options
+    const credentials = options.credentials ?? ((host, repository) => findCredentials(host, { repository }))
     this.#clock = clock
     const { host, path } = apiOf(registry, repository)
     this.base = new URL(`${plainHttp ? 'http' : 'https'}://${host}/v2/${path}/`)

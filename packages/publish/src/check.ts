@@ -12,12 +12,7 @@ const TIMEOUT_MS = 30_000
 const MAX_REDIRECTS = 5
 
 /** Reads a byte range of a published object, the way its readers will. */
-export type RangeReader = (
-  object: PublishedObject,
-  start: number,
-  end: number,
-  signal?: AbortSignal
-) => Promise<Uint8Array>
+export type RangeReader = Target['readRange']
 
 /** The ranges to compare: all of a small object; else its start, its end, and one in between at an offset derived from its digest. */
 function samplesOf({ sizeBytes, digest }: PublishedObject): readonly (readonly [number, number])[] {
@@ -53,12 +48,6 @@ export async function checkObject(
   }
   return samples.length
 }
-
-/** Reads ranges through the target itself, with its credentials. */
-export const throughTarget =
-  (target: Target): RangeReader =>
-  (object, start, end, signal) =>
-    target.readRange(object, start, end, signal)
 
 /** Reads ranges over HTTP below a base URL, without credentials, as any client would. Accepts only a 206 answer. */
 export function throughUrl(base: string, http: HttpClient, clock = systemClock): RangeReader {

@@ -1,5 +1,5 @@
 import { HttpClient } from '@svc/internal-http'
-import { checkObject, throughTarget, throughUrl } from './check.ts'
+import { checkObject, type RangeReader, throughUrl } from './check.ts'
 import { documentObject } from './content.ts'
 import { PublishError } from './errors.ts'
 import { addToListing, LISTING_KEY, type Listing, listingBytes, MAX_LISTING_BYTES, parseListing } from './listing.ts'
@@ -73,8 +73,8 @@ export async function publish(
   }
   const { url } = options
   const http = new HttpClient()
-  const ways = [
-    { where: target.name, read: throughTarget(target) },
+  const ways: { readonly where: string; readonly read: RangeReader }[] = [
+    { where: target.name, read: (...range) => target.readRange(...range) },
     ...(options.checkUrl === true && url !== undefined ? [{ where: url, read: throughUrl(url, http) }] : [])
   ]
   const checking = new Meter('checking', objects, options.onProgress)

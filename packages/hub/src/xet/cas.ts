@@ -158,7 +158,7 @@ export class Cas {
     void response.discard()
     const isBusy = status >= 500 || [408, 425, 429].includes(status)
     return isBusy
-      ? statusFailure(response, url, this.#contextOf(about))
+      ? statusFailure(response, this.#net.about(about))
       : new XetAnswerError(`${url.origin} answers ${status}`)
   }
 
@@ -182,12 +182,7 @@ export class Cas {
   #meaning(error: unknown, url: URL, about: About): unknown {
     if (error instanceof XetAnswerError || error instanceof DownloadError) return error
     const isOfNetwork = typeof (error as { code?: unknown } | null)?.code === 'string'
-    return isOfNetwork ? networkFailure(this.#net.refusal(error, url), url, this.#contextOf(about)) : error
-  }
-
-  #contextOf({ repoId, commit, path }: About) {
-    const { endpoint, hasToken, tokenName, timings } = this.#net
-    return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }
+    return isOfNetwork ? networkFailure(this.#net.refusal(error, url), url, this.#net.about(about)) : error
   }
 }
 

@@ -43,9 +43,4 @@ export class KeyedLock<Key = string> {
   isFree(key: Key): boolean {
     return !this.#gates.has(key)
   }
-
-  /** Number of keys with holders or waiters. */
-  get size(): number {
-    return this.#gates.size
-  }
 }

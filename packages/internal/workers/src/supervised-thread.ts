@@ -74,11 +74,6 @@ export class SupervisedThread<Down, Up> {
     this.#start()
   }
 
-  /** Number of faults so far. */
-  get faults(): number {
-    return this.#faults
-  }
-
   /** False while it is down. */
   get running(): boolean {
     return this.#worker !== undefined
