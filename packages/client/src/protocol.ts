@@ -1,5 +1,5 @@
 export * from './protocol/bodies.ts'
-export { ERROR_CODES, type ErrorCode, type ErrorCodeEntry, errorStatus, isErrorCode } from './protocol/error-codes.ts'
+export { ERROR_CODES, type ErrorCode, type ErrorCodeEntry, errorStatus } from './protocol/error-codes.ts'
 export { type ErrorBody, ErrorBodySchema, type ErrorEnvelope, ErrorEnvelopeSchema } from './protocol/error-envelope.ts'
 export { DigestSchema, InfohashSchema, type Origin, OriginSchema, RefSchema } from './protocol/fields.ts'
 export { type HubTokenEnv, hubTokenFile } from './protocol/hub-token.ts'

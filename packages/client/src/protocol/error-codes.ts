@@ -95,10 +95,6 @@ export const ERROR_CODES = {
 /** A code of {@link ERROR_CODES}. */
 export type ErrorCode = keyof typeof ERROR_CODES
 
-/** True for a code of {@link ERROR_CODES}. */
-export const isErrorCode = (text: unknown): text is ErrorCode =>
-  typeof text === 'string' && Object.hasOwn(ERROR_CODES, text)
-
 /** Status of a response with this code, unless a route overrides it; 500 for codes that only occur in jobs. */
 export function errorStatus(code: ErrorCode): number {
   const { status } = ERROR_CODES[code]

@@ -17,7 +17,6 @@ import { BLOCK_BYTES, type LayoutFile } from '@svc/metainfo'
 import { Downloader, runRange } from '../download/downloader.ts'
 import { FAR_AT_ONCE, FarSources, nodeHash, type WebseedAllowance } from '../download/far-sources.ts'
 import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
-import { givesPlenty } from '../download/same-machine.ts'
 import type { EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -34,6 +33,8 @@ import { isFar } from './zone.ts'
 const REQUEST_TIMEOUT_MS = 10_000
 const RATE_FLOOR = 16_384
 const LEAVES_TIMEOUT_MS = 15_000
+/** Bytes per second: more than anyone would set as an upload limit, and less than a gigabit network carries. */
+const PLENTY = 32 * 1024 * 1024
 
 /** The events that the members of a Leeching emit. */
 type PartEvents =
@@ -466,4 +467,15 @@ export class Leeching {
     this.#hashFetch.close()
     return this.#downloader.close()
   }
+}
+
+/**
+ * Whether a peer on that host (an IP address) delivers so much that the webseed of the same machine can pause. One of
+ * our nodes announces both; a byte costs both sides less over the peer protocol, and they share one network and one
+ * limit. A webseed elsewhere, or that of a slow peer, is used as usual.
+ */
+function givesPlenty(peers: Iterable<Peer>, host: string, nowMs: number): boolean {
+  for (const peer of peers)
+    if (!peer.peerChoking && peer.remoteHost === host && peer.down.recent(nowMs) >= PLENTY) return true
+  return false
 }
