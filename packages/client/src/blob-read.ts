@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type Readable, Transform, type TransformCallback } from 'node:stream'
+import { tryParseContentRange } from '@svc/internal-byte-ranges'
 import { ClientError } from './errors.ts'
 
 /** Facts from the head of a blob response. */
@@ -33,8 +34,6 @@ export function rangeHeader({ start = 0, end }: BlobSlice): string | undefined {
   return `bytes=${start}-${end === undefined ? '' : end - 1}`
 }
 
-const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/
-
 /**
  * Checks the head of a blob response against the requested `slice`.
  * @throws ClientError `E_BAD_RESPONSE`
@@ -42,23 +41,22 @@ const CONTENT_RANGE = /^bytes (\d+)-(\d+)\/(\d+)$/
 export function openBlobRead(response: IncomingMessage, slice: BlobSlice, signal?: AbortSignal): BlobRead {
   const length = Number(response.headers['content-length'])
   const whole = rangeHeader(slice) === undefined
-  let [start, end, sizeBytes] = [0, length, length]
-  if (response.statusCode === 206) {
-    const match = CONTENT_RANGE.exec(response.headers['content-range'] ?? '')
-    start = Number(match?.[1])
-    end = Number(match?.[2]) + 1
-    sizeBytes = Number(match?.[3])
-  }
-  const asked = { start: slice.start ?? 0, end: Math.min(slice.end ?? sizeBytes, sizeBytes) }
+  const range =
+    response.statusCode === 206
+      ? tryParseContentRange(response.headers['content-range'])
+      : { start: 0, end: length, sizeBytes: length }
+  const sizeBytes = range?.sizeBytes ?? Number.NaN
+  const start = slice.start ?? 0
+  const end = Math.min(slice.end ?? sizeBytes, sizeBytes)
   const right =
-    response.statusCode === (whole ? 200 : 206) && end - start === length && start === asked.start && end === asked.end
+    response.statusCode === (whole ? 200 : 206) && end - start === length && range?.start === start && range.end === end
   if (!right) {
     response.destroy()
     throw new ClientError('E_BAD_RESPONSE', "the daemon's answer is not the range that was asked for", {
       status: response.statusCode
     })
   }
-  return { sizeBytes, start, end, body: exactly(response, end - start, signal) }
+  return { sizeBytes, start, end, body: exactly(response, length, signal) }
 }
 
 /** The response's body; fails unless it has exactly `expectedBytes`. */

@@ -219,6 +219,17 @@ describe('blobs', () => {
     expect(await failure(client.readBlob(digest))).toMatchObject({ code: 'E_BAD_RESPONSE' })
   })
 
+  it.each([undefined, 'bytes 0-9/*', 'bytes 0-9/9', '0-9/100'])(
+    'a part that says %s is E_BAD_RESPONSE',
+    async (said) => {
+      handler = (_request, response) => {
+        const headers = { 'content-length': 10, ...(said !== undefined && { 'content-range': said }) }
+        response.writeHead(206, headers).end(Buffer.alloc(10))
+      }
+      expect(await failure(client.readBlob(digest, { start: 0, end: 10 }))).toMatchObject({ code: 'E_BAD_RESPONSE' })
+    }
+  )
+
   it('an unknown blob is E_NOT_FOUND, by GET and by HEAD', async () => {
     handler = (request, response) => {
       if (request.method === 'HEAD') response.writeHead(404).end()

@@ -1,4 +1,5 @@
-import { Backoff, DownloadError, isIdentity, type Response, tryParseContentRange } from '@svc/internal-http'
+import { tryParseContentRange } from '@svc/internal-byte-ranges'
+import { Backoff, DownloadError, isIdentity, type Response } from '@svc/internal-http'
 import type { DownloadOptions } from '../download.ts'
 import { readTokenUrl } from '../endpoint.ts'
 import { isObject, own, parseJson } from '../json.ts'

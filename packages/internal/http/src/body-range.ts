@@ -1,3 +1,4 @@
+import { tryParseContentRange } from '@svc/internal-byte-ranges'
 import { type Headers, headerOf, isIdentity } from './headers.ts'
 
 /** Bytes `[start, end)` of a file. */
@@ -19,15 +20,6 @@ export class BodyRangeError extends Error {
     super(message)
     this.defect = defect
   }
-}
-
-/** Parses `bytes <first>-<last>/<size or *>` (RFC 9110 §14.4); undefined for anything else. */
-export function tryParseContentRange(
-  text: string | undefined
-): (ByteSpan & { readonly sizeBytes: number | undefined }) | undefined {
-  const [, first, last, size] = /^bytes (\d{1,15})-(\d{1,15})\/(?:(\d{1,15})|\*)$/i.exec(text ?? '') ?? []
-  if (first === undefined || Number(last) < Number(first)) return undefined
-  return { start: Number(first), end: Number(last) + 1, sizeBytes: size === undefined ? undefined : Number(size) }
 }
 
 /**

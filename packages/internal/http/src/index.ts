@@ -7,7 +7,7 @@ export {
   type DownloadErrorKind,
   type RetryWait
 } from './backoff.ts'
-export { BodyRangeError, type ByteSpan, bodyRange, tryParseContentRange } from './body-range.ts'
+export { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
 export { HttpClient, type HttpClientOptions } from './client.ts'
 export { download, ForgetfulSinkError, type RangeSink, type RangeSource, SinkFailure } from './download.ts'
 export { type Headers, headerOf, isIdentity, parseRetryAfter, rateLimitWaitMs } from './headers.ts'
