@@ -1,6 +1,6 @@
 import type { DiskBlobStore } from '@svc/cas'
 import type { ArtifactPlan, ManifestEntry, PlannedArtifacts } from '@svc/classify'
-import { yieldToEventLoop } from '@svc/internal-concurrency'
+import { loopBudget } from '@svc/internal-concurrency'
 import {
   CONFIG_NAME,
   type IndexMember,
@@ -75,9 +75,9 @@ async function sealArtifact(
   ]
   const manifest = sealManifest(files, { ...artifact.annotations, ...annotations })
   // of a thousand files each of these takes 10 to 25 ms: others have their turns between
-  await yieldToEventLoop()
+  await loopBudget.next('seals')
   const torrent = torrentOf(manifest)
-  await yieldToEventLoop()
+  await loopBudget.next('seals')
   const layers = await leafLayers.pieceLayers(torrent, { signal })
   const pieceLayersBytes = pieceLayersOf(torrent, layers)
   const { digest: pieceLayersDigest } = await store.ingest(oneChunk(pieceLayersBytes), {

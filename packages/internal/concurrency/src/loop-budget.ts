@@ -2,7 +2,17 @@
 const TURN_MS = 2
 
 /** The kinds of long work, as metrics name them. */
-const LOOP_USERS = ['blobs', 'file-reads', 'lists', 'peer-messages', 'peer-requests', 'pipelined', 'webseeds'] as const
+const LOOP_USERS = [
+  'blobs',
+  'file-reads',
+  'hash-requests',
+  'lists',
+  'peer-messages',
+  'peer-requests',
+  'pipelined',
+  'seals',
+  'webseeds'
+] as const
 export type LoopUser = (typeof LOOP_USERS)[number]
 
 /**

@@ -1,3 +1,4 @@
+import { loopBudget } from '@svc/internal-concurrency'
 import {
   BLOCK_BYTES,
   defectOfHashRequest,
@@ -93,10 +94,10 @@ export class HashServer {
     return tree
   }
 
-  /** Between two slices of a large tree, yields to the event loop. */
+  /** Between two slices of a large tree. */
   async #pause(hashes: number): Promise<void> {
     await this.#deps.env.hashWork.afford(hashes)
-    await new Promise((resolve) => setImmediate(resolve))
+    if (loopBudget.isOver('hash-requests')) await loopBudget.next('hash-requests')
   }
 
   /** The verified leaves of whole pieces. */
