@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { createHub, type Hub, HubError, type HubOptions } from '@svc/hub'
+import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError, StartError } from '../../errors.ts'
 
@@ -31,7 +32,8 @@ const MAX_CLIENTS = 8
 export class OwnersHub {
   readonly #config: HubConfig
   readonly #options: HubOptions
-  readonly #clients = new Map<string | undefined, Hub>()
+  /** By their tokens; that without one has the key ''. */
+  readonly #clients = new LRUCache<string, Hub>({ max: MAX_CLIENTS, dispose: (hub) => void hub.close() })
 
   /** @throws StartError when the endpoint or the token of the environment is invalid */
   constructor(config: HubConfig, options: HubOptions) {
@@ -52,16 +54,11 @@ export class OwnersHub {
   }
 
   #clientOf(token: string | undefined): Hub {
-    const known = this.#clients.get(token)
+    const known = this.#clients.get(token ?? '')
     if (known !== undefined) return known
     const { tokenName = 'SVC_HF_TOKEN' } = this.#config
     const hub = createHub({ ...this.#options, tokenName, ...(token !== undefined && { token }) })
-    this.#clients.set(token, hub)
-    const [oldest] = this.#clients
-    if (this.#clients.size > MAX_CLIENTS) {
-      this.#clients.delete(oldest![0])
-      void oldest![1].close()
-    }
+    this.#clients.set(token ?? '', hub)
     return hub
   }
 }
