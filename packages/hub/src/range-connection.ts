@@ -53,7 +53,7 @@ const IDLE_MS = 4_000
 
 /**
  * A connection that requests ranges, one at a time, and reads their bodies directly into the blocks that are
- * written.
+ * written (decision 0062).
  *
  * Invariants: at most one exchange runs at a time; bytes outside an exchange close the connection; nothing is written
  * after an end.

@@ -60,7 +60,7 @@ function redirected(url: URL): TrackerUrl {
   return to
 }
 
-/** By Node's own client: the address that answers decides what the tracker may name, and a pool of connections does not tell it. */
+/** By Node's own client (decision 0062). */
 async function get(
   { url, host }: TrackerUrl,
   query: string,
