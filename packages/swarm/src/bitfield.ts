@@ -1,16 +1,12 @@
 /** A set of pieces as bits in wire order (BEP 3: the high bit of the first byte is piece 0), with a running count. */
 export class Bitfield {
-  #bytes: Uint8Array
-  #size: number
+  readonly size: number
+  readonly bytes: Uint8Array
   #count = 0
 
   constructor(size: number) {
-    this.#size = size
-    this.#bytes = new Uint8Array((size + 7) >> 3)
-  }
-
-  get size(): number {
-    return this.#size
+    this.size = size
+    this.bytes = new Uint8Array((size + 7) >> 3)
   }
 
   /** Number of set bits. */
@@ -19,23 +15,19 @@ export class Bitfield {
   }
 
   get complete(): boolean {
-    return this.#count === this.#size
-  }
-
-  get bytes(): Uint8Array {
-    return this.#bytes
+    return this.#count === this.size
   }
 
   has(index: number): boolean {
-    return (this.#bytes[index >> 3]! & (0x80 >> (index & 7))) !== 0
+    return (this.bytes[index >> 3]! & (0x80 >> (index & 7))) !== 0
   }
 
   /** Sets a bit; returns whether it was clear. The index must be in bounds. */
   set(index: number): boolean {
     const mask = 0x80 >> (index & 7)
     const at = index >> 3
-    if ((this.#bytes[at]! & mask) !== 0) return false
-    this.#bytes[at]! |= mask
+    if ((this.bytes[at]! & mask) !== 0) return false
+    this.bytes[at]! |= mask
     this.#count += 1
     return true
   }
@@ -43,24 +35,24 @@ export class Bitfield {
   clear(index: number): boolean {
     const mask = 0x80 >> (index & 7)
     const at = index >> 3
-    if ((this.#bytes[at]! & mask) === 0) return false
-    this.#bytes[at]! &= ~mask
+    if ((this.bytes[at]! & mask) === 0) return false
+    this.bytes[at]! &= ~mask
     this.#count -= 1
     return true
   }
 
   setAll(): void {
-    for (let index = 0; index < this.#size; index += 1) this.set(index)
+    for (let index = 0; index < this.size; index += 1) this.set(index)
   }
 
   /** Replaces all bits from wire bytes; false when the length is wrong or a spare bit is set. */
   load(bytes: Uint8Array): boolean {
-    if (bytes.length !== this.#bytes.length) return false
-    const spare = bytes.length * 8 - this.#size
+    if (bytes.length !== this.bytes.length) return false
+    const spare = bytes.length * 8 - this.size
     if (spare > 0 && (bytes[bytes.length - 1]! & ((1 << spare) - 1)) !== 0) return false
-    this.#bytes = new Uint8Array(bytes)
+    this.bytes.set(bytes)
     let count = 0
-    for (const byte of this.#bytes) count += POPCOUNT[byte]!
+    for (const byte of bytes) count += POPCOUNT[byte]!
     this.#count = count
     return true
   }

@@ -53,10 +53,7 @@ export interface SwarmOptions {
   readonly zone?: string
   /** Bytes per second over all torrents; 0: unlimited. Or a limit that the program's other senders share. */
   readonly uploadLimit?: number | UploadLimit
-  /**
-   * Limit of connections over all torrents, including half-open ones; a quarter is reserved for outgoing ones. Default
-   * 500.
-   */
+  /** Limit of connections over all torrents, half-open ones included; a quarter is kept for outgoing ones. Default 500. */
   readonly maxConnections?: number
   /** Limit of connections of one host (IPv6: one /64) over all torrents, in both directions; default 64. */
   readonly maxConnectionsPerHost?: number
@@ -66,16 +63,11 @@ export interface SwarmOptions {
   readonly uploadSlots?: number
   /** Threads that verify and write; default 2. */
   readonly verifyThreads?: number
-  /**
-   * How far these threads give way to others of the process, where the system has a priority for each (Linux): 0, the
-   * default, to 19. For programs whose event loop answers others meanwhile.
-   */
+  /** Niceness of these threads on Linux, 0 (default) to 19: for programs whose event loop answers others meanwhile. */
   readonly verifyNice?: number
   /** Supplies headers for webseeds that require authentication; see {@link WebseedHeaders}. */
   readonly webseedHeaders?: WebseedHeaders
-  /**
-   * Called once per fault: the thread of the DHT (`dht`) crashed or hung, and restarts after a pause.
-   */
+  /** Called once per fault: the thread of the DHT (`dht`) crashed or hung, and restarts after a pause. */
   readonly onFault?: (fault: ThreadFault) => void
   /** @internal For tests. */
   readonly clock?: Clock
@@ -84,18 +76,11 @@ export interface SwarmOptions {
 /** Announced when there is no listener: trackers require a port, and nobody can connect to this one. */
 const NO_PORT = 1
 const HANDSHAKE_TIMEOUT_MS = 10_000
-/** Receive memory. */
 const RECEIVE_BYTES = 64 * 1024 * 1024
-/**
- * When all places are taken, a connection that has not completed its handshake after this time may be closed to make
- * room.
- */
+/** When all places are taken, a connection without a handshake after this time may be closed to make room. */
 const HANDSHAKE_GRACE_MS = 1_000
 const TICK_MS = 1_000
-/**
- * Rejections of requests for hashes and metadata. They are sent before anything that waits for the upload limit, so that without a bound
- * a flood of bad requests would use up what others wait for.
- */
+/** Of hashes and metadata. They pass what waits for the upload limit: a flood of bad requests would use up all of it. */
 const REJECTS_PER_SECOND = { total: 5_000, each: 200 }
 /** Each takes a millisecond of this thread, and may come from anybody who can connect: they know of no torrent yet. */
 const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
@@ -121,10 +106,7 @@ export interface Swarm {
   close(): Promise<void>
 }
 
-/**
- * Starts an engine. @throws the system's error if it cannot listen on the address; SwarmError `E_OPTION` for invalid ranges or an
- * invalid zone.
- */
+/** Starts an engine. @throws the system's error if it cannot listen; SwarmError `E_OPTION` for an invalid range or zone. */
 export const createSwarm = (options: SwarmOptions = {}): Promise<Swarm> => startEngine(options)
 
 /** {@link createSwarm} for tests, which look at what is within; the package does not export it. */
@@ -173,10 +155,7 @@ export class Engine implements Swarm {
       random: Math.random,
       connections: new ConnectionBudget(options.maxConnections ?? 500, options.maxConnectionsPerHost ?? 64),
       maxPeersPerTorrent: options.maxPeersPerTorrent ?? 200,
-      nextId: () => {
-        this.#nextId += 1
-        return this.#nextId
-      },
+      nextId: () => this.#nextId++,
       // webseeds are reached directly, whatever proxy the environment names
       http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000 }),
       webseedHeaders: options.webseedHeaders,
@@ -246,7 +225,7 @@ export class Engine implements Swarm {
     const port = this.#listener?.port
     const found: Discovery[] = []
     if (trackers.length > 0)
-      found.push(joinTrackers({ urls: trackers, infohash, peerId, port: port ?? NO_PORT, sink, clock }))
+      found.push(joinTrackers({ urls: trackers, infohash, peerId, port: port ?? NO_PORT }, sink, clock))
     // a torrent that is kept from the DHT is kept from the local network, too
     if (options.dht === false || info?.private === true) return found
     if (this.#dht !== undefined) found.push(this.#dht.join(infohash, port, sink))

@@ -83,7 +83,6 @@ export class DhtThread {
     this.#joined.set(key, joined)
     this.#thread.post({ kind: 'join', infohash: key, port })
     return {
-      completed: () => undefined,
       close: async () => {
         if (this.#joined.get(key) !== joined) return
         this.#joined.delete(key)

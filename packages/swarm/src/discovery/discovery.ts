@@ -12,7 +12,7 @@ export interface DiscoverySink {
 /** A running source of peers for one torrent. */
 export interface Discovery {
   /** The download is complete: trackers count us as a seed from now on. */
-  completed(): void
+  completed?(): void
   /** Stops. Trackers are told that we leave, with a second or two to take note. */
   close(): Promise<void>
 }

@@ -85,7 +85,6 @@ export class LocalDiscovery {
       this.#gathering = this.#clock.after(GATHER_MS, announce)
     }
     return {
-      completed: () => undefined,
       close: async () => {
         if (this.#torrents.get(key) !== sink) return
         this.#torrents.delete(key)

@@ -67,13 +67,11 @@ const PAROLE_MS = 30_000
 const MAX_PAROLE_DOUBLINGS = 4
 
 export interface DownloaderDeps {
-  readonly clock: Clock
+  readonly env: { readonly clock: Clock; readonly pool: SlotPool; readonly verifier: Verifier }
   readonly layout: TorrentLayout
   readonly picker: PiecePicker
-  readonly pool: SlotPool
-  readonly verifier: Verifier
   readonly hashes: PieceHashes
-  readonly files: Pick<FileProgress, 'writer'>
+  readonly progress: Pick<FileProgress, 'writer'>
   readonly emit: Emit<DownloaderEvents>
 }
 
@@ -129,14 +127,14 @@ export class Downloader {
 
   #from(buffer: PieceBuffer, source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (buffer.sealed || (buffer.exclusive !== NOBODY && buffer.exclusive !== source.id)) return undefined
-    if (buffer.parole && hasPassed(buffer, source.id, this.#deps.clock.monotonic())) return undefined
+    if (buffer.parole && hasPassed(buffer, source.id, this.#deps.env.clock.monotonic())) return undefined
     const run = buffer.take(maxBlocks, source.id)
     if (buffer.freeBlocks === 0) this.#loose.delete(buffer)
     if (run === undefined) return undefined
     if (buffer.freeBlocks > 0) this.#current.set(source.id, buffer)
     if (buffer.parole && buffer.exclusive !== source.id) {
       buffer.exclusive = source.id
-      buffer.paroleSince = this.#deps.clock.monotonic()
+      buffer.paroleSince = this.#deps.env.clock.monotonic()
     }
     return { buffer, run }
   }
@@ -158,19 +156,19 @@ export class Downloader {
 
   #open(piece: number): PieceBuffer | undefined {
     if (this.#verifyingBytes >= Math.max(BACKLOG_BYTES, BACKLOG_PIECES * this.#deps.layout.pieceLengthBytes)) {
-      this.#deps.pool.wait(this.#notify)
+      this.#deps.env.pool.wait(this.#notify)
       return undefined
     }
     const size = this.#deps.layout.span(piece).lengthBytes
-    let slot = this.#deps.pool.take(size)
-    if (slot === undefined && this.#evict()) slot = this.#deps.pool.take(size)
+    let slot = this.#deps.env.pool.take(size)
+    if (slot === undefined && this.#evict()) slot = this.#deps.env.pool.take(size)
     this.#starved = slot === undefined
     if (slot === undefined) {
-      this.#deps.pool.wait(this.#notify)
+      this.#deps.env.pool.wait(this.#notify)
       return undefined
     }
     const buffer = new PieceBuffer(piece, slot)
-    buffer.begunAt = this.#deps.clock.monotonic()
+    buffer.begunAt = this.#deps.env.clock.monotonic()
     buffer.touchedAt = buffer.begunAt
     this.#active.set(piece, buffer)
     this.#deps.picker.close(piece)
@@ -201,7 +199,7 @@ export class Downloader {
     this.#active.delete(buffer.piece)
     this.#loose.delete(buffer)
     for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
-    const give = (): void => this.#deps.pool.give(buffer.slot)
+    const give = (): void => this.#deps.env.pool.give(buffer.slot)
     if (kept === undefined) return give()
     kept.then(give, give)
   }
@@ -224,7 +222,7 @@ export class Downloader {
   #twice(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     const endGame = this.#deps.picker.openCount === 0
     if (!endGame && !this.#starved) return undefined
-    const stillSince = this.#deps.clock.monotonic() - STANDSTILL_MS
+    const stillSince = this.#deps.env.clock.monotonic() - STANDSTILL_MS
     for (const buffer of this.#active.values()) {
       if (buffer.sealed || buffer.parole || buffer.requestedBlocks === 0 || !has(source, buffer.piece)) continue
       if (!endGame && buffer.touchedAt > stillSince) continue
@@ -292,7 +290,7 @@ export class Downloader {
   /** Whoever the piece was reserved for does not finish it. On parole the next one begins anew: only a single sender is proof. */
   #pass(buffer: PieceBuffer): void {
     if (buffer.parole && !buffer.sealed) {
-      buffer.passedAt.set(buffer.exclusive, this.#deps.clock.monotonic())
+      buffer.passedAt.set(buffer.exclusive, this.#deps.env.clock.monotonic())
       for (let block = 0; block < buffer.blockCount; block += 1) buffer.forget(block)
     }
     buffer.exclusive = NOBODY
@@ -349,8 +347,8 @@ export class Downloader {
   ): Promise<{ readonly event: EventOf<'piece-verified' | 'piece-wrong'>; readonly kept?: Promise<void> | undefined }> {
     const span = this.#deps.layout.span(buffer.piece)
     const expected = this.#deps.hashes.expected(buffer.piece)!
-    const writer = await this.#deps.files.writer(span.file.index)
-    const reply = await this.#deps.verifier.submit({
+    const writer = await this.#deps.progress.writer(span.file.index)
+    const reply = await this.#deps.env.verifier.submit({
       buffer: buffer.slot.bytes.buffer as SharedArrayBuffer,
       sizeBytes: buffer.sizeBytes,
       expected: expected.hash,
@@ -416,7 +414,7 @@ export class Downloader {
   /** Returns all slots; resolves when no thread is writing any longer. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#deps.pool.leave(this.#notify)
+    this.#deps.env.pool.leave(this.#notify)
     for (const buffer of [...this.#active.values()]) if (!buffer.sealed) this.#dispose(buffer)
     await Promise.all(this.#verifying)
   }

@@ -17,10 +17,9 @@ const RARITIES = 32
 const OUT = PRIORITIES * RARITIES
 
 /**
- * Chooses the piece to start next: by priority, then rarest first, random among equals. While no peer lacks any piece, every order serves the swarm equally; the first piece is then
- * taken, so that hashing or reading the file in order can follow closely. Peers are near or far: an unshared piece is
- * one that no near peer has, the only kind to ask of a far source while near ones deliver. Pure state: it counts the
- * peers per piece, and seeds once for all pieces.
+ * Chooses the piece to start next: by priority, then rarest first, random among equals. While no peer lacks any piece, the
+ * first one is taken, so that who reads the file in order can follow. Peers are near or far: an unshared piece is one that
+ * no near peer has, the only kind to ask of a far source while near ones deliver. Pure state.
  *
  * Invariants: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse; no piece before
  * `#first` is open; `#openUnshared` counts the open pieces that no near peer has, apart from near seeds.
@@ -145,12 +144,9 @@ export class PiecePicker {
     if (near) this.#nearSeeds += delta
   }
 
-  addPeer(bits: Bitfield, near = true): void {
-    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, 1, near)
-  }
-
-  removePeer(bits: Bitfield, near = true): void {
-    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, -1, near)
+  /** A peer with these pieces joined (`+1`) or left (`-1`). */
+  addPeer(bits: Bitfield, delta: 1 | -1, near = true): void {
+    for (let piece = 0; piece < this.pieceCount; piece += 1) if (bits.has(piece)) this.addHave(piece, delta, near)
   }
 
   addHave(piece: number, delta: 1 | -1, near = true): void {
@@ -180,9 +176,7 @@ export class PiecePicker {
     })
   }
 
-  /**
-   * The piece to start for a source with `bits` (undefined: all pieces). It stays open until `close`.
-   */
+  /** The piece to start for a source with `bits` (undefined: all pieces). It stays open until `close`. */
   pick(bits: Bitfield | undefined, sparing?: Sparing): number | undefined {
     if (this.#openCount === 0 || (sparing && this.openUnshared === 0)) return undefined
     if (this.inOrder && !sparing && (bits === undefined || bits.complete)) return this.#firstOpen()

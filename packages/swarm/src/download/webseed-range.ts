@@ -54,19 +54,7 @@ export function judgeRange(
 
 /** @throws SwarmError `E_ADDRESS` unless it is an http or https URL. */
 export function parseWebseedUrl(text: string): URL {
-  let url: URL
-  try {
-    url = new URL(text)
-  } catch (cause) {
-    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed must be an http or https URL', {
-      cause,
-      details: { url: text }
-    })
-  }
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed must be an http or https URL', {
-      details: { url: text }
-    })
-  }
-  return url
+  const url = URL.parse(text)
+  if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
+  throw new SwarmError('E_ADDRESS', 'webseed-url', 'a webseed must be an http or https URL', { details: { url: text } })
 }

@@ -37,7 +37,7 @@ export interface WebseedContext {
     readonly random: () => number
   }
   readonly layout: TorrentLayout
-  readonly infohash: Uint8Array
+  readonly info: { readonly infohash: Uint8Array }
   readonly downloader: Downloader
   /** Whether a peer on that host (an IP address) already delivers so much that a webseed there would add nothing. */
   readonly isServedBy: (host: string) => boolean
@@ -278,13 +278,13 @@ export class Webseed {
     end: number,
     signal: AbortSignal
   ): Promise<{ response: Response; skipBytes: number } | undefined> {
-    const { layout, infohash, env } = this.#context
+    const { layout, info, env } = this.#context
     const range = `bytes=${start}-${end - 1}`
     const response = (await env.http.follow(new URL(webseedUrl(this.url, layout, file)), {
       signal,
       redirects: MAX_REDIRECTS,
       hop: async (url) => ({
-        headers: { ...(await env.webseedHeaders?.(url, range, infohash)), range },
+        headers: { ...(await env.webseedHeaders?.(url, range, info.infohash)), range },
         policy: this.#userOrigins.has(url.origin) ? 'owner' : 'internet'
       })
     })) as Response

@@ -3,9 +3,7 @@ import type { Clock } from '@svc/internal-clock'
 import { guarded } from './guarded.ts'
 import { Transport, type TransportSink } from './transport.ts'
 
-/**
- * Every dialled socket reads into this one buffer, whose bytes are consumed before the next read. Measured: 2.5 times less CPU than `data` events for bulk transfers.
- */
+/** All dialled sockets read into one buffer, which is consumed before the next read: 2.5 times less CPU than `data` events. */
 const RECEIVE_BYTES = 262_144
 let shared: Uint8Array | undefined
 
@@ -14,8 +12,7 @@ export interface DialOptions {
   readonly port: number
   readonly timeoutMs: number
   readonly clock: Clock
-  readonly localAddress?: string
-  readonly opened: (transport: Transport) => void
+  readonly opened: () => void
 }
 
 /**
@@ -27,7 +24,6 @@ export function dial(options: DialOptions, sink: TransportSink): Transport {
   const socket = connect({
     host: options.host,
     port: options.port,
-    ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
     onread: {
       buffer: shared,
       callback: (count, buffer) => {
@@ -38,7 +34,7 @@ export function dial(options: DialOptions, sink: TransportSink): Transport {
   })
   const transport = new Transport(socket, sink, options.clock)
   socket.setTimeout(options.timeoutMs, () => socket.destroy(new Error('no answer in time')))
-  const opened = guarded(() => options.opened(transport))
+  const opened = guarded(options.opened)
   socket.once('connect', () => {
     socket.setTimeout(0)
     opened()

@@ -70,10 +70,6 @@ export class Transport {
     return this.#encrypt !== undefined
   }
 
-  get closed(): boolean {
-    return this.#closed
-  }
-
   /** Bytes that the kernel has not yet taken. */
   get bufferedBytes(): number {
     return this.socket.writableLength
@@ -147,7 +143,7 @@ export class Transport {
    */
   sendNow(bytes: Uint8Array, done: () => void): boolean {
     if (this.#closed) return true
-    this.#takeSmall()
+    this.flush()
     let pending = false
     this.socket.write(
       this.#encrypt === undefined ? bytes : this.#encrypt.apply(bytes),
@@ -162,11 +158,6 @@ export class Transport {
 
   flush(): void {
     if (this.#out.length === 0 || this.#closed) return
-    this.#takeSmall()
-  }
-
-  #takeSmall(): void {
-    if (this.#out.length === 0) return
     const out = this.#out
     this.#out = []
     const bytes = out.length === 1 && this.#encrypt === undefined ? out[0]! : Buffer.concat(out)

@@ -9,13 +9,11 @@
 //   3. Messages are decoded (`WireDecoder`), checked against the state of the conversation, and become events.
 //   4. `close` ends it, from either side; `closed` is its last event.
 //
-// A Peer owns the state of one conversation, both ways: choking and interest, the pieces the other side says it has
-// (`PeerPieces`), our unanswered requests for blocks (`PendingRequests`) and hashes (`PendingHashes`), rates. What it
-// does not own: which pieces to ask for (`Leeching`), what to send (`Seeding`, in upload queues), whom to connect to
-// (`PeerSet`).
+// A Peer owns the state of one conversation, both ways. Others decide which pieces to ask for (`Leeching`), what to send
+// (`Seeding`, in upload queues) and whom to connect to (`PeerSet`).
 //
-// Order: a message is checked, then our state changes, then the event is emitted, so its handler sees the new state. A
-// handler may throw an `E_PROTOCOL` error or close the peer; nothing is decoded after that.
+// A message is checked, then our state changes, then the event is emitted. Its handler may throw an `E_PROTOCOL` error or
+// close the peer; nothing is decoded after that.
 
 import type { Clock } from '@svc/internal-clock'
 import { formatAddress, type PeerAddress, plainAddress } from '@svc/internal-net'
@@ -113,7 +111,7 @@ export class Peer implements WireSink {
   #lastSentAt: number
   #unsolicited = 0
   #dropping = false
-  #closed = false
+  closed = false
   #requestsWhileChoked = 0
   #extendedHandshakes = 0
 
@@ -150,10 +148,6 @@ export class Peer implements WireSink {
     this.lastReceivedAt = nowMs
     this.uploadActiveAt = nowMs
     this.#lastSentAt = nowMs
-  }
-
-  get closed(): boolean {
-    return this.#closed
   }
 
   /** The label of its zone; undefined unless it is trusted. */
@@ -210,12 +204,10 @@ export class Peer implements WireSink {
     this.transport.send(bytes)
   }
 
-  /** False when the peer does not support the extension. */
-  sendExtension(name: ExtensionName, payload: Uint8Array): boolean {
+  /** Does nothing if the peer does not support the extension. */
+  sendExtension(name: ExtensionName, payload: Uint8Array): void {
     const id = this.extended?.ids.get(name)
-    if (id === undefined || id === 0) return false
-    this.send(formatExtended(id, payload))
-    return true
+    if (id) this.send(formatExtended(id, payload))
   }
 
   setChoking(choke: boolean, nowMs: number): void {
@@ -277,8 +269,8 @@ export class Peer implements WireSink {
 
   /** Ends the connection; `error` is what the peer did wrong or what happened to the socket. */
   close(error?: Error): void {
-    if (this.#closed) return
-    this.#closed = true
+    if (this.closed) return
+    this.closed = true
     this.#decoder.stop()
     this.#receiver.abandon()
     this.transport.close()

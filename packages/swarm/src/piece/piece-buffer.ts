@@ -22,8 +22,7 @@ export interface WrongAttempt {
 }
 
 /**
- * One piece in progress: its slot, and for each 16 KiB block whether it is free, requested (from whom) or received
- * (from whom). Pure state.
+ * One piece in progress: its slot, and for each 16 KiB block whether it is free, requested or received, and from whom. Pure state.
  *
  * Invariants: a received block's bytes came from one sender and never change again; `free + requested +
  * received = blocks`.
@@ -34,10 +33,7 @@ export class PieceBuffer {
   readonly blockCount: number
   /** The only source that may take blocks, as long as it is fast enough; NOBODY: any source. */
   exclusive = NOBODY
-  /**
-   * The piece was wrong before: a single sender now supplies all of it, so that a second failure identifies the
-   * culprit.
-   */
+  /** The piece was wrong before: a single sender now supplies all of it, so that a second failure shows the culprit. */
   parole = false
   /** What was sent for it before, and did not fit together: whose it was shows once the piece is right. */
   readonly wrong: WrongAttempt[] = []
@@ -136,10 +132,7 @@ export class PieceBuffer {
     return this.#state[block] === REQUESTED && this.#askedToo[block] === NOBODY && this.#asked[block] !== source
   }
 
-  /**
-   * A source's request is void (choked, rejected, timed out, disconnected): its blocks are free again unless another
-   * source was asked, too.
-   */
+  /** A source's request is void: its blocks are free again unless another source was asked, too. */
   release(run: BlockRun, source: number): void {
     for (let block = run.first; block < run.first + run.count; block += 1) {
       if (this.#state[block] !== REQUESTED) continue
@@ -156,11 +149,15 @@ export class PieceBuffer {
 
   /** True when `sender` may write the block into the slot now: it has not arrived, and nobody else is writing it. */
   claim(block: number, sender: number): boolean {
-    if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
+    if (this.#refuses(block, sender)) return false
     const owner = this.#claims[block]
     if (owner !== NOBODY && owner !== sender) return false
     this.#claims[block] = sender
     return true
+  }
+
+  #refuses(block: number, sender: number): boolean {
+    return this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)
   }
 
   /** On parole, blocks are taken from a single sender. What others were asked for before comes too late. */
@@ -182,10 +179,10 @@ export class PieceBuffer {
     this.#claims.fill(NOBODY)
   }
 
-  /** All bytes of the block are in the slot. False if it had arrived before. */
-  receive(block: number, sender: number): boolean {
+  /** All bytes of the block are in the slot. */
+  receive(block: number, sender: number): void {
     if (this.isBarred(sender)) this.unclaim(block, sender)
-    if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
+    if (this.#refuses(block, sender)) return
     if (this.#state[block] === FREE) this.#free -= 1
     this.#state[block] = RECEIVED
     this.#asked[block] = NOBODY
@@ -193,14 +190,13 @@ export class PieceBuffer {
     this.#sender[block] = sender
     this.#claims[block] = NOBODY
     this.#received += 1
-    return true
   }
 
-  /** Stores another sender's complete copy of a block whose claimant is slow. False if it had arrived before. */
-  receiveCopy(block: number, sender: number, bytes: Uint8Array): boolean {
-    if (this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)) return false
+  /** Stores another sender's complete copy of a block whose claimant is slow. */
+  receiveCopy(block: number, sender: number, bytes: Uint8Array): void {
+    if (this.#refuses(block, sender)) return
     this.slot.bytes.set(bytes, block * BLOCK_BYTES)
-    return this.receive(block, sender)
+    this.receive(block, sender)
   }
 
   senderOf(block: number): number {

@@ -14,7 +14,6 @@ export interface Slot {
 export class SlotPool {
   readonly budgetBytes: number
   readonly #free = new Map<number, SharedArrayBuffer[]>()
-  /** Callbacks to call when memory is returned, in the order of their requests. */
   readonly #waiting = new Set<() => void>()
   #usedBytes = 0
   #keptBytes = 0
@@ -33,10 +32,7 @@ export class SlotPool {
       this.#keptBytes -= capacity
       return { bytes: new Uint8Array(buffer, 0, sizeBytes), capacity }
     }
-    if (this.#usedBytes + this.#keptBytes > this.budgetBytes) {
-      this.#free.clear()
-      this.#keptBytes = 0
-    }
+    if (this.#usedBytes + this.#keptBytes > this.budgetBytes) this.trim()
     return { bytes: new Uint8Array(new SharedArrayBuffer(capacity), 0, sizeBytes), capacity }
   }
 
@@ -55,9 +51,7 @@ export class SlotPool {
     next()
   }
 
-  /**
-   * Calls `notify` once when memory is returned; first come, first served. Repeated calls while waiting have no effect.
-   */
+  /** Calls `notify` once when memory is returned; first come, first served. */
   wait(notify: () => void): void {
     this.#waiting.add(notify)
   }

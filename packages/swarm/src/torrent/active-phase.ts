@@ -6,10 +6,8 @@
 //      unknown, they are fetched first (`layer`).
 //   4. With the last file (`file-done`) the torrent is complete: Leeching is closed and released, Seeding stays.
 //
-// Owns the set of peers that were told what we have (`#told`), and the phase's state; one file because all of its
-// events meet there. Verified pieces belong to
-// `FileProgress`, piece hashes to `PieceHashes`, downloading to `Leeching`, uploading to `Seeding`, and connections to
-// the torrent.
+// One file because all of its events meet here. Verified pieces belong to `FileProgress`, piece hashes to `PieceHashes`,
+// downloading to `Leeching`, uploading to `Seeding`, and connections to the torrent.
 
 import type { ByteRanges } from '@svc/internal-byte-ranges'
 import {
@@ -34,14 +32,13 @@ import type { TorrentParts } from './environment.ts'
 import { checkFile } from './file-check.ts'
 import { Leeching } from './leeching.ts'
 import { Seeding } from './seeding.ts'
-import type { FileRange } from './torrent-status.ts'
+import type { FileRange, TorrentProgress } from './torrent-status.ts'
 
-/** The events that an ActivePhase emits. */
 type ActivePhaseEvents = 'piece-verified' | 'file-done' | 'complete' | 'bad-data' | 'warning' | 'failed'
 
 /**
- * A torrent whose metadata is known. Invariants: a peer is in `#told` exactly from `admit` to its `closed`; unless the
- * torrent is `seedOnly`, there is a Leeching until it is complete.
+ * Invariants: a peer is in `#told` exactly from `admit` to its `closed`; unless the torrent is `seedOnly`, there is a
+ * Leeching until it is complete.
  */
 export class ActivePhase {
   readonly info: TorrentInfo
@@ -51,6 +48,7 @@ export class ActivePhase {
   readonly #emit: Emit<ActivePhaseEvents>
   readonly #seeding: Seeding
   #leeching: Leeching | undefined
+  /** The peers that were told what we have. */
   readonly #told = new Map<number, Peer>()
   /** Unverified ranges, by file; those that stock-taking could not check wait for piece hashes. */
   readonly #partial = new Map<number, ByteRanges>()
@@ -114,21 +112,17 @@ export class ActivePhase {
     return this.#isOpen && this.#parts.progress.filesLeft === 0
   }
 
-  get verifiedBytes(): number {
-    return this.#parts.progress.verifiedBytes
-  }
-
-  get downloadedBytes(): number {
-    return this.#leeching?.downloadedBytes ?? this.#downloadedBytes
-  }
-
-  get uploadedBytes(): number {
-    return this.#uploadedBytes
-  }
-
-  /** Rate in bytes per second, and the number of active webseeds. */
-  get webseedStatus(): { readonly downloadRate: number; readonly active: number } {
-    return this.#leeching?.webseeds.status ?? { downloadRate: 0, active: 0 }
+  /** What the torrent reports but the peers do not know; the rate is that of the webseeds. */
+  get progress(): Omit<TorrentProgress, 'state' | 'uploadRate' | 'peers'> {
+    const { downloadRate, active } = this.#leeching?.webseeds.status ?? { downloadRate: 0, active: 0 }
+    return {
+      totalBytes: this.layout.totalBytes,
+      verifiedBytes: this.#parts.progress.verifiedBytes,
+      downloadedBytes: this.#leeching?.downloadedBytes ?? this.#downloadedBytes,
+      uploadedBytes: this.#uploadedBytes,
+      downloadRate,
+      webseeds: active
+    }
   }
 
   has(piece: number): boolean {
@@ -140,7 +134,7 @@ export class ActivePhase {
     if (priority === 0) this.#unwanted.add(file.index)
     else {
       this.#unwanted.delete(file.index)
-      if (this.#passedOver.delete(file.index)) this.#leeching?.wantHashes(file)
+      if (this.#passedOver.delete(file.index)) this.#leeching?.hashFetch.want(file)
     }
   }
 
@@ -191,7 +185,7 @@ export class ActivePhase {
       if (this.#parts.progress.isDone(file)) continue
       if (this.#parts.hashes.known(file)) await this.#admitFile(file)
       else if (this.#unwanted.has(file.index)) this.#passedOver.add(file.index)
-      else this.#leeching?.wantHashes(file)
+      else this.#leeching?.hashFetch.want(file)
       if (this.#closed) return
     }
     this.#stockTaken = true
@@ -331,7 +325,7 @@ export class ActivePhase {
   }
 
   #layerKnown(rootHex: string, layer: Uint8Array): void {
-    this.#leeching?.hashesKnown(rootHex)
+    this.#leeching?.hashFetch.unwant(rootHex)
     for (const file of this.#parts.hashes.set(rootHex, layer)) {
       if (this.#parts.progress.isDone(file)) continue
       this.#admitFile(file).catch((error: unknown) => {

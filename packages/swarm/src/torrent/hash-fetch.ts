@@ -1,21 +1,14 @@
 import type { Clock } from '@svc/internal-clock'
 import type { LayoutFile, TorrentLayout, TreeShape } from '@svc/metainfo'
-import {
-  BLOCK_BYTES,
-  blockCount,
-  equalBytes,
-  foldLayer,
-  HASH_BYTES,
-  heightOf,
-  PieceLayerAssembler,
-  toHex
-} from '@svc/metainfo'
+import { BLOCK_BYTES, blockCount, equalBytes, foldLayer, HASH_BYTES, PieceLayerAssembler, toHex } from '@svc/metainfo'
 import type { ExpectedHash } from '../download/piece-hashes.ts'
 import type { Emit } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { HashRange } from '../wire/messages.ts'
 
 const PER_PEER = 16
+/** Of one request. */
+const MAX_LEAVES = 512
 const TIMEOUT_MS = 10_000
 /** Who has not sent the leaves of a wrong piece by then may be the one who lied: another peer is asked as well. */
 const LEAVES_SILENCE_MS = 2_000
@@ -33,7 +26,6 @@ interface LayerJob {
 
 interface LeafJob {
   readonly piece: number
-  readonly file: LayoutFile
   readonly expected: ExpectedHash
   readonly ranges: readonly HashRange[]
   /** By peer: its answers so far, one per range. */
@@ -140,27 +132,17 @@ export class HashFetch {
 
   /** The proven leaves of a piece (without padding); undefined when no peer sends them within `timeoutMs`. */
   leaves(piece: number, expected: ExpectedHash, timeoutMs: number): Promise<Uint8Array | undefined> {
+    if (expected.levels === 0) return Promise.resolve(undefined)
     const { file, offset, lengthBytes } = this.#layout.span(piece)
-    const width = 2 ** expected.levels
-    const real = blockCount(lengthBytes)
     const first = offset / BLOCK_BYTES
-    const step = Math.min(512, Math.max(2, width))
+    // A power of two: what exceeds the leaves at the end of the file is padding.
+    const length = Math.min(MAX_LEAVES, 2 ** expected.levels)
     const ranges: HashRange[] = []
-    for (let at = 0; at < real; at += step) {
-      // At the end of the file, a whole power of two may exceed the real leaves of the tree: the rest is padding.
-      ranges.push({
-        root: file.piecesRoot!,
-        baseLayer: 0,
-        index: first + at,
-        length: Math.min(step, 2 ** heightOf(width)),
-        proofLayers: 0
-      })
-    }
-    if (width < 2) return Promise.resolve(undefined)
+    for (let at = 0; at < blockCount(lengthBytes); at += length)
+      ranges.push({ root: file.piecesRoot!, baseLayer: 0, index: first + at, length, proofLayers: 0 })
     return new Promise((resolve) => {
       this.#leafJobs.add({
         piece,
-        file,
         expected,
         ranges,
         answers: new Map(),
@@ -177,10 +159,7 @@ export class HashFetch {
     if (peer === undefined) return
     job.askedAt = nowMs
     job.triedPeers.add(peer.id)
-    job.answers.set(
-      peer.id,
-      job.ranges.map(() => undefined)
-    )
+    job.answers.set(peer.id, new Array(job.ranges.length).fill(undefined))
     for (const range of job.ranges) peer.requestHashes(range, nowMs)
   }
 

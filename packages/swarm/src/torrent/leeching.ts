@@ -1,7 +1,7 @@
 // Downloading: one file because what is missing, who has it and who is asked are one state. The life of what is missing:
 //
 //   1. A file whose piece hashes are known is opened for fetching (`open`); for others the piece layer is first
-//      requested from peers (`wantHashes`, `HashFetch`), and arrives as a `layer` event.
+//      requested from peers (`HashFetch`), and arrives as a `layer` event.
 //   2. Blocks are requested: from peers as their window allows (`fill`), from webseeds as whole ranges (`Webseed`). The
 //      Downloader chooses the blocks, the picker the pieces to start.
 //   3. Answers go to the Downloader; blocks of refused, late or lost requests become free, and other sources are asked
@@ -14,7 +14,7 @@
 // belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
 
 import { BLOCK_BYTES, type LayoutFile } from '@svc/metainfo'
-import { Downloader, runRange } from '../download/downloader.ts'
+import { Downloader, type DownloaderEvents, runRange } from '../download/downloader.ts'
 import { FAR_AT_ONCE, FarSources, nodeHash, type WebseedAllowance } from '../download/far-sources.ts'
 import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
 import type { EventOf } from '../events.ts'
@@ -36,17 +36,8 @@ const LEAVES_TIMEOUT_MS = 15_000
 /** Bytes per second: more than anyone would set as an upload limit, and less than a gigabit network carries. */
 const PLENTY = 32 * 1024 * 1024
 
-/** The events that the members of a Leeching emit. */
-type PartEvents =
-  | 'answered'
-  | 'piece-verified'
-  | 'piece-wrong'
-  | 'bad-data'
-  | 'work'
-  | 'layer'
-  | 'received'
-  | 'warning'
-  | 'failed'
+/** The events of its members. */
+type PartEvents = DownloaderEvents | 'layer' | 'received' | 'warning'
 
 /** Downloads from peers and webseeds until nothing is missing. Invariant: nothing is requested after `close`. */
 export class Leeching {
@@ -54,7 +45,8 @@ export class Leeching {
   readonly #deps: TorrentParts
   readonly #picker: PiecePicker
   readonly #downloader: Downloader
-  readonly #hashFetch: HashFetch
+  /** Piece layers that have to come from peers. */
+  readonly hashFetch: HashFetch
   /** Byte sources that are not peers. */
   readonly webseeds: Webseeds
   /** Peers that the picker counts as seeds. */
@@ -76,27 +68,16 @@ export class Leeching {
   #closed = false
 
   constructor(deps: TorrentParts) {
-    const { env, layout, hashes, progress } = deps
+    const { env, layout } = deps
     this.#deps = deps
     const emit = (event: EventOf<PartEvents>): void => this.#take(event)
     this.#picker = new PiecePicker(layout.pieceCount, env.random)
     this.#picker.inOrder = true
     this.#farSources = new FarSources(nodeHash(env.peerId), this.#nowMs, env.random(), layout.pieceLengthBytes)
-    this.#downloader = new Downloader({
-      clock: env.clock,
-      layout,
-      picker: this.#picker,
-      pool: env.pool,
-      verifier: env.verifier,
-      hashes,
-      files: progress,
-      emit
-    })
-    this.#hashFetch = new HashFetch(layout, env.clock, emit)
+    this.#downloader = new Downloader({ ...deps, picker: this.#picker, emit })
+    this.hashFetch = new HashFetch(layout, env.clock, emit)
     this.webseeds = new Webseeds({
-      env,
-      infohash: deps.info.infohash,
-      layout,
+      ...deps,
       downloader: this.#downloader,
       allowance: () => this.#webseedAllowance(),
       farSources: this.#farSources,
@@ -143,16 +124,6 @@ export class Leeching {
     this.moreWork()
   }
 
-  /** The file's piece layer has to be fetched from peers. */
-  wantHashes(file: LayoutFile): void {
-    this.#hashFetch.want(file)
-  }
-
-  /** The layer is known now, from whatever source. */
-  hashesKnown(rootHex: string): void {
-    this.#hashFetch.unwant(rootHex)
-  }
-
   setPriority(file: LayoutFile, priority: Priority): void {
     this.#priorities.set(file.index, priority)
     for (let at = 0; at < file.pieceCount; at += 1) this.#picker.setPriority(file.firstPiece + at, priority)
@@ -192,7 +163,7 @@ export class Leeching {
     this.#count(peer)
     peer.setInterested(this.#interesting(peer))
     this.fill(peer)
-    this.#hashFetch.pump(this.#deps.peers.values())
+    this.hashFetch.pump(this.#deps.peers.values())
   }
 
   /**
@@ -213,7 +184,7 @@ export class Leeching {
       this.#farSources.gone(peer.id)
     } else {
       this.#leeches.add(peer.id)
-      if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, near)
+      if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, 1, near)
       if (near) this.#farSources.joined(peer.id, nodeHash(peer.handshake.peerId))
     }
     this.#picker.inOrder = this.#leeches.size === 0
@@ -222,7 +193,7 @@ export class Leeching {
   #uncount(peer: Peer): void {
     const near = this.#near.has(peer.id)
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
-    else if (peer.pieces.bits !== undefined) this.#picker.removePeer(peer.pieces.bits, near)
+    else if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, -1, near)
     this.#leeches.delete(peer.id)
     this.#farSources.gone(peer.id)
   }
@@ -300,8 +271,8 @@ export class Leeching {
   }
 
   hashesAnswered(peer: Peer, range: HashRange, hashes: Uint8Array | undefined): void {
-    this.#hashFetch.answer(peer, range, hashes)
-    this.#hashFetch.pump(this.#deps.peers.values())
+    this.hashFetch.answer(peer, range, hashes)
+    this.hashFetch.pump(this.#deps.peers.values())
   }
 
   gone(peer: Peer): void {
@@ -313,7 +284,7 @@ export class Leeching {
     this.#refusing.forget(peer.id)
     this.#picker.inOrder = this.#leeches.size === 0
     peer.hashes.clear()
-    this.#hashFetch.gone(peer)
+    this.hashFetch.gone(peer)
     this.moreWork()
   }
 
@@ -405,8 +376,8 @@ export class Leeching {
     // With a single sender the culprit is known.
     if (buffer.senders().size > 1) {
       const expected = this.#deps.hashes.expected(buffer.piece)!
-      const asked = this.#hashFetch.leaves(buffer.piece, expected, LEAVES_TIMEOUT_MS)
-      this.#hashFetch.pump(this.#deps.peers.values())
+      const asked = this.hashFetch.leaves(buffer.piece, expected, LEAVES_TIMEOUT_MS)
+      this.hashFetch.pump(this.#deps.peers.values())
       proven = await asked
     }
     this.#downloader.judge(buffer, leaves, proven)
@@ -417,7 +388,7 @@ export class Leeching {
   /** About once a second. */
   tick(nowMs: number): void {
     const peers = [...this.#deps.peers.values()]
-    this.#hashFetch.tick(peers, nowMs)
+    this.hashFetch.tick(peers, nowMs)
     this.#noteNear()
     const sharers = peers.filter(({ requests }) => requests.live > 0).length
     const overdue = this.#downloader.overdue(nowMs)
@@ -464,7 +435,7 @@ export class Leeching {
       for (const request of [...peer.requests.all()]) peer.cancel(request)
       peer.setInterested(false)
     }
-    this.#hashFetch.close()
+    this.hashFetch.close()
     return this.#downloader.close()
   }
 }

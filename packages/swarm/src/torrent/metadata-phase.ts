@@ -2,7 +2,7 @@
 // does nothing else. It ends with `metadata`, once; the torrent then continues with an ActivePhase, or fails.
 
 import type { Clock } from '@svc/internal-clock'
-import { equalBytes, parseInfo, sha256, TorrentLayout } from '@svc/metainfo'
+import { equalBytes, parseInfo, sha256, type TorrentInfo, TorrentLayout } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import type { Emit, PeerEvent } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
@@ -81,7 +81,7 @@ export class MetadataPhase {
     if (this.#finished || this.#attempts.size >= MAX_ATTEMPTS) return
     if (this.#attempts.has(peer.id) || this.#useless.has(peer.id)) return
     const totalBytes = peer.extended?.metadataBytes
-    if (totalBytes === undefined || totalBytes === 0 || !peer.extended!.ids.get('ut_metadata')) return
+    if (!totalBytes || !peer.extended!.ids.get('ut_metadata')) return
     const count = Math.ceil(totalBytes / METADATA_PIECE_BYTES)
     const pieces = new Array<Uint8Array | undefined>(count).fill(undefined)
     const attempt: Attempt = { totalBytes, pieces, missing: count, requested: 0, lastAt: this.#clock.monotonic() }
@@ -125,11 +125,10 @@ export class MetadataPhase {
   }
 
   #done(infoBytes: Uint8Array): void {
-    let info: ReturnType<typeof parseInfo>
+    let info: TorrentInfo
     try {
       info = parseInfo(infoBytes)
-      // A layout that cannot work (pieces beyond a receive slot) is refused here, while the error can still be
-      // reported.
+      // Pieces that no receive slot holds are refused here, while the error can still be reported.
       new TorrentLayout(info)
     } catch (error) {
       // The bytes match the infohash, so no other peer has better ones.

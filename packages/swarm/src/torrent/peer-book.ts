@@ -1,7 +1,6 @@
 import { isIP } from 'node:net'
 import { BannedPeers, formatAddress, isHost, isPort, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
-/** The origin of an address. */
 export type AddressSource = 'user' | 'tracker' | 'pex'
 
 interface KnownPeer {
@@ -93,10 +92,7 @@ export class PeerBook {
     return next === undefined ? undefined : Math.max(0, next - nowMs)
   }
 
-  /**
-   * The connection to an address from `next` ended. `closed-early`: the peer closed it before it answered our
-   * handshake.
-   */
+  /** The connection to an address from `next` ended. `closed-early`: the peer closed it instead of answering our handshake. */
   over(address: PeerAddress, outcome: 'worked' | 'failed' | 'closed-early' | 'no-place', nowMs: number): void {
     const key = formatAddress(address)
     const entry = this.#entries.get(key)

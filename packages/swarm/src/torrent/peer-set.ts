@@ -72,10 +72,6 @@ export class PeerSet {
     return this.#peers.values()
   }
 
-  get(id: number): Peer | undefined {
-    return this.#peers.get(id)
-  }
-
   /** The metadata is known: checks what peers announced before, and closes those that contradict it. */
   setPieceCount(count: number): void {
     this.#pieceCount = count
@@ -157,7 +153,7 @@ export class PeerSet {
         { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) }
       )
     } catch {
-      // Node refuses some hosts synchronously; clean up after such an attempt.
+      // Node refuses some hosts at once.
       place.release()
       this.book.forget(address)
       return
@@ -234,10 +230,7 @@ export class PeerSet {
     if (rest.length > 0 && !peer.closed) peer.sink.data(rest, this.#nowMs)
   }
 
-  /**
-   * The peer has said where it stands. Far ones keep a quarter of the places, so that zones stay connected to each other; false:
-   * it found none.
-   */
+  /** The peer has said where it stands; false: no place. Far ones keep a quarter, so that zones stay connected to each other. */
   stands(peer: Peer): boolean {
     if (!isFar(peer, this.#deps.env.zone)) return true
     if (!peer.incoming) this.book.markFar(peer.address)
@@ -265,8 +258,8 @@ export class PeerSet {
   }
 
   /**
-   * Two peers that dial each other at the same time must drop the same one of the two connections: the one opened by
-   * the greater peer id stays. True when the older connection was dropped.
+   * True when the older connection was dropped. Two peers that dial each other at the same time must drop the same one:
+   * the one opened by the greater peer id stays.
    */
   #gaveWay(older: Peer, handshake: Handshake, incoming: boolean, nowMs: number): boolean {
     if (older.incoming === incoming || nowMs - older.joinedAt > SIMULTANEOUS_MS) return false
@@ -276,10 +269,7 @@ export class PeerSet {
     return true
   }
 
-  /**
-   * The peer that has been useless for longest, and for how long; undefined if all are useful. Those we dialled are not
-   * considered.
-   */
+  /** The peer that has been useless for longest, and for how long; none of those that we dialled. */
   mostUseless(nowMs: number): { readonly peer: Peer; readonly forMs: number } | undefined {
     let worst: { peer: Peer; forMs: number } | undefined
     for (const peer of this.#peers.values()) {
@@ -357,10 +347,7 @@ const senderOf = (peer: Peer): Sender => ({
 export const peerLabel = (peer: Peer): string =>
   `${formatAddress(peer.address)}${peer.extended?.client === undefined ? '' : ` (${peer.extended.client})`}`
 
-/**
- * For how many milliseconds a peer has been useless beyond what it is allowed; 0 while it is useful or has time left.
- * Applies only to incoming peers; we chose the others ourselves. Pure.
- */
+/** How many milliseconds an incoming peer has been useless beyond what it is allowed; 0 for others: we chose them. Pure. */
 export function uselessForMs(
   peer: Pick<Peer, 'incoming' | 'amInterested' | 'peerInterested' | 'uploadActiveAt' | 'downloadActiveAt'>,
   nowMs: number

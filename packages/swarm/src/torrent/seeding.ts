@@ -166,7 +166,7 @@ export class Seeding {
   metadataRequest(peer: Peer, piece: number): void {
     const { info, options } = this.#deps
     const id = peer.extended?.ids.get('ut_metadata')
-    if (id === undefined || id === 0) return
+    if (!id) return
     const { infoBytes } = info
     const replies = this.#reply(peer)
     const known = options.disclose !== false && piece * METADATA_PIECE_BYTES < infoBytes.length

@@ -1,7 +1,6 @@
 import { isHost, isPort, type PeerAddress, tryParseAddress } from '@svc/internal-net'
-import { parseInfo, parseMagnet, type TorrentInfo, truncateInfohash } from '@svc/metainfo'
+import { parseInfo, parseMagnet, type TorrentInfo } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
-import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 
 /** A torrent's identity and hints, from validated options. */
@@ -54,11 +53,3 @@ export function parsePeer(peer: string | PeerAddress): PeerAddress {
   if (address !== undefined && isHost(address.host) && isPort(address.port)) return address
   throw new SwarmError('E_ADDRESS', 'peer', `a peer must be "host:port", not ${JSON.stringify(peer)}`)
 }
-
-/** Our handshake for this torrent; `peerId` is the engine's. */
-export const handshakeOf = ({ infohash }: TorrentIdentity, peerId: Uint8Array): Handshake => ({
-  infohash: truncateInfohash(infohash),
-  peerId,
-  extended: true,
-  fast: true
-})

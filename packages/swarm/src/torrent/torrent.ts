@@ -4,15 +4,14 @@
 //     └────────(info given)──────────────────▲   └──────────failed──────────┘
 //
 // Torrent is the façade: the public handle, and the owner of the connections. It has the set of peers (`PeerSet`), peer
-// exchange, the discoveries, and the current phase; the phases own everything about
-// metadata, pieces and files. Progress is the sum of both. It is one file because the façade is one public class.
+// exchange, the discoveries, and the current phase; the phases own everything about metadata, pieces and files.
 //
 // Order: a peer's event comes here first; connections (joining, addresses, leaving) are handled here, then the phase
 // handles it. A phase's events reach the user's listeners after our own state has changed.
 
 import { EventEmitter } from 'node:events'
 import type { PeerAddress } from '@svc/internal-net'
-import { MetainfoError, type TorrentInfo, type TorrentLayout } from '@svc/metainfo'
+import { MetainfoError, type TorrentInfo, type TorrentLayout, truncateInfohash } from '@svc/metainfo'
 import type { Discovery } from '../discovery/discovery.ts'
 import { PeerExchange } from '../discovery/pex.ts'
 import type { Priority } from '../download/picker.ts'
@@ -30,7 +29,7 @@ import { ActivePhase, storageError } from './active-phase.ts'
 import type { TorrentEnvironment } from './environment.ts'
 import { MetadataPhase } from './metadata-phase.ts'
 import { PeerSet, peerLabel } from './peer-set.ts'
-import { handshakeOf, parsePeer, type TorrentIdentity } from './torrent-identity.ts'
+import { parsePeer, type TorrentIdentity } from './torrent-identity.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 import type { FileRange, TorrentEvents, TorrentProgress, TorrentState } from './torrent-status.ts'
 
@@ -40,6 +39,15 @@ const STALL_MS = 60_000
 const SILENCE_MS = 150_000
 /** Limit of unread bytes in a peer's socket: its blocks in flight, and as much again for answers to other messages. */
 const MAX_UNREAD_BYTES = 16 * 1024 * 1024
+
+const NOTHING_YET: ActivePhase['progress'] = {
+  totalBytes: undefined,
+  verifiedBytes: 0,
+  downloadedBytes: 0,
+  uploadedBytes: 0,
+  downloadRate: 0,
+  webseeds: 0
+}
 
 /** One torrent of an engine. Made by `Swarm.add`. */
 export class Torrent extends EventEmitter<TorrentEvents> {
@@ -67,7 +75,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#identity = identity
     this.infohash = identity.infohash
     this.trackers = identity.trackers
-    this.handshake = handshakeOf(identity, env.peerId)
+    this.handshake = { infohash: truncateInfohash(identity.infohash), peerId: env.peerId, extended: true, fast: true }
     this.#phase =
       identity.info === undefined
         ? new MetadataPhase(identity.infohash, env.clock, (event) => this.#outcome(event))
@@ -140,24 +148,14 @@ export class Torrent extends EventEmitter<TorrentEvents> {
 
   /** A snapshot of its progress. */
   progress(): TorrentProgress {
-    const active = this.#active
-    let downloadRate = active?.webseedStatus.downloadRate ?? 0
+    const progress = this.#active?.progress ?? NOTHING_YET
+    let { downloadRate } = progress
     let uploadRate = 0
     for (const peer of this.#peers.values()) {
       downloadRate += peer.down.bytesPerSecond
       uploadRate += peer.up.bytesPerSecond
     }
-    return {
-      state: this.state,
-      totalBytes: active?.layout.totalBytes,
-      verifiedBytes: active?.verifiedBytes ?? 0,
-      downloadedBytes: active?.downloadedBytes ?? 0,
-      uploadedBytes: active?.uploadedBytes ?? 0,
-      downloadRate,
-      uploadRate,
-      peers: this.#peers.size,
-      webseeds: active?.webseedStatus.active ?? 0
-    }
+    return { ...progress, state: this.state, downloadRate, uploadRate, peers: this.#peers.size }
   }
 
   /** The connections. */
@@ -195,9 +193,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     return this.#active?.has(piece) === true
   }
 
-  /**
-   * Resolves when every file is complete; rejects when the torrent fails or is removed first, or the signal is aborted.
-   */
+  /** Resolves when every file is complete; rejects when the torrent fails or is removed, or the signal is aborted. */
   completed(signal?: AbortSignal): Promise<void> {
     const done = Promise.withResolvers<void>()
     const check = (): void => {
@@ -268,7 +264,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       case 'file-done':
         return void this.emit('file', event.file)
       case 'complete':
-        for (const discovery of this.#discoveries) discovery.completed()
+        for (const discovery of this.#discoveries) discovery.completed?.()
         return void this.emit('complete')
       case 'bad-data':
         return this.#banSender(event)

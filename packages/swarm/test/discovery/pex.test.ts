@@ -15,7 +15,7 @@ function peerAt(id: number, remoteHost: string, listenAddress?: PeerAddress): Pe
     remoteHost,
     listenAddress,
     extended: { ids: new Map([['ut_pex', 1]]) } as unknown as PexPeer['extended'],
-    sendExtension: (_name, payload) => told.push(parsePex(payload).map(formatAddress)) > 0,
+    sendExtension: (_name, payload) => void told.push(parsePex(payload).map(formatAddress)),
     told
   }
 }

@@ -103,13 +103,11 @@ class Schedule implements Outcome {
       markWritten: () => undefined
     }
     this.#downloader = new Downloader({
-      clock: this.clock,
+      env: { clock: this.clock, pool: new SlotPool(1 << 24), verifier },
       layout: this.#layout,
       picker,
-      pool: new SlotPool(1 << 24),
-      verifier,
       hashes,
-      files: { writer: async () => writer as never },
+      progress: { writer: async () => writer as never },
       emit: (event) => this.#take(event)
     })
     for (let n = 0; n < 2; n += 1) this.#join(`honest-${n}`, 0)

@@ -34,13 +34,11 @@ test('a webseed rests while a peer on its machine sends enough, and resumes afte
   const picker = new PiecePicker(layout.pieceCount, Math.random)
   for (let piece = 0; piece < layout.pieceCount; piece += 1) picker.reopen(piece)
   const downloader = new Downloader({
-    clock: systemClock,
+    env: { clock: systemClock, pool: new SlotPool(4 << 20), verifier },
     layout,
     picker,
-    pool: new SlotPool(4 << 20),
-    verifier,
     hashes: new PieceHashes(layout),
-    files: { writer: () => Promise.reject(new Error('nothing arrives')) },
+    progress: { writer: () => Promise.reject(new Error('nothing arrives')) },
     emit: () => undefined
   })
   const http = new HttpClient()
@@ -49,7 +47,7 @@ test('a webseed rests while a peer on its machine sends enough, and resumes afte
   const context: WebseedContext = {
     env: { clock: systemClock, nextId: () => 1, http, webseedHeaders: undefined, random: () => 0 },
     layout,
-    infohash: new Uint8Array(32),
+    info: fixture.info,
     downloader,
     farSources: { took: () => undefined, brought: () => undefined },
     hastened: () => [],

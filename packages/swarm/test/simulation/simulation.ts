@@ -166,7 +166,7 @@ export function simulate(options: SimulationOptions): SimulationResult {
       [b, a]
     ] as const) {
       if (other.superSeed === undefined) {
-        node.picker.addPeer(other.told, !far)
+        node.picker.addPeer(other.told, 1, !far)
         if (!far && other.doneAt === undefined) node.farSources.joined(other.id, other.hash)
       } else {
         other.revealed.set(node.id, new Bitfield(pieces))
