@@ -34,8 +34,8 @@ const MAX_PIECE_LENGTH = 1 << 26
 const MAX_SEGMENT_BYTES = 255
 const MAX_PATH_DEPTH = 32
 
-const refuse = (message: string): SwarmV1Error =>
-  new SwarmV1Error('E_SWARM_V1', 'metadata', `the torrent's metadata is refused: ${message}`)
+const refuse = (message: string, cause?: unknown): SwarmV1Error =>
+  new SwarmV1Error('E_SWARM_V1', 'metadata', `the torrent's metadata is refused: ${message}`, { cause })
 
 /**
  * Parses an info dictionary, or a torrent file that contains one, and checks it against the infohash. Unsafe names are
@@ -83,14 +83,7 @@ function decode(bytes: Uint8Array): BencodeDictionary {
     const value = decodeBencode(bytes, { maxBytes: MAX_METADATA_BYTES, maxDepth: 16 })
     if (value instanceof BencodeDictionary) return value
   } catch (cause) {
-    throw new SwarmV1Error(
-      'E_SWARM_V1',
-      'metadata',
-      "the torrent's metadata is refused: it is not canonical bencoding",
-      {
-        cause
-      }
-    )
+    throw refuse('it is not canonical bencoding', cause)
   }
   throw refuse('it is not a dictionary')
 }

@@ -22,9 +22,7 @@ interface Slice {
   readonly end: number
 }
 
-/**
- * The ranges of files that `[offset, offset + length)` of the torrent covers, in order, without empty and pad files.
- */
+/** The ranges of files in `[offset, offset + length)` of the torrent, in order, without empty and pad files. */
 export function slicesOf(layout: V1Layout, offset: number, length: number): Slice[] {
   const slices: Slice[] = []
   const end = offset + length
@@ -61,10 +59,7 @@ export class Pieces {
     return this.#storage.upload ?? true
   }
 
-  /**
-   * @returns undefined when the bytes are not there yet. @throws RangeError outside of the piece; errors of the storage
-   *   as they are.
-   */
+  /** Undefined when the bytes are not there yet. @throws RangeError outside of the piece; errors of the storage as they are. */
   async read(piece: number, offset: number, length: number): Promise<Uint8Array | undefined> {
     if (length < 1 || offset + length > this.#sizeOf(piece)) throw new RangeError(`no such bytes in piece ${piece}`)
     const slices = slicesOf(this.#layout, piece * this.#layout.pieceLength + offset, length)

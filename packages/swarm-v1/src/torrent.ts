@@ -51,8 +51,8 @@ const IDLE: V1Progress = { peers: 0, downBytesPerSecond: 0, upBytesPerSecond: 0,
 /** What a torrent uses of its swarm. */
 export interface TorrentOwner {
   post(message: ToThread): void
-  /** Whether there is a thread to announce the stop. */
   readonly clock: Clock
+  /** Whether there is a thread to announce the stop. */
   readonly running: () => boolean
   readonly left: () => void
 }
@@ -108,10 +108,15 @@ export class JoinedTorrent implements V1Torrent {
     if (this.#left !== undefined) return
     const { infohash, complete = false, quiet = false } = this.#options
     const trackers = quiet ? [] : this.#options.trackers
-    this.#uploadedBefore += this.#progress.uploadedBytes
-    this.#progress = IDLE
+    this.#endProgress()
     const peers = this.#peers
     this.#owner.post({ kind: 'join', id: this.#id, infohash, info: this.#info, trackers, peers, quiet, complete })
+  }
+
+  /** What this thread has uploaded counts on. */
+  #endProgress(): void {
+    this.#uploadedBefore += this.#progress.uploadedBytes
+    this.#progress = IDLE
   }
 
   /** The thread crashed. */
@@ -142,8 +147,7 @@ export class JoinedTorrent implements V1Torrent {
   }
 
   progress(): V1Progress {
-    const { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes } = this.#progress
-    return { peers, downBytesPerSecond, upBytesPerSecond, uploadedBytes: this.#uploadedBefore + uploadedBytes }
+    return { ...this.#progress, uploadedBytes: this.#uploadedBefore + this.#progress.uploadedBytes }
   }
 
   addPeer(address: string): void {
@@ -162,8 +166,7 @@ export class JoinedTorrent implements V1Torrent {
     this.#options.signal?.removeEventListener('abort', this.#abort)
     const left = new SwarmV1Error('E_SWARM_V1', 'aborted', 'the torrent was removed before it was complete')
     for (const { reject } of [this.#ready, this.#done]) reject(left)
-    this.#uploadedBefore += this.#progress.uploadedBytes
-    this.#progress = IDLE
+    this.#endProgress()
     if (this.#owner.running()) {
       this.#owner.post({ kind: 'leave', id: this.#id })
       const timer = this.#owner.clock.after(LEAVE_GRACE_MS, () => this.#gone.resolve())

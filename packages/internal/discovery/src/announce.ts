@@ -26,10 +26,7 @@ export interface Announced {
   readonly trackerId: Uint8Array | undefined
   /** A message from the tracker, for people. */
   readonly warning: string | undefined
-  /**
-   * The tracker answered from a loopback, private or reserved address, and so may name such peers. Its name would not
-   * show that.
-   */
+  /** The tracker answered from a private or loopback address, and so may name such peers: its name would not show that. */
   readonly byPrivate: boolean
 }
 

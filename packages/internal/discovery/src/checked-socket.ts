@@ -99,14 +99,12 @@ export class CheckedSocket extends EventEmitter {
   }
 
   send(bytes: Uint8Array, offset: number, length: number, port: number, host: string, done: SendCallback): void {
-    if (!isPort(port)) return void queueMicrotask(() => done(new RangeError(`port ${port} is invalid`)))
+    if (!isPort(port)) return queueMicrotask(() => done(new RangeError(`port ${port} is invalid`)))
     const datagram = Buffer.from(bytes.buffer, bytes.byteOffset + offset, length)
     if (!datagram.subarray(-QUERY_END.length).equals(QUERY_END)) return this.#answer(datagram, port, host, done)
     if (this.#mayAsk(host, port)) return this.#socket.send(datagram, port, host, done)
-    if (this.#waiting.length >= MAX_WAITING) {
-      queueMicrotask(() => done(new Error('too many queries are waiting')))
-      return
-    }
+    if (this.#waiting.length >= MAX_WAITING)
+      return queueMicrotask(() => done(new Error('too many queries are waiting')))
     this.#waiting.push({ bytes: datagram, port, host, done })
     this.#timer ??= this.#clock.every(FLUSH_MS, () => this.#flush())
   }

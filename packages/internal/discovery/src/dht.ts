@@ -22,10 +22,7 @@ export interface DhtOptions {
 export type FoundPeer = (peer: PeerAddress, allowPrivate: boolean) => void
 
 const REANNOUNCE_MS = 15 * 60_000
-/**
- * Delay after a first lookup without results, when the routing table is still young. Doubles each time, up to the
- * interval above.
- */
+/** After a lookup without results, when the routing table is young; doubles up to the interval above. */
 const FIRST_RETRY_MS = 2_000
 /** Limit of peers taken from one lookup. */
 const MAX_PEERS = 200

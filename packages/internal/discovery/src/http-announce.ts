@@ -5,12 +5,12 @@ import { redirectTarget } from '@svc/internal-http'
 import {
   DialGuard,
   type DialPolicy,
+  isHost,
   isPort,
   isPublicAddress,
   type PeerAddress,
   parseCompact,
-  policyOfAddresses,
-  tryParseAddress
+  policyOfAddresses
 } from '@svc/internal-net'
 import { BencodeDictionary, type BencodeValue, decodeBencode } from '@svc/metainfo'
 import { type Announce, type Announced, MAX_PEERS, PEERS_WANTED, printableReason } from './announce.ts'
@@ -34,10 +34,11 @@ export async function announceHttp(
   policy: DialPolicy,
   signal: AbortSignal
 ): Promise<Announced> {
+  const query = queryOf(announce)
   let target = tracker
   let mayDial = policy
   for (let hops = 0; ; hops++) {
-    const response = await get(target, queryOf(announce), mayDial, signal)
+    const response = await get(target, query, mayDial, signal)
     const address = response.socket.remoteAddress ?? ''
     const byPrivate = !isPublicAddress(address)
     const status = response.statusCode ?? 0
@@ -46,17 +47,17 @@ export async function announceHttp(
     const next = redirectTarget(target.url, status, response.headers.location)
     if (next === undefined) throw new Error(`it responded with status ${status}`)
     if (hops === MAX_REDIRECTS) throw new Error(`it redirects more than ${MAX_REDIRECTS} times`)
-    target = redirected(next)
+    target = redirected(next, query)
     mayDial = policyOfAddresses([address])
   }
 }
 
-function redirected(url: URL): TrackerUrl {
+function redirected(url: URL, query: string): TrackerUrl {
   const to = tryParseTrackerUrl(url.href)
   if (to === undefined) throw new Error('it redirects to a URL that is not a tracker')
-  // Trackers may or may not repeat the query in a redirect: replace it by ours.
-  const own = [...to.url.searchParams.keys()].filter((key) => QUERY_KEYS.has(key))
-  for (const key of own) to.url.searchParams.delete(key)
+  // Trackers may or may not repeat our query, which is added again.
+  const { searchParams } = to.url
+  for (const key of new URLSearchParams(query).keys()) if (searchParams.has(key)) searchParams.delete(key)
   return to
 }
 
@@ -98,19 +99,6 @@ async function body(response: IncomingMessage): Promise<Uint8Array> {
 }
 
 const percent = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex').replace(/../g, '%$&')
-
-const QUERY_KEYS = new Set([
-  'info_hash',
-  'peer_id',
-  'port',
-  'uploaded',
-  'downloaded',
-  'left',
-  'compact',
-  'numwant',
-  'event',
-  'trackerid'
-])
 
 function queryOf({ infohash, peerId, port, uploaded, downloaded, left, event, trackerId }: Announce): string {
   const fields = [
@@ -160,12 +148,11 @@ function peersOf(value: BencodeValue | undefined, addressBytes: 4 | 16): PeerAdd
   if (!Array.isArray(value)) return []
   return (value as readonly BencodeValue[]).flatMap((peer) => {
     if (!(peer instanceof BencodeDictionary)) return []
-    const ip = text(peer.get('ip'))
+    const host = text(peer.get('ip'))
     const port = peer.get('port')
-    if (ip === undefined || typeof port !== 'number' || !isPort(port)) return []
+    if (host === undefined || typeof port !== 'number' || !isPort(port)) return []
     // Addresses only: resolving a name would mean a lookup on behalf of a stranger.
-    const address = isIP(ip) === 0 ? undefined : tryParseAddress(isIP(ip) === 6 ? `[${ip}]:${port}` : `${ip}:${port}`)
-    return address === undefined ? [] : [address]
+    return isIP(host) !== 0 && isHost(host) ? [{ host, port }] : []
   })
 }
 

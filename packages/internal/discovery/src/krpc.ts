@@ -43,10 +43,7 @@ export function checkKrpc(datagram: Uint8Array, allowPrivate: boolean): Uint8Arr
   return checked && encodeBencode({ ...checked, t })
 }
 
-/**
- * An answer of the library's, with at most 25 peers and 8 nodes, and fewer if it would otherwise not be shorter than
- * `lessThanBytes`; undefined if it is too long without any.
- */
+/** The library's answer with at most 25 peers and 8 nodes, or as many as fit; undefined: it is too long without any. */
 export function fitAnswer(answer: Uint8Array, lessThanBytes: number): Uint8Array | undefined {
   const message = decodeBencode(answer, { allowUnsorted: true }) as BencodeDictionary
   const result = message.get('r')
@@ -78,12 +75,14 @@ function bodyOf(message: BencodeDictionary, allowPrivate: boolean): Body | undef
   switch (text(message.get('y'))) {
     case 'q': {
       const q = text(message.get('q'))
-      const a = q !== undefined && dictionary(message.get('a'), (fields) => argumentsOf(q, fields))
+      const fields = message.get('a')
+      const a = q !== undefined && fields instanceof BencodeDictionary && argumentsOf(q, fields)
       return a ? { y: 'q', q, a } : undefined
     }
     case 'r': {
-      const r = dictionary(message.get('r'), (fields) => resultOf(fields, allowPrivate))
-      return r && { y: 'r', r }
+      const fields = message.get('r')
+      const r = fields instanceof BencodeDictionary && resultOf(fields, allowPrivate)
+      return r ? { y: 'r', r } : undefined
     }
     case 'e': {
       const e = message.get('e')
@@ -153,13 +152,6 @@ function resultOf(fields: BencodeDictionary, allowPrivate: boolean): Body | unde
 function mayBeNamed(compact: Uint8Array, allowPrivate: boolean): boolean {
   const address = parseCompact(compact, 4)[0]
   return address !== undefined && (allowPrivate || isPublicAddress(address.host))
-}
-
-function dictionary(
-  value: BencodeValue | undefined,
-  read: (fields: BencodeDictionary) => Body | undefined
-): Body | undefined {
-  return value instanceof BencodeDictionary ? read(value) : undefined
 }
 
 function bytes(value: BencodeValue | undefined, min: number, max: number): Uint8Array | undefined {

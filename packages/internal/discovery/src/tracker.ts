@@ -119,18 +119,15 @@ class OneTracker {
     const announce: Announce = { infohash, peerId, port, ...stats(), event, trackerId: this.#trackerId }
     const send = url.protocol === 'udp:' ? announceUdp : announceHttp
     try {
-      const { peers, intervalMs, trackerId, warning, byPrivate } = await within(
-        this.#clock,
-        ANNOUNCE_TIMEOUT_MS,
-        signal,
-        (limited) => send(this.#target, announce, policy, limited, this.#clock)
+      const answer = await within(this.#clock, ANNOUNCE_TIMEOUT_MS, signal, (limited) =>
+        send(this.#target, announce, policy, limited, this.#clock)
       )
       this.#known = true
       this.#retryMs = FIRST_RETRY_MS
-      this.#trackerId = trackerId ?? this.#trackerId
-      if (warning !== undefined) warn(`tracker ${url.host}: ${warning}`)
-      if (event !== 'stopped') for (const peer of peers) found(peer, byPrivate)
-      return boundedInterval(intervalMs)
+      this.#trackerId = answer.trackerId ?? this.#trackerId
+      if (answer.warning !== undefined) warn(`tracker ${url.host}: ${answer.warning}`)
+      if (event !== 'stopped') for (const peer of answer.peers) found(peer, answer.byPrivate)
+      return boundedInterval(answer.intervalMs)
     } catch (error) {
       const waitMs = this.#retryMs
       this.#retryMs = Math.min(DEFAULT_INTERVAL_MS, waitMs * 2)

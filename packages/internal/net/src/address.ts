@@ -47,10 +47,7 @@ interface IPv6Address {
   toByteArray(): number[]
 }
 
-/**
- * An IPv6 address without its zone. ipaddr.js takes `::8.8.8.8` (IPv4-compatible, obsolete) for a mapped address; the URL parser
- * writes it in hexadecimal.
- */
+/** Without its zone. The URL parser writes `::8.8.8.8` in hexadecimal, which ipaddr.js would take for a mapped address. */
 export const parseIPv6 = (ip: string): IPv6Address =>
   ipaddr.IPv6.parse(new URL(`http://[${ip.replace(/%.*$/, '')}]`).hostname.slice(1, -1))
 

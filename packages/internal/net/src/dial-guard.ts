@@ -87,10 +87,7 @@ export class DialGuard {
   }
 }
 
-/**
- * The policy for what a host names. With several addresses it is the strictest of theirs; `internet` when the name
- * cannot be resolved here, as behind a proxy.
- */
+/** The policy for what a host names: the strictest of its addresses; `internet` if they are unknown, as behind a proxy. */
 export async function policyOfNamer(host: string): Promise<DialPolicy> {
   if (LOCALHOST.test(host)) return 'machine'
   const found = await allAddresses(withoutBrackets(host)).catch(() => [])

@@ -10,10 +10,7 @@ export interface AddressRange {
   readonly family: 4 | 6
 }
 
-/**
- * Parses `10.0.0.0/8`, `fd00::/8`, or one address; undefined for anything else, including blocks with bits set after
- * the prefix.
- */
+/** Parses `10.0.0.0/8`, `fd00::/8`, or one address; undefined for others, as for bits set after the prefix. */
 export function tryParseRange(text: string): AddressRange | undefined {
   const [, network = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const family = isIP(network)

@@ -229,11 +229,8 @@ export class ThreadTorrent {
 
   #drop(liars: readonly string[]): void {
     for (const address of liars) {
-      this.#deps.tell({
-        kind: 'warning',
-        id: this.#join.id,
-        message: `peer ${address} sent a wrong piece and was dropped`
-      })
+      const message = `peer ${address} sent a wrong piece and was dropped`
+      this.#deps.tell({ kind: 'warning', id: this.#join.id, message })
       if (this.#torrent.destroyed) continue
       this.#torrent.removePeer(address)
       for (const wire of this.#torrent.wires) if (addressOf(wire) === address) wire.destroy()

@@ -1,6 +1,6 @@
 /// <reference path="./untyped.d.ts" />
 
-import { BencodeDictionary, type BencodeValue, decodeBencode, decodeBencodePrefix } from '@svc/metainfo'
+import { BencodeDictionary, decodeBencode, decodeBencodePrefix } from '@svc/metainfo'
 import Wire from 'bittorrent-protocol'
 import { SwarmV1Error } from '../errors.ts'
 
@@ -142,16 +142,11 @@ function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): Me
   try {
     switch (name) {
       case 'handshake':
-        return isHandshake(
-          decodeBencode(payload, { maxBytes: 16_384, maxDepth: 4, maxTokens: 400, allowUnsorted: true })
-        )
-          ? 'pass'
-          : 'refuse'
+        return isHandshake(payload) ? 'pass' : 'refuse'
       case 'ut_metadata':
         return isMetadataMessage(payload) ? 'pass' : 'refuse'
       case 'ut_pex':
-        if (!isPex(decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32, allowUnsorted: true })))
-          return 'refuse'
+        if (!isPex(payload)) return 'refuse'
         forgetPex(wire)
         return 'pass'
       case 'lt_donthave':
@@ -164,16 +159,16 @@ function judgeExtended(wire: WireInternals, id: number, payload: Uint8Array): Me
   }
 }
 
-function isHandshake(value: BencodeValue): boolean {
+const isAbsentOrWithin = (value: unknown, max: number): boolean =>
+  value === undefined || (typeof value === 'number' && value >= 0 && value <= max)
+
+function isHandshake(payload: Uint8Array): boolean {
+  const value = decodeBencode(payload, { maxBytes: 16_384, maxDepth: 4, maxTokens: 400, allowUnsorted: true })
   if (!(value instanceof BencodeDictionary)) return false
   const mapping = value.get('m')
-  const size = value.get('metadata_size')
-  if (size !== undefined && !(typeof size === 'number' && size >= 0 && size <= MAX_METADATA_BYTES)) return false
+  if (!isAbsentOrWithin(value.get('metadata_size'), MAX_METADATA_BYTES)) return false
   if (mapping === undefined) return true
-  return (
-    mapping instanceof BencodeDictionary &&
-    [...mapping.entries()].every(([, id]) => typeof id === 'number' && id >= 0 && id <= 255)
-  )
+  return mapping instanceof BencodeDictionary && [...mapping.entries()].every(([, id]) => isAbsentOrWithin(id, 255))
 }
 
 function isMetadataMessage(payload: Uint8Array): boolean {
@@ -185,13 +180,12 @@ function isMetadataMessage(payload: Uint8Array): boolean {
   })
   if (!(value instanceof BencodeDictionary)) return false
   const piece = value.get('piece')
-  const total = value.get('total_size')
   return (
     [0, 1, 2].includes(value.get('msg_type') as number) &&
     typeof piece === 'number' &&
     piece >= 0 &&
     piece * METADATA_PIECE_BYTES < MAX_METADATA_BYTES &&
-    (total === undefined || (typeof total === 'number' && total >= 0 && total <= MAX_METADATA_BYTES)) &&
+    isAbsentOrWithin(value.get('total_size'), MAX_METADATA_BYTES) &&
     payload.length - endOffset <= METADATA_PIECE_BYTES
   )
 }
@@ -206,14 +200,14 @@ function forgetPex({ ut_pex: pex }: WireInternals): void {
   if (Object.keys(pex._remoteDroppedPeers).length >= MAX_PEX_KEPT) pex._remoteDroppedPeers = {}
 }
 
-function isPex(value: BencodeValue): boolean {
+/** The lists of a message of peer exchange, with the length of their entries. */
+const PEX_LISTS = { added: 6, dropped: 6, added6: 18, dropped6: 18, 'added.f': 1, 'added6.f': 1 }
+
+function isPex(payload: Uint8Array): boolean {
+  const value = decodeBencode(payload, { maxBytes: 32_768, maxDepth: 2, maxTokens: 32, allowUnsorted: true })
   if (!(value instanceof BencodeDictionary)) return false
-  const isList = (key: string, entryBytes: number): boolean => {
+  return Object.entries(PEX_LISTS).every(([key, entryBytes]) => {
     const list = value.get(key) ?? new Uint8Array()
     return list instanceof Uint8Array && list.length % entryBytes === 0 && list.length <= entryBytes * MAX_PEX_PEERS
-  }
-  return (
-    [isList('added', 6), isList('dropped', 6), isList('added6', 18), isList('dropped6', 18)].every(Boolean) &&
-    [isList('added.f', 1), isList('added6.f', 1)].every(Boolean)
-  )
+  })
 }
