@@ -10,10 +10,7 @@ export type FileState = { readonly kind: 'complete' } | { readonly kind: 'partia
 
 /** A file that is being downloaded. The engine writes only verified pieces, in any order, one write at a time. */
 export interface FileWriter {
-  /**
-   * A descriptor that worker threads of this process write to at explicit positions; undefined if there is none (in
-   * memory): then `write` is called.
-   */
+  /** Threads write to this descriptor at explicit positions; undefined: `write` is called. */
   readonly fd: number | undefined
   /** Called only if there is no `fd`. */
   write(offset: number, bytes: Uint8Array): Promise<void>

@@ -22,10 +22,7 @@ interface DhtJoin {
   readonly sink: DiscoverySink
 }
 
-/**
- * The engine's DHT node, in a thread that may crash: it is then restarted on the same port and looks up all joined
- * torrents again.
- */
+/** The engine's DHT node, in a thread. After a crash it restarts on the same port and looks up all torrents again. */
 export class DhtThread {
   readonly #thread: SupervisedThread<ToDht, FromDht>
   readonly #joined = new Map<string, DhtJoin>()

@@ -5,12 +5,10 @@
 //   2. Blocks arrive in the slot (`BlockReceiver`); `arrived` notes who sent them.
 //   3. With the last block the piece is sealed and goes to a verifying thread, which hashes it and, when it is right,
 //      writes it.
-//   4. Right: `piece-verified`, the slot goes back, later if the storage still hashes its bytes. Wrong: `piece-wrong`. Its handler asks peers for the proven leaves;
-//      with them `judge` discards the bad blocks, keeps the good ones and names the senders of the bad ones.
+//   4. Right: `piece-verified`, and the slot goes back, as soon as the storage needs its bytes no more. Wrong: `piece-wrong`,
+//      whose handler asks peers for the proven leaves; with them `judge` keeps the good blocks and names who sent bad ones.
 //
-// The Downloader owns the buffers of pieces in progress and the record of who was asked for which block. It does not
-// own the verified pieces (`FileProgress`), the piece hashes (`PieceHashes`), the requests on the wire
-// (`PendingRequests`), or who is banned.
+// Verified pieces belong to `FileProgress`, piece hashes to `PieceHashes`, requests on the wire to `PendingRequests`.
 
 import type { Clock } from '@svc/internal-clock'
 import type { TorrentLayout } from '@svc/metainfo'
@@ -40,10 +38,7 @@ export interface BlockSource {
 /** The events that a Downloader emits. */
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
-/**
- * No piece is started while this much waits to be verified, or five pieces: who sends faster than the threads hash would
- * otherwise fill all receive memory, and be no faster for it.
- */
+/** No piece is started while so much waits to be verified: a fast sender would fill all memory, and be no faster for it. */
 const BACKLOG_BYTES = 20 * 1024 * 1024
 const BACKLOG_PIECES = 5
 
@@ -53,9 +48,7 @@ export interface BlockOrder {
   readonly run: BlockRun
 }
 
-/**
- * When memory is short, blocks of a piece that received nothing for this long are requested from other sources as well.
- */
+/** When memory is short, blocks of a piece that received nothing for this long are requested from others as well. */
 const STANDSTILL_MS = 3_000
 /** Of a piece that keeps failing, what was sent in this many attempts is kept. */
 const MAX_ATTEMPTS = 8
@@ -84,10 +77,7 @@ export interface DownloaderDeps {
 export class Downloader {
   readonly #deps: DownloaderDeps
   readonly #active = new Map<number, PieceBuffer>()
-  /**
-   * Active buffers with free blocks that any source may take, or on parole the one that has the piece. A late answer may have
-   * taken the last of them.
-   */
+  /** Active buffers with free blocks that others may take. A late answer may have taken the last of them. */
   readonly #loose = new Set<PieceBuffer>()
   /** The buffer that each source is working on. */
   readonly #current = new Map<number, PieceBuffer>()
@@ -103,9 +93,7 @@ export class Downloader {
     this.#deps = deps
   }
 
-  /**
-   * Blocks to request from a source, at most `maxBlocks` consecutive ones; undefined when there is nothing for it now.
-   */
+  /** At most `maxBlocks` consecutive blocks to request from a source; undefined: nothing for it now. */
   take(source: BlockSource, maxBlocks: number): BlockOrder | undefined {
     if (this.#closed) return undefined
     const current = this.#current.get(source.id)
@@ -274,10 +262,7 @@ export class Downloader {
     if (buffer.complete) this.#seal(buffer)
   }
 
-  /**
-   * The source is gone (its requests were released before) or slow: others may take the blocks that were reserved for
-   * it.
-   */
+  /** The source is slow, or gone and its requests released: others may take what was reserved for it. */
   share(source: number): void {
     this.#current.delete(source)
     for (const buffer of this.#active.values()) {
@@ -366,10 +351,9 @@ export class Downloader {
   }
 
   /**
-   * Handles a wrong piece. `leaves` are the hashes of its blocks, `proven` the right ones, if a peer had them. Then
-   * good blocks are kept, and the senders of bad ones are named. Otherwise all blocks are discarded, and the piece is
-   * next requested from a single sender: if it is wrong again, the culprit is known, and if it is right, whoever sent other
-   * bytes before.
+   * Handles a wrong piece. `leaves` are the hashes of its blocks, `proven` the right ones, if a peer had them: then good
+   * blocks are kept, and the senders of bad ones named. Otherwise the piece is next requested from a single sender: wrong
+   * again, that one is the culprit; right, whoever sent other bytes before.
    */
   judge(buffer: PieceBuffer, leaves: Uint8Array, proven: Uint8Array | undefined): void {
     if (this.#closed) return this.#dispose(buffer)

@@ -53,11 +53,10 @@ interface Neighbour {
 }
 
 /**
- * Far sources and the near nodes that lack pieces as well. Pieces that near peers have are requested from afar only if near peers have
- * delivered next to nothing for a while, until they do again. Pieces that no near peer has may always be requested, one or two at a time: a
- * node announces each piece at once, so that the others fetch different ones. Each piece has an order of the near nodes; the first one
- * brings it in, and the others wait their turn. Who lets turns pass loses them, so that a node that is stuck, or only pretends, holds nobody up
- * for long.
+ * Far sources and the near nodes that lack pieces as well. Pieces that near peers have are requested from afar only while
+ * near peers deliver next to nothing. Pieces that no near peer has may always be requested, one or two at a time: a node
+ * announces each at once, so that the others fetch different ones. Each piece has an order of the near nodes; the first one
+ * brings it in, and the others wait their turn. Who lets turns pass loses them, so that nobody holds the others up for long.
  */
 export class FarSources {
   readonly #own: number
@@ -97,9 +96,8 @@ export class FarSources {
   }
 
   /**
-   * Which pieces are for this node to bring in now. Those whose first nodes have had time to take them count as well, one node after
-   * the other, so that not all who have brought in their own pieces take the same one of a slow node; but nobody waits for more
-   * than a few.
+   * Which pieces are for this node to bring in now. Those whose first nodes have had time to take them count as well, one
+   * node after the other, so that not all take the same piece of a slow node; but nobody waits for more than a few.
    */
   mine(nowMs: number): NonNullable<Sparing> {
     const turns = Math.max(0, Math.floor((nowMs - this.#tookAt) / this.#turnMs))

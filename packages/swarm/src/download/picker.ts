@@ -198,10 +198,7 @@ export class PiecePicker {
     return piece
   }
 
-  /**
-   * A run of open pieces in `[first, end)`, at most `max` pieces, for one range request of a webseed: the first long
-   * enough one at or after `from`, wrapping around, else the longest.
-   */
+  /** At most `max` consecutive open pieces: the first such run from `from` on, wrapping around, else the longest. */
   pickRun(
     first: number,
     end: number,

@@ -90,10 +90,7 @@ export class Webseed {
   /** Where the next run of pieces starts, while other nodes download as well. */
   #cursor: number
 
-  /**
-   * @param userOrigins those that the user named: redirects are followed to these and to public ones only
-   * @throws SwarmError `E_ADDRESS`
-   */
+  /** @param userOrigins redirects lead to these and to public ones only @throws SwarmError `E_ADDRESS` */
   constructor(context: WebseedContext, url: string, userOrigins: ReadonlySet<string>) {
     const { env, layout } = context
     this.#host = parseWebseedUrl(url).hostname.replace(/^\[(.*)\]$/, '$1')

@@ -32,9 +32,7 @@ export class ConnectionBudget {
     this.#maxIncoming = Math.max(1, total - Math.floor(total * KEPT_FOR_OUTGOING))
   }
 
-  /**
-   * Takes a place. `host` is an IP address, or a name to dial. Returns the limit that was reached if there is no place.
-   */
+  /** Takes a place for an IP address or a name to dial, or says which limit was reached. */
   take(direction: Direction, host: string): ConnectionPlace | 'full' | 'host' {
     const key = hostKey(host)
     const ofHost = this.#byHost.get(key) ?? 0

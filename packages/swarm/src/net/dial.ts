@@ -15,10 +15,7 @@ export interface DialOptions {
   readonly opened: () => void
 }
 
-/**
- * Opens a connection; `sink.closed` is called if it fails. Closing the transport cancels the attempt.
- * @throws the error of `net.connect` for an invalid host.
- */
+/** Opens a connection. Closing the transport cancels the attempt. @throws the error of `net.connect` for an invalid host */
 export function dial(options: DialOptions, sink: TransportSink): Transport {
   shared ??= new Uint8Array(RECEIVE_BYTES)
   const socket = connect({

@@ -4,10 +4,7 @@ import type { Clock } from '@svc/internal-clock'
 import { guarded, reportDefect } from './guarded.ts'
 import { UtpResponder } from './utp-responder.ts'
 
-/**
- * The TCP listener of an engine. On the same port, if that is free, a UDP socket answers uTP requests so that peers
- * fall back to TCP.
- */
+/** An engine's TCP listener. A UDP socket on the same port, if it is free, refuses uTP, so that peers use TCP at once. */
 export class Listener {
   readonly #server: Server
   readonly #udp: UdpSocket | undefined

@@ -19,8 +19,7 @@ export class UtpResponder {
     if (!isPort(from.port)) return
     const reset = resetFor(packet, nowMs)
     if (reset === undefined) return
-    // Without a callback, the error of a single send (an unreachable network) would be thrown later; it does not
-    // matter.
+    // Without a callback, the error of a single send (an unreachable network) would be thrown later.
     if (this.#resets.take('', nowMs)) this.#socket.send(reset, from.port, from.address, () => undefined)
   }
 }
@@ -29,10 +28,7 @@ const HEADER_BYTES = 20
 const ST_RESET = 3
 const ST_SYN = 4
 
-/**
- * The answer to a uTP connection request (BEP 29): a reset, so that peers that try uTP first fall back to TCP at once
- * rather than after seconds. Undefined for any other packet. Never longer than what it answers.
- */
+/** The reset for a uTP connection request (BEP 29), never longer than that; undefined for any other packet. */
 function resetFor(packet: Uint8Array, nowMs: number): Uint8Array | undefined {
   if (packet.length < HEADER_BYTES || packet[0] !== ((ST_SYN << 4) | 1)) return undefined
   const source = Buffer.from(packet.buffer, packet.byteOffset, packet.length)

@@ -2,10 +2,7 @@ import type { ExtensionName } from '../wire/extensions.ts'
 import type { BlockRef, HashRange } from '../wire/messages.ts'
 import type { PendingRequest } from './requests.ts'
 
-/**
- * An event of a connection. `P` is the type of the connection, which every event carries; as a parameter it keeps this
- * file and the connection's from importing each other.
- */
+/** An event of a connection; its type is a parameter, so that this file and the connection's do not import each other. */
 export type ConnectionEvent<P> =
   /** Handshakes are complete: the first event of every peer. */
   | { readonly kind: 'joined'; readonly peer: P }

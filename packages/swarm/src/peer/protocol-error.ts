@@ -1,7 +1,5 @@
 import { SwarmError } from '../errors.ts'
 
-/**
- * The error for a violation of the protocol or a limit, which ends the connection. `what` completes "the peer sent".
- */
+/** A violation of the protocol or a limit, which ends the connection. `what` completes "the peer sent". */
 export const protocolError = (reason: string, what: string): SwarmError =>
   new SwarmError('E_PROTOCOL', reason, `the peer sent ${what}`)

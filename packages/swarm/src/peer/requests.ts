@@ -38,9 +38,9 @@ const MIN_FLEET_BLOCKS = 2
  * Our unanswered requests to one peer, and how many there may be. The window starts at 16 blocks, grows by one per
  * received block until the rate is known, then follows the rate; the peer's `reqq` limits it.
  *
- * In a fleet everybody asks everybody, and what is requested early stands in the senders' sockets: in front of what is requested
- * later, and of the news of who has what. There the window shrinks as soon as answers take longer than the fastest one of the last
- * 15 to 30 s; never below 16 blocks while one or two peers are asked, nor below two blocks while many are.
+ * In a fleet everybody asks everybody, and what is requested early stands in the senders' sockets, before later requests and
+ * the news of who has what. There the window shrinks as soon as answers take longer than the fastest one of the last 15 to
+ * 30 s; never below 16 blocks while one or two peers are asked, nor below two blocks while many are.
  *
  * Invariant: `outstandingBytes` is the sum of all requests that are not void.
  */
@@ -84,10 +84,7 @@ export class PendingRequests {
     return Math.max(SHORT_REQUEST_BYTES, this.#windowBytes / 4)
   }
 
-  /**
-   * So much may be requested that it is worth it: requests leave together, and the peer reads them together. True at the latest when
-   * an eighth of what the peer was asked for has arrived, so that it is never idle for it.
-   */
+  /** Enough for several requests, which travel together; at the latest when an eighth has arrived, so that no peer is idle. */
   get wantsMore(): boolean {
     const freeRequests = this.queueLimit - this.#byKey.size
     if (freeRequests < Math.min(REFILL_REQUESTS, this.queueLimit / 8)) return false

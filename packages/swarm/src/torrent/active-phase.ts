@@ -266,10 +266,7 @@ export class ActivePhase {
     }
   }
 
-  /**
-   * The first change of a turn of the event loop counts at once, and all later ones together: peers may change their
-   * minds thousands of times in what is read at once, and each choice looks at all peers.
-   */
+  /** The first change of a turn counts at once, later ones together: one read may bring thousands of them. */
   #interestChanged(): void {
     if (this.#interests++ > 0) return
     this.#seeding.interestChanged(this.state === 'fetching')

@@ -6,10 +6,7 @@ import type { TorrentParts } from './environment.ts'
 /** Pieces read and hashed concurrently: two threads hash while a third piece is read. */
 const LANES = 3
 
-/**
- * Re-hashes the ranges that the storage reports for a file; right pieces count as verified. Reads through buffers of a
- * few pieces.
- */
+/** Re-hashes the ranges that the storage reports for a file, in buffers of a piece; right pieces count as verified. */
 export async function checkFile(
   { env, options: { storage }, layout, hashes, progress }: TorrentParts,
   file: LayoutFile,

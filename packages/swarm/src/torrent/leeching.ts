@@ -10,8 +10,7 @@
 //      them.
 //   5. When every file is done the phase closes and releases this object, so that a seed holds none of its memory.
 //
-// Owns the picker, the pieces in progress, hash requests, webseeds, and the count of bytes received. Verified pieces
-// belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
+// Verified pieces belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
 
 import { BLOCK_BYTES, type LayoutFile } from '@svc/metainfo'
 import { Downloader, type DownloaderEvents, runRange } from '../download/downloader.ts'
@@ -216,9 +215,7 @@ export class Leeching {
     this.#count(peer)
   }
 
-  /**
-   * The peer has one more piece, or (undefined; its first message, nothing was counted before) announced its whole set.
-   */
+  /** The peer has one more piece, or (undefined: nothing was counted before) announced its whole set. */
   pieces(peer: Peer, piece: number | undefined): void {
     if (piece === undefined) {
       this.#count(peer)

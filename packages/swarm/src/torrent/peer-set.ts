@@ -34,7 +34,7 @@ const SIMULTANEOUS_MS = 10_000
 const MIN_TIMER_MS = 200
 /** Of those that have left, so many are known for what they sent. */
 const MAX_LEFT = 500
-/** Of the places for peers, those that far ones may have once this share of all is taken. */
+/** The share of the places that far peers may have, once `SCARCE` of all are taken. */
 const FAR_SHARE = 1 / 4
 const SCARCE = 7 / 8
 
@@ -297,10 +297,7 @@ export class PeerSet {
     }
   }
 
-  /**
-   * Bans the address of a peer and closes its connections, also when the peer has left since.
-   * @returns its label; undefined when it is unknown or banned already
-   */
+  /** Bans a peer, also one that has left, and closes its connections. @returns its label; undefined: unknown or banned before */
   ban(id: number, error: Error): string | undefined {
     const peer = this.#peers.get(id)
     const sender = peer === undefined ? this.#left.get(id) : senderOf(peer)

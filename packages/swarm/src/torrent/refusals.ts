@@ -10,21 +10,17 @@ interface Refusals {
 }
 
 /**
- * Peers that refuse what they say they have, while they let us ask: their disk fails, or they want to keep us busy. A refused
- * block is free again, and the next request to the same peer would be refused as well, as fast as messages travel. After 64
- * refusals without a block between, the peer is asked nothing for a second, and for twice as long each further time, up to a minute. A block
- * from it ends that.
+ * Peers that let us ask and refuse what they say they have: their disk fails, or they want to keep us busy, as fast as
+ * messages travel. After 64 refusals without a block between, a peer is asked nothing for a second, and for twice as long
+ * each further time, up to a minute.
  */
 export class RefusingPeers {
   readonly #peers = new Map<number, Refusals>()
 
   /** A peer that did not choke us refused a request. */
   refused(peerId: number, nowMs: number): void {
-    let refusals = this.#peers.get(peerId)
-    if (refusals === undefined) {
-      refusals = { inARow: 0, pauseMs: FIRST_PAUSE_MS, pausedUntilMs: 0 }
-      this.#peers.set(peerId, refusals)
-    }
+    const refusals = this.#peers.get(peerId) ?? { inARow: 0, pauseMs: FIRST_PAUSE_MS, pausedUntilMs: 0 }
+    this.#peers.set(peerId, refusals)
     refusals.inARow += 1
     if (refusals.inARow < MAX_IN_A_ROW) return
     refusals.inARow = 0

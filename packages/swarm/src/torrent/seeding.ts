@@ -6,9 +6,6 @@
 //   3. Requests for hashes and metadata are answered even if the peer is choked (BEP 52), one at a time and within the
 //      upload limit (`ReplyQueue`); refusals are sent at once.
 //   4. A choke clears the peer's queue; a file that can no longer be read is removed from all queues.
-//
-// Owns the queues of each peer, the choker's state and the count of bytes sent. Verified pieces belong to
-// `FileProgress`.
 
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'

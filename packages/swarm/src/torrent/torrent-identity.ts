@@ -16,10 +16,7 @@ export interface TorrentIdentity {
 
 const unique = (urls: readonly string[]): readonly string[] => [...new Set(urls)]
 
-/**
- * Validates the options that identify a torrent, completely, before anything is registered.
- * @throws SwarmError `E_OPTION`, `E_ADDRESS`; MetainfoError `E_METAINFO`, `E_MAGNET`.
- */
+/** @throws SwarmError `E_OPTION`, `E_ADDRESS`; MetainfoError `E_METAINFO`, `E_MAGNET`, before anything is registered */
 export function torrentIdentityOf(options: TorrentOptions): TorrentIdentity {
   const given = [options.info, options.infohash, options.magnet].filter((value) => value !== undefined).length
   if (given !== 1) throw new SwarmError('E_OPTION', 'identity', 'set exactly one of info, infohash and magnet')

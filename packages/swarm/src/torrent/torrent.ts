@@ -168,10 +168,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     this.#peers.add(parsePeer(peer), 'user', true)
   }
 
-  /**
-   * Sets the priority of a file, by index: 0 is not fetched, 3 comes first. @throws SwarmError `E_OPTION`: no such
-   * file, or no metadata yet.
-   */
+  /** 0: the file is not fetched; 3: it comes first. @throws SwarmError `E_OPTION`: no such file, or no metadata yet */
   priority(fileIndex: number, priority: Priority): void {
     const active = this.#active
     const file = active?.layout.files[fileIndex]

@@ -5,10 +5,7 @@ export interface PeerPlace {
   readonly zone: string | undefined
 }
 
-/**
- * Whether to avoid traffic with a peer: it is in another zone, or outside the trusted ranges. Never if this engine has no zone; a
- * trusted peer without a zone counts as near. Pure.
- */
+/** Whether a peer is in another zone, or not trusted. Never if this engine has none; a trusted peer without one is near. Pure. */
 export function isFar(peer: PeerPlace, ownZone: string | undefined): boolean {
   if (ownZone === undefined) return false
   return !peer.trusted || (peer.zone !== undefined && peer.zone !== ownZone)

@@ -28,20 +28,16 @@ const TURN_MS = 60_000
 /** A turn ends when the peer requests nothing for this long and others wait. */
 const IDLE_MS = 10_000
 
-/**
- * Whether an unchoked peer keeps its slot while others wait: its turn ends by bytes, by time, and by requesting
- * nothing.
- */
+/** Whether an unchoked peer keeps its slot while others wait: turns end by bytes, by time, and by requesting nothing. */
 export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number): boolean {
   if (peer.amChoking || peer.sentThisTurn >= quotaBytes) return false
   return nowMs - peer.turnSince < TURN_MS && nowMs - Math.max(peer.turnSince, peer.uploadActiveAt) < IDLE_MS
 }
 
 /**
- * Decides who is unchoked. Pure. Peers in their turn stay, then come those that waited longest. While downloading,
- * trusted peers come first and take turns: all want the same bytes and pass them on. Of the others the best senders come
- * first, turns decide among equals, and one slot is optimistic. Never returns more than `slots` peers, or any that is
- * not interested.
+ * Decides who of the interested is unchoked. Pure. Peers in their turn stay, then come those that waited longest. While
+ * downloading, trusted peers come first and take turns: all want the same bytes and pass them on. Of the others the best
+ * senders come first, turns decide among equals, and one slot is optimistic.
  */
 export function chooseUnchoked(peers: readonly ChokeCandidate[], options: ChokeOptions): ReadonlySet<number> {
   const chosen = new Set<number>()

@@ -7,10 +7,7 @@ const FRAME_BYTES = FRAME_BLOCK_BYTES + (FRAME_BLOCK_BYTES / SMALLEST_BLOCK_BYTE
 /** Kept for the next sends. */
 const MAX_SPARE = 4
 
-/**
- * The memory of one write: the messages of several blocks, each behind its head. Measured: a write of sixteen blocks
- * and their heads as a list takes twice the CPU of the same bytes in one piece.
- */
+/** The memory of one write: blocks, each behind its head. Written as a list, sixteen take twice the CPU (measured). */
 export class Frame {
   readonly #bytes = Buffer.allocUnsafeSlow(FRAME_BYTES)
   #filled = 0

@@ -3,18 +3,12 @@ import { TokenBucket } from '@svc/internal-net'
 import type { PieceTree } from '@svc/metainfo'
 import { LRUCache } from 'lru-cache'
 
-/**
- * Limit of pair hashes per second on this thread that peers can cause: at 0.5 µs each (measured), a twentieth of a
- * core.
- */
+/** Pair hashes on this thread that peers can cause: at 0.5 µs each (measured), a twentieth of a core. */
 const HASHES_PER_SECOND = 100_000
 /** Memory for hash trees of all torrents together: 64 bytes per piece. */
 const TREE_BYTES = 16 * 1024 * 1024
 
-/**
- * Limits what hash requests can cost an engine: it prepares one answer at a time, computes a limited number of pair
- * hashes per second, and keeps a limited amount of trees.
- */
+/** What hash requests cost an engine: one answer at a time, so many pair hashes per second, so much memory for trees. */
 export class HashWork {
   /** One that is larger than all that may be kept is kept alone. */
   readonly #trees = new LRUCache<string, PieceTree>({

@@ -5,9 +5,7 @@ import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
 import type { LimitedSender, UploadLimiter } from './limiter.ts'
 
-/**
- * Builds the message of one answer, which may be a rejection; called when it may be sent, not before. Does not reject.
- */
+/** Builds one answer, or a rejection, when it may be sent and not before. Does not reject. */
 export type MakeReply = () => QueuedReply | Promise<QueuedReply>
 
 export interface QueuedReply {

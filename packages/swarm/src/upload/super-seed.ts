@@ -42,17 +42,17 @@ interface Receiver {
 
 /**
  * Super-seeding (BEP 16) of a first seed: peers are told of a few pieces each, different ones, so that everything leaves once
- * before anything leaves twice, and the peers give it to one another. Once the peers have every piece among them, those that were there from the
- * beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure: randomness is given, times in milliseconds of one monotonic clock.
+ * before anything leaves twice, and the peers give it to one another. Once they have every piece among them, those that were
+ * there from the beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure.
  *
  * Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
  *
- * Peers may lie. A piece counts as out only if this seed sent it to a peer that then announced it, or if most peers announce it:
- * who says that it has everything changes nothing for the others. An offer stays with a peer only while bytes of it are sent, and peers
- * that let offers lapse come last and take nothing of what may be offered to others.
+ * Peers may lie. A piece counts as out only if this seed sent it to a peer that then announced it, or if most peers announce
+ * it. An offer stays with a peer only while bytes of it are sent, and peers that let offers lapse come last and take nothing
+ * of what may be offered to others.
  *
- * Invariant: of pieces that are out `#copies` is the count of peers that have it or were offered it, of seeds that were seen, and one for
- * what all are told; of others the count of peers that were offered it, and `#claims` of those that announce it.
+ * Invariant: of a piece that is out `#copies` counts the peers that have it or were offered it, seeds that were seen, and one
+ * for what all are told; of others the peers that were offered it, and `#claims` those that announce it.
  */
 export class SuperSeed {
   readonly #pieceCount: number

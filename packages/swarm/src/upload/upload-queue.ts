@@ -51,10 +51,7 @@ export class UploadQueue implements LimitedSender {
   readonly #peer: Peer
   readonly #context: UploadContext
   readonly #sent: (piece: number, bytes: number) => void
-  /**
-   * In the order of the requests; by where the block begins, so that a cancel costs little. A second one for the same place
-   * is by itself, and cannot be cancelled.
-   */
+  /** In order; by where the block begins, so that a cancel costs little. A second one for the same place cannot be cancelled. */
   readonly #queue = new Map<number | QueuedBlock, QueuedBlock>()
   /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0

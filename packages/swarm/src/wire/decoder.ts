@@ -8,10 +8,7 @@ export interface WireSink {
   message(id: number, body: Uint8Array): void
   /** A request: one for each 16 KiB that a seed sends, so nothing is allocated for it. */
   requested(piece: number, begin: number, length: number): void
-  /**
-   * Called with the id after the general limits were checked, before the body is buffered: return false if a message of
-   * this length (body without id) is invalid now, e.g. a bitfield of the wrong size.
-   */
+  /** Before the body is buffered: false if a message of this length is invalid now, such as a bitfield of the wrong size. */
   admits(id: number, bodyBytes: number): boolean
   /** A block begins; its bytes follow in fragments. */
   blockStart(piece: number, begin: number, length: number): void

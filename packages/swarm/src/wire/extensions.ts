@@ -76,7 +76,6 @@ export interface OurExtendedHandshake {
   readonly zone?: string | undefined
 }
 
-/** The payload of our extended handshake (BEP 10). */
 export function formatExtendedHandshake(options: OurExtendedHandshake): Uint8Array {
   return encodeBencode({
     m: { ut_metadata: OUR_EXTENSIONS.ut_metadata, ut_pex: options.pex ? OUR_EXTENSIONS.ut_pex : undefined },

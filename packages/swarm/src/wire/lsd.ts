@@ -2,7 +2,6 @@ import { tryFromHex } from '@svc/metainfo'
 
 // Local service discovery (BEP 14): an announce is one datagram in the form of an HTTP request.
 
-/** The content of an announce. */
 export interface LsdAnnounce {
   readonly port: number
   /** 40 lower-case hex characters each: truncated v2 infohashes. */
@@ -11,7 +10,6 @@ export interface LsdAnnounce {
   readonly cookie: string | undefined
 }
 
-/** The multicast groups for announces; their port is below. */
 export const LSD_GROUPS = { 4: '239.192.152.143', 6: 'ff15::efc0:988f' } as const
 export const LSD_PORT = 6771
 /** BEP 14: a datagram should not be longer than this. */
@@ -21,7 +19,6 @@ const LINE_BYTES = '\r\nInfohash: '.length + 40
 /** Number of infohashes that fit in one datagram with a cookie of 16 characters. */
 export const MAX_LSD_INFOHASHES = Math.floor((MAX_BYTES - 140) / LINE_BYTES)
 
-/** Formats one datagram. */
 export const formatLsd = ({ port, infohashes, cookie }: LsdAnnounce, family: 4 | 6): string =>
   [
     'BT-SEARCH * HTTP/1.1',

@@ -25,10 +25,7 @@ export const MESSAGE = {
   hashReject: 23
 } as const
 
-/**
- * Longest request between two engines of this kind (announced in the extended handshake); other clients use 16 KiB. One answer fills
- * one frame (`upload/frame.ts`), and is read with one or two calls of the system.
- */
+/** Longest request between engines of this kind; others' is 16 KiB. One answer fills one frame (`upload/frame.ts`). */
 export const MAX_REQUEST_BYTES = 262_144
 /** Info dictionaries from peers are refused above this size (BEP 9). */
 export const MAX_METADATA_BYTES = 4 * 1024 * 1024

@@ -38,10 +38,7 @@ function power(base: bigint, exponent: bigint): bigint {
 
 const toBytes = (value: bigint): Buffer => Buffer.from(value.toString(16).padStart(2 * KEY_BYTES, '0'), 'hex')
 
-/**
- * Diffie-Hellman with 160-bit exponents, as the protocol specifies. Uses bigints because `node:crypto` tests the prime
- * every time it is given one (measured: 8 ms and more per handshake against 0.5).
- */
+/** Diffie-Hellman by bigints: `node:crypto` tests the prime each time (measured: 8 ms and more per handshake against 0.5). */
 class KeyExchange {
   readonly #exponent = BigInt(`0x${randomBytes(20).toString('hex')}`)
 

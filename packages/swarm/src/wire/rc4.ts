@@ -1,7 +1,4 @@
-/**
- * RC4 as message stream encryption uses it, with the first 1,024 bytes of key stream discarded. Obfuscation, not
- * secrecy.
- */
+/** RC4 without the first 1,024 bytes of its key stream, as message stream encryption has it: obfuscation, not secrecy. */
 export class Rc4 {
   readonly #state = new Uint8Array(256)
   #i = 0
