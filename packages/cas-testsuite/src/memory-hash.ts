@@ -25,9 +25,12 @@ export function requireExpected(
   expected: { readonly digest?: HashResult['digest'] | undefined; readonly sizeBytes?: number | undefined }
 ): void {
   if (expected.sizeBytes !== undefined && sizeBytes !== expected.sizeBytes)
-    throw new CasError('E_SIZE_MISMATCH', `${sizeBytes} bytes came, ${expected.sizeBytes} were announced`)
+    throw new CasError(
+      'E_SIZE_MISMATCH',
+      `the source has ${sizeBytes} bytes instead of the announced ${expected.sizeBytes}`
+    )
   if (expected.digest !== undefined && digest !== expected.digest)
-    throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}, expected was ${expected.digest}`)
+    throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}; expected ${expected.digest}`)
 }
 
 export const abortError = (signal?: AbortSignal): CasError =>

@@ -22,7 +22,7 @@ export async function readSource(
       if (done === true) return new Uint8Array(Buffer.concat(chunks))
       sizeBytes += value.length
       if (maxBytes !== undefined && sizeBytes > maxBytes)
-        throw new CasError('E_SIZE_MISMATCH', `more bytes than the ${maxBytes} that were announced`)
+        throw new CasError('E_SIZE_MISMATCH', `the source has more than the announced ${maxBytes} bytes`)
       // the source may use its buffer again
       chunks.push(value.slice())
     }

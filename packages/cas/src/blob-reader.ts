@@ -18,7 +18,7 @@ export const notFound = (digest: Sha256Digest): CasError =>
   new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
 
 export const notRegular = (digest: Sha256Digest, path: string): CasError =>
-  new CasError('E_CORRUPT', `${path} is not a regular file: move it away, then bring the blob in again`, {
+  new CasError('E_CORRUPT', `${path} is not a regular file: move it away, then ingest the blob again`, {
     digest,
     path
   })

@@ -81,7 +81,7 @@ export function ioError(error: unknown, operation: string, path?: string): CasEr
   if (isNoSpace(error)) {
     return new CasError(
       'E_NO_SPACE',
-      `no room on the store's file system (${operation}): free some space and try again`,
+      `no space left on the store's file system (${operation}): free some space and try again`,
       details,
       error
     )

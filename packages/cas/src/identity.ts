@@ -34,7 +34,7 @@ export function requireStoreId(port: FilePort, root: string, expectedId: string)
   const foundId = storeIdIn(port, root)
   if (foundId === expectedId) return
   const found = foundId === undefined ? 'no store with an id' : `the store ${foundId}`
-  throw new CasError('E_OTHER_STORE', `${root} holds ${found}, and ${expectedId} is expected: is its disk mounted?`, {
+  throw new CasError('E_OTHER_STORE', `${root} holds ${found}, but ${expectedId} is expected; is its disk mounted?`, {
     path: root,
     expectedId,
     ...(foundId !== undefined && { foundId })

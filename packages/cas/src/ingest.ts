@@ -127,7 +127,7 @@ export class Ingestor {
     if (options.sizeBytes !== undefined && options.sizeBytes !== sizeBytes) {
       throw new CasError(
         'E_SIZE_MISMATCH',
-        `the file has ${sizeBytes} bytes instead of the ${options.sizeBytes} that were announced`,
+        `the file has ${sizeBytes} bytes instead of the announced ${options.sizeBytes}`,
         {
           sizeBytes,
           expectedSizeBytes: options.sizeBytes

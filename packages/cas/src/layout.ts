@@ -129,7 +129,7 @@ const OWN_NAMES = new Set(['blobs', 'incoming', 'quarantine', 'state', 'cache', 
 function requireBlobs(port: FilePort, layout: Layout): void {
   requireFolder(port, layout.blobs)
   if (port.readdirSync(layout.blobs).some(isShard)) return
-  throw new CasError('E_FORMAT', `${layout.blobs} is empty, which is never so in a store: is its disk mounted?`, {
+  throw new CasError('E_FORMAT', `${layout.blobs} is empty, which a store never is; is its disk mounted?`, {
     path: layout.blobs
   })
 }

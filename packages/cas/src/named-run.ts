@@ -64,7 +64,7 @@ function open(port: FilePort, path: string): number {
 function requireIdentity(fd: number, expected: FileIdentity): void {
   try {
     const found = identityOf(fd)
-    if (!found.isFile() || !isSame(found, expected)) throw new Error('it is not the file that it was')
+    if (!found.isFile() || !isSame(found, expected)) throw new Error('the file changed after it was listed')
   } catch (error) {
     throw ioError(error, 'read source')
   }

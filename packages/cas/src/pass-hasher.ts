@@ -26,7 +26,7 @@ const attachmentError = (name: string, what: string, cause: unknown): CasError =
 
 /** The error for more bytes than announced. */
 export const oversize = (expectedSizeBytes: number): CasError =>
-  new CasError('E_SIZE_MISMATCH', `the source has more than the ${expectedSizeBytes} bytes that were announced`, {
+  new CasError('E_SIZE_MISMATCH', `the source has more than the announced ${expectedSizeBytes} bytes`, {
     expectedSizeBytes
   })
 

@@ -121,7 +121,7 @@ export function checkExpected(
   if (expected.sizeBytes !== undefined && sizeBytes !== expected.sizeBytes) {
     throw new CasError(
       'E_SIZE_MISMATCH',
-      `${sizeBytes} bytes instead of the ${expected.sizeBytes} that were announced`,
+      `the source has ${sizeBytes} bytes instead of the announced ${expected.sizeBytes}`,
       {
         sizeBytes,
         expectedSizeBytes: expected.sizeBytes
@@ -129,7 +129,7 @@ export function checkExpected(
     )
   }
   if (expected.digest !== undefined && digest !== expected.digest) {
-    throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}, expected was ${expected.digest}`, {
+    throw new CasError('E_DIGEST_MISMATCH', `the bytes have the digest ${digest}; expected ${expected.digest}`, {
       digest,
       expectedDigest: expected.digest
     })

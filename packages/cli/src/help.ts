@@ -102,7 +102,7 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
   show: {
-    text: 'With hf: what a repository of the hub contains, what of it is here, and whether it fits this machine. Memory covers the weights, the cache (f16) and roughly the computing, for one sequence.',
+    text: 'With hf: what a repository of the hub contains, what of it is here, and whether it fits this machine. Memory covers the weights, the cache (f16) and an estimate of the compute buffer, for one sequence.',
     examples: [
       ['svc show acme/model:q8_0', 'a model that is here'],
       ['svc show hf Qwen/Qwen3-0.6B-GGUF --context 8192', 'before it is imported']
@@ -126,7 +126,7 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [
       ['svc gc --dry-run', 'how much it would free'],
       ['svc gc', 'free it'],
-      ['svc gc --older-than 30d', 'older states that upgrades left, too']
+      ['svc gc --older-than 30d', 'and the older versions that upgrades kept']
     ]
   },
   evict: {
@@ -145,7 +145,6 @@ const MORE: Readonly<Record<string, More>> = {
       ['svc verify acme/model:q8_0', 'one model']
     ]
   },
-  fsck: { text: 'The same as svc verify all.', examples: [] },
   pull: {
     text: 'Asks the hub if the model came from there, then peers. Continues in the daemon after Ctrl-C; svc cancel stops it.',
     examples: [
@@ -161,14 +160,14 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   outdated: {
-    text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. The exit code is 0 also if there are newer ones. With [hub] check = "daily" the daemon asks on its own, and svc ls shows the result.',
+    text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. The exit code is 0 even if there are newer ones. With [hub] check = "daily" the daemon asks on its own, and svc ls shows the result.',
     examples: [
       ['svc outdated', 'all models'],
       ['svc outdated -q', 'only the names of those that are newer']
     ]
   },
   upgrade: {
-    text: 'Fetches only what is not here. The older state stays as ns/name:before-<date>+quant until svc gc --older-than, or svc rm --tags.',
+    text: 'Fetches only what is not here. The older version stays as ns/name:before-<date>+quant until svc gc --older-than, or svc rm --tags.',
     examples: [
       ['svc upgrade --all --dry-run', 'what it would fetch'],
       ['svc upgrade acme/model:q8_0', 'one model']

@@ -118,8 +118,8 @@ it('lists newer versions, upgrades, and keeps the old version until gc removes i
   const before = /some-org\/moving:(before-\S+)\+q8_0/.exec(done.stderr)![1]!
   expect((await daemon.svc('ls', 'moving')).stdout).not.toContain('newer')
   expect(await daemon.svc('verify', `some-org/moving:${before}+q8_0`)).toMatchObject({ code: 0 })
-  expect((await daemon.svc('gc', '--older-than', '30d')).stderr).not.toContain('older state')
-  expect((await daemon.svc('gc', '--older-than', '0')).stderr).toContain('1 older state')
+  expect((await daemon.svc('gc', '--older-than', '30d')).stderr).not.toContain('older version')
+  expect((await daemon.svc('gc', '--older-than', '0')).stderr).toContain('1 older version')
   expect(await daemon.svc('show', `some-org/moving:${before}+q8_0`)).toMatchObject({ code: 3 })
   hub.setAccess(id, { private: true })
   expect(await daemon.svc('upgrade', 'moving')).toMatchObject({ code: 6 })

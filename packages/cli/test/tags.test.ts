@@ -31,7 +31,7 @@ it('a tag keeps its snapshot selectable', { timeout: 60_000 }, async () => {
   expect((await svc('path', 'acme/tiny:q4_0')).code).toBe(0)
   expect(JSON.parse((await svc('path', 'acme/tiny:v1+q4_0', '--json')).stderr).error.code).toBe('E_NO_MEMBER')
   expect((await svc('ls')).stdout).toMatch(/^acme\/tiny:q4_0 .* v1\nacme\/tiny:q8_0 .* v1$/m)
-  expect((await svc('show', 'acme/tiny')).stdout).toMatch(/^tag v1, an older state: acme\/tiny:v1\+QUANT$/m)
+  expect((await svc('show', 'acme/tiny')).stdout).toMatch(/^tag v1, an older version: acme\/tiny:v1\+QUANT$/m)
 
   expect(await tag('ls', 'acme/tiny')).toMatch(/^acme\/tiny:v1 sha256:[0-9a-f]{64}\n$/)
   await tag('rm', 'acme/tiny:v1')

@@ -245,7 +245,7 @@ export function createClient(options: ClientOptions = {}): Client {
       response.resume()
       const sizeBytes = Number(response.headers['content-length'] ?? Number.NaN)
       if (Number.isSafeInteger(sizeBytes)) return { sizeBytes }
-      throw new ClientError('E_BAD_RESPONSE', 'the daemon does not tell the length of the blob')
+      throw new ClientError('E_BAD_RESPONSE', 'the daemon did not send the length of the blob')
     },
     readBlob: async (digest, call = {}) => {
       const range = rangeHeader(call)

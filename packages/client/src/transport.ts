@@ -173,7 +173,7 @@ function unreachableMessage(code: string | undefined, socketPath: string): strin
 const isRead = (method: Method): boolean => method === 'GET' || method === 'HEAD'
 
 const badResponse = (status: number, cause?: unknown): ClientError =>
-  new ClientError('E_BAD_RESPONSE', `the answer (status ${status}) is not one of the daemon's`, { status, cause })
+  new ClientError('E_BAD_RESPONSE', `the answer (status ${status}) is not from svcd`, { status, cause })
 
 async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []

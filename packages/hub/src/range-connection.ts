@@ -143,7 +143,7 @@ export class RangeConnection {
     // A head is short: it has to arrive completely within the time limit, not byte by byte.
     this.#heard = current?.writer !== undefined
     try {
-      if (current === undefined) throw new ConnectionError('HPE_UNEXPECTED', 'bytes that nobody asked for')
+      if (current === undefined) throw new ConnectionError('HPE_UNEXPECTED', 'unrequested bytes')
       if (current.writer === undefined) this.#readHead(current, count)
       else current.writer.took(count)
       if (current.writer?.leftBytes === 0) this.#complete(current)

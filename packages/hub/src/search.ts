@@ -74,7 +74,7 @@ const ABOUT_REPOS: readonly string[] = [
 ]
 
 const unusable = (why: string, cause?: unknown): HubError =>
-  new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `the hub gives no usable answer to a search: ${why}`, {}, cause)
+  new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `the hub sent no usable answer to the search: ${why}`, {}, cause)
 
 function searchUrl(base: string, query: HubQuery, limit: number): URL {
   const { words, formats = [], license, minParameters, maxParameters, cursor } = query

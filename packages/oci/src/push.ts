@@ -261,5 +261,5 @@ function locationOf(repository: Repository, text: string | undefined): URL {
   const url = URL.parse(text ?? '', repository.base.href)
   const isPlain = url !== null && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === ''
   if (text !== undefined && isPlain && !(repository.base.protocol === 'https:' && url.protocol === 'http:')) return url
-  throw new OciError('E_UNAVAILABLE', 'the registry does not say where to upload')
+  throw new OciError('E_UNAVAILABLE', 'the registry named no upload address')
 }

@@ -78,7 +78,7 @@ export class RegistryLogin {
       this.#base.protocol === 'http:' &&
       (url.host === this.#base.host || (isLoopbackRegistry(this.#base.host) && isLoopbackRegistry(url.host)))
     if (url !== null && (isSecure || isOwn) && url.username + url.password === '') return url
-    throw new OciError('E_DENIED', `${this.#base.host} wants a login at an address that it is not safe to send one to`)
+    throw new OciError('E_DENIED', `${this.#base.host} asks for the login at an unsafe address`)
   }
 
   async #token(

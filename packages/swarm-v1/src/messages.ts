@@ -131,15 +131,15 @@ function parseProgress(value: unknown): V1Progress {
 
 function count(value: unknown, max = Number.MAX_SAFE_INTEGER): number {
   if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max) return value as number
-  throw new TypeError('the thread sent something else in place of a number')
+  throw new TypeError('the thread did not send a number')
 }
 
 function bytes(value: unknown, max: number): Uint8Array {
   if (value instanceof Uint8Array && value.length <= max) return value
-  throw new TypeError('the thread sent something else in place of bytes')
+  throw new TypeError('the thread did not send bytes')
 }
 
 function text(value: unknown): string {
   if (typeof value === 'string') return value.slice(0, MAX_TEXT)
-  throw new TypeError('the thread sent something else in place of a text')
+  throw new TypeError('the thread did not send a text')
 }

@@ -219,7 +219,7 @@ export class JoinedTorrent implements V1Torrent {
       await this.#opening?.then((pieces) => pieces.write(piece, bytes))
       this.#owner.post({ kind: 'stored', call })
     } catch (error) {
-      this.#fail('client', 'the torrent failed: its storage does not take a piece', error)
+      this.#fail('client', 'the torrent failed: its storage refused a piece', error)
     }
   }
 

@@ -68,7 +68,7 @@ client.on('error', (error: Error) => {
 client.once('listening', () => {
   const { tcpServer, _onTCPConnectionBound: accept } = client._connPool ?? {}
   if (tcpServer === undefined || accept === undefined)
-    throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of webtorrent accepts connections in another way')
+    throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of webtorrent accepts connections differently')
   boundIncoming(tcpServer, accept)
   void start()
 })

@@ -212,7 +212,7 @@ export class Engine implements Swarm {
     const identity = torrentIdentityOf(options)
     const key = wireKey(identity.infohash)
     if (this.#torrents.has(key))
-      throw new SwarmError('E_OPTION', 'duplicate', 'this torrent is here already', { details: { infohash: key } })
+      throw new SwarmError('E_OPTION', 'duplicate', 'this torrent was added already', { details: { infohash: key } })
     const torrent = new Torrent(this.environment, options, identity)
     this.#torrents.set(key, torrent)
     this.#byMseKey.set(mseKeyOf(tryFromHex(key)!), torrent)
@@ -332,5 +332,5 @@ function rangesOf(texts: readonly string[]): AddressRanges {
 
 function zoneOf(zone: string | undefined): string | undefined {
   if (zone === undefined || isZone(zone)) return zone
-  throw new SwarmError('E_OPTION', 'zone', `${JSON.stringify(zone)} is not a label of a zone`)
+  throw new SwarmError('E_OPTION', 'zone', `${JSON.stringify(zone)} is not a zone label`)
 }

@@ -228,7 +228,7 @@ export async function showRepo(session: Session, repo: string): Promise<void> {
   ])
   session.table(rows)
   for (const { tag, digest } of tags)
-    session.print(`tag ${tag}${digest === entry.indexDigest ? '' : ', an older state'}: ${repo}:${tag}+QUANT`)
+    session.print(`tag ${tag}${digest === entry.indexDigest ? '' : ', an older version'}: ${repo}:${tag}+QUANT`)
 }
 
 /** The error for a repository whose record cannot be read. */

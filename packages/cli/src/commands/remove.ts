@@ -97,7 +97,8 @@ export async function gc(session: Session, { dryRun = false, grace = '0', olderT
     session.note(
       `${count(unreadable, 'record')} cannot be read, and everything that they may need was kept: svc doctor`
     )
-  if (tags > 0) session.note(`${dryRun ? 'would remove' : 'removed'} ${count(tags, 'older state')} that upgrades left`)
+  if (tags > 0)
+    session.note(`${dryRun ? 'would remove' : 'removed'} ${count(tags, 'older version')} that upgrades kept`)
   if (blobs === 0 && views === 0) return session.note('nothing to remove')
   session.print(`${dryRun ? 'would free' : 'freed'} ${formatBytes(bytes)}, ${count(blobs, 'blob')}`)
   if (views > 0)

@@ -119,7 +119,7 @@ function sizeOf(text: string | undefined): Pick<SearchQuery, 'minParameters' | '
     throw usage(`"${text}" is not a range of sizes`, '--size 1B-8B, -8B or 70B-')
   const count = (number: string, unit: string): number => Math.round(Number(number) * SCALES[unit.toUpperCase()]!)
   const [least, most] = [min && count(min, minUnit), max && count(max, maxUnit)]
-  if (least && most && least > most) throw usage(`"${text}" begins above its end`)
+  if (least && most && least > most) throw usage(`the range "${text}" begins above its end`)
   return { ...(least && { minParameters: `${least}` }), ...(most && { maxParameters: `${most}` }) }
 }
 

@@ -46,7 +46,7 @@ async function startBridge(session: Session, port: number): Promise<Bridge> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE') throw usage(`port ${port} is taken`, 'without --port any free one is used')
-    if (code === 'EACCES') throw usage(`port ${port} is not for users`, 'without --port any free one is used')
+    if (code === 'EACCES') throw usage(`port ${port} needs privileges`, 'without --port any free one is used')
     throw error
   }
 }
@@ -62,7 +62,7 @@ async function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
 function portOf(text = '0'): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (port <= 65_535) return port
-  throw usage(`"${text}" is no port`, '--port 1024 to 65535')
+  throw usage(`"${text}" is not a port`, '--port 1024 to 65535')
 }
 
 /** The same port there, since the page answers to its own address only. */

@@ -35,7 +35,7 @@ export function addGetCommands(tools: CommandTools): void {
     .addOption(EVICT)
     .action(run('jobs', 'pull'))
   add('outdated [ref...]', 'ask the hub for newer commits of the models here').action(run('newer', 'outdated'))
-  add('upgrade [ref...]', 'import newer commits; the older state of a name keeps a tag')
+  add('upgrade [ref...]', 'import newer commits; a tag keeps the older version')
     .option('--all', 'every model that has a newer commit')
     .option('--dry-run', 'only show what would be fetched')
     .option('--replace', 'also if the hub has renamed the repository')

@@ -10,7 +10,7 @@ export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const
 export function packageFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
     if (isReadable(join(folder, 'package.json'))) return folder
-    if (folder === dirname(folder)) throw new CliError('failed', 'this program does not find its own package')
+    if (folder === dirname(folder)) throw new CliError('failed', 'svc cannot find its own package')
   }
 }
 

@@ -32,7 +32,8 @@ function unit(name: Unit, [program = '', ...args]: readonly string[] = []): stri
  * The first word of `ExecStart=`, in which variables are not expanded, and quotes and backslashes cannot be escaped.
  */
 function programWord(path: string): string {
-  if (/["'\\]/.test(path)) throw usage(`systemd starts no program whose path holds a quote or a backslash: ${path}`)
+  if (/["'\\]/.test(path))
+    throw usage(`systemd cannot start a program whose path contains a quote or a backslash: ${path}`)
   return quoted(path)
 }
 

@@ -190,7 +190,7 @@ function unforeseen(error: unknown): WireError {
   const system = systemError(error)
   if (system === undefined) return wire('E_INTERNAL', UNFORESEEN, { hidden: true })
   if (isNoSpace(system))
-    return wire('E_NO_SPACE', `no room on the file system of the store (${errnoName(system)})`, { hidden: true })
+    return wire('E_NO_SPACE', `no space left on the store's file system (${errnoName(system)})`, { hidden: true })
   return wire('E_INTERNAL', ioMessage(system, system.syscall), { hidden: true })
 }
 

@@ -67,7 +67,7 @@ export function parseConfigText(text: string, file: string): FileConfig {
     }
     if (section === TRUST) {
       if (!Array.isArray(content) || content.length > MAX_ITEMS)
-        throw new ConfigError(`${file}: rules of trust are tables [[${TRUST}]]; their keys: ${list(TRUST_KEYS)}`)
+        throw new ConfigError(`${file}: trust rules are tables [[${TRUST}]]; their keys: ${list(TRUST_KEYS)}`)
       config[section] = content.map((rule) => valuesOf(rule, `[[${TRUST}]]`, TRUST_KEYS, file))
       continue
     }

@@ -51,7 +51,7 @@ export async function commitArtifacts(
   const state = await repos.update(repo, async (current): Promise<RepoState> => {
     const older = current?.index === undefined ? undefined : await presentIndex(current.index, repo, documents)
     if ((await source.isWanted?.()) === false)
-      throw new DaemonError('E_ABORTED', `nobody wants it as ${formatRepoId(repo)} any longer`)
+      throw new DaemonError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`)
     replaced = replacedIn(older, sealed)
     await requireVacancy(repo, replaced, source, artifacts)
     const index = mergeIndex(

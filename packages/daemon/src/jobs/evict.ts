@@ -154,7 +154,7 @@ const viewsOf = (manifest: Sha256Digest, views: readonly ViewEntry[]) =>
       isIdle: managed && heldUntil === undefined && making === undefined
     }))
 
-const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `its bytes stay: ${why}`)
+const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `the model stays: ${why}`)
 
 const unproven = ({ why }: CopyProof): DaemonError =>
   keptError(`no other copy of them is known (${why.join('; ')}); svc evict --force frees them anyway`)

@@ -15,7 +15,7 @@ export const OPEN_LIMITS = { jobs: 10_000, files: 300_000 } as const
 /** The reason of a job that its owner cancelled, as opposed to one that a stop or a time limit ended. */
 export class UnwantedError extends DaemonError {
   constructor() {
-    super('E_ABORTED', 'the job was cancelled; start it again, what was verified is kept')
+    super('E_ABORTED', 'the job was cancelled; start it again: verified bytes are kept')
   }
 }
 
@@ -143,7 +143,7 @@ export class JobRegistry {
 
   /** {@link cancel}, of a job that its owner may want still. `why` continues "the job". @throws DaemonError `E_NOT_FOUND` */
   giveUp(id: string, why: string): Promise<Job> {
-    return this.#cut(id, new DaemonError('E_ABORTED', `the job ${why}; start it again, what was verified is kept`))
+    return this.#cut(id, new DaemonError('E_ABORTED', `the job ${why}; start it again: verified bytes are kept`))
   }
 
   async #cut(id: string, reason: DaemonError): Promise<Job> {
@@ -167,7 +167,7 @@ export class JobRegistry {
   async stop(): Promise<void> {
     this.#stopped ??= new DaemonError(
       'E_ABORTED',
-      'the daemon was stopped while this job was under way; start it again, what was verified is kept'
+      'the daemon was stopped while this job was under way; start it again: verified bytes are kept'
     )
     for (const job of this.#open.keys()) job.cut(this.#stopped)
     await Promise.all(this.#open.values())

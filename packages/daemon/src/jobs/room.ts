@@ -194,7 +194,7 @@ export class Room {
     const { repos, documents } = this.#deps
     const names = new Map<Sha256Digest, string>()
     for await (const { ns, name, state } of repos.list(() => undefined)) {
-      // the present ones first, then the states that upgrades left
+      // the present ones first, then the older versions that upgrades kept
       for (const [tag, index] of [[undefined, state.index] as const, ...state.tags]) {
         if (index === undefined) continue
         const { members } = await documents.index(index, { scan: true }).catch(() => ({ members: [] }))

@@ -32,7 +32,7 @@ export interface ClaimedSocket {
 export function activatedDescriptor(env: Readonly<Record<string, string | undefined>>): number | undefined {
   const { LISTEN_PID: pid, LISTEN_FDS: count } = env
   if (pid === undefined || count === undefined || Number(pid) !== process.pid) return undefined
-  if (Number(count) !== 1) throw new StartError(`LISTEN_FDS is ${count}; svcd takes exactly one socket`)
+  if (Number(count) !== 1) throw new StartError(`LISTEN_FDS is ${count}; svcd accepts exactly one socket`)
   return 3
 }
 
@@ -93,7 +93,7 @@ export async function checkSocket({ path: given, explicit }: SocketChoice): Prom
       `the socket path has ${length} bytes, and the limit is ${MAX_SOCKET_PATH_BYTES}: ${path}; set SVC_SOCKET to a shorter one`
     )
   }
-  if (path.includes('\0')) throw new StartError('the socket path holds a NUL character')
+  if (path.includes('\0')) throw new StartError('the socket path contains a NUL character')
   await prepareFolder(dirname(path), explicit)
   await removeOrphan(path)
 }
@@ -111,7 +111,9 @@ export async function listenOnDescriptor(server: Server, fd: number): Promise<Cl
   // Node knows the address of a descriptor only if it is a network one
   if (server.address() !== null) {
     server.close()
-    throw new StartError(`the descriptor ${fd} that LISTEN_FDS names is no Unix socket; the API has no other listener`)
+    throw new StartError(
+      `the descriptor ${fd} that LISTEN_FDS names is not a Unix socket; the API has no other listener`
+    )
   }
   const path = await pathOfDescriptor(fd)
   // systemd's own default is 0666, and the mode is the only access control

@@ -140,7 +140,7 @@ function gaveUp(
   const reasons = [...warnings].slice(-5)
   return new DaemonError(
     liesOnly ? 'E_NOT_IMPORTABLE' : 'E_SOURCE_UNAVAILABLE',
-    `${what}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}; what was verified is kept; try again when a source is available`
+    `${what}${reasons.length > 0 ? ` (${reasons.join('; ')})` : ''}; verified bytes are kept; try again when a source is available`
   )
 }
 
@@ -151,7 +151,7 @@ function toDaemonError(error: Error): Error {
     if (code !== undefined && /^E[A-Z0-9]{2,20}$/.test(code)) errno = ` (${code})`
     if (cause instanceof DaemonError || cause instanceof CasError) return cause
     if (isNoSpace(cause))
-      return new DaemonError('E_NO_SPACE', `no room on the file system of the store (${errnoName(cause)})`, {
+      return new DaemonError('E_NO_SPACE', `no space left on the store's file system (${errnoName(cause)})`, {
         cause: error
       })
   }

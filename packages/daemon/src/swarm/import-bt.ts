@@ -210,7 +210,7 @@ class BtImport {
     if (torrent.infohashText !== infohashText) {
       throw new DaemonError(
         'E_NOT_IMPORTABLE',
-        `the torrent ${infohashText} does not bind to the pin: the pinned manifest implies ${torrent.infohashText}`
+        `the torrent ${infohashText} does not belong to the pin: the pinned manifest implies ${torrent.infohashText}`
       )
     }
     this.#job.update({
@@ -315,7 +315,7 @@ class BtImport {
     if (repo === undefined || isResumed !== true) return
     // what cannot be read now is asked again
     const isToBe = await this.#isToBe(repo).catch(() => true)
-    if (!isToBe) stop.abort(new DaemonError('E_ABORTED', `nobody wants it as ${formatRepoId(repo)} any longer`))
+    if (!isToBe) stop.abort(new DaemonError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`))
   }
 
   /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */

@@ -122,7 +122,7 @@ const documentIn = ({ name, files }: TorrentLayout, pin: Sha256Digest): LayoutFi
     : undefined
 
 const notBound = (pin: Sha256Digest, what: string): DaemonError =>
-  new DaemonError('E_NOT_IMPORTABLE', `the torrent does not bind to the pin: ${what} ${pin}`)
+  new DaemonError('E_NOT_IMPORTABLE', `the torrent does not belong to the pin: ${what} ${pin}`)
 
 /** Undefined where anything differs from what the document says: by it the torrent has this infohash and no other. */
 function checkedCompanions(

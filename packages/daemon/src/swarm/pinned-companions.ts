@@ -181,7 +181,7 @@ export async function fetchCompanions(
     return { document: companions.document, facts: { ...access, ...(isMarked && { marked: true }) } }
   }
   const without = (why: string, cause?: unknown): DaemonError =>
-    new DaemonError('E_SOURCE_UNAVAILABLE', `the files beside the model are not here: ${why}`, { cause })
+    new DaemonError('E_SOURCE_UNAVAILABLE', `the companions are not here: ${why}`, { cause })
   try {
     const brought = (hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
     if (brought !== undefined) return brought

@@ -49,7 +49,7 @@ export class SignedRequests {
       return headers
     }
     const manifestDigest = this.#artifactOf(infohash)
-    if (manifestDigest === undefined) throw new Error('it is not known which artifact a signed request would be for')
+    if (manifestDigest === undefined) throw new Error('the artifact of a signed request is unknown')
     const state = await artifacts.known(manifestDigest)
     if (state?.incomplete !== true || state.provenance.access === 'restricted') return headers
     await artifacts.usedKey(manifestDigest)
@@ -57,7 +57,7 @@ export class SignedRequests {
     onRestricted(manifestDigest).catch((error: unknown) => {
       log.error({ err: error, manifest: manifestDigest }, 'a fetch goes on as it is visible now')
     })
-    throw new Error('what it gives needs a key, so the artifact is held back first')
+    throw new Error('its content needs a key, so the artifact is withheld first')
   }
 
   #artifactOf(infohash: Uint8Array): Sha256Digest | undefined {

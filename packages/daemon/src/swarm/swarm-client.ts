@@ -510,7 +510,7 @@ export class SwarmClient {
     } catch (error) {
       // the model is here, whatever becomes of what lies beside it
       context.signal.throwIfAborted()
-      return { warnings: [`the files beside the model are not here: ${(error as Error).message}`] }
+      return { warnings: [`the companions are not here: ${(error as Error).message}`] }
     }
   }
 

@@ -235,7 +235,7 @@ describe('webseeds', () => {
 })
 
 describe('identity', () => {
-  test('an infohash that does not bind to the pin is not importable, and no byte is asked for', async () => {
+  test('an infohash that does not belong to the pin is not importable, and no byte is asked for', async () => {
     const { share, content } = await swarm()
     const plain = await startWebseed(content)
     const node = await Node.start()

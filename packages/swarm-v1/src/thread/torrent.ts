@@ -239,7 +239,7 @@ export class ThreadTorrent {
 }
 
 const moved = (what: string): SwarmV1Error =>
-  new SwarmV1Error('E_SWARM_V1', 'client', `this version of webtorrent ${what} in another way than the tested version`)
+  new SwarmV1Error('E_SWARM_V1', 'client', `this version of webtorrent ${what} differently from the tested one`)
 
 function addressOf({ remoteAddress, remotePort }: WebTorrentWire): string {
   return remoteAddress === undefined ? 'unknown' : formatAddress({ host: remoteAddress, port: remotePort ?? 0 })

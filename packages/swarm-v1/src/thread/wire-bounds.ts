@@ -68,7 +68,7 @@ export function boundWires(): void {
   const wire = (Wire as { readonly prototype: WireInternals }).prototype
   const { _onMessageLength: onLength, _onMessage: onMessage } = wire
   if (![onLength, onMessage, wire._write, wire._processBuffer].every((member) => typeof member === 'function')) {
-    throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of bittorrent-protocol reads messages in another way')
+    throw new SwarmV1Error('E_SWARM_V1', 'client', 'this version of bittorrent-protocol reads messages differently')
   }
   wire._write = function (this: WireInternals, bytes, done) {
     const plain = this._encryptor ? this._encryptor.decrypt(bytes) : bytes

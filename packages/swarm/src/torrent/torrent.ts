@@ -387,8 +387,9 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   #tickPeer(peer: Peer, nowMs: number): void {
     peer.tick(nowMs)
     if (nowMs - peer.lastReceivedAt > SILENCE_MS) peer.close(protocolError('silence', 'nothing for a long time'))
-    else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES) peer.close(protocolError('stalled', 'and does not read'))
+    else if (peer.transport.bufferedBytes > MAX_UNREAD_BYTES)
+      peer.close(protocolError('stalled', 'requests, and reads too little'))
     else if (this.#active?.uploadStalled(peer, nowMs - STALL_MS) === true)
-      peer.close(protocolError('stalled', 'requests and does not read the answers'))
+      peer.close(protocolError('stalled', 'requests, and does not read the answers'))
   }
 }

@@ -118,7 +118,7 @@ class Transport:
             ) from error
         except http.client.HTTPException as error:
             connection.close()
-            raise BadResponse(f"the answer is not one of the daemon's: {error}") from error
+            raise BadResponse(f"the answer is not from svcd: {error}") from error
         except BaseException:
             connection.close()
             raise
@@ -155,7 +155,7 @@ def _refusal(response: Response) -> SvcError:
     envelope = response.json()
     error = envelope.get("error") if isinstance(envelope, dict) else None
     if not isinstance(error, dict) or not isinstance(error.get("code"), str):
-        return BadResponse("the answer is not one of the daemon's", response.status)
+        return BadResponse("the answer is not from svcd", response.status)
     candidates = error.get("candidates")
     return from_code(
         error["code"],

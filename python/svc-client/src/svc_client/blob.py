@@ -35,7 +35,7 @@ class RawBlob(io.RawIOBase):
         head.close()
         length = head.header("content-length")
         if not length.isascii() or not length.isdigit():
-            raise BadResponse("the daemon does not tell the length of the blob", head.status)
+            raise BadResponse("the daemon did not send the length of the blob", head.status)
         self.size = int(length)
         """Bytes of the whole blob."""
 

@@ -183,7 +183,7 @@ export class Catalog {
 
   async importCatalog(body: ImportCatalogBody): Promise<Job> {
     if (!REPO.test(body.repo)) {
-      throw new DaemonError('E_BAD_REQUEST', 'the field "repo" is "owner/name", as the catalog lists it')
+      throw new DaemonError('E_BAD_REQUEST', 'the field "repo" must be "owner/name", as the catalog lists it')
     }
     const repo = targetFor(body)
     const asked = importSelectionOf(body)

@@ -26,7 +26,7 @@ async function list(
   const listing = await hub.listing(repo, revision, options)
   const { repoId, commit } = listing
   if (listing.restricted)
-    throw new HubError('E_SOURCE_FORBIDDEN', 'gated', `${repoId} is private or gated: no mirror gives it away`)
+    throw new HubError('E_SOURCE_FORBIDDEN', 'gated', `${repoId} is private or gated: no mirror serves it`)
   await probeAccess(hub, listing, options)
   if (isNamedOnly && !(await hub.namedCommits(repoId, options)).has(commit))
     throw new HubError('E_UNKNOWN_REF', 'no-such-revision', `no branch or tag of ${repoId} names ${commit}`)
@@ -54,7 +54,7 @@ function keptOf({
     else kept.push(listedFile(file, use.use === 'entry' && weights.has(use.entry)))
   }
   if (kept.length > MAX_KEPT_FILES)
-    throw new HubError('E_NOT_IMPORTABLE', 'bad-listing', `${repoId} has more than ${MAX_KEPT_FILES} files of models`)
+    throw new HubError('E_NOT_IMPORTABLE', 'bad-listing', `${repoId} has more than ${MAX_KEPT_FILES} model files`)
   const left: StrangerListing['leftOut'][number][] = []
   for (const file of skipped) {
     if (file.sizeBytes > MAX_SMALL_BYTES) left.push({ name: file.path, reason: 'large' })

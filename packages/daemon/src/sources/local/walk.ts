@@ -124,7 +124,7 @@ export function checkPath(path: string): void {
   const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
   if (!isAbsolute(path)) throw bad(`the path ${shown} is relative; write it from the root, as in "/home/me/model"`)
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) throw bad(`the path ${shown} is longer than ${MAX_PATH_BYTES} bytes`)
-  if (path.includes('\0')) throw bad(`the path ${shown} holds a NUL character`)
+  if (path.includes('\0')) throw bad(`the path ${shown} contains a NUL character`)
   if (path.split('/').some((part) => part === '..' || part === '.')) {
     throw bad(`the path ${shown} has a "." or ".." segment; write the path that is meant`)
   }

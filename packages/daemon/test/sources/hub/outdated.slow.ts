@@ -153,7 +153,7 @@ test('a hub that answers nothing useful fails the job; one bad repository does n
 const upgrade = async (rig: Rig, { upgrade: body }: OutdatedModel): Promise<Job> =>
   finished(rig, await rig.client.importHf({ ...body!, replace: false }))
 
-test('an upgrade fetches only changes, and the older state keeps a tag until a collection removes it', async () => {
+test('an upgrade fetches only changes, and a tag keeps the older version until a collection removes it', async () => {
   const rig = await rigWith()
   rig.fake.commit(newWeights)
   const sentBefore = rig.fake.bytesSent.get('model-Q4_K_M.gguf')
