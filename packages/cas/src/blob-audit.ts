@@ -89,18 +89,16 @@ export class BlobAudit {
   ): Promise<void> {
     const { port, layout, digestLocks } = this.#context
     const path = layout.blob(digest)
-    const release = await digestLocks.acquire(digest)
     try {
-      const stat = await port.lstat(path)
-      if (file === undefined ? stat.isFile() : stat.dev !== file.dev || stat.ino !== file.ino) return
-      await port.rename(path, layout.aside(digest))
-      await syncFolder(port, layout.quarantine)
-      await syncFolder(port, layout.shard(digest))
+      await digestLocks.run(digest, undefined, async () => {
+        const stat = await port.lstat(path)
+        if (file === undefined ? stat.isFile() : stat.dev !== file.dev || stat.ino !== file.ino) return
+        await port.rename(path, layout.aside(digest))
+        await syncFolder(port, layout.quarantine)
+        await syncFolder(port, layout.shard(digest))
+      })
     } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return
-      throw ioError(error, 'move a corrupt blob aside', path)
-    } finally {
-      release()
+      if (errnoOf(error) !== 'ENOENT') throw ioError(error, 'move a corrupt blob aside', path)
     }
   }
 

@@ -65,23 +65,22 @@ export class DiskBlobs {
     this.#context.throwIfClosed()
     const { port, layout, digestLocks, notDurable, leases, guard, clock } = this.#context
     const path = layout.blob(digest)
-    const release = await digestLocks.acquire(digest)
     try {
-      guard.requireRoot()
-      const stat = await port.lstat(path)
-      if (!stat.isFile()) throw notRegular(digest, path)
-      const blob = { digest, sizeBytes: stat.size }
-      if (leases.covers(digest)) return undefined
-      if (may?.({ ...blob, ageMs: Math.max(0, clock.now() - stat.mtimeMs) }) === false) return undefined
-      await port.unlink(path)
-      notDurable.delete(digest)
-      return blob
+      return await digestLocks.run(digest, undefined, async () => {
+        guard.requireRoot()
+        const stat = await port.lstat(path)
+        if (!stat.isFile()) throw notRegular(digest, path)
+        const blob = { digest, sizeBytes: stat.size }
+        if (leases.covers(digest)) return undefined
+        if (may?.({ ...blob, ageMs: Math.max(0, clock.now() - stat.mtimeMs) }) === false) return undefined
+        await port.unlink(path)
+        notDurable.delete(digest)
+        return blob
+      })
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') throw ioError(error, 'remove blob', path)
       guard.requireFolderFor(path)
       return undefined
-    } finally {
-      release()
     }
   }
 }

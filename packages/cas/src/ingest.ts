@@ -5,7 +5,6 @@ import { Cloner } from './clone.ts'
 import { commitBlob, requireFreeSpace } from './commit-blob.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
 import { filePass } from './file-pass.ts'
-import type { HashThread } from './hash-threads.ts'
 import { randomId } from './layout.ts'
 import { PassHasher } from './pass-hasher.ts'
 import type { ByteSource, IngestNamedOptions, IngestOptions, IngestResult, NamedFileSource } from './store.ts'
@@ -51,19 +50,16 @@ export class Ingestor {
     )
   }
 
-  async #file(fd: number, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    const leave = await this.#files.enter(signal)
-    try {
+  #file(fd: number, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    return this.#files.run(signal, async () => {
       const sizeBytes = this.#sourceSize(fd, options)
       const part = this.#context.layout.part(randomId())
       const file = { fd, part, sizeBytes }
       const { partFd, ...result } = await filePass(this.#context, this.#cloner, file, options, signal)
       options.onProgress?.(result.sizeBytes)
       // Passing the size refuses a file that shrank or grew while it was read.
-      return await commitBlob(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
-    } finally {
-      leave()
-    }
+      return commitBlob(this.#context, result, { part, partFd }, { ...options, sizeBytes }, signal)
+    })
   }
 
   /** Each file of the result is that at its index in `sources`. @throws CasError as {@link DiskBlobStore.ingestNamed} */
@@ -92,8 +88,7 @@ export class Ingestor {
       const sizeBytes = Number(identity.size)
       throw new CasError('E_RANGE', `a file of ${sizeBytes} bytes is opened by its caller`, { sizeBytes })
     }
-    const leave = await this.#groups.enter(signal)
-    try {
+    return this.#groups.run(signal, async () => {
       const { layout, threads, delaysBlocks: writeEarly } = this.#context
       const { attachments = [] } = options
       const files = sources.map(({ path, identity: { dev, ino, size, mtimeNs, ctimeNs } }) => ({
@@ -102,7 +97,7 @@ export class Ingestor {
         part: layout.part(randomId())
       }))
       const outcomes = await threads.runNamed({ files, attachments, writeEarly }, signal)
-      return await allOf(
+      return allOf(
         outcomes.map(async (outcome, i) => {
           if ('error' in outcome) return casErrorOf(decodeError(outcome.error))
           const { partFd, ...result } = outcome.result
@@ -110,9 +105,7 @@ export class Ingestor {
           return commitBlob(this.#context, hashed, { part: files[i]!.part, partFd }, options, signal).catch(casErrorOf)
         })
       )
-    } finally {
-      leave()
-    }
+    })
   }
 
   #sourceSize(fd: number, options: IngestOptions): number {
@@ -177,36 +170,25 @@ export class Ingestor {
     return commitBlob(this.#context, { digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
   }
 
-  async #large(
-    head: Uint8Array,
-    pull: StreamReader,
-    options: IngestOptions,
-    signal: AbortSignal
-  ): Promise<IngestResult> {
-    const leave = await this.#streams.enter(signal)
-    const { thread, release } = this.#context.threads.take()
-    const session = this.#context.threads.nextSession()
-    try {
+  #large(head: Uint8Array, pull: StreamReader, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
+    return this.#streams.run(signal, async () => {
       const part = this.#context.layout.part(randomId())
       const { attachments = [], sizeBytes, onProgress } = options
       const spec = { flat: true, attachments, sizeBytes, part }
-      const { partFd, ...result } = await this.#streamPass(thread, session, head, pull, spec, onProgress)
-      const { digest } = result
-      return await commitBlob(this.#context, { ...result, digest: digest! }, { part, partFd }, options, signal)
-    } finally {
-      release()
-      leave()
-    }
+      const { partFd, ...result } = await this.#streamPass(head, pull, spec, onProgress)
+      const hashed = { ...result, digest: result.digest! }
+      return commitBlob(this.#context, hashed, { part, partFd }, options, signal)
+    })
   }
 
   async #streamPass(
-    thread: HashThread,
-    session: number,
     head: Uint8Array,
     pull: StreamReader,
-    spec: SessionSpec & { readonly part: string },
+    spec: SessionSpec,
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<SessionResult> {
+    const { thread, release } = this.#context.threads.take()
+    const session = this.#context.threads.nextSession()
     try {
       await thread.call('begin', { session, spec })
       const blocks = Array.from({ length: STREAM_BLOCKS }, () => new SharedArrayBuffer(STREAM_BLOCK_BYTES))
@@ -230,6 +212,8 @@ export class Ingestor {
     } catch (error) {
       await thread.call('drop', { session }).catch(() => undefined)
       throw error
+    } finally {
+      release()
     }
   }
 }

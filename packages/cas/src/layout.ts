@@ -98,9 +98,7 @@ export function prepareRoot(port: FilePort, root: string): void {
       throw new CasError(
         'E_UNSAFE_ROOT',
         `${root} belongs to user ${stat.uid}, not to ${user}: choose a folder of your own`,
-        {
-          path: root
-        }
+        { path: root }
       )
     }
     if ((stat.mode & 0o022) !== 0) {
@@ -108,9 +106,7 @@ export function prepareRoot(port: FilePort, root: string): void {
       throw new CasError(
         'E_UNSAFE_ROOT',
         `${root} is writable by others (mode ${mode}): check its content, then chmod 700 it`,
-        {
-          path: root
-        }
+        { path: root }
       )
     }
     if (!created && (stat.mode & 0o077) !== 0) port.chmodSync(root, 0o700)

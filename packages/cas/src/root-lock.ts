@@ -51,9 +51,7 @@ export async function lockRoot(path: string): Promise<RootLock> {
     if (kind === 'pid-file') {
       process.emitWarning(
         `no "flock" program: ${path} is guarded by a pid file only, which cannot stop two starts at the same moment`,
-        {
-          code: 'SVC_WEAK_LOCK'
-        }
+        { code: 'SVC_WEAK_LOCK' }
       )
     }
     const { mtimeMs: lastUsedMs, dev, ino } = fs.fstatSync(fd)

@@ -1,5 +1,5 @@
 import { BencodeDictionary, type BencodeValue, decodeBencode, encodeBencode } from './bencode.ts'
-import { toHex, tryFromHex } from './infohash.ts'
+import { toHex } from './infohash.ts'
 import { HASH_BYTES, pieceCount, verifyPieceLayer } from './merkle.ts'
 import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } from './torrent-info.ts'
 
@@ -50,15 +50,18 @@ export function checkPieceLayers(
     if (!(layer instanceof Uint8Array)) throw metainfoError('piece-layers', 'a piece layer is not a string', { root })
     if (file === undefined)
       throw metainfoError('piece-layer-unknown', 'a piece layer does not belong to any file', { root })
-    if (layer.length !== pieceCount(file.length, info.pieceLength) * HASH_BYTES) {
-      throw metainfoError('piece-layer-length', 'a piece layer does not have 32 bytes per piece', { root })
-    }
-    if (!verifyPieceLayer(layer, key, file.length, info.pieceLength)) {
-      throw metainfoError('piece-layer-root', 'a piece layer does not fold to its pieces root', { root })
-    }
+    requireLayerOf(file, layer, info.pieceLength, { root })
     layers.set(root, layer)
   }
   return { layers, missing: [...files.keys()].filter((root) => !layers.has(root)) }
+}
+
+/** @throws MetainfoError `E_METAINFO`: `piece-layer-length`, `piece-layer-root` */
+function requireLayerOf(file: TorrentFile, layer: Uint8Array, pieceLength: number, details: object): void {
+  if (layer.length !== pieceCount(file.length, pieceLength) * HASH_BYTES)
+    throw metainfoError('piece-layer-length', 'a piece layer does not have 32 bytes per piece', { ...details })
+  if (!verifyPieceLayer(layer, file.piecesRoot!, file.length, pieceLength))
+    throw metainfoError('piece-layer-root', 'a piece layer does not fold to its pieces root', { ...details })
 }
 
 /**
@@ -83,26 +86,11 @@ export function encodePieceLayers(layers: PieceLayers, info: Pick<TorrentInfo, '
   const entries = new Map<Uint8Array, Uint8Array>()
   for (const [root, file] of filesWithLayers(info)) {
     const layer = layers.get(root)
-    if (layer === undefined) {
-      throw metainfoError('piece-layer-missing', 'a file larger than a piece has no piece layer', {
-        path: file.path,
-        root
-      })
-    }
-    if (layer.length !== file.pieceCount * HASH_BYTES) {
-      throw metainfoError('piece-layer-length', 'a piece layer does not have 32 bytes per piece', {
-        path: file.path,
-        root
-      })
-    }
-    const key = tryFromHex(root)!
-    if (!verifyPieceLayer(layer, key, file.length, info.pieceLength)) {
-      throw metainfoError('piece-layer-root', 'a piece layer does not fold to its pieces root', {
-        path: file.path,
-        root
-      })
-    }
-    entries.set(key, layer)
+    const details = { path: file.path, root }
+    if (layer === undefined)
+      throw metainfoError('piece-layer-missing', 'a file larger than a piece has no piece layer', details)
+    requireLayerOf(file, layer, info.pieceLength, details)
+    entries.set(file.piecesRoot!, layer)
   }
   return encodeBencode(entries)
 }

@@ -63,17 +63,11 @@ async function pushManifest(
   const backoff = backoffOf(options)
   for (;;) {
     try {
-      const answer = await repository.call({
-        method: 'PUT',
-        target: `manifests/${tag}`,
-        headers: { 'content-type': mediaType },
-        body: () => bytes,
-        scope: 'push',
-        signal: options.signal
-      })
-      if (answer.status !== 201) throw await repository.failure(answer, `the manifest of ${tag}`)
-      await answer.discard()
-      return
+      const target = `manifests/${tag}`
+      const headers = { 'content-type': mediaType }
+      const call = { method: 'PUT', target, headers, body: () => bytes, scope: 'push', signal: options.signal } as const
+      const answer = await repository.expect(call, `the manifest of ${tag}`, 201)
+      return await answer.discard()
     } catch (failure) {
       await backoff.after(failedAttempt(failure), options.signal)
     }
@@ -113,12 +107,11 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
 }
 
 async function isThere(repository: Repository, digest: string, signal: AbortSignal | undefined): Promise<boolean> {
-  const answer = await repository.call({ method: 'HEAD', target: `blobs/${digest}`, scope: 'push', signal })
+  const call = { method: 'HEAD', target: `blobs/${digest}`, scope: 'push', signal } as const
   // a redirect means that the blob exists
-  const isPresent = answer.status === 200 || (answer.status >= 301 && answer.status <= 308)
-  if (!isPresent && answer.status !== 404) throw await repository.failure(answer, `the blob ${digest}`)
+  const answer = await repository.expect(call, `the blob ${digest}`, 200, 301, 302, 303, 307, 308, 404)
   await answer.discard()
-  return isPresent
+  return answer.status !== 404
 }
 
 interface BlobUpload {
@@ -135,14 +128,9 @@ async function start(
   signal: AbortSignal | undefined
 ): Promise<BlobUpload | undefined> {
   const mount = mountFrom === undefined ? '' : `?${new URLSearchParams({ mount: digest, from: mountFrom })}`
-  const answer = await repository.call({
-    method: 'POST',
-    target: `blobs/uploads/${mount}`,
-    headers: { 'content-length': '0' },
-    scope: 'push',
-    signal
-  })
-  if (answer.status !== 201 && answer.status !== 202) throw await repository.failure(answer, 'a new upload')
+  const target = `blobs/uploads/${mount}`
+  const call = { method: 'POST', target, headers: { 'content-length': '0' }, scope: 'push', signal } as const
+  const answer = await repository.expect(call, 'a new upload', 201, 202)
   await answer.discard()
   if (answer.status === 201) return undefined
   const wanted = Number(answer.header('oci-chunk-min-length') ?? 0)
@@ -174,19 +162,14 @@ async function send(
   for (let at = 0; at < sizeBytes; ) {
     const end = Math.min(at + chunkBytes, sizeBytes)
     try {
-      const answer = await repository.call({
-        method: 'PATCH',
-        target: location,
-        headers: {
-          'content-type': 'application/octet-stream',
-          'content-length': `${end - at}`,
-          'content-range': `${at}-${end - 1}`
-        },
-        body: () => slice(content, at, end),
-        scope: 'push',
-        signal
-      })
-      if (answer.status !== 202) throw await repository.failure(answer, `an upload of ${digest}`)
+      const headers = {
+        'content-type': 'application/octet-stream',
+        'content-length': `${end - at}`,
+        'content-range': `${at}-${end - 1}`
+      }
+      const body = () => slice(content, at, end)
+      const call = { method: 'PATCH', target: location, headers, body, scope: 'push', signal } as const
+      const answer = await repository.expect(call, `an upload of ${digest}`, 202)
       await answer.discard()
       location = locationOf(repository, answer.header('location'))
       onBytes?.(end - at)

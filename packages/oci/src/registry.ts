@@ -85,14 +85,9 @@ export class Repository {
   async manifest(tagOrDigest: string, { signal }: RegistryCallOptions = {}): Promise<OciDocument> {
     // unless Docker's own types are accepted, registries convert such manifests, which changes their digests
     const headers = { accept: [MANIFEST_TYPE, INDEX_TYPE, ...DOCKER_TYPES].join(', ') }
-    const answer = await this.call({
-      method: 'GET',
-      target: `manifests/${tagOrDigest}`,
-      headers,
-      scope: 'pull',
-      signal
-    })
-    if (answer.status !== 200) throw await this.failure(answer, `the manifest ${tagOrDigest}`)
+    const target = `manifests/${tagOrDigest}`
+    const what = `the manifest ${tagOrDigest}`
+    const answer = await this.expect({ method: 'GET', target, headers, scope: 'pull', signal }, what, 200)
     const bytes = await readBody(answer, MAX_DOCUMENT_BYTES)
     const digest = digestOf(bytes)
     if (isDigest(tagOrDigest) && digest !== tagOrDigest) {
@@ -129,9 +124,8 @@ export class Repository {
    */
   async blob(digest: Sha256Digest, span?: ByteSpan, { signal }: RegistryCallOptions = {}): Promise<Response> {
     const headers: Record<string, string> = span === undefined ? {} : { range: `bytes=${span.start}-${span.end - 1}` }
-    const answer = await this.call({ method: 'GET', target: `blobs/${digest}`, headers, scope: 'pull', signal })
-    if (answer.status === 200 || answer.status === 206) return answer
-    throw await this.failure(answer, `the blob ${digest}`)
+    const target = `blobs/${digest}`
+    return this.expect({ method: 'GET', target, headers, scope: 'pull', signal }, `the blob ${digest}`, 200, 206)
   }
 
   /**
@@ -160,6 +154,13 @@ export class Repository {
         status: 401
       })
     }
+  }
+
+  /** As {@link call}. @throws for any other status {@link failure}, which says `what` was asked for */
+  async expect(call: RegistryCall, what: string, ...statuses: readonly number[]): Promise<Response> {
+    const answer = await this.call(call)
+    if (statuses.includes(answer.status)) return answer
+    throw await this.failure(answer, what)
   }
 
   /** Whether credentials were sent to the registry; if so, what it returned may not be public. */

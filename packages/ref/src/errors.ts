@@ -66,3 +66,13 @@ export class RefError extends Error {
     this.suggestion = details.suggestion
   }
 }
+
+/** What `parse` returns; undefined for what it refuses with a RefError. */
+export function tried<T>(parse: () => T): T | undefined {
+  try {
+    return parse()
+  } catch (error) {
+    if (error instanceof RefError) return undefined
+    throw error
+  }
+}

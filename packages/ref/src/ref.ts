@@ -1,5 +1,5 @@
 import { parseDigest, type Sha256Digest } from './digest.ts'
-import { RefError } from './errors.ts'
+import { RefError, tried } from './errors.ts'
 import { foldAscii } from './fold.ts'
 import { assertLength, quote } from './length.ts'
 import { isQuant } from './quant.ts'
@@ -165,14 +165,7 @@ export function parseRef(text: string): ModelRef {
 }
 
 /** Like {@link parseRef}, or undefined. */
-export function tryParseRef(text: string): ModelRef | undefined {
-  try {
-    return parseRef(text)
-  } catch (error) {
-    if (error instanceof RefError) return undefined
-    throw error
-  }
-}
+export const tryParseRef = (text: string): ModelRef | undefined => tried(() => parseRef(text))
 
 /**
  * Parses what a person types at a command line: the short form `ns/name[:sel][@digest]` or the canonical one. The API
@@ -189,14 +182,7 @@ export function parseShortRef(text: string): ModelRef {
 }
 
 /** Like {@link parseShortRef}, or undefined. */
-export function tryParseShortRef(text: string): ModelRef | undefined {
-  try {
-    return parseShortRef(text)
-  } catch (error) {
-    if (error instanceof RefError) return undefined
-    throw error
-  }
-}
+export const tryParseShortRef = (text: string): ModelRef | undefined => tried(() => parseShortRef(text))
 
 /**
  * The short form, `ns/name[:sel][@digest]`; {@link parseShortRef} reads it back.

@@ -1,4 +1,4 @@
-import { RefError } from './errors.ts'
+import { RefError, tried } from './errors.ts'
 import { foldAscii } from './fold.ts'
 import { assertLength, quote } from './length.ts'
 import type { RepoId } from './repo.ts'
@@ -58,14 +58,8 @@ export function parseRepoId(text: string, options: { readonly foldCase?: boolean
 }
 
 /** Like {@link parseRepoId}, or undefined. */
-export function tryParseRepoId(text: string, options: { readonly foldCase?: boolean } = {}): RepoId | undefined {
-  try {
-    return parseRepoId(text, options)
-  } catch (error) {
-    if (error instanceof RefError) return undefined
-    throw error
-  }
-}
+export const tryParseRepoId = (text: string, options?: { readonly foldCase?: boolean }): RepoId | undefined =>
+  tried(() => parseRepoId(text, options))
 
 /** Inverts {@link parseRepoId}. @throws RefError when a part is not canonical. */
 export function formatRepoId(repo: RepoId): string {

@@ -13,8 +13,7 @@ import { ClaimedNames } from './names.ts'
 import { readOwnView } from './own-view.ts'
 import { type Blob, isPresent, type ViewMode } from './place.ts'
 import { readTarMembers } from './tar-members.ts'
-import { checkedTarget } from './target.ts'
-import { inTurn } from './turns.ts'
+import { checkedTarget, inTurn } from './target.ts'
 import { type View, viewOf } from './view.ts'
 
 /** An artifact whose blobs are on disk. */

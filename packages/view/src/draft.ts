@@ -29,12 +29,14 @@ export interface Draft {
   dispose(): Promise<void>
 }
 
-async function openWork(target: string): Promise<{ readonly name: string; readonly path: string }> {
+/** @param folder one to make in it */
+async function openWork(target: string, folder = ''): Promise<{ readonly name: string; readonly path: string }> {
   const name = takeName()
   const path = join(dirname(target), name)
   try {
     await mkdir(path, { mode: 0o700 })
     await writeNewFile(join(path, 'target'), [Buffer.from(basename(target))])
+    if (folder !== '') await mkdir(join(path, folder))
   } catch (error) {
     await closeWork(name, path)
     throw error
@@ -50,17 +52,10 @@ async function closeWork(name: string, path: string): Promise<void> {
 
 /** @throws errors of the file system as they are */
 export async function openDraft(target: string): Promise<Draft> {
-  const { name, path } = await openWork(target)
-  const folder = join(path, 'new')
-  try {
-    await mkdir(folder)
-  } catch (error) {
-    await closeWork(name, path)
-    throw error
-  }
+  const { name, path } = await openWork(target, 'new')
   let isOldSafe = true
   return {
-    folder,
+    folder: join(path, 'new'),
     moveIntoPlace: () =>
       replaceByRename(path, target, () => {
         isOldSafe = false

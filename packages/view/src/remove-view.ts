@@ -6,8 +6,7 @@ import { carryOver, finishDraft } from './draft-content.ts'
 import { ioError } from './errors.ts'
 import { type MarkedModel, modelsOf } from './marker.ts'
 import { readOwnView } from './own-view.ts'
-import { checkedTarget } from './target.ts'
-import { inTurn } from './turns.ts'
+import { checkedTarget, inTurn } from './target.ts'
 import { writeNewFile } from './written-file.ts'
 
 /**

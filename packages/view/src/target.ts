@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
+import { KeyedLock } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
 import { ioError, ViewError } from './errors.ts'
 import { isWorkName } from './owner.ts'
@@ -22,3 +23,8 @@ export async function checkedTarget(path: string): Promise<string | undefined> {
     throw ioError(error, 'look for the folder of a view', path)
   }
 }
+
+const places = new KeyedLock()
+
+/** Serializes operations on one place within this process. Between processes, renames decide. */
+export const inTurn = <T>(place: string, work: () => Promise<T>): Promise<T> => places.run(place, undefined, work)

@@ -190,20 +190,17 @@ export class Bucket {
 
   /** @returns the id of a new multipart upload */
   async begin(object: PublishedObject, signal?: AbortSignal): Promise<string> {
-    try {
-      const input = { ...this.#at(object.key), ...headersOf(object) }
-      const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(input), during(signal))
-      if (UploadId === undefined) throw new PublishError('E_UNAVAILABLE', `${this.name} returned no upload id`)
-      return UploadId
-    } catch (error) {
-      throw s3Error(error, `start uploading ${this.name}${object.key}`, signal)
-    }
+    const command = new CreateMultipartUploadCommand({ ...this.#at(object.key), ...headersOf(object) })
+    const send = () => this.#client.send(command, during(signal))
+    const answer = await this.#attempt(`start uploading ${this.name}${object.key}`, send, signal)
+    if (answer?.UploadId !== undefined) return answer.UploadId
+    throw new PublishError('E_UNAVAILABLE', `${this.name} returned no upload id`)
   }
 
   /** Lists the parts of an upload, by number; undefined if the store knows no such upload. */
-  async parts(key: string, uploadId: string, signal?: AbortSignal): Promise<Map<number, StoredPart> | undefined> {
+  parts(key: string, uploadId: string, signal?: AbortSignal): Promise<Map<number, StoredPart> | undefined> {
     const parts = new Map<number, StoredPart>()
-    try {
+    const list = async (): Promise<Map<number, StoredPart>> => {
       let pages = 0
       for (let marker: string | undefined; ; ) {
         const input = { ...this.#at(key), UploadId: uploadId, PartNumberMarker: marker }
@@ -219,10 +216,8 @@ export class Bucket {
         if (pages > MAX_PAGES) throw new PublishError('E_UNAVAILABLE', `${this.name} lists parts without end`)
         marker = next
       }
-    } catch (error) {
-      if (isGone(error)) return undefined
-      throw s3Error(error, `list the uploaded parts of ${this.name}${key}`, signal)
     }
+    return this.#attempt(`list the uploaded parts of ${this.name}${key}`, list, signal, isGone)
   }
 
   /** @returns the part's ETag; undefined if the store no longer knows the upload */
