@@ -11,7 +11,6 @@ const CHUNK_BYTES = 256 << 10
 /** Longer reads always go through the thread pool. */
 const QUICK_BYTES = 128 << 10
 
-/** Runs small reads and lookups of names synchronously. */
 export const quickReads = new QuickReads()
 
 export const notFound = (digest: Sha256Digest): CasError =>

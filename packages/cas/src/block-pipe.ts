@@ -37,7 +37,6 @@ export function newPipeMemory(): Omit<BlockPipe, 'port'> {
   return { control, blocks: Array.from({ length: BLOCKS }, () => new SharedArrayBuffer(READ_BYTES)) }
 }
 
-/** The sending end of a pipe. */
 export class PipeSender {
   readonly #port: MessagePort
   readonly #control: Int32Array

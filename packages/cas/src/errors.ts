@@ -90,7 +90,6 @@ export function ioError(error: unknown, operation: string, path?: string): CasEr
   return new CasError('E_IO', `${operation} failed: ${reason}`, details, error)
 }
 
-/** `E_ABORTED` with the signal's reason as its cause. */
 export const abortError = (signal?: AbortSignal): CasError =>
   new CasError('E_ABORTED', 'the operation was aborted by its caller', {}, signal?.reason)
 
@@ -108,7 +107,6 @@ export const shortPart = (): CasError =>
 export const encodeError = (error: unknown): SerializedError => encode(ioError(error, 'work in a hashing thread'))
 export const decodeError = (wire: SerializedError): Error => decode(wire, { CasError })
 
-/** Encodes the store's errors for their way out of its threads. */
 export const threadErrors = {
   encode: encodeError,
   decode: decodeError,

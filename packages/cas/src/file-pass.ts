@@ -15,7 +15,6 @@ interface PassSource {
   /** Stays open until the pass is over; the caller closes it. */
   readonly fd: number
   readonly sizeBytes: number
-  /** Where its bytes go. */
   readonly part: string
 }
 

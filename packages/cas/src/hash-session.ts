@@ -9,7 +9,6 @@ import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20
 
-/** Source of {@link HashSession.pump}. */
 export interface PumpSource {
   readonly fd: number
   /** Default 0. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
-import { errnoOf } from '@svc/internal-errors'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
 import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, ioError } from './errors.ts'
@@ -225,8 +225,7 @@ export function readSmallFile(port: FilePort, path: string, maxBytes: number): s
   try {
     fd = port.openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined
-    throw error
+    return ifAbsent(error)
   }
   try {
     const text = new Uint8Array(maxBytes)

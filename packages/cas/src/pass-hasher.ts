@@ -24,7 +24,6 @@ const attachmentError = (name: string, what: string, cause: unknown): CasError =
     cause
   )
 
-/** The error for more bytes than announced. */
 export const oversize = (expectedSizeBytes: number): CasError =>
   new CasError('E_SIZE_MISMATCH', `the source has more than the announced ${expectedSizeBytes} bytes`, {
     expectedSizeBytes

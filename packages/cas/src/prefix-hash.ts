@@ -107,7 +107,6 @@ export class PrefixHash {
     return (this.#session = { id, begun })
   }
 
-  /** Whether there is enough to hash to be worth a message. */
   #due(least: number): boolean {
     return this.#prefixEnd - this.#position >= least
   }

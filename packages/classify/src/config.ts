@@ -2,7 +2,6 @@ import { configQuant } from './quant.ts'
 import { MAX_CONFIG_BYTES } from './reads.ts'
 import type { ConfigFacts, Warning, WarningCode } from './types.ts'
 
-/** Deepest nesting of a `config.json` that is parsed. */
 export const MAX_CONFIG_DEPTH = 32
 /** Space for our own fields beside `upstream` in a model config of at most 1 MiB. */
 const OWN_FIELDS_BYTES = 4096

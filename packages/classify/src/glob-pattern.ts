@@ -75,7 +75,6 @@ const oneOf =
     return ends
   }
 
-/** Reads a pattern from left to right. */
 class Parser {
   readonly #pattern: string
   readonly #characters: readonly string[]

@@ -1,9 +1,7 @@
 import { ClassifyError } from './errors.ts'
 import { GlobPattern } from './glob-pattern.ts'
 
-/** Limit of patterns in one choice. */
 const MAX_GLOBS = 256
-/** Limit of a pattern's length, in characters. */
 const MAX_GLOB_CHARS = 512
 /** Limit of the length of all patterns that are not plain names. */
 const MAX_WILD_CHARS = 4_096

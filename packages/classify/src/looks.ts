@@ -1,4 +1,3 @@
-/** How many bytes of a file {@link looksLike} uses. */
 export const LOOK_BYTES = 512
 
 const MAGICS: readonly (readonly [string, string])[] = [

@@ -129,9 +129,7 @@ export const isReservedName = (name: string): boolean => RESERVED.test(name)
 /** The folder of a path with its trailing slash; empty at the root. */
 export const folderOf = (name: string): string => name.slice(0, name.lastIndexOf('/') + 1)
 
-/** The last segment of a path. */
 export const baseOf = (name: string): string => name.slice(name.lastIndexOf('/') + 1)
 
-/** A sorted copy. */
 export const sortedByName = <T extends { readonly name: string }>(items: Iterable<T>): T[] =>
   [...items].sort((a, b) => compareText(a.name, b.name))

@@ -21,7 +21,6 @@ const MAX_DEPTH = 32
 /** About 2 ms of scanning, so that the event loop can run between two reads. */
 const CHUNK_BYTES = 64 * 1024
 
-/** The header is invalid; `message` says why. */
 class MalformedHeader extends Error {}
 
 /**

@@ -2,7 +2,6 @@ import { compareText } from '@svc/ref'
 import { folderOf } from './names.ts'
 
 export interface ShardName {
-  /** The name before the suffix. */
   readonly base: string
   /** The shard's number: 1 to `total` in a proper set. */
   readonly part: number
@@ -36,7 +35,6 @@ export function shardOf(name: string): Shard | undefined {
 
 export interface BrokenSet {
   readonly group: string
-  /** The names that exist. */
   readonly names: readonly string[]
   /** The missing numbers, e.g. `2-4, 7`; empty when the only defect is duplicates. */
   readonly missing: string

@@ -90,7 +90,6 @@ export class BlockWriter {
     this.#setLimit()
   }
 
-  /** Bytes that are still missing. */
   get leftBytes(): number {
     return this.#target.end - this.#at - this.#filled
   }

@@ -1,6 +1,5 @@
 import { jsonShape } from '@svc/internal-net'
 
-/** Limit of nesting in a hub's JSON. */
 const MAX_DEPTH = 32
 
 /** Parses strict UTF-8 JSON of at most 32 levels. @throws SyntaxError or TypeError; the caller adds the context. */

@@ -9,7 +9,6 @@ import { RangeThreads } from './range-threads.ts'
 export interface NetOptions {
   readonly endpoint: Endpoint
   readonly token: string | undefined
-  /** The token's name in messages. */
   readonly tokenName: string
   readonly userAgent: string
   readonly dispatcher: HttpClientOptions['dispatcher']
@@ -37,7 +36,6 @@ interface Hop {
   readonly policy: DialPolicy
 }
 
-/** What is asked for. */
 interface FailedRequest {
   readonly repoId: string
   /** Or another revision; undefined for the default branch. */

@@ -6,7 +6,6 @@ export interface PlainHead {
   readonly headers: Readonly<Record<string, string>>
   /** The exact number of body bytes that follow. */
   readonly bodyBytes: number
-  /** The connection can be used for another request. */
   readonly keepsAlive: boolean
   /** Offset of the body within the given bytes. */
   readonly headBytes: number
@@ -15,7 +14,6 @@ export interface PlainHead {
 /** `more`: the head is incomplete. `status`: not a 206. `form`: a 206 that is not as plain as required. */
 export type NoPlainHead = 'more' | 'status' | 'form'
 
-/** Limit of a head's size. */
 export const MAX_HEAD_BYTES = 16_384
 const MAX_FIELDS = 100
 

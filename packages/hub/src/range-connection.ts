@@ -5,7 +5,6 @@ import { leastBytesIn } from '@svc/internal-http'
 import { type BlockWriter, diskMs } from './block-writer.ts'
 import { MAX_HEAD_BYTES, type PlainHead, readPlainHead } from './plain-head.ts'
 
-/** The target of a connection and how to reach it. */
 export interface Destination {
   readonly secure: boolean
   readonly host: string
@@ -15,9 +14,7 @@ export interface Destination {
   readonly connectMs: number
 }
 
-/** One request and the handling of its response. */
 export interface RangeExchange {
-  /** The request as sent. */
   readonly request: string
   readonly start: number
   readonly end: number

@@ -20,7 +20,6 @@ export interface RangeJob {
   readonly slowMs: number
 }
 
-/** Start parameters of a thread. */
 export interface RangeThreadData {
   readonly nice: number
 }

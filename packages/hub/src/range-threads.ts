@@ -2,7 +2,6 @@ import { availableParallelism } from 'node:os'
 import { WorkerPool, workerUrl } from '@svc/internal-workers'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
-/** Idle threads are stopped after this time. */
 const IDLE_MS = 10_000
 /** More gain nothing: two handle more than a gigabyte per second. */
 const MAX_THREADS = 4

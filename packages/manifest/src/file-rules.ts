@@ -20,9 +20,7 @@ export const AUX_ROLES: readonly string[] = ['imatrix', 'vision-projector', 'wei
 export const CODE_ROLES: readonly string[] = ['model', 'tokenization', 'configuration', 'processor']
 /** Name of the one `config` entry. */
 export const CONFIG_NAME = 'modelconfig.json'
-/** Name of the `tokenizer` entry. */
 const TOKENIZER_NAME = 'tokenizer.tar'
-/** Last segment of an `adapter` entry's name. */
 const ADAPTER_NAME = 'adapter.tar'
 
 const MAX_PATH_BYTES = 1_024

@@ -10,7 +10,6 @@ import type { FileKind, Manifest, ManifestFile, Sealed } from './types.ts'
 const MAX_TOTAL_BYTES = 2 ** 48 - 1
 const EMPTY_DIGEST = 'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
-/** Checks one entry on its own. */
 function checkFile(read: FieldReader, value: unknown, field: string): ManifestFile {
   const file = read.object(value, field)
   const name = read.text(file.name, `${field}.name`)

@@ -59,7 +59,6 @@ function sortedEntries(value: object): readonly DictionaryEntry[] {
 /** Most outputs are an info dictionary of a few files, or a message. */
 const FIRST_BYTES = 1024
 
-/** Bytes that grow at their end. */
 class ByteBuilder {
   #bytes = new Uint8Array(FIRST_BYTES)
   #length = 0

@@ -80,7 +80,6 @@ class Decoder {
     return this.#at
   }
 
-  /** The next value, within `depth` containers. */
   value(depth = 0): BencodeValue {
     const byte = this.#begin()
     if (byte === LETTER_D) return this.#dictionary(depth)

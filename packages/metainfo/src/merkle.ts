@@ -22,7 +22,6 @@ const fail = (reason: MerkleReason, message: string): MetainfoError => new Metai
 
 const padHashes: Uint8Array[] = [new Uint8Array(HASH_BYTES)]
 
-/** Hashes `left ‖ right`. */
 export function hashPair(left: Uint8Array, right: Uint8Array): Uint8Array {
   const pair = new Uint8Array(2 * HASH_BYTES)
   pair.set(left)

@@ -16,7 +16,6 @@ export function sha256Into(bytes: Uint8Array, out: Uint8Array, offset: number): 
   latin1Write.call(out, hash('sha256', bytes, 'binary'), offset, 32)
 }
 
-/** Writes the SHA-1 of `bytes` to `out` at `offset`. */
 export function sha1Into(bytes: Uint8Array, out: Uint8Array, offset: number): void {
   latin1Write.call(out, hash('sha1', bytes, 'binary'), offset, 20)
 }

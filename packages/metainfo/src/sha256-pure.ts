@@ -9,7 +9,6 @@ export function sha256Into(bytes: Uint8Array, out: Uint8Array, offset: number): 
   out.set(sha256(bytes), offset)
 }
 
-/** Writes the SHA-1 of `bytes` to `out` at `offset`. */
 export function sha1Into(bytes: Uint8Array, out: Uint8Array, offset: number): void {
   out.set(sha1(bytes), offset)
 }

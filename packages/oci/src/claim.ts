@@ -35,6 +35,5 @@ export async function claimPartial(path: string, mode: number): Promise<FileHand
   }
 }
 
-/** The error for a place that another call holds. */
 export const held = (path: string): OciError =>
   new OciError('E_BAD_TARGET', `another export is writing ${path}; try again when it has finished`, { path })

@@ -17,7 +17,6 @@ export interface BlobContent {
   readonly segments: readonly ContentSegment[]
 }
 
-/** Bytes in memory as a blob. */
 export const contentOfBytes = (bytes: Uint8Array, digest = digestOf(bytes)): BlobContent => ({
   digest,
   sizeBytes: bytes.length,

@@ -16,7 +16,6 @@ import {
 } from './pack.ts'
 import { TAR_END, tarHeader } from './tar-header.ts'
 
-/** The folder of the files within the image. */
 const IMAGE_FOLDER = 'models'
 
 /** An image has to declare one; its content is data and the same for all. */

@@ -20,12 +20,9 @@ import type { PackedImage } from './pack.ts'
 
 /** The file that marks a folder as an image layout (OCI image specification, image-layout). */
 export const LAYOUT_FILE = 'oci-layout'
-/** The content of {@link LAYOUT_FILE}. */
 export const LAYOUT_CONTENT = Buffer.from('{"imageLayoutVersion":"1.0.0"}')
-/** The index of a layout. */
 export const INDEX_FILE = 'index.json'
 
-/** The path of a blob within a layout. */
 export const blobName = (digest: Sha256Digest): string => `blobs/sha256/${digestHex(digest)}`
 
 /** All blobs of the images without duplicates: layers first, documents last. */

@@ -9,9 +9,7 @@ import { ioError, OciError } from './errors.ts'
 import { blobName, INDEX_FILE, LAYOUT_FILE } from './layout.ts'
 import { readPaxRecords, readTarHeader } from './tar-header.ts'
 
-/** Limit of an archive's members. */
 const MAX_MEMBERS = 200_000
-/** Limit of a pax header. */
 const MAX_PAX_BYTES = 1 << 20
 
 /** Where a blob's bytes lie: a range of a file. */
@@ -36,7 +34,6 @@ export interface OpenedLayout {
   place(descriptor: Pick<Descriptor, 'digest' | 'size'>): Promise<BlobPlace>
 }
 
-/** Finds a file of the layout by name. */
 type Find = (name: string) => Promise<BlobPlace | undefined>
 
 /**

@@ -123,7 +123,6 @@ export const licences = ({
 const isText = (name: string): boolean =>
   /(?:^|\/)(?:README|LICEN[CS]E|COPYING|NOTICE)[^/]*$|\.(?:md|rst|pdf)$/i.test(name)
 
-/** The ModelPack use of a file. */
 function useOf({ kind, role, name }: Pick<PackFile, 'kind' | 'role' | 'name'>): LayerUse {
   if (kind === 'weights.gguf' || kind === 'weights.safetensors') return 'weight'
   if (kind === 'weights.aux') return role === 'vision-projector' ? 'weight' : 'weight.config'

@@ -140,7 +140,6 @@ async function start(
   }
 }
 
-/** The retry count of an upload, and its progress callback. */
 interface Tries {
   readonly backoff: Backoff
   readonly reached: (bytesDone: number) => void

@@ -6,7 +6,6 @@ import { OciError } from './errors.ts'
 const DOCUMENT_MS = 120_000
 const MAX_REDIRECTS = 5
 
-/** One request to a registry, or to a server that it names. */
 export interface RegistryRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
   readonly url: URL

@@ -4,7 +4,6 @@ import { OciError } from './errors.ts'
 import { isLoopbackRegistry } from './reference.ts'
 import { type RegistryClient, readBody } from './registry-client.ts'
 
-/** The access that a request needs. */
 export type Scope = 'pull' | 'push'
 
 const MAX_TOKEN_BYTES = 1 << 20

@@ -41,7 +41,6 @@ function paxRecord(key: string, value: string): string {
   return `${length} ${key}=${value}\n`
 }
 
-/** The fields of a header. */
 export interface TarEntry {
   readonly name: string
   readonly sizeBytes: number

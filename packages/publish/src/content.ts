@@ -15,7 +15,6 @@ export interface KnownContent {
   readonly digest: Sha256Digest
 }
 
-/** Random access to an object's bytes. */
 export interface ContentReader {
   /** Fills all of `target` with the bytes from offset `start`. @throws PublishError `E_DIGEST_MISMATCH` if the file ends before that */
   fill(target: Uint8Array, start: number): Promise<void>
@@ -43,7 +42,6 @@ export async function openContent({ content, sizeBytes }: KnownContent): Promise
   }
 }
 
-/** Reads the bytes `[start, end)` into one buffer. */
 export async function readContentRange(known: KnownContent, start: number, end: number): Promise<Uint8Array> {
   const reader = await openContent(known)
   try {
@@ -70,13 +68,11 @@ export async function* contentChunks(known: KnownContent, start = 0): AsyncGener
   }
 }
 
-/** The error for content that does not match its digest. */
 export function wrongBytes({ content, digest }: KnownContent): PublishError {
   const name = content instanceof Uint8Array ? 'a generated document' : content.path
   return new PublishError('E_DIGEST_MISMATCH', `${name} does not match its digest ${digest}; run svc verify`)
 }
 
-/** An object with bytes in memory. */
 export const documentObject = (key: string, content: Uint8Array, contentType: string, cacheControl: string) => ({
   key,
   content,
@@ -86,6 +82,5 @@ export const documentObject = (key: string, content: Uint8Array, contentType: st
   cacheControl
 })
 
-/** The SHA-256 digest of bytes in memory. */
 export const digestOf = (bytes: Uint8Array): Sha256Digest =>
   digestFromBytes(createHash('sha256').update(bytes).digest())

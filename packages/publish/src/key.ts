@@ -4,5 +4,4 @@ export const encodeKey = (key: string): string => key.split('/').map(encodeSegme
 const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** The URL of a key below a base URL. */
 export const urlOf = (base: string, key: string): string => `${base.endsWith('/') ? base : `${base}/`}${encodeKey(key)}`

@@ -253,7 +253,6 @@ function sameModel(
   )
 }
 
-/** Whether every file of a model is in place. */
 async function isWhole(target: string, model: MarkedModel, source: ViewSource): Promise<boolean> {
   try {
     for (const { at, sizeBytes, digest } of model.files) {

@@ -19,7 +19,6 @@ const TRIES = 5
 
 /** A view under construction. */
 export interface Draft {
-  /** The folder for its files. */
   readonly folder: string
   /**
    * Moves it to its place; an earlier view there has been deleted when this resolves. @throws ViewError `E_NOT_A_VIEW`

@@ -6,7 +6,6 @@ import { dirname } from 'node:path'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { processStart } from '@svc/internal-files'
 
-/** Prefix of the folders in which views are made. */
 const PREFIX = '.svc-view-'
 const NAME = /^\.svc-view-([0-9a-f]{8})-([0-9a-f]{8})-(\d{1,10})-(\d{1,20})-[0-9a-f]{12}$/
 /** After this time the folder of a maker in another container counts as abandoned. */

@@ -19,7 +19,6 @@ export interface Blob {
 }
 
 export interface Placement {
-  /** Where to create the file. */
   readonly to: string
   /** Its final path, which relative links are made for. */
   readonly finalPath: string

@@ -10,7 +10,6 @@ export interface Written {
   readonly hashes: readonly string[]
 }
 
-/** Called with the bytes of each step. */
 type OnBytes = (bytes: number) => void
 
 /**

@@ -28,7 +28,6 @@ export interface DeltaOutcome {
   readonly failure?: Error
 }
 
-/** Bytes of one read. */
 const COPY_BYTES = 1 << 20
 const COPIES_AT_ONCE = 4
 const FETCHES_AT_ONCE = 8

@@ -27,12 +27,10 @@ export class Gate {
     this.#abortErrorOf = abortErrorOf
   }
 
-  /** No holders and no waiters. */
   get idle(): boolean {
     return this.#held === 0 && this.#waiters.size === 0
   }
 
-  /** Number of waiters. */
   get waiting(): number {
     return this.#waiters.size
   }

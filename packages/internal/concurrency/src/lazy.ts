@@ -10,7 +10,6 @@ export class Lazy<T> {
     this.#make = make
   }
 
-  /** Returns the value, creating it on the first call. */
   get(): Promise<T> {
     if (this.#made !== undefined) return this.#made
     const made = this.#make()

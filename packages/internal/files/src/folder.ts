@@ -2,6 +2,7 @@ import { constants, mkdirSync, statSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { KeyedLock } from '@svc/internal-concurrency'
+import { errnoOf } from '@svc/internal-errors'
 import { type FilePort, nodeFilePort } from './file-port.ts'
 
 const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
@@ -16,7 +17,6 @@ export function syncFolderSync(port: FilePort, path: string): void {
   }
 }
 
-/** Like {@link syncFolderSync}, asynchronously. */
 export async function syncFolder(port: FilePort, path: string): Promise<void> {
   const fd = await port.open(path, FOLDER)
   try {
@@ -39,37 +39,25 @@ export async function makeFolders(
   try {
     await port.mkdir(path, mode)
   } catch (error) {
-    if (isAbsent(error) && dirname(path) !== path) {
-      await makeFolders(dirname(path), mode, port)
-      // somebody else may have made it meanwhile
-      return makeFolder(path, mode, port)
-    }
-    if (!(await isFolder(path))) throw error
+    if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) return requireFolder(path, error)
+    await makeFolders(dirname(path), mode, port)
+    // somebody else may have made it meanwhile
+    await port.mkdir(path, mode).catch((again: unknown) => requireFolder(path, again))
   }
 }
 
-async function makeFolder(path: string, mode: number, port: Pick<FilePort, 'mkdir'>): Promise<void> {
-  try {
-    await port.mkdir(path, mode)
-  } catch (error) {
-    if (!(await isFolder(path))) throw error
-  }
+/** @throws `otherwise`, unless there is a folder */
+async function requireFolder(path: string, otherwise: unknown): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found?.isDirectory() !== true) throw otherwise
 }
-
-const isAbsent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
-
-const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (found) => found.isDirectory(),
-    () => false
-  )
 
 /** {@link makeFolders} for a program that has nothing else to do. @throws the system's error */
 export function makeFoldersSync(path: string): void {
   try {
     mkdirSync(path)
   } catch (error) {
-    if (isAbsent(error) && dirname(path) !== path) {
+    if (errnoOf(error) === 'ENOENT' && dirname(path) !== path) {
       makeFoldersSync(dirname(path))
       mkdirSync(path)
     } else if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
@@ -118,7 +106,7 @@ export class DurableFolders {
       await this.#port.mkdir(folder, 0o700)
       return true
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+      if (errnoOf(error) !== 'EEXIST') throw error
       return false
     }
   }

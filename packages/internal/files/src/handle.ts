@@ -34,7 +34,6 @@ export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: n
     done += (await handle.write(bytes, done, bytes.length - done, position + done)).bytesWritten
 }
 
-/** What {@link copyVerified} copies. */
 export interface CopyInput {
   readonly sizeBytes: number
   /** `sha256:<64 hex>` */

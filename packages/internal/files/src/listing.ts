@@ -1,5 +1,6 @@
 import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import { errnoOf } from '@svc/internal-errors'
 
 /**
  * The entries of a folder that has to exist: a missing one is an error like any other, and never an empty list.
@@ -12,7 +13,7 @@ export async function listFolderIfPresent(folder: string): Promise<Dirent[]> {
   try {
     return await listFolder(folder)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if (errnoOf(error) === 'ENOENT') return []
     throw error
   }
 }

@@ -6,7 +6,6 @@ import { type CopyInput, type CopyOptions, copyVerified } from './handle.ts'
 /** O_NONBLOCK: opening a pipe of that name would wait for its other side otherwise. */
 const READ = constants.O_RDONLY | constants.O_NONBLOCK
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
-/** Mode of a file for its owner alone. */
 const OWN_FILE = 0o600
 
 /** The `code` of the error for something that is not a regular file. */

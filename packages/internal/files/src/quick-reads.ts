@@ -52,7 +52,6 @@ export class QuickReads {
     return !this.allowed || this.#budget.isOver('file-reads') ? undefined : this.timed(here)
   }
 
-  /** Whether the next read may run on this thread. */
   get allowed(): boolean {
     if (holders.count > 0) return false
     return this.#pausedUntil === 0 || performance.now() >= this.#pausedUntil

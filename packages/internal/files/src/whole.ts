@@ -1,6 +1,10 @@
 import { constants } from 'node:fs'
+import { ifAbsent } from '@svc/internal-errors'
 import type { FilePort } from './file-port.ts'
 import { QuickReads } from './quick-reads.ts'
+
+/** Non-blocking, so that opening a pipe of that name cannot hang. */
+const READ = constants.O_RDONLY | constants.O_NONBLOCK
 
 /** Writes all of `bytes` at `position`, continuing after short writes. */
 export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, position: number): void {
@@ -12,7 +16,6 @@ export function writeFullySync(port: FilePort, fd: number, bytes: Uint8Array, po
   }
 }
 
-/** Like {@link writeFullySync}, asynchronously. */
 export async function writeFully(port: FilePort, fd: number, bytes: Uint8Array, position: number): Promise<void> {
   let done = 0
   while (done < bytes.length) {
@@ -50,10 +53,9 @@ const tooLarge = (path: string, size: number, maxBytes: number): RangeError =>
 function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array | 'large' | undefined {
   let fd: number
   try {
-    fd = port.openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    fd = port.openSync(path, READ)
   } catch (error) {
-    if (isAbsent(error)) return undefined
-    throw error
+    return ifAbsent(error)
   }
   try {
     const { size } = port.fstatSync(fd)
@@ -65,12 +67,6 @@ function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array |
   }
 }
 
-function isAbsent(error: unknown): boolean {
-  const { code } = error as NodeJS.ErrnoException
-  return code === 'ENOENT' || code === 'ENOTDIR'
-}
-
-/** A range of a file of known size. */
 export interface FileWindow {
   /** Of the whole file. */
   readonly sizeBytes: number
@@ -93,14 +89,8 @@ async function withFile<T>(
   path: string,
   work: (fd: number, sizeBytes: number) => Promise<T>
 ): Promise<T | undefined> {
-  let fd: number
-  try {
-    // Non-blocking, so that opening a pipe of that name cannot hang.
-    fd = await port.open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch (error) {
-    if (isAbsent(error)) return undefined
-    throw error
-  }
+  const fd = await port.open(path, READ).catch(ifAbsent)
+  if (fd === undefined) return undefined
   try {
     return await work(fd, (await port.fstat(fd)).size)
   } finally {
@@ -119,7 +109,6 @@ export async function readUpTo(port: FilePort, fd: number, target: Uint8Array, p
   return target.subarray(0, done)
 }
 
-/** Like {@link readUpTo}, on this thread. */
 export function readUpToSync(port: FilePort, fd: number, target: Uint8Array, position: number): Uint8Array {
   let done = 0
   while (done < target.length) {

@@ -1,7 +1,6 @@
 import { type Headers, headerOf } from './headers.ts'
 import { leastBytesIn } from './min-rate.ts'
 
-/** How long a server may take. */
 export interface ResponseTimings {
   /** Longest time without a byte: from the request until the head has come as a whole, and within the body. */
   readonly stallMs: number

@@ -6,7 +6,6 @@ import { deserializeError, type SerializedError, serializeError } from '@svc/int
  */
 export interface ErrorCodec {
   readonly encode: (error: unknown) => unknown
-  /** Inverts `encode`. */
   readonly decode: (wire: never) => Error
   /** The thread ended during a call; `cause` is what it threw, if known. */
   readonly lost?: (cause: unknown) => Error

@@ -10,7 +10,6 @@ export interface Call {
 /** The operations of a thread by name; an interface `I` satisfies `Calls<I>`. */
 export type Calls<Of> = { readonly [Op in keyof Of]: Call }
 
-/** Options of a call. */
 export interface ThreadCallOptions<Progress> {
   /** Buffers and ports that are transferred instead of copied. */
   readonly transfer?: readonly Transferable[]
@@ -19,7 +18,6 @@ export interface ThreadCallOptions<Progress> {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The progress reports of a call. */
 export type ProgressOf<C extends Call> = C extends { readonly progress?: infer Progress } ? Progress : never
 
 /** Messages to the thread. */

@@ -2,7 +2,6 @@ import { parentPort, type Transferable } from 'node:worker_threads'
 import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import type { Calls, ProgressOf, Reply, Request } from './protocol.ts'
 
-/** The context of a handler. */
 export interface CallContext<Progress> {
   /** Aborted when the caller gives up; the handler still has to answer, e.g. by throwing. */
   readonly signal: AbortSignal

@@ -5,7 +5,6 @@ import type { SupervisedData } from './pulse.ts'
 
 /** A thread died, hung, or sent an invalid message, and will be restarted. */
 export interface ThreadFault {
-  /** The thread's name. */
   readonly thread: string
   readonly error: Error
   /** Number of faults so far, including this one. */

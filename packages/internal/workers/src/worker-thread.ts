@@ -11,7 +11,6 @@ export const workerUrl = (path: string, base: string): URL =>
   new URL(`${path}${base.endsWith('.ts') ? '.ts' : '.js'}`, base)
 
 export interface WorkerThreadOptions {
-  /** See {@link workerUrl}. */
   readonly url: URL
   readonly name?: string
   readonly workerData?: unknown
@@ -60,7 +59,6 @@ export class WorkerThread<Of extends Calls<Of>> {
     this.#errors = options.errors ?? plainErrors
   }
 
-  /** Number of unanswered calls. */
   get pendingCalls(): number {
     return this.#running?.pending.size ?? 0
   }

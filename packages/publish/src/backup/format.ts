@@ -102,7 +102,6 @@ function* linesOf(bytes: Uint8Array, wrong: (what: string) => PublishError): Gen
 const isStatePath = (path: string): boolean =>
   path.length <= 1024 && /^\w[\w.-]*(?:\/\w[\w.:-]*)+$/.test(path) && !path.startsWith('tmp/')
 
-/** The entry for a snapshot's bytes. */
 export function storedSnapshot(bytes: Uint8Array, { createdAt, blobs }: StoreSnapshot): StoredSnapshot {
   const hex = digestHex(digestOf(bytes))
   return {

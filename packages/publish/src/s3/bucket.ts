@@ -53,7 +53,6 @@ export interface ObjectFacts {
   readonly isEncoded: boolean
 }
 
-/** A part already uploaded. */
 export interface StoredPart {
   readonly sizeBytes: number
   /** The ETag, verbatim: completing the upload requires it. */

@@ -1,6 +1,5 @@
 import { PublishError, type PublishErrorCode } from '../errors.ts'
 
-/** The fields of S3 client errors that matter here. */
 interface Thrown {
   readonly name?: string
   readonly message?: string

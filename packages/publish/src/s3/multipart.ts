@@ -10,7 +10,6 @@ const MIB = 1 << 20
 const MEMORY_BYTES = 128 * MIB
 const MAX_AT_ONCE = 4
 
-/** Default part size. */
 export const PART_BYTES = 16 * MIB
 
 /** The part size for an object: the preferred one, or what 10,000 parts need. Depends on the size only, so that uploads can be resumed. */
@@ -19,7 +18,6 @@ export function partBytesFor(sizeBytes: number, preferredBytes: number): number 
   return least <= preferredBytes ? preferredBytes : Math.ceil(least / MIB) * MIB
 }
 
-/** How many parts to upload concurrently. */
 export const partsAtOnce = (partBytes: number): number =>
   Math.max(1, Math.min(MAX_AT_ONCE, Math.floor(MEMORY_BYTES / partBytes)))
 
@@ -32,7 +30,6 @@ interface Note {
   readonly partBytes: number
 }
 
-/** Key of an object's note. */
 const noteKey = ({ key, digest }: PublishedObject): string =>
   `.svc-publish/${digestHex(digest)}-${digestHex(digestOf(Buffer.from(key))).slice(0, 16)}.json`
 

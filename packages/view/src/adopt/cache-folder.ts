@@ -5,7 +5,6 @@ import { errnoOf } from '@svc/internal-errors'
 import { openRegular, readFully } from '@svc/internal-files'
 import type { FoundWarning, FoundWarningCode } from './found.ts'
 
-/** Limit of entries that are read in a cache. */
 const MAX_ENTRIES = 200_000
 /** As an import of a folder has it. */
 const MAX_DEPTH = 64

@@ -4,7 +4,6 @@ import type { CachedFile, CacheFolder } from './cache-folder.ts'
 import type { FoundFile, FoundModel, FoundWarning, Tool } from './found.ts'
 import { suggestName } from './model-names.ts'
 
-/** Limit of the files of one model. */
 const MAX_FILES = 20_000
 
 /** What the cache records about a file. */
