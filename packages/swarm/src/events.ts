@@ -6,9 +6,9 @@ import type { BlockRun, PieceBuffer } from './piece/piece-buffer.ts'
 // Everything that happens in a torrent is one of these events. They flow in one direction, from the object that observes
 // something to the one that decides about it:
 //
-//   Peer, MetadataFetch ────────────────────────────► MetadataPhase ─┐
-//   Peer, FileProgress, UploadQueue ──────────────────► ActivePhase ─┼─► Torrent ─► the user's listeners
-//   Downloader, HashFetch, Webseed ─► Leeching ───────► ActivePhase ─┘
+//   Peer ─────────────────────────────────────────────► MetadataPhase ─┐
+//   Peer, FileProgress, UploadQueue ──────────────────► ActivePhase ───┼─► Torrent ─► the user's listeners
+//   Downloader, HashFetch, Webseed ─► Leeching ───────► ActivePhase ───┘
 //
 // Each level handles its own kinds of events and forwards the rest. Decisions come back as plain method calls on the
 // objects below; an object never calls one above it. All bytes in an event are views that are valid during the call only.

@@ -19,20 +19,19 @@ function writeAll(fd: number, bytes: Uint8Array, position: number): void {
   }
 }
 
-function run(job: VerifyJob): VerifyReply {
-  const bytes = new Uint8Array(job.buffer, 0, job.sizeBytes)
+function run({ buffer, sizeBytes, expected, write }: VerifyJob): VerifyReply {
+  const bytes = new Uint8Array(buffer, 0, sizeBytes)
   const count = Math.ceil(bytes.length / BLOCK_BYTES)
   const leaves = new Uint8Array(count * HASH_BYTES)
   // From the end, so that the part that is written first is what the CPU's cache still has.
   for (let block = count - 1; block >= 0; block -= 1) {
     sha256Into(bytes.subarray(block * BLOCK_BYTES, (block + 1) * BLOCK_BYTES), leaves, block * HASH_BYTES)
   }
-  if (job.expected !== undefined && !equalBytes(foldLayer(leaves, 0, job.levels), job.expected)) {
+  if (expected !== undefined && !equalBytes(foldLayer(leaves, 0, expected.levels), expected.hash))
     return { outcome: 'wrong', leaves }
-  }
-  if (job.fd !== undefined) {
+  if (write !== undefined) {
     try {
-      writeAll(job.fd, bytes, job.position)
+      writeAll(write.fd, bytes, write.position)
     } catch (error) {
       // Structured cloning drops the code and syscall of errors, so they are sent as plain data.
       const { message, code, errno, syscall } = error as NodeJS.ErrnoException

@@ -12,7 +12,7 @@
 
 import type { Clock } from '@svc/internal-clock'
 import type { TorrentLayout } from '@svc/metainfo'
-import { BLOCK_BYTES, equalBytes, HASH_BYTES } from '@svc/metainfo'
+import { equalBytes, HASH_BYTES } from '@svc/metainfo'
 import type { Bitfield } from '../bitfield.ts'
 import { SwarmError } from '../errors.ts'
 import type { Emit, EventOf } from '../events.ts'
@@ -330,23 +330,20 @@ export class Downloader {
   async #hashAndWrite(
     buffer: PieceBuffer
   ): Promise<{ readonly event: EventOf<'piece-verified' | 'piece-wrong'>; readonly kept?: Promise<void> | undefined }> {
-    const span = this.#deps.layout.span(buffer.piece)
+    const { file, offset, lengthBytes } = this.#deps.layout.span(buffer.piece)
     const expected = this.#deps.hashes.expected(buffer.piece)!
-    const writer = await this.#deps.progress.writer(span.file.index)
-    const reply = await this.#deps.env.verifier.submit({
+    const writer = await this.#deps.progress.writer(file.index)
+    const { outcome, leaves, error } = await this.#deps.env.verifier.submit({
       buffer: buffer.slot.bytes.buffer as SharedArrayBuffer,
       sizeBytes: buffer.sizeBytes,
-      expected: expected.hash,
-      levels: expected.levels,
-      fd: writer.fd,
-      position: span.offset
+      expected,
+      write: writer.fd === undefined ? undefined : { fd: writer.fd, position: offset }
     })
-    if (reply.outcome === 'failed') throw Object.assign(new Error(reply.error!.message), reply.error)
-    if (reply.outcome === 'wrong') return { event: { kind: 'piece-wrong', buffer, leaves: reply.leaves } }
-    if (writer.fd === undefined) await writer.write(span.offset, buffer.slot.bytes)
-    this.#nameLiars(buffer, reply.leaves)
-    const end = span.offset + span.lengthBytes
-    const kept = this.#closed ? undefined : writer.markWritten(span.offset, end, reply.leaves)
+    if (outcome === 'failed') throw Object.assign(new Error(error!.message), error)
+    if (outcome === 'wrong') return { event: { kind: 'piece-wrong', buffer, leaves } }
+    if (writer.fd === undefined) await writer.write(offset, buffer.slot.bytes)
+    this.#nameLiars(buffer, leaves)
+    const kept = this.#closed ? undefined : writer.markWritten(offset, offset + lengthBytes, leaves)
     return { event: { kind: 'piece-verified', piece: buffer.piece }, kept: kept ?? undefined }
   }
 
@@ -419,9 +416,3 @@ function hasPassed(buffer: PieceBuffer, source: number, nowMs: number): boolean 
 }
 
 const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)
-
-/** The bytes of an order within its piece, as a request names them. */
-export const runRange = (order: BlockOrder): { readonly begin: number; readonly length: number } => ({
-  begin: order.run.first * BLOCK_BYTES,
-  length: order.buffer.runBytes(order.run)
-})

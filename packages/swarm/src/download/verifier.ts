@@ -1,16 +1,15 @@
 import { plainErrors, WorkerPool, workerUrl } from '@svc/internal-workers'
 import { SwarmError } from '../errors.ts'
+import type { ExpectedHash } from './piece-hashes.ts'
 
 /** A job of a verifying thread. */
 export interface VerifyJob {
   readonly buffer: SharedArrayBuffer
   readonly sizeBytes: number
-  /** The hash that the leaves must fold to over `levels`; undefined: compute the leaves only. */
-  readonly expected: Uint8Array | undefined
-  readonly levels: number
-  /** The descriptor to write right bytes to; undefined: do not write. */
-  readonly fd: number | undefined
-  readonly position: number
+  /** Undefined: the leaves are computed only. */
+  readonly expected?: ExpectedHash
+  /** Where right bytes are written; undefined: nowhere. */
+  readonly write?: { readonly fd: number; readonly position: number } | undefined
 }
 
 export interface VerifyReply {

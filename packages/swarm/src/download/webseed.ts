@@ -7,7 +7,7 @@ import { SwarmError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
-import type { PendingRequest } from '../peer/requests.ts'
+import { pendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { BlockOrder, BlockSource, Downloader } from './downloader.ts'
@@ -200,17 +200,8 @@ export class Webseed {
     this.#aborts.add(abort)
     const limitMs = Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR)
     const timer = clock.after(limitMs, () => abort.abort(new Error('too slow')))
-    const pending = buffers.map(
-      (buffer): PendingRequest => ({
-        piece: buffer.piece,
-        begin: 0,
-        length: buffer.sizeBytes,
-        run: { first: 0, count: buffer.blockCount },
-        buffer,
-        sentAt: begun,
-        aheadBytes: 0,
-        void: false
-      })
+    const pending = buffers.map((buffer) =>
+      pendingRequest({ buffer, run: { first: 0, count: buffer.blockCount } }, begun)
     )
     let at = 0
     try {

@@ -15,6 +15,25 @@ export interface PendingRequest {
   void: boolean
 }
 
+/** A request for blocks, `outstandingBytes` after others at the same peer. */
+export function pendingRequest(
+  { buffer, run }: Pick<PendingRequest, 'buffer' | 'run'>,
+  nowMs: number,
+  outstandingBytes = 0
+): PendingRequest {
+  const length = buffer.runBytes(run)
+  return {
+    piece: buffer.piece,
+    begin: run.first * BLOCK_BYTES,
+    length,
+    run,
+    buffer,
+    sentAt: nowMs,
+    aheadBytes: outstandingBytes + length,
+    void: false
+  }
+}
+
 const MIN_BLOCKS = 16
 /** Limit in flight per peer, however fast it is, since it takes receive memory. Allows 160 MB/s at 100 ms. */
 const MAX_OUTSTANDING_BYTES = 16 * 1024 * 1024

@@ -27,16 +27,9 @@ export async function checkFile(
       const bytes = new Uint8Array(buffer, 0, lengthBytes)
       if ((await readFully(storage, file.index, offset, bytes)) < lengthBytes) continue
       const expected = hashes.expected(piece)!
-      const reply = await env.verifier.submit({
-        buffer,
-        sizeBytes: lengthBytes,
-        expected: expected.hash,
-        levels: expected.levels,
-        fd: undefined,
-        position: 0
-      })
+      const { outcome } = await env.verifier.submit({ buffer, sizeBytes: lengthBytes, expected })
       if (closed()) return
-      if (reply.outcome === 'right') right(piece)
+      if (outcome === 'right') right(piece)
       else (await progress.writer(file.index)).unmark(offset, offset + lengthBytes)
     }
   }

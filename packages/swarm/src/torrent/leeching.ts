@@ -13,13 +13,13 @@
 // Verified pieces belong to `FileProgress`, piece hashes to `PieceHashes`, outstanding requests to the peers.
 
 import { BLOCK_BYTES, type LayoutFile } from '@svc/metainfo'
-import { Downloader, type DownloaderEvents, runRange } from '../download/downloader.ts'
+import { Downloader, type DownloaderEvents } from '../download/downloader.ts'
 import { FAR_AT_ONCE, FarSources, nodeHash, type WebseedAllowance } from '../download/far-sources.ts'
 import { PiecePicker, type PieceRange, type Priority } from '../download/picker.ts'
 import type { EventOf } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import type { Peer } from '../peer/peer.ts'
-import type { PendingRequest } from '../peer/requests.ts'
+import { type PendingRequest, pendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import type { HashRange } from '../wire/messages.ts'
 import type { TorrentParts } from './environment.ts'
@@ -307,20 +307,10 @@ export class Leeching {
       const order = this.#downloader.take(source, blocks)
       if (order === undefined) break
       if (unsharedOnly) this.#farSources.took(order.buffer.piece, now, order.run.first > 0)
-      const { begin, length } = runRange(order)
-      const stale = requests.find(order.buffer.piece, begin)
+      const request = pendingRequest(order, now, requests.outstandingBytes)
+      const stale = requests.find(request.piece, request.begin)
       // The same block was requested before and cancelled: a late answer will count for this request.
       if (stale !== undefined) requests.remove(stale)
-      const request: PendingRequest = {
-        piece: order.buffer.piece,
-        begin,
-        length,
-        run: order.run,
-        buffer: order.buffer,
-        sentAt: now,
-        aheadBytes: requests.outstandingBytes + length,
-        void: false
-      }
       requests.add(request)
       added.push(request)
     }

@@ -132,15 +132,7 @@ export class HashServer {
     const bytes = new Uint8Array(buffer)
     if ((await readFully(this.#deps.options.storage, file.index, from, bytes)) < bytes.length)
       throw new SwarmError('E_STORAGE', 'short', 'the file is shorter than the torrent says')
-    const reply = await this.#deps.env.verifier.submit({
-      buffer,
-      sizeBytes: bytes.length,
-      expected: undefined,
-      levels: 0,
-      fd: undefined,
-      position: 0
-    })
-    return reply.leaves
+    return (await this.#deps.env.verifier.submit({ buffer, sizeBytes: bytes.length })).leaves
   }
 
   /** The torrent was removed. */

@@ -2,12 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Bitfield } from '../../src/bitfield.ts'
 import { PiecePicker, type Priority } from '../../src/download/picker.ts'
+import { seeded } from '../seeded.ts'
 
 const PIECES = 40
-const seeded = (seed: number) => () => {
-  seed = (seed * 1_103_515_245 + 12_345) & 0x7fff_ffff
-  return seed / 0x8000_0000
-}
 
 type Step = {
   readonly kind: 'have' | 'far' | 'open' | 'close' | 'priority'

@@ -1,13 +1,14 @@
 import { BLOCK_BYTES, equalBytes, HASH_BYTES, leafLayer, TorrentLayout, toHex } from '@svc/metainfo'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
-import { type BlockOrder, Downloader, type DownloaderEvents, runRange } from '../../src/download/downloader.ts'
+import { Downloader, type DownloaderEvents } from '../../src/download/downloader.ts'
 import { PiecePicker } from '../../src/download/picker.ts'
 import { PieceHashes } from '../../src/download/piece-hashes.ts'
 import type { Verifier } from '../../src/download/verifier.ts'
 import type { EventOf } from '../../src/events.ts'
 import { BlockReceiver } from '../../src/peer/block-receiver.ts'
-import type { PendingRequest } from '../../src/peer/requests.ts'
+import { type PendingRequest, pendingRequest } from '../../src/peer/requests.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
+import { seeded } from '../seeded.ts'
 import type { Fixture } from '../torrent-fixture.ts'
 
 /** How a schedule came out. Peers are known by their names; an honest one begins with `honest`. */
@@ -30,13 +31,6 @@ interface Source {
   readonly queue: PendingRequest[]
   /** What is left of the answer that is arriving. */
   answer: Uint8Array | undefined
-}
-
-const mulberry = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
 }
 
 /**
@@ -82,7 +76,7 @@ class Schedule implements Outcome {
   readonly #proofs: number
 
   constructor(fixture: Fixture, verifier: Verifier, seed: number) {
-    this.random = mulberry(seed)
+    this.random = seeded(seed)
     this.#layout = new TorrentLayout(fixture.info)
     const file = this.#layout.files[0]!
     this.#right = fixture.files.get(fixture.info.files[0]!.path)!
@@ -207,11 +201,9 @@ class Schedule implements Outcome {
   }
 
   #ask(source: Source, maxBlocks: number): void {
-    const order: BlockOrder | undefined = this.#downloader.take({ id: source.id, bits: undefined }, maxBlocks)
+    const order = this.#downloader.take({ id: source.id, bits: undefined }, maxBlocks)
     if (order === undefined) return
-    const { begin, length } = runRange(order)
-    const { buffer, run } = order
-    source.queue.push({ piece: buffer.piece, begin, length, run, buffer, sentAt: 0, aheadBytes: 0, void: false })
+    source.queue.push(pendingRequest(order, 0))
   }
 
   /** The next bytes of what the peer was asked for first. */

@@ -11,7 +11,7 @@ test.skipIf(!existsSync('/dev/full'))('a refused write reports the whole error, 
     closeSync(fd)
   })
   const buffer = new SharedArrayBuffer(16_384)
-  const job = { buffer, sizeBytes: 16_384, expected: undefined, levels: 0, fd, position: 0 }
+  const job = { buffer, sizeBytes: 16_384, write: { fd, position: 0 } }
   expect(await verifier.submit(job)).toMatchObject({
     outcome: 'failed',
     // some errors have no name in Node, and only this tells a full quota

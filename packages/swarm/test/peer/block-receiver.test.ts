@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BlockReceiver } from '../../src/peer/block-receiver.ts'
-import type { PendingRequest } from '../../src/peer/requests.ts'
-import { type BlockRun, PieceBuffer } from '../../src/piece/piece-buffer.ts'
+import { type PendingRequest, pendingRequest } from '../../src/peer/requests.ts'
+import { PieceBuffer } from '../../src/piece/piece-buffer.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
 
 const BLOCK = 16_384
@@ -37,20 +37,10 @@ class Answers {
 }
 
 const piece = (blocks: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).take(blocks * BLOCK - 5)!)
-const requestOf = (buffer: PieceBuffer, run: BlockRun): PendingRequest => ({
-  piece: 0,
-  begin: run.first * BLOCK,
-  length: buffer.runBytes(run),
-  run,
-  buffer,
-  sentAt: 0,
-  aheadBytes: 0,
-  void: false
-})
 function take(buffer: PieceBuffer, blocks: number, sender: number): readonly PendingRequest[] {
   const requests: PendingRequest[] = []
   for (let run = buffer.take(blocks, sender); run !== undefined; run = buffer.take(blocks, sender))
-    requests.push(requestOf(buffer, run))
+    requests.push(pendingRequest({ buffer, run }, 0))
   return requests
 }
 /** Whether every block that counts as received has all of its bytes from its sender. */

@@ -1,7 +1,7 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type PendingRequest, PendingRequests } from '../../src/peer/requests.ts'
+import { type PendingRequest, PendingRequests, pendingRequest } from '../../src/peer/requests.ts'
 import { PieceBuffer } from '../../src/piece/piece-buffer.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
 import { formatBlockRef, formatRequests, MESSAGE } from '../../src/wire/messages.ts'
@@ -79,16 +79,7 @@ test('elsewhere the window follows the rate, whatever the latency', () => {
 /** Requests for `count` blocks, one each. */
 function blocks(count: number): readonly PendingRequest[] {
   const buffer = new PieceBuffer(0, new SlotPool(1).take(count * BLOCK_BYTES)!)
-  return Array.from({ length: count }, (_, first) => ({
-    piece: 0,
-    begin: first * BLOCK_BYTES,
-    length: BLOCK_BYTES,
-    run: { first, count: 1 },
-    buffer,
-    sentAt: 0,
-    aheadBytes: 0,
-    void: false
-  }))
+  return Array.from({ length: count }, (_, first) => pendingRequest({ buffer, run: { first, count: 1 } }, 0))
 }
 
 test('a window is refilled when an eighth of it is free, or nothing is outstanding', () => {

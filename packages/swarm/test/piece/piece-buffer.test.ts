@@ -1,22 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { BlockReceiver } from '../../src/peer/block-receiver.ts'
-import type { PendingRequest } from '../../src/peer/requests.ts'
+import { pendingRequest } from '../../src/peer/requests.ts'
 import { type BlockRun, PieceBuffer } from '../../src/piece/piece-buffer.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
 
 const BLOCK = 16_384
 const buffer = (bytes: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).take(bytes)!)
-const requestOf = (piece: PieceBuffer, run: BlockRun): PendingRequest => ({
-  piece: 0,
-  begin: run.first * BLOCK,
-  length: piece.runBytes(run),
-  run,
-  buffer: piece,
-  sentAt: 0,
-  aheadBytes: 0,
-  void: false
-})
 
 const blocksOf = ({ first, count }: BlockRun): number[] => Array.from({ length: count }, (_, at) => first + at)
 
@@ -80,7 +70,7 @@ test('a block that two peers send at once has the whole bytes of one of them', (
       piece.takeAgain(4, 2)
       const sides = [a, b].map(({ cuts }, index) => {
         const receiver = new BlockReceiver(index + 1)
-        const request = requestOf(piece, run)
+        const request = pendingRequest({ buffer: piece, run }, 0)
         receiver.start(request)
         const bytes = new Uint8Array(request.length).fill(index + 1)
         let at = 0
@@ -110,7 +100,7 @@ test('a sealed piece is not touched by late answers', () => {
   const piece = buffer(BLOCK)
   const run = piece.take(1, 1)!
   const receiver = new BlockReceiver(2)
-  receiver.start(requestOf(piece, run))
+  receiver.start(pendingRequest({ buffer: piece, run }, 0))
   piece.receive(0, 1)
   piece.sealed = true
   receiver.data(new Uint8Array(BLOCK).fill(9))

@@ -13,6 +13,7 @@ import { PiecePicker } from '../../src/download/picker.ts'
 import { isFar } from '../../src/torrent/zone.ts'
 import { chooseUnchoked } from '../../src/upload/choker.ts'
 import { SuperSeed } from '../../src/upload/super-seed.ts'
+import { seeded } from '../seeded.ts'
 
 export interface SimulationOptions {
   readonly receivers: number
@@ -124,18 +125,10 @@ class Node {
   }
 }
 
-/** A seeded generator (mulberry32). */
-const randomOf = (seed: number) => () => {
-  seed = (seed + 0x6d2b79f5) | 0
-  let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-  mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-  return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-}
-
 /** Simulates one rollout. @throws Error if it stalls before every receiver is complete */
 export function simulate(options: SimulationOptions): SimulationResult {
   const { receivers, fileBytes, pieces, bytesPerSecond, dials, staggerMs = 0, zones = 1, bucket } = options
-  const random = randomOf(options.seed ?? 1)
+  const random = seeded(options.seed ?? 1)
   const clock = new VirtualClock()
   const pieceBytes = fileBytes / pieces
   const engineBytes = options.enginePieceBytes ?? pieceBytes
