@@ -2,18 +2,14 @@ import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
 import { Engines } from './engines.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
 beforeEach(async () => {
-  engines = new Engines()
-  fixture = await makeTorrent({ a: 300_000 }, 65_536)
+  fixture = await engines.torrent({ a: 300_000 }, 65_536)
 })
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 test.each([
   { host: 'a\0b', port: 1 },

@@ -8,18 +8,14 @@ import { createFileStorage } from '../src/index.ts'
 import { formatExtended, MESSAGE } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
 beforeEach(async () => {
-  engines = new Engines()
-  fixture = await makeTorrent({ a: 300_000, b: 5 }, 65_536)
+  fixture = await engines.torrent({ a: 300_000, b: 5 }, 65_536)
 })
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 test('two engines find each other through a local DHT of several nodes, by the truncated v2 infohash', async () => {
   const nodes: InstanceType<typeof DHT>[] = []
@@ -71,8 +67,7 @@ test('a third engine is found only by peer exchange', async () => {
 })
 
 test('a private torrent is not looked for in the DHT, and its peers are not told of each other', async () => {
-  const secret = await makeTorrent({ c: 70_000 }, 65_536, { name: 'secret', private: true })
-  onTestFinished(() => secret.remove())
+  const secret = await engines.torrent({ c: 70_000 }, 65_536, { name: 'secret', private: true })
   const asked = new Set<string>()
   const other = createSocket('udp4')
   const lookedUp = new Promise<void>((resolve) => {

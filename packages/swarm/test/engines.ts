@@ -12,14 +12,16 @@ import {
 import type { ConnectionPlace } from '../src/net/connection-budget.ts'
 import { type Engine, startEngine } from '../src/swarm.ts'
 import type { TorrentEnvironment } from '../src/torrent/environment.ts'
-import type { Fixture } from './torrent-fixture.ts'
+import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
 /** Of this process. */
 const udpSockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'UDPWrap').length
 
-/** Engines of one test; closed together, and checked to have kept nothing. */
+/** Engines and torrents of one test; closed together, and checked to have kept nothing. */
 export class Engines {
   readonly #swarms: Engine[] = []
+  readonly #fixtures: Fixture[] = []
+  readonly #others: (() => unknown)[] = []
   readonly warnings = new Map<SwarmTorrent, TorrentWarning[]>()
   /** Engines have their number for UDP as well: where another program of this machine has it, the next one is opened. */
   overUdp = false
@@ -34,6 +36,18 @@ export class Engines {
       for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve))
       if (udpSockets() > before) return swarm
     }
+  }
+
+  /** A torrent whose files are removed after the engines were closed. */
+  async torrent(...made: Parameters<typeof makeTorrent>): Promise<Fixture> {
+    const fixture = await makeTorrent(...made)
+    this.#fixtures.push(fixture)
+    return fixture
+  }
+
+  /** Ends something of the test's own before the engines are closed. */
+  before(end: () => unknown): void {
+    this.#others.push(end)
   }
 
   /** A swarm that seeds the fixture. */
@@ -67,8 +81,11 @@ export class Engines {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.#others.splice(0).map((end) => end()))
     const swarms = this.#swarms.splice(0)
     await Promise.all(swarms.map((swarm) => swarm.close()))
+    await Promise.all(this.#fixtures.splice(0).map((fixture) => fixture.remove()))
+    this.overUdp = false
     for (const { environment } of swarms) expectAllIsBack(environment)
   }
 }

@@ -3,22 +3,18 @@ import { createFileStorage } from '../src/index.ts'
 import { formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { listenRaw, type Script } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 import { startWebseed } from './webseed-server.ts'
 
 // Slow by nature: a near peer is given some seconds before the webseed is used for what it says it has.
 
 const PIECE = 65_536
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
 beforeEach(async () => {
-  engines = new Engines()
-  fixture = await makeTorrent({ a: 100 * PIECE - 7, b: 100_000 }, PIECE)
+  fixture = await engines.torrent({ a: 100 * PIECE - 7, b: 100_000 }, PIECE)
 })
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 /** Blocks after 2, 4, 6 … seconds. */
 function trickle(): Script {

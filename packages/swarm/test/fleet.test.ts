@@ -4,28 +4,21 @@ import { createFileStorage, type SwarmError, type SwarmTorrentOptions } from '..
 import { formatBlockRef, formatSimple, MESSAGE, readU32 } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw, type RawPeer } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 import { startWebseed } from './webseed-server.ts'
 
 const PIECE = 65_536
 const TRUSTED = ['127.0.0.0/8']
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-let raws: RawPeer[]
 beforeEach(async () => {
-  engines = new Engines()
-  raws = []
-  fixture = await makeTorrent({ a: 40 * PIECE - 7, b: 100_000 }, PIECE)
+  fixture = await engines.torrent({ a: 40 * PIECE - 7, b: 100_000 }, PIECE)
 })
-afterEach(async () => {
-  for (const raw of raws) raw.socket.destroy()
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 async function raw(port: number): Promise<RawPeer> {
   const peer = await dialRaw(port, fixture, { greet: (self) => self.send(formatSimple(MESSAGE.haveNone)) })
-  raws.push(peer)
+  engines.before(() => peer.socket.destroy())
   return peer
 }
 
@@ -62,22 +55,18 @@ describe('a first seed', () => {
   })
 
   test('keeps offering as the peer reports pieces, beyond the first offer', async () => {
-    const big = await makeTorrent({ a: 300 * PIECE }, PIECE)
-    try {
-      const { address } = await engines.seed(big, { trusted: TRUSTED }, { firstSeed: true })
-      const swarm = await engines.open()
-      const folder = await big.target('leech')
-      const torrent = swarm.add({
-        info: big.info,
-        pieceLayers: big.layers,
-        storage: createFileStorage(folder),
-        peers: [address]
-      })
-      await torrent.completed()
-      await expectFiles(big, folder)
-    } finally {
-      await big.remove()
-    }
+    const big = await engines.torrent({ a: 300 * PIECE }, PIECE)
+    const { address } = await engines.seed(big, { trusted: TRUSTED }, { firstSeed: true })
+    const swarm = await engines.open()
+    const folder = await big.target('leech')
+    const torrent = swarm.add({
+      info: big.info,
+      pieceLayers: big.layers,
+      storage: createFileStorage(folder),
+      peers: [address]
+    })
+    await torrent.completed()
+    await expectFiles(big, folder)
   })
 
   test('completes several peers that have no other source', async () => {

@@ -8,26 +8,19 @@ import { createFileStorage, type TorrentStorage } from '../src/index.ts'
 import { formatExtended, formatHashRange, MESSAGE } from '../src/wire/messages.ts'
 import { Engines } from './engines.ts'
 import { dialRaw, type RawPeer } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
 const PIECE = 16_384 * 64
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-let raws: RawPeer[]
 beforeEach(async () => {
-  engines = new Engines()
-  raws = []
-  fixture = await makeTorrent({ a: PIECE * 9 + 5, b: PIECE * 8 }, PIECE)
+  fixture = await engines.torrent({ a: PIECE * 9 + 5, b: PIECE * 8 }, PIECE)
 })
-afterEach(async () => {
-  for (const raw of raws) raw.socket.destroy()
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 async function raw(port: number, greet: (peer: RawPeer) => void = () => undefined): Promise<RawPeer> {
   const peer = await dialRaw(port, fixture, { greet })
-  raws.push(peer)
+  engines.before(() => peer.socket.destroy())
   return peer
 }
 
@@ -140,14 +133,14 @@ test('a peer that endlessly requests missing hashes, or more than its queue hold
 
 test('metadata requests stay within the upload limit', async () => {
   const limit = 50_000
-  const many = await makeTorrent(Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`file-${n}`, 1])), PIECE)
+  const many = await engines.torrent(Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`file-${n}`, 1])), PIECE)
   expect(many.info.infoBytes.length).toBeGreaterThan(16_384)
   const clock = new VirtualClock()
   const { swarm } = await engines.seed(many, { uploadLimit: limit, clock })
   const peer = await dialRaw(swarm.port!, many, {
     greet: (opened) => opened.send(formatExtended(0, encodeBencode({ m: { ut_metadata: 3 } })))
   })
-  raws.push(peer)
+  engines.before(() => peer.socket.destroy())
   await peer.next(MESSAGE.extended)
   let bytes = 0
   peer.socket.on('data', (data) => (bytes += data.length))
@@ -160,5 +153,4 @@ test('metadata requests stay within the upload limit', async () => {
   )
   for (let n = 0; n < 15; n += 1) await clock.advance(20)
   expect(bytes).toBeLessThan((limit * clock.monotonic()) / 1000 + 131_072)
-  await many.remove()
 })

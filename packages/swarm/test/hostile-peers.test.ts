@@ -21,26 +21,19 @@ import {
 } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw, listenRaw, type RawListener, type Script } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
 const PIECE = 65_536
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-let listeners: RawListener[]
 beforeEach(async () => {
-  engines = new Engines()
-  listeners = []
-  fixture = await makeTorrent({ a: 700_000, b: 10_000 }, PIECE)
+  fixture = await engines.torrent({ a: 700_000, b: 10_000 }, PIECE)
 })
-afterEach(async () => {
-  await Promise.all(listeners.map((listener) => listener.close()))
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 async function liar(script: Script): Promise<RawListener> {
   const listener = await listenRaw(fixture, script)
-  listeners.push(listener)
+  engines.before(() => listener.close())
   return listener
 }
 
@@ -123,8 +116,7 @@ describe('peers that lie to a download', () => {
 
   test('beside an honest one only the liar is dropped, and good blocks of mixed pieces are kept', async () => {
     // One piece of 64 blocks: both serve blocks of it.
-    await fixture.remove()
-    fixture = await makeTorrent({ a: 1_048_576 }, 1_048_576)
+    fixture = await engines.torrent({ a: 1_048_576 }, 1_048_576)
     const asked: number[] = []
     let lies = 0
     const held: (() => void)[] = []
@@ -177,15 +169,14 @@ describe('peers that lie to a download', () => {
   test('peers that reject proofs are asked without them, and the layer is checked at the end', async () => {
     const asked: number[] = []
     // More than 512 pieces: several chunks, so that proofs are asked for.
-    await fixture.remove()
-    fixture = await makeTorrent({ a: 16_384 * 700 }, 16_384)
+    fixture = await engines.torrent({ a: 16_384 * 700 }, 16_384)
     const listener = await listenRaw(fixture, {
       hashes: (honest, range) => {
         asked.push(range.proofLayers)
         return range.proofLayers > 0 ? undefined : honest
       }
     })
-    listeners.push(listener)
+    engines.before(() => listener.close())
     const { torrent, folder } = await leech([listener.address], false)
     await torrent.completed()
     await expectFiles(fixture, folder)
@@ -263,7 +254,7 @@ describe('peers that lie to a download', () => {
         }
       }
     )
-    listeners.push(listener)
+    engines.before(() => listener.close())
     const torrent = engines.watch(
       (await engines.open()).add({
         infohash: info.infohash,

@@ -8,25 +8,19 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
 import { WireDecoder } from '../src/wire/decoder.ts'
 import { formatHandshake, HANDSHAKE_BYTES } from '../src/wire/handshake.ts'
-import { formatBitfield, formatExtended, formatHashRange, formatSimple, MESSAGE } from '../src/wire/messages.ts'
+import { formatBitfield, formatExtended, formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines } from './engines.ts'
-import { dialRaw } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import { dialRaw, MARK } from './raw-peer.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
 const FLOOD = 20_000
 const PIECES = 256
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-const sockets: Socket[] = []
 beforeEach(async () => {
-  engines = new Engines()
-  fixture = await makeTorrent({ a: PIECES * 16_384 }, 16_384)
+  fixture = await engines.torrent({ a: PIECES * 16_384 }, 16_384)
 })
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy()
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 const times = (count: number, ...messages: Uint8Array[]): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => Buffer.concat(messages)))
@@ -34,7 +28,7 @@ const times = (count: number, ...messages: Uint8Array[]): Buffer =>
 /** A peer without the fast extension: a choke takes back all that was asked of it. Counts what it gets. */
 async function plainPeer(port: number): Promise<{ readonly socket: Socket; readonly count: (id: number) => number }> {
   const socket = connect(port, '127.0.0.1')
-  sockets.push(socket)
+  engines.before(() => socket.destroy())
   socket.on('error', () => undefined)
   const infohash = truncateInfohash(fixture.info.infohash)
   socket.write(formatHandshake({ infohash, peerId: randomBytes(20), extended: false, fast: false }))
@@ -60,15 +54,6 @@ async function plainPeer(port: number): Promise<{ readonly socket: Socket; reado
   )
   return { socket, count: (id) => counts.get(id) ?? 0 }
 }
-
-/** Answered with a reject, after all that was sent before it. */
-const MARK = formatHashRange(MESSAGE.hashRequest, {
-  root: new Uint8Array(32),
-  baseLayer: 0,
-  index: 0,
-  length: 2,
-  proofLayers: 0
-})
 
 test('a peer that changes its interest constantly is handled once per turn, with its last state', async () => {
   const { swarm } = await engines.seed(fixture)
@@ -112,7 +97,7 @@ test('encryption handshakes are limited per host and second, as each costs a mil
   const answered = (host: string, count: number): Promise<boolean>[] =>
     Array.from({ length: count }, async () => {
       const socket = connect({ port: swarm.port!, host: '127.0.0.1', localAddress: host })
-      sockets.push(socket)
+      engines.before(() => socket.destroy())
       socket.on('error', () => undefined)
       // a public key, which no handshake begins like
       socket.write(Buffer.alloc(96, 7))

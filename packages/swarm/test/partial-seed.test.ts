@@ -1,25 +1,19 @@
 import { equalBytes } from '@svc/metainfo'
 import { until } from '@svc/testkit/until'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createFileStorage } from '../src/index.ts'
 import { formatBitfield, formatBlockRef, formatIndex, formatSimple, MESSAGE, readU32 } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { dialRaw, listenRaw } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-beforeEach(() => {
-  engines = new Engines()
-})
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 test('a downloading peer serves pieces as they arrive, with the right bytes', async () => {
   // Several pieces lie in what one frame holds.
-  fixture = await makeTorrent({ a: 5 * 16_384 + 7 }, 16_384)
+  fixture = await engines.torrent({ a: 5 * 16_384 + 7 }, 16_384)
   const order = [1, 4, 0, 5, 3, 2]
   const bits = new Uint8Array([0x80 >> order[0]!])
   const source = await listenRaw(fixture, {

@@ -2,39 +2,23 @@ import { connect } from 'node:net'
 import { until } from '@svc/testkit/until'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { formatBlockRef, formatHashRange, formatSimple, MESSAGE } from '../src/wire/messages.ts'
+import { formatBlockRef, formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines } from './engines.ts'
-import { dialRaw, type RawPeer } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import { dialRaw, MARK, type RawPeer } from './raw-peer.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-let raws: RawPeer[]
 beforeEach(async () => {
-  engines = new Engines()
-  raws = []
-  fixture = await makeTorrent({ a: 100_000 }, 65_536)
+  fixture = await engines.torrent({ a: 100_000 }, 65_536)
 })
-afterEach(async () => {
-  for (const raw of raws) raw.socket.destroy()
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 async function raw(port: number, greet: (peer: RawPeer) => void = () => undefined): Promise<RawPeer> {
   const peer = await dialRaw(port, fixture, { greet })
-  raws.push(peer)
+  engines.before(() => peer.socket.destroy())
   return peer
 }
-
-/** Answered with a reject, after all that was sent before it. */
-const MARK = formatHashRange(MESSAGE.hashRequest, {
-  root: new Uint8Array(32),
-  baseLayer: 0,
-  index: 0,
-  length: 2,
-  proofLayers: 0
-})
 
 /** Resolves when the engine has made its side of the handshake, or closed. */
 async function settled(peer: RawPeer): Promise<'open' | 'closed'> {

@@ -3,28 +3,21 @@ import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { formatBlockRef, formatSimple, MESSAGE } from '../src/wire/messages.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { listenRaw, type RawListener, type RawPeer, type Script } from './raw-peer.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 
 // Pieces whose blocks came from several peers, one of whom lies and knows how it would be found out.
 
 const PIECE = 262_144
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-let listeners: RawListener[]
 beforeEach(async () => {
-  engines = new Engines()
-  listeners = []
-  fixture = await makeTorrent({ a: PIECE }, PIECE)
+  fixture = await engines.torrent({ a: PIECE }, PIECE)
 })
-afterEach(async () => {
-  await Promise.all(listeners.map((listener) => listener.close()))
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 async function peer(script: Script): Promise<RawListener> {
   const listener = await listenRaw(fixture, script)
-  listeners.push(listener)
+  engines.before(() => listener.close())
   return listener
 }
 

@@ -15,6 +15,15 @@ import {
 } from '../src/wire/messages.ts'
 import type { Fixture } from './torrent-fixture.ts'
 
+/** Answered with a reject, after all that was sent before it. */
+export const MARK = formatHashRange(MESSAGE.hashRequest, {
+  root: new Uint8Array(32),
+  baseLayer: 0,
+  index: 0,
+  length: 2,
+  proofLayers: 0
+})
+
 /** What a scripted peer does with the bytes that it is asked for; the honest answer is the default of each. */
 export interface Script {
   /** The bytes of a block, or undefined: no answer. May write to the peer itself. */

@@ -1,27 +1,21 @@
 import { open, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { formatMagnet } from '@svc/metainfo'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { createFileStorage, createSwarm, type TorrentStorage } from '../src/index.ts'
 import { Engines, expectFiles } from './engines.ts'
 import { type Fixture, makeTorrent } from './torrent-fixture.ts'
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-beforeEach(() => {
-  engines = new Engines()
-})
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 const PIECE = 65_536
 const small = { 'a.bin': 1_000_003, 'sub/b.bin': PIECE, empty: 0, one: 1, 'twin-a': 300_000, 'ü/ñ.bin': 16_385 }
 
 describe('between two engines', () => {
   test.each(['info', 'infohash', 'magnet'] as const)('everything arrives by %s', async (how) => {
-    fixture = await makeTorrent(small, PIECE)
+    fixture = await engines.torrent(small, PIECE)
     const { address } = await engines.seed(fixture)
     const leech = await engines.open()
     const folder = await fixture.target('leech')
@@ -43,7 +37,7 @@ describe('between two engines', () => {
 
   test('identical files share one layer and both arrive', async () => {
     const twin = new Uint8Array(400_000).fill(7)
-    fixture = await makeTorrent({ a: twin, b: twin, c: 10 }, PIECE)
+    fixture = await engines.torrent({ a: twin, b: twin, c: 10 }, PIECE)
     const { address } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
     const torrent = (await engines.open()).add({
@@ -56,14 +50,13 @@ describe('between two engines', () => {
   })
 
   test('two leeches with different halves trade', async () => {
-    fixture = await makeTorrent({ a: 2_000_000, b: 2_000_000 }, PIECE)
+    fixture = await engines.torrent({ a: 2_000_000, b: 2_000_000 }, PIECE)
     const one = await fixture.target('one')
     const two = await fixture.target('two')
     const halves = { [one]: 'a', [two]: 'b' }
     for (const folder of [one, two]) {
-      const half = await makeTorrent({ [halves[folder]!]: fixture.files.get(halves[folder]!)! }, PIECE)
+      const half = await engines.torrent({ [halves[folder]!]: fixture.files.get(halves[folder]!)! }, PIECE)
       await (await import('node:fs/promises')).cp(half.folder, folder, { recursive: true })
-      await half.remove()
     }
     const first = await engines.open()
     const second = await engines.open()
@@ -80,7 +73,7 @@ describe('between two engines', () => {
   })
 
   test('five engines fetch from one seed and each other', async () => {
-    fixture = await makeTorrent({ a: 3_000_000, b: 100 }, PIECE)
+    fixture = await engines.torrent({ a: 3_000_000, b: 100 }, PIECE)
     const { address } = await engines.seed(fixture)
     const peers = [address]
     const torrents = []
@@ -98,7 +91,7 @@ describe('between two engines', () => {
   })
 
   test('a file of priority 0 is not fetched until it gets one', async () => {
-    fixture = await makeTorrent({ a: 500_000, b: 500_000 }, PIECE)
+    fixture = await engines.torrent({ a: 500_000, b: 500_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture)
     const torrent = (await engines.open()).add({
       info: fixture.info,
@@ -116,7 +109,7 @@ describe('between two engines', () => {
 
   test('the range that a reader waits for comes first, until another replaces it', async () => {
     const [sizeBytes, start] = [40 * PIECE, 31 * PIECE]
-    fixture = await makeTorrent({ a: 5 * PIECE, b: sizeBytes }, PIECE)
+    fixture = await engines.torrent({ a: 5 * PIECE, b: sizeBytes }, PIECE)
     const { address } = await engines.seed(fixture)
     const torrent = (await engines.open()).add({
       info: fixture.info,
@@ -143,7 +136,7 @@ describe('between two engines', () => {
 
 describe('storage', () => {
   test('verified pieces are not fetched again after a restart; damaged ones are', async () => {
-    fixture = await makeTorrent({ a: 2_000_000, b: 300_000 }, PIECE)
+    fixture = await engines.torrent({ a: 2_000_000, b: 300_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
     const add = async () =>
@@ -166,7 +159,7 @@ describe('storage', () => {
   })
 
   test('an interrupted download resumes from its verified pieces', async () => {
-    fixture = await makeTorrent({ a: 3_000_000, b: 300_000 }, PIECE)
+    fixture = await engines.torrent({ a: 3_000_000, b: 300_000 }, PIECE)
     const { address, torrent: seeding } = await engines.seed(fixture, { uploadLimit: 2_000_000 })
     const folder = await fixture.target('leech')
     const add = async () =>
@@ -199,7 +192,7 @@ describe('storage', () => {
   })
 
   test('a storage that refuses a correct file fails the torrent after one retry', async () => {
-    fixture = await makeTorrent({ a: 200_000 }, PIECE)
+    fixture = await engines.torrent({ a: 200_000 }, PIECE)
     const { address } = await engines.seed(fixture)
     const storage = createFileStorage(await fixture.target('leech'))
     const refusing = Object.assign(Object.create(storage) as TorrentStorage, {
@@ -216,7 +209,7 @@ describe('storage', () => {
   })
 
   test('a write error fails the torrent with its cause', async () => {
-    fixture = await makeTorrent({ a: 200_000 }, PIECE)
+    fixture = await engines.torrent({ a: 200_000 }, PIECE)
     const { address } = await engines.seed(fixture)
     const folder = await fixture.target('leech')
     const storage = createFileStorage(folder)
@@ -247,7 +240,7 @@ describe('storage', () => {
   })
 
   test('if storage cannot be closed, remove and close report it, and everything else has ended', async () => {
-    fixture = await makeTorrent({ a: 200_000 }, PIECE)
+    fixture = await engines.torrent({ a: 200_000 }, PIECE)
     const folder = await fixture.target('leech')
     const full = new Error('no room for the journal')
     const failing = (): TorrentStorage => {
@@ -270,7 +263,7 @@ describe('storage', () => {
   })
 
   test('a storage without descriptors receives bytes by write', async () => {
-    fixture = await makeTorrent({ a: 200_001, b: 5 }, PIECE)
+    fixture = await engines.torrent({ a: 200_001, b: 5 }, PIECE)
     const { address } = await engines.seed(fixture)
     const files = [new Uint8Array(200_001), new Uint8Array(5)]
     const memory: TorrentStorage = {
@@ -296,7 +289,7 @@ describe('storage', () => {
   })
 
   test('a seed that loses a file stops offering it and reports that; the rest still arrives', async () => {
-    fixture = await makeTorrent({ a: 300_000, b: 300_000 }, PIECE)
+    fixture = await engines.torrent({ a: 300_000, b: 300_000 }, PIECE)
     const good = createFileStorage(fixture.folder, { trusted: true })
     const losing: TorrentStorage = {
       open: (layout) => good.open(layout),
@@ -325,7 +318,7 @@ describe('storage', () => {
 })
 
 test('nonsensical options are refused with a code', async () => {
-  fixture = await makeTorrent({ a: 10 }, PIECE)
+  fixture = await engines.torrent({ a: 10 }, PIECE)
   const swarm = await engines.open()
   const storage = createFileStorage(await fixture.target('x'))
   expect(() => swarm.add({ storage })).toThrow(expect.objectContaining({ code: 'E_OPTION', reason: 'identity' }))
@@ -341,7 +334,9 @@ test('nonsensical options are refused with a code', async () => {
 })
 
 test('closing leaves no socket, timer, thread or descriptor', async () => {
+  // outlives the engines
   fixture = await makeTorrent(small, PIECE)
+  onTestFinished(fixture.remove)
   const count = async () => (await (await import('node:fs/promises')).readdir('/proc/self/fd')).length
   // of other tests in this process, too
   const resources = () =>

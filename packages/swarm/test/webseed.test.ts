@@ -4,22 +4,20 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { judgeRange, webseedUrl } from '../src/download/webseed-range.ts'
 import { createFileStorage, type SwarmTorrent } from '../src/index.ts'
 import { Engines, expectFiles } from './engines.ts'
-import { type Fixture, makeTorrent } from './torrent-fixture.ts'
+import type { Fixture } from './torrent-fixture.ts'
 import { honest, startWebseed, type WebseedHandler, type WebseedServer } from './webseed-server.ts'
 
 const PIECE = 65_536
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
 let servers: WebseedServer[]
 beforeEach(async () => {
-  engines = new Engines()
   servers = []
-  fixture = await makeTorrent({ a: 1_500_000, 'dir/ö b+c.bin': 200_001, one: 1, empty: 0 }, PIECE)
+  fixture = await engines.torrent({ a: 1_500_000, 'dir/ö b+c.bin': 200_001, one: 1, empty: 0 }, PIECE)
 })
 afterEach(async () => {
   await engines.close()
   await Promise.all(servers.map((server) => server.close()))
-  await fixture.remove()
 })
 
 async function webseed(handler?: WebseedHandler): Promise<WebseedServer> {

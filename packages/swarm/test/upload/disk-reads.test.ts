@@ -1,23 +1,17 @@
 import { equalBytes } from '@svc/metainfo'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { createFileStorage, type TorrentStorage } from '../../src/index.ts'
 import { formatBlockRef, formatSimple, MESSAGE, parseBlockRef } from '../../src/wire/messages.ts'
 import { Engines } from '../engines.ts'
 import { dialRaw, type RawPeer } from '../raw-peer.ts'
-import { type Fixture, makeTorrent } from '../torrent-fixture.ts'
+import type { Fixture } from '../torrent-fixture.ts'
 
 const PIECE = 65_536
 const BLOCK = 16_384
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-beforeEach(() => {
-  engines = new Engines()
-})
-afterEach(async () => {
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 /** The fixture's files from a disk that has nothing in memory: every read waits for the gate. */
 function diskStorage(gate: () => Promise<void>): TorrentStorage {
@@ -46,7 +40,7 @@ async function seedTo(storage: TorrentStorage, uploadLimit = 0): Promise<RawPeer
 
 for (const uploadLimit of [0, 100_000_000])
   test(`blocks that a thread reads arrive with their bytes, in any order (limit ${uploadLimit})`, async () => {
-    fixture = await makeTorrent({ a: 9 * PIECE + 7, b: 3 }, PIECE)
+    fixture = await engines.torrent({ a: 9 * PIECE + 7, b: 3 }, PIECE)
     const peer = await seedTo(
       diskStorage(() => new Promise((resolve) => setImmediate(resolve))),
       uploadLimit
@@ -68,7 +62,7 @@ for (const uploadLimit of [0, 100_000_000])
   })
 
 test('requests cancelled during a read are rejected, and the others arrive', async () => {
-  fixture = await makeTorrent({ a: 4 * PIECE }, PIECE)
+  fixture = await engines.torrent({ a: 4 * PIECE }, PIECE)
   const gate = Promise.withResolvers<void>()
   const peer = await seedTo(diskStorage(() => gate.promise))
   const begins = [0, BLOCK, 2 * BLOCK, 3 * BLOCK]
@@ -87,7 +81,7 @@ test('requests cancelled during a read are rejected, and the others arrive', asy
 })
 
 test("a failing read rejects the file's requests, and the file is no longer offered", async () => {
-  fixture = await makeTorrent({ a: 4 * PIECE }, PIECE)
+  fixture = await engines.torrent({ a: 4 * PIECE }, PIECE)
   const peer = await seedTo(
     diskStorage(async () => {
       throw new Error('the disk is gone')

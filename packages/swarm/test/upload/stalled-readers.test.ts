@@ -4,24 +4,18 @@ import { createFileStorage, type TorrentStorage } from '../../src/index.ts'
 import { FramePool } from '../../src/upload/frame.ts'
 import { formatBlockRef, formatSimple, MESSAGE } from '../../src/wire/messages.ts'
 import { Engines } from '../engines.ts'
-import { dialRaw, type RawPeer } from '../raw-peer.ts'
-import { type Fixture, makeTorrent } from '../torrent-fixture.ts'
+import { dialRaw } from '../raw-peer.ts'
+import type { Fixture } from '../torrent-fixture.ts'
 
 const MIB = 1_048_576
 const BLOCK = 16_384
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
-const readers: RawPeer[] = []
 beforeEach(async () => {
-  engines = new Engines()
-  fixture = await makeTorrent({ a: 16 * MIB }, MIB)
+  fixture = await engines.torrent({ a: 16 * MIB }, MIB)
 })
-afterEach(async () => {
-  for (const { socket } of readers.splice(0)) socket.destroy()
-  await engines.close()
-  await fixture.remove()
-})
+afterEach(() => engines.close())
 
 /** Frames that were taken and not given back: they are sent, or a thread reads into them. */
 const outstanding = (): number =>
@@ -49,7 +43,7 @@ async function stalled(count: number, uploadLimit: number): Promise<void> {
   vi.spyOn(FramePool.prototype, 'give')
   for (let i = 0; i < count; i += 1) {
     const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
-    readers.push(peer)
+    engines.before(() => peer.socket.destroy())
     await peer.next(MESSAGE.unchoke)
     peer.socket.pause()
     for (let at = 0; at < 16 * MIB; at += BLOCK)
