@@ -20,12 +20,12 @@ const KINDS: Readonly<Record<JobKind, string>> = {
 const ADVICE: Readonly<Partial<Record<ErrorCode, string>>> = {
   E_NO_SPACE: 'Free space first: remove models or collect garbage, then start again. What has arrived is kept.',
   E_SOURCE_UNAVAILABLE: 'Check the network, then start again. What has arrived is kept.',
-  E_SOURCE_FORBIDDEN: 'The source wants a login or its terms accepted: svc login, or the page of the model.',
+  E_SOURCE_FORBIDDEN: 'The source requires a login, or acceptance of its terms: svc login, or the page of the model.',
   E_RATE_LIMITED: 'The source asks to slow down. Start again later; a login raises the limit.',
-  E_ABORTED: 'It was cancelled. Start again to go on from where it stopped.',
-  E_VERIFY_FAILED: 'Complete the model: what is damaged is fetched again.',
+  E_ABORTED: 'It was cancelled. Start again to resume.',
+  E_VERIFY_FAILED: 'Complete the model: its damaged files are fetched again.',
   E_UNKNOWN_REF: 'Check the name: the source does not have it.',
-  E_KEPT: 'What it names keeps the bytes here. Where nothing else has them: svc evict --force.',
+  E_KEPT: 'What the message names keeps the bytes here. If nothing else does, svc evict --force frees them.',
   E_NOT_IMPORTABLE: 'svc recognises no model in it.'
 }
 
@@ -44,7 +44,7 @@ export const TEXTS = {
   link: {
     connecting: 'Connecting…',
     up: 'Connected',
-    away: 'The daemon does not answer. This is what it said last; the page goes on as soon as it is back.',
+    away: 'The daemon does not answer. The page shows what it said last, and updates when it is back.',
     ended: 'svc ui has ended. Run svc ui again, and open its new link.',
     expired: "This page's link is no longer valid. Run svc ui again, and open its new link."
   },

@@ -304,7 +304,7 @@ export class Importer {
       coming.describe(by, await comingModels(plan, described, await headers, store, signal))
     } catch (error) {
       signal.throwIfAborted()
-      log.info({ err: error, name: by.name }, 'mirrors show a model only when it is here')
+      log.info({ err: error, name: by.name }, 'mirrors show a model only once it is complete')
       coming.end(by)
     }
   }

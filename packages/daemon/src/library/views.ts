@@ -90,7 +90,7 @@ export class Views {
     // most stores have none, and need not load what makes them
     const isEmpty = (await listFolderIfPresent(views.#folder)).length === 0
     const count = isEmpty ? 0 : await (await import('@svc/view')).recoverViews(views.#folder)
-    if (count > 0) deps.log.info({ count }, 'removed what unfinished views had left')
+    if (count > 0) deps.log.info({ count }, 'removed leftovers of unfinished views')
     return views
   }
 

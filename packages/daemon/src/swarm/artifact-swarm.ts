@@ -206,7 +206,7 @@ export class ArtifactSwarm {
     this.#deps.webseed()?.withdraw(entry.torrent)
     entry.over.abort(new DaemonError('E_ABORTED', 'the artifact left its swarm'))
     await entry.handle.remove().catch((error: unknown) => {
-      this.#deps.log.warn({ err: error, torrent: entry.torrent.name }, 'what was fetched could not be recorded')
+      this.#deps.log.warn({ err: error, torrent: entry.torrent.name }, 'a fetch cannot be recorded')
     })
     for (const { digest } of entry.torrent.files) this.#blobs.drop(digest)
     if (entry.seeding) await this.#deps.onSeeding?.(manifestDigest)

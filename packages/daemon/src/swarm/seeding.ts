@@ -213,7 +213,7 @@ export class ArtifactSeeding {
       'seeding'
     )
     for (const { manifestDigest, reason } of this.#heldBack.values())
-      log.info({ manifest: manifestDigest, reason }, 'held back')
+      log.info({ manifest: manifestDigest, reason }, 'withheld from the swarm')
   }
 
   /** Undefined for an artifact that is held back or incomplete. */

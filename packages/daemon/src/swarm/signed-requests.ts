@@ -55,7 +55,7 @@ export class SignedRequests {
     await artifacts.usedKey(manifestDigest)
     // not awaited: it ends the fetch that waits for this
     onRestricted(manifestDigest).catch((error: unknown) => {
-      log.error({ err: error, manifest: manifestDigest }, 'a fetch goes on as it is visible now')
+      log.error({ err: error, manifest: manifestDigest }, 'a fetch continues visibly: it cannot be withheld')
     })
     throw new Error('its content needs a key, so the artifact is withheld first')
   }

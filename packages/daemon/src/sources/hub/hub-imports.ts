@@ -110,7 +110,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       ...options,
       ...(options.strangers === undefined && { older: new OlderVersions(hub, listing, context) }),
       onUnused: (err, path) =>
-        log.info({ err, subject: `${listing.repoId}/${path}` }, 'hub: an older version is not used, or not all of it'),
+        log.info({ err, subject: `${listing.repoId}/${path}` }, 'hub: an older version is not used, or only in part'),
       fetchUnrecognised: !skipUnrecognized,
       hasToken,
       clock,
@@ -198,7 +198,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
     /** Asks about what is not known, in the background, until `close`. */
     confirmUnknown(deps: ConfirmDeps) {
       confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
-        if (!stop.signal.aborted) log.warn({ err: error }, 'the hub was not asked what everybody may have')
+        if (!stop.signal.aborted) log.warn({ err: error }, 'the hub was not asked which models are public')
       })
     },
     close: async (): Promise<void> => {
