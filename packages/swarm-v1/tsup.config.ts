@@ -20,7 +20,7 @@ export default library(
       './lib/utp.cjs': 'export default {}',
       './utp.cjs': 'export default {}',
       '@silentbot1/nat-api': 'export default undefined',
-      // Blocklists (with an install script), web seeds, HTTP serving, torrents that are made or fetched, folders of files.
+      // Blocklists (with an install script), webseeds, HTTP serving, torrents that are made or fetched, folders of files.
       'load-ip-set': 'export default undefined',
       './webconn.js': absent,
       './lib/server.js': `${absent} export { Absent as NodeServer, Absent as BrowserServer }`,

@@ -86,7 +86,7 @@ class MemoryStore implements BlobStore {
     const bytes = this.#blobs.get(digest)
     if (bytes === undefined) throw new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
     this.#leases.touch(digest)
-    return new MemoryReader(digest, bytes, this.#leases.take([digest]))
+    return new MemoryReader(digest, bytes, this.#leases.acquire([digest]))
   }
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
@@ -153,7 +153,7 @@ class MemoryStore implements BlobStore {
   }
 
   lease(digests?: Iterable<Sha256Digest>): Lease {
-    return this.#leases.take(digests)
+    return this.#leases.acquire(digests)
   }
 
   isLeased(digest: Sha256Digest): boolean {

@@ -59,7 +59,7 @@ async function blobPass(
   signal: AbortSignal
 ): Promise<BlobPass> {
   const path = layout.blob(digest)
-  const { thread, release } = await threads.takeBusy(signal)
+  const { thread, release } = await threads.acquireBusy(signal)
   try {
     const { fd, sizeBytes, dev, ino } = await openBlobFile(port, digest, path)
     const session = threads.nextSession()

@@ -51,7 +51,7 @@ export class DiskBlobs {
     const { port, layout, leases, guard } = this.#context
     const path = layout.blob(digest)
     leases.touch(digest)
-    const lease = leases.take([digest])
+    const lease = leases.acquire([digest])
     try {
       return new DiskBlobReader(port, digest, await openBlobFile(port, digest, path), lease)
     } catch (error) {

@@ -99,7 +99,7 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
       stat: (digest) => blobs.stat(digest),
       open: (digest) => blobs.open(digest),
       remove: (digest, removal) => blobs.remove(digest, removal),
-      lease: (digests) => leases.take(digests),
+      lease: (digests) => leases.acquire(digests),
       isLeased: (digest) => leases.covers(digest),
       ingest: (source, expected) => ingestor.ingest(source, expected),
       ingestNamed: (files, expected) => ingestor.ingestNamed(files, expected),

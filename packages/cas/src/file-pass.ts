@@ -36,7 +36,7 @@ export async function filePass(
   signal: AbortSignal
 ): Promise<FilePassResult> {
   const { fd, part } = file
-  const first = await context.threads.takeBusy(signal)
+  const first = await context.threads.acquireBusy(signal)
   let clone: Clone | undefined
   try {
     clone = await cloner.clone(fd, part)
@@ -83,7 +83,7 @@ async function pass(
 ): Promise<FilePassResult> {
   const { threads } = context
   const attachments = options.attachments ?? []
-  const second = sizeBytes >= PAIR_BYTES ? threads.takeIdle() : undefined
+  const second = sizeBytes >= PAIR_BYTES ? threads.acquireIdle() : undefined
   const session = threads.nextSession()
   const whole: SessionSpec = {
     flat: true,

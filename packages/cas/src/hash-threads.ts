@@ -37,7 +37,7 @@ export class HashThread extends WorkerThread<ThreadOperations> {
   }
 }
 
-interface TakenThread {
+interface AcquiredThread {
   readonly thread: HashThread
   readonly release: Release
 }
@@ -83,7 +83,7 @@ export class HashThreads {
   }
 
   /** The thread with the fewest passes; call `release` when the pass is over. */
-  take(): TakenThread {
+  acquire(): AcquiredThread {
     let thread = this.#hash[0] as HashThread
     for (const other of this.#hash) if (other.passes < thread.passes) thread = other
     thread.passes++
@@ -100,22 +100,22 @@ export class HashThreads {
   /**
    * Like {@link take}, but first waits its turn for one of two places per thread: for passes that keep a thread busy.
    */
-  async takeBusy(signal?: AbortSignal): Promise<TakenThread> {
+  async acquireBusy(signal?: AbortSignal): Promise<AcquiredThread> {
     const leave = await this.#passGate.enter(signal)
-    const taken = this.take()
+    const acquired = this.acquire()
     return {
-      thread: taken.thread,
+      thread: acquired.thread,
       release: () => {
-        taken.release()
+        acquired.release()
         leave()
       }
     }
   }
 
   /** A second thread for a large pass, if one is idle. */
-  takeIdle(): TakenThread | undefined {
+  acquireIdle(): AcquiredThread | undefined {
     if (this.#passGate.waiting > 0 || !this.#hash.some((thread) => thread.passes === 0)) return undefined
-    return this.take()
+    return this.acquire()
   }
 
   /** Syncs and commits. Items that wait for a thread are sent together. The caller must hold the digest's lock. */
@@ -125,7 +125,7 @@ export class HashThreads {
 
   /** Whole passes over small files that a thread opens. They cannot be interrupted; a failed one leaves nothing behind. */
   async runNamed(run: NamedRun, signal?: AbortSignal): Promise<readonly NamedOutcome[]> {
-    const { thread, release } = await this.takeBusy(signal)
+    const { thread, release } = await this.acquireBusy(signal)
     try {
       return await thread.call('runNamed', run)
     } finally {

@@ -187,7 +187,7 @@ export class Ingestor {
     spec: SessionSpec,
     onProgress: ((bytes: number) => void) | undefined
   ): Promise<SessionResult> {
-    const { thread, release } = this.#context.threads.take()
+    const { thread, release } = this.#context.threads.acquire()
     const session = this.#context.threads.nextSession()
     try {
       await thread.call('begin', { session, spec })

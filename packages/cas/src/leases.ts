@@ -11,7 +11,7 @@ import type { Lease } from './store.ts'
  */
 export class Leases {
   readonly #touched = new Map<Sha256Digest, number>()
-  /** The times at which leases without digests were taken; the oldest comes first. */
+  /** The times at which leases without digests were acquired; the oldest comes first. */
   readonly #open = new Set<number>()
   readonly #kept = new Map<Sha256Digest, number>()
   #clock = 0
@@ -22,11 +22,11 @@ export class Leases {
   }
 
   /** As {@link Manager.lease}. */
-  take(digests?: Iterable<Sha256Digest>): Lease {
+  acquire(digests?: Iterable<Sha256Digest>): Lease {
     const kept = new Set(digests)
     for (const digest of kept) this.#count(digest, 1)
-    const taken = ++this.#clock
-    if (digests === undefined) this.#open.add(taken)
+    const acquired = ++this.#clock
+    if (digests === undefined) this.#open.add(acquired)
     let isOpen = true
     return {
       keep: (digest) => {
@@ -38,7 +38,7 @@ export class Leases {
         if (!isOpen) return
         isOpen = false
         for (const digest of kept) this.#count(digest, -1)
-        if (this.#open.delete(taken)) this.#forget()
+        if (this.#open.delete(acquired)) this.#forget()
       }
     }
   }

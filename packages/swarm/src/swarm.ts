@@ -273,8 +273,8 @@ export class Engine implements Swarm {
   /** A place for an incoming connection; if there is none, the least useful existing connection is closed. */
   #placeFor(host: string): ConnectionPlace | undefined {
     const { connections } = this.environment
-    let place = connections.take('incoming', host)
-    if (place === 'full' && this.#displace(this.#clock.monotonic())) place = connections.take('incoming', host)
+    let place = connections.acquire('incoming', host)
+    if (place === 'full' && this.#displace(this.#clock.monotonic())) place = connections.acquire('incoming', host)
     return typeof place === 'string' ? undefined : place
   }
 

@@ -92,12 +92,12 @@ export class Engines {
 
 /** Every slot and every place was given back, once: a pool takes all of its budget, and nothing more. */
 function expectAllIsBack({ pool, connections }: TorrentEnvironment): void {
-  const all = pool.take(pool.budgetBytes)
+  const all = pool.acquire(pool.budgetBytes)
   expect(all, 'slots that were not given back').toBeDefined()
-  expect(pool.take(1), 'a slot that was given back twice').toBeUndefined()
+  expect(pool.acquire(1), 'a slot that was given back twice').toBeUndefined()
   const places: ConnectionPlace[] = []
   for (let host = 0; ; host += 1) {
-    const place = connections.take('outgoing', `10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`)
+    const place = connections.acquire('outgoing', `10.${host >> 16}.${(host >> 8) & 255}.${host & 255}`)
     if (typeof place === 'string') break
     places.push(place)
   }

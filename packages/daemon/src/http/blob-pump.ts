@@ -181,7 +181,7 @@ class ResponseBody {
     this.#inHand = this.#free.pop()
     if (this.#inHand === undefined) {
       this.#buffersTaken++
-      this.#inHand = this.#pool.take()
+      this.#inHand = this.#pool.acquire()
     }
     return this.#inHand
   }
@@ -193,7 +193,7 @@ class ResponseBody {
     if (this.writesPending++ === 0) this.#slowTimer.refresh()
     this.#out.write(count === buffer.length ? buffer : buffer.subarray(0, count), (failure) => {
       this.writesPending--
-      if (this.#released) return this.#pool.give(buffer)
+      if (this.#released) return this.#pool.release(buffer)
       this.#slowTimer.refresh()
       this.#free.push(buffer)
       // a failure is followed by 'close'
@@ -215,6 +215,6 @@ class ResponseBody {
     clearTimeout(this.#slowTimer)
     this.#response.off('close', this.#onClose)
     if (this.#inHand !== undefined) this.#free.push(this.#inHand)
-    for (const buffer of this.#free) this.#pool.give(buffer)
+    for (const buffer of this.#free) this.#pool.release(buffer)
   }
 }

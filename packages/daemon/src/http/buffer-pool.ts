@@ -27,7 +27,7 @@ export class BufferPool {
     this.#chunkBytes = chunkBytes
   }
 
-  take(): Buffer {
+  acquire(): Buffer {
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
     if (this.#kept === POOLED_BUFFERS) return mapped(this.#chunkBytes)
@@ -36,7 +36,7 @@ export class BufferPool {
   }
 
   /** Returns a buffer from {@link take}, whole and once; nobody may use it, or a view of it, afterwards. */
-  give(buffer: Buffer): void {
+  release(buffer: Buffer): void {
     const memory = buffer.buffer as ArrayBuffer
     if (memory.resizable) loopBudget.later('blobs', () => memory.resize(0))
     else this.#idle.push(buffer)

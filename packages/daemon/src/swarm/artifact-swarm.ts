@@ -36,7 +36,7 @@ export interface JoinOptions {
   /** Bytes are uploaded as well. */
   readonly upload: boolean
   /**
-   * Access was needed to get it: only the hinted peers and web seeds are contacted, and it is not announced (spec
+   * Access was needed to get it: only the hinted peers and webseeds are contacted, and it is not announced (spec
    * swarm.5).
    */
   readonly quiet?: boolean

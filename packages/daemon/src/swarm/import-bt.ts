@@ -95,7 +95,7 @@ class BtImport {
     const { torrent, hints } = await this.#torrent()
     await requireSpaceFor(torrent, context, { mayEvict: mayEvict === true, signal: this.#job.signal })
     if (hints.webseeds.length > 0) await this.#documents.readListing(pin, this.#job.signal)
-    // peers have the layers that no web seed has: the engine asks them
+    // peers have the layers that no webseed has: the engine asks them
     const layers =
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
     const rule = ruleFor(context.trust, repo, torrent.manifest.document)
@@ -172,7 +172,7 @@ class BtImport {
    */
   async #torrent(): Promise<{
     readonly torrent: PinnedTorrent
-    /** Without web seeds if none provided the manifest: they cannot provide the rest either. */
+    /** Without webseeds if none provided the manifest: they cannot provide the rest either. */
     readonly hints: SwarmHints
   }> {
     const { pin, infohashText } = this.#request
@@ -187,7 +187,7 @@ class BtImport {
       const lies: string[] = []
       bytes = await this.#manifestFromPeers((lie) => lies.push(lie))
       hints = { ...hints, webseeds: [] }
-      // unusable web seeds no longer matter, but proven bad data does
+      // unusable webseeds no longer matter, but proven bad data does
       this.#warnings.splice(0, this.#warnings.length, ...lies)
     }
     this.#job.update({ message: undefined })

@@ -14,7 +14,7 @@ export interface PinnedImport {
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
   readonly hints: SwarmHints
-  /** Peers may provide the manifest if no web seed does. */
+  /** Peers may provide the manifest if no webseed does. */
   readonly manifestFromPeers: boolean
   /** What lies beside the artifact, by a pin of its own. */
   readonly companions?: CompanionsPin | undefined
@@ -34,7 +34,7 @@ export interface PinnedImport {
 
 /**
  * Parses a body of POST /v1/import/bt (spec route.18): either a magnet or an infohash, a canonical pin, and at least
- * one web seed, here or in the magnet, unless peers may provide the manifest (spec add.9). @throws DaemonError
+ * one webseed, here or in the magnet, unless peers may provide the manifest (spec add.9). @throws DaemonError
  * `E_BAD_REQUEST`
  */
 export function parseImportBt(body: ImportBtBody): PinnedImport {

@@ -47,11 +47,11 @@ class StatusError extends Error {
 /** There is none, or (in buckets whose keys nobody may list) nobody hears whether there is. */
 const NO_LISTING: readonly number[] = [403, 404, 410]
 
-/** Reports why a web seed was unusable, for the result's warnings. */
+/** Reports why a webseed was unusable, for the result's warnings. */
 export type Complain = (message: string) => void
 
 /**
- * Requests from web seeds what is needed before peers can be asked: documents that can be verified by a digest or a
+ * Requests from webseeds what is needed before peers can be asked: documents that can be verified by a digest or a
  * root.
  */
 export class WebseedDocuments {
@@ -79,7 +79,7 @@ export class WebseedDocuments {
     return this.#markedBy
   }
 
-  /** The bytes that match the pin, from the first web seed that has them; undefined when none has. */
+  /** The bytes that match the pin, from the first webseed that has them; undefined when none has. */
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
       const actual = createHash('sha256').update(bytes).digest('hex')
@@ -90,7 +90,7 @@ export class WebseedDocuments {
   }
 
   /**
-   * Reads what the listing of a publication says of a model: that of the web seed that gave the manifest; where it was here
+   * Reads what the listing of a publication says of a model: that of the webseed that gave the manifest; where it was here
    * before, of the first that answers.
    */
   async readListing(pin: Sha256Digest, signal: AbortSignal): Promise<void> {
@@ -113,7 +113,7 @@ export class WebseedDocuments {
   }
 
   /**
-   * Piece layers, each verified against its root; undefined when no web seed has all of them. Requests nothing if none
+   * Piece layers, each verified against its root; undefined when no webseed has all of them. Requests nothing if none
    * are needed.
    */
   async pieceLayers(torrent: ArtifactTorrent, signal: AbortSignal): Promise<PieceLayers | undefined> {
@@ -127,7 +127,7 @@ export class WebseedDocuments {
     })
   }
 
-  /** The info dictionary with this infohash, of the first web seed that has it, and which that is. */
+  /** The info dictionary with this infohash, of the first webseed that has it, and which that is. */
   info(
     infohashText: string,
     signal: AbortSignal
@@ -168,7 +168,7 @@ export class WebseedDocuments {
     return within(clock, TOTAL_TIMEOUT_MS, outer, (signal) => this.#get(url, maxBytes, signal))
   }
 
-  /** Redirects are not followed: a web seed serves its own files, and a stranger must not direct us elsewhere. */
+  /** Redirects are not followed: a webseed serves its own files, and a stranger must not direct us elsewhere. */
   async #get(url: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
     const { web, keys, clock } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})

@@ -18,29 +18,29 @@ class CountingPool extends BufferPool {
   readonly out = new Set<Buffer>()
   taken = 0
 
-  override take(): Buffer {
-    const buffer = super.take()
+  override acquire(): Buffer {
+    const buffer = super.acquire()
     expect(this.out.has(buffer)).toBe(false)
     this.out.add(buffer)
     this.taken += 1
     return buffer
   }
 
-  override give(buffer: Buffer): void {
+  override release(buffer: Buffer): void {
     expect(this.out.delete(buffer)).toBe(true)
-    super.give(buffer)
+    super.release(buffer)
   }
 }
 
 test('keeps 16 buffers, and frees the memory of others early', async () => {
   const pool = new BufferPool(CHUNK_BYTES)
-  const taken = Array.from({ length: 40 }, () => pool.take())
+  const taken = Array.from({ length: 40 }, () => pool.acquire())
   for (const buffer of taken) expect(buffer.fill(1).length).toBe(CHUNK_BYTES)
-  for (const buffer of taken) pool.give(buffer)
+  for (const buffer of taken) pool.release(buffer)
   const empty = (): number => taken.filter((buffer) => buffer.buffer.byteLength === 0).length
   await until(() => empty() === 24)
   expect(taken.filter((buffer) => buffer.length === CHUNK_BYTES)).toHaveLength(16)
-  expect(pool.take().length).toBe(CHUNK_BYTES)
+  expect(pool.acquire().length).toBe(CHUNK_BYTES)
 })
 
 const readerOf = (file: FileHandle, sizeBytes: number): BlobReader => ({

@@ -148,8 +148,8 @@ export class Downloader {
       return undefined
     }
     const size = this.#deps.layout.span(piece).lengthBytes
-    let slot = this.#deps.env.pool.take(size)
-    if (slot === undefined && this.#evict()) slot = this.#deps.env.pool.take(size)
+    let slot = this.#deps.env.pool.acquire(size)
+    if (slot === undefined && this.#evict()) slot = this.#deps.env.pool.acquire(size)
     this.#starved = slot === undefined
     if (slot === undefined) {
       this.#deps.env.pool.wait(this.#notify)
@@ -187,9 +187,9 @@ export class Downloader {
     this.#active.delete(buffer.piece)
     this.#loose.delete(buffer)
     for (const [source, current] of this.#current) if (current === buffer) this.#current.delete(source)
-    const give = (): void => this.#deps.env.pool.give(buffer.slot)
-    if (kept === undefined) return give()
-    kept.then(give, give)
+    const release = (): void => this.#deps.env.pool.release(buffer.slot)
+    if (kept === undefined) return release()
+    kept.then(release, release)
   }
 
   /** With no new piece to start: takes free blocks of a piece that was reserved for one source. */

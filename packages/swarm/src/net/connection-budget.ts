@@ -33,7 +33,7 @@ export class ConnectionBudget {
   }
 
   /** Takes a place for an IP address or a name to dial, or says which limit was reached. */
-  take(direction: Direction, host: string): ConnectionPlace | 'full' | 'host' {
+  acquire(direction: Direction, host: string): ConnectionPlace | 'full' | 'host' {
     const key = hostKey(host)
     const ofHost = this.#byHost.get(key) ?? 0
     if (ofHost >= this.#perHost) return 'host'

@@ -23,7 +23,7 @@ export class SlotPool {
   }
 
   /** Undefined when the budget is used up; see `wait`. */
-  take(sizeBytes: number): Slot | undefined {
+  acquire(sizeBytes: number): Slot | undefined {
     const capacity = Math.max(16_384, 2 ** Math.ceil(Math.log2(sizeBytes)))
     if (this.#usedBytes > 0 && this.#usedBytes + capacity > this.budgetBytes) return undefined
     this.#usedBytes += capacity
@@ -37,7 +37,7 @@ export class SlotPool {
   }
 
   /** Returns a slot. Nobody may touch it afterwards. */
-  give(slot: Slot): void {
+  release(slot: Slot): void {
     this.#usedBytes -= slot.capacity
     if (this.#usedBytes + this.#keptBytes + slot.capacity <= this.budgetBytes) {
       const kept = this.#free.get(slot.capacity) ?? []

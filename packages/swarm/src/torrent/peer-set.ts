@@ -112,7 +112,7 @@ export class PeerSet {
     ) {
       const next = this.book.next(now, connected, this.#takesFar())
       if (next === undefined) break
-      const place = this.#deps.env.connections.take('outgoing', next.address.host)
+      const place = this.#deps.env.connections.acquire('outgoing', next.address.host)
       if (typeof place === 'string') {
         this.book.over(next.address, 'no-place', now)
         if (place === 'full') break

@@ -49,13 +49,13 @@ export class FramePool {
   readonly #spare: Frame[] = []
 
   /** An empty one; of the spare ones the one used last, which the CPU's cache may still have. */
-  take(): Frame {
+  acquire(): Frame {
     const frame = this.#spare.pop() ?? new Frame()
     frame.clear()
     return frame
   }
 
-  give(used: Frame): void {
+  release(used: Frame): void {
     if (this.#spare.length < MAX_SPARE) this.#spare.push(used)
   }
 

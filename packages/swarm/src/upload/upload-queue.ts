@@ -187,7 +187,7 @@ export class UploadQueue implements LimitedSender {
     if (storage.readNow === undefined) return 'not'
     const { fileIndex, offset } = this.#head!
     const { lengthBytes } = layout.files[fileIndex]!
-    const frame = frames.take()
+    const frame = frames.acquire()
     const targets: Uint8Array[] = []
     for (const entry of this.#queue.values()) {
       const { piece, begin, length } = entry.block
@@ -200,13 +200,13 @@ export class UploadQueue implements LimitedSender {
     try {
       count = targets.length === 0 ? undefined : storage.readNow(fileIndex, offset, targets)
     } catch (error) {
-      frames.give(frame)
+      frames.release(frame)
       this.#lost(fileIndex, error as Error)
       return 'sent'
     }
     // The thread finds out that a file has become too short.
     if (count !== frame.blockBytes) {
-      frames.give(frame)
+      frames.release(frame)
       if (count !== 0) return 'not'
       this.#later()
       return 'later'
@@ -227,7 +227,7 @@ export class UploadQueue implements LimitedSender {
     }
     end = Math.min(end, this.#context.layout.files[fileIndex]!.lengthBytes)
     const { frames, limiter } = this.#context.env
-    const frame = frames.take()
+    const frame = frames.acquire()
     const run = { fileIndex, start, bytes: frame.tail(Math.max(0, end - start)), frame }
     limiter.spend(run.bytes.length)
     this.#reading = run
@@ -247,7 +247,7 @@ export class UploadQueue implements LimitedSender {
     const isWanted = this.#reading === run
     if (isWanted) this.#reading = undefined
     if (isWanted && failure === undefined) this.#sendRun(run)
-    else this.#context.env.frames.give(run.frame)
+    else this.#context.env.frames.release(run.frame)
     if (isWanted && failure !== undefined) this.#lost(fileIndex, failure)
     this.pump()
   }
@@ -275,7 +275,7 @@ export class UploadQueue implements LimitedSender {
       count += 1
     }
     if (count > 0) this.#send(frame, count)
-    else this.#context.env.frames.give(frame)
+    else this.#context.env.frames.release(frame)
   }
 
   #isIn(run: Run, { fileIndex, offset, block }: QueuedBlock): boolean {
@@ -303,7 +303,7 @@ export class UploadQueue implements LimitedSender {
     this.#context.emit({ kind: 'sent', bytes })
     const taken = (): void => {
       this.#inFlight = 0
-      frames.give(frame)
+      frames.release(frame)
       this.drainedAt = clock.monotonic()
     }
     const atOnce = this.#peer.transport.sendNow(frame.message, () => {

@@ -5,23 +5,23 @@ import { INDIFFERENT_MS, uselessForMs, WAITING_MS } from '../../src/torrent/peer
 
 test('a quarter of the places is reserved for peers that we dial', () => {
   const budget = new ConnectionBudget(8, 8)
-  for (let host = 0; host < 6; host += 1) expect(budget.take('incoming', `192.0.2.${host}`)).toBeTypeOf('object')
-  expect(budget.take('incoming', '192.0.2.7')).toBe('full')
-  expect(budget.take('outgoing', '192.0.2.8')).toBeTypeOf('object')
-  expect(budget.take('outgoing', '192.0.2.9')).toBeTypeOf('object')
-  expect(budget.take('outgoing', '192.0.2.10')).toBe('full')
+  for (let host = 0; host < 6; host += 1) expect(budget.acquire('incoming', `192.0.2.${host}`)).toBeTypeOf('object')
+  expect(budget.acquire('incoming', '192.0.2.7')).toBe('full')
+  expect(budget.acquire('outgoing', '192.0.2.8')).toBeTypeOf('object')
+  expect(budget.acquire('outgoing', '192.0.2.9')).toBeTypeOf('object')
+  expect(budget.acquire('outgoing', '192.0.2.10')).toBe('full')
 })
 
 test('each host, or IPv6 customer, has a limited number of places, which it gets back', () => {
   const budget = new ConnectionBudget(100, 2)
-  const first = budget.take('incoming', '2001:db8:1:2::1') as ConnectionPlace
-  expect(budget.take('outgoing', '2001:DB8:1:2:ffff::')).toBeTypeOf('object')
-  expect(budget.take('incoming', '2001:db8:1:2:3:4:5:6')).toBe('host')
-  expect(budget.take('incoming', '2001:db8:1:3::1')).toBeTypeOf('object')
+  const first = budget.acquire('incoming', '2001:db8:1:2::1') as ConnectionPlace
+  expect(budget.acquire('outgoing', '2001:DB8:1:2:ffff::')).toBeTypeOf('object')
+  expect(budget.acquire('incoming', '2001:db8:1:2:3:4:5:6')).toBe('host')
+  expect(budget.acquire('incoming', '2001:db8:1:3::1')).toBeTypeOf('object')
   first.release()
   first.release()
-  expect(budget.take('incoming', '2001:db8:1:2::9')).toBeTypeOf('object')
-  expect(budget.take('incoming', '2001:db8:1:2::9')).toBe('host')
+  expect(budget.acquire('incoming', '2001:db8:1:2::9')).toBeTypeOf('object')
+  expect(budget.acquire('incoming', '2001:db8:1:2::9')).toBe('host')
 })
 
 test('places are counted correctly, whatever comes and goes', () => {
@@ -35,7 +35,7 @@ test('places are counted correctly, whatever comes and goes', () => {
         const all = [...left]
         const ofHost = all.filter((each) => each.host === host).length
         const isFull = all.length === 10 || (incoming && all.filter((each) => each.incoming).length === 8)
-        const place = budget.take(incoming ? 'incoming' : 'outgoing', `10.0.0.${host}`)
+        const place = budget.acquire(incoming ? 'incoming' : 'outgoing', `10.0.0.${host}`)
         expect(typeof place === 'string' ? place : 'taken').toBe(ofHost === 4 ? 'host' : isFull ? 'full' : 'taken')
         if (typeof place !== 'string') left.add(held[held.push({ incoming, host, place }) - 1]!)
         // one that was released before counts no second time

@@ -36,7 +36,7 @@ class Answers {
   }
 }
 
-const piece = (blocks: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).take(blocks * BLOCK - 5)!)
+const piece = (blocks: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).acquire(blocks * BLOCK - 5)!)
 function take(buffer: PieceBuffer, blocks: number, sender: number): readonly PendingRequest[] {
   const requests: PendingRequest[] = []
   for (let run = buffer.take(blocks, sender); run !== undefined; run = buffer.take(blocks, sender))

@@ -78,7 +78,7 @@ test('elsewhere the window follows the rate, whatever the latency', () => {
 
 /** Requests for `count` blocks, one each. */
 function blocks(count: number): readonly PendingRequest[] {
-  const buffer = new PieceBuffer(0, new SlotPool(1).take(count * BLOCK_BYTES)!)
+  const buffer = new PieceBuffer(0, new SlotPool(1).acquire(count * BLOCK_BYTES)!)
   return Array.from({ length: count }, (_, first) => pendingRequest({ buffer, run: { first, count: 1 } }, 0))
 }
 

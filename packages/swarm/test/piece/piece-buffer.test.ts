@@ -6,7 +6,7 @@ import { type BlockRun, PieceBuffer } from '../../src/piece/piece-buffer.ts'
 import { SlotPool } from '../../src/piece/slot-pool.ts'
 
 const BLOCK = 16_384
-const buffer = (bytes: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).take(bytes)!)
+const buffer = (bytes: number): PieceBuffer => new PieceBuffer(0, new SlotPool(1 << 24).acquire(bytes)!)
 
 const blocksOf = ({ first, count }: BlockRun): number[] => Array.from({ length: count }, (_, at) => first + at)
 
@@ -109,16 +109,16 @@ test('a sealed piece is not touched by late answers', () => {
 
 test('slots stay within the budget, are returned, and waiters are served in order', () => {
   const pool = new SlotPool(4 * BLOCK)
-  const slots = [1, 2, 3, 4].map(() => pool.take(BLOCK)!)
-  expect(pool.take(1)).toBeUndefined()
+  const slots = [1, 2, 3, 4].map(() => pool.acquire(BLOCK)!)
+  expect(pool.acquire(1)).toBeUndefined()
   const told: string[] = []
   pool.wait(() => told.push('first'))
   pool.wait(() => told.push('second'))
-  pool.give(slots.pop()!)
+  pool.release(slots.pop()!)
   expect(told).toEqual(['first'])
-  pool.give(slots.pop()!)
+  pool.release(slots.pop()!)
   expect(told).toEqual(['first', 'second'])
   // Larger than everything, but it is the only one.
-  for (const slot of slots) pool.give(slot)
-  expect(pool.take(100 * BLOCK)).toBeDefined()
+  for (const slot of slots) pool.release(slot)
+  expect(pool.acquire(100 * BLOCK)).toBeDefined()
 })

@@ -17,9 +17,9 @@ beforeEach(async () => {
 })
 afterEach(() => engines.close())
 
-/** Frames that were taken and not given back: they are sent, or a thread reads into them. */
+/** Frames that were acquired and not released: they are sent, or a thread reads into them. */
 const outstanding = (): number =>
-  vi.mocked(FramePool.prototype.take).mock.calls.length - vi.mocked(FramePool.prototype.give).mock.calls.length
+  vi.mocked(FramePool.prototype.acquire).mock.calls.length - vi.mocked(FramePool.prototype.release).mock.calls.length
 
 /** A disk: nothing can be read at once. */
 function slowStorage(): TorrentStorage {
@@ -39,8 +39,8 @@ async function stalled(count: number, uploadLimit: number): Promise<void> {
   const swarm = await engines.open({ uploadLimit })
   const torrent = engines.watch(swarm.add({ info: fixture.info, pieceLayers: fixture.layers, storage: slowStorage() }))
   await torrent.completed()
-  vi.spyOn(FramePool.prototype, 'take')
-  vi.spyOn(FramePool.prototype, 'give')
+  vi.spyOn(FramePool.prototype, 'acquire')
+  vi.spyOn(FramePool.prototype, 'release')
   for (let i = 0; i < count; i += 1) {
     const peer = await dialRaw(swarm.port!, fixture, { greet: (raw) => raw.send(formatSimple(MESSAGE.interested)) })
     engines.before(() => peer.socket.destroy())

@@ -116,7 +116,7 @@ describe('the choker', () => {
 test('a frame holds the added blocks, each after its header, and is reused', () => {
   const frames = new FramePool()
   for (const lengths of [Array(16).fill(16_384), [131_072, 131_072], [5, 16_384, 7]] as number[][]) {
-    const frame = frames.take()
+    const frame = frames.acquire()
     const parts: Uint8Array[] = []
     for (const [at, length] of lengths.entries()) {
       expect(frame.holds(length)).toBe(true)
@@ -125,11 +125,11 @@ test('a frame holds the added blocks, each after its header, and is reused', () 
     }
     expect(Buffer.compare(frame.message, Buffer.concat(parts))).toBe(0)
     expect(frame.blockBytes).toBe(lengths.reduce((sum, length) => sum + length))
-    frames.give(frame)
-    expect(frames.take()).toBe(frame)
-    frames.give(frame)
+    frames.release(frame)
+    expect(frames.acquire()).toBe(frame)
+    frames.release(frame)
   }
-  const full = frames.take()
+  const full = frames.acquire()
   for (let at = 0; at < 16; at += 1) full.add(0, at, 16_384)
   expect(full.holds(1)).toBe(false)
 })

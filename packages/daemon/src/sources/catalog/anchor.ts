@@ -20,7 +20,7 @@ export interface AnchorFile {
 
 /**
  * The list that determines which bytes are right (spec cat.6): the hub's tree at the revision to which the listing's
- * web seed is pinned, or, with consent, for a model that is gone from there, the catalog's own record.
+ * webseed is pinned, or, with consent, for a model that is gone from there, the catalog's own record.
  */
 export interface Anchor {
   readonly kind: 'hub' | 'catalog'

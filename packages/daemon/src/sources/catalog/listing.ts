@@ -69,7 +69,7 @@ function parseLine(line: string): ListedTorrent | undefined {
   }
 }
 
-/** A web seed counts only if its path ends in the revision that it is pinned to. */
+/** A webseed counts only if its path ends in the revision that it is pinned to. */
 function pinnedWebseed(url: string): ListedTorrent['webseed'] {
   if (!URL.canParse(url)) return undefined
   const { protocol, pathname, search } = new URL(url)

@@ -31,7 +31,7 @@ export interface AnchoredPullOptions
   readonly entry: ListedTorrent
   readonly anchor: Anchor
   readonly peers: readonly string[]
-  /** Hubs that can serve the anchored files, tried in order: the listing's web seed, the hub itself. */
+  /** Hubs that can serve the anchored files, tried in order: the listing's webseed, the hub itself. */
   readonly webSources: readonly Hub[]
   readonly timings: PullTimings
   /** Whether others may have what comes. */

@@ -1,5 +1,5 @@
 // Runs in a network of its own, in which 8.8.8.8 is this machine and nothing else can be reached. A catalog at that address names
-// web seeds inside of the network, by address and by a name. What asks there is counted.
+// webseeds inside of the network, by address and by a name. What asks there is counted.
 
 import dns from 'node:dns'
 import { once } from 'node:events'

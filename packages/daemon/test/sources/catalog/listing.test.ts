@@ -189,7 +189,7 @@ test.each([
   ['bytes that are no UTF-8', `magnet:?xt=urn:btih:${HASH}&dn=%ff%fe`],
   ['a name that leads out', `magnet:?xt=urn:btih:${HASH}&dn=..%2f..%2fetc%2fpasswd`],
   ['two infohashes', `magnet:?xt=urn:btih:${HASH}&xt=urn:btih:${'e'.repeat(40)}&dn=x`],
-  ['thousands of web seeds', `magnet:?xt=urn:btih:${HASH}&dn=x${'&ws=http://h/x'.repeat(1_000)}`],
+  ['thousands of webseeds', `magnet:?xt=urn:btih:${HASH}&dn=x${'&ws=http://h/x'.repeat(1_000)}`],
   ['thousands of trackers', `magnet:?xt=urn:btih:${HASH}&dn=x${'&tr=udp://127.0.0.1:1'.repeat(700)}`]
 ])('a magnet with %s is skipped, or its fields are bounded', (_, text) => {
   for (const entry of parseCatalogListing(`A/b  1 GiB  1 seeds  ${text}\n`)) {
