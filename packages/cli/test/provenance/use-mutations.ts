@@ -67,8 +67,8 @@ const LIBRARY = [
     [
       PROOF('leftovers of an interrupted gated import'),
       'a partial blob of another source is not this one’s',
-      'if (!(await arrivals.isAlone(digest, this.#key, { isBlob: false }))) this.took',
-      'if (Date.now() < 0) this.took'
+      'const isAlone = await arrivals.isAlone(digest, this.#key, { isBlob: false })',
+      'const isAlone = Date.now() > 0'
     ],
     [
       PROOF('local weights that are here only'),
@@ -477,16 +477,18 @@ const V1 = [
       'await this.#settle(infohash)'
     ],
     [
-      CATALOG("another repository's interrupted import"),
-      'a pull knows what its source did not give',
-      'return arrivals.isAlone(digest, key, { isBlob: false })',
-      'return true'
-    ],
-    [
       CATALOG('by another source'),
       'what another import withholds leaves its v1 swarm',
       'artifacts.listen((manifestDigest) => {',
       'void ((manifestDigest: Sha256Digest) => {'
+    ]
+  ]),
+  ...of('sources/catalog/content.ts', [
+    [
+      CATALOG("another repository's interrupted import"),
+      'a pull knows what its source did not give',
+      'const isSeen = await proof.begin({ name, digest: sha256 }, { isEmpty: partial.ranges().length === 0 })',
+      'const isSeen = (await proof.begin({ name, digest: sha256 }, { isEmpty: true })) || Date.now() > 0'
     ]
   ]),
   ...of('sources/catalog/pull.ts', [
