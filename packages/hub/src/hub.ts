@@ -32,10 +32,10 @@ export interface HubOptions {
   /** Replaces the built-in connection pools, including proxy support and address checks; `close` does not close it. */
   readonly dispatcher?: NonNullable<HttpClientOptions['dispatcher']>
   /**
-   * For an endpoint from an untrusted source: it is never contacted on a loopback or private address either, whatever
-   * its name resolves to when the connection is made.
+   * For an endpoint that a server has named: where that server is. It is contacted only at addresses that such a server may name, whatever
+   * its name resolves to when the connection is made (SECURITY.md). By default the endpoint is the owner's.
    */
-  readonly publicOnly?: boolean
+  readonly policy?: 'machine' | 'network' | 'internet'
   /**
    * How far the threads that fetch large files give way to others of the process, where the system has a priority for each (Linux): 0,
    * the default, to 19.
@@ -114,8 +114,8 @@ export function createHub(options: HubOptions = {}): Hub {
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
-  const { dispatcher, tokenName = 'a token', publicOnly = false, threadNice = 0 } = options
-  const net = new Net({ endpoint, token, tokenName, userAgent, dispatcher, publicOnly, threadNice, limits, timings })
+  const { dispatcher, tokenName = 'a token', policy, threadNice = 0 } = options
+  const net = new Net({ endpoint, token, tokenName, userAgent, dispatcher, policy, threadNice, limits, timings })
   const lanes: RequestGates = {
     large: new Gate(limits.ranges),
     small: new Gate(limits.smallFiles)

@@ -12,7 +12,7 @@ export interface NetOptions {
   readonly tokenName: string
   readonly userAgent: string
   readonly dispatcher: HttpClientOptions['dispatcher']
-  readonly publicOnly: boolean
+  readonly policy: DialPolicy | undefined
   readonly threadNice: number
   readonly limits: HubLimits
   readonly timings: RetryTimings
@@ -75,7 +75,7 @@ export class Net {
     this.timings = timings
     this.ranges = new RangeThreads(undefined, options.threadNice)
     this.#options = options
-    this.#policyOf = policyFrom(new URL(endpoint.origin))
+    this.#policyOf = policyFrom(new URL(endpoint.origin), options.policy)
     const connections = limits.ranges + limits.smallFiles
     this.#client = new HttpClient({ ...timings, userAgent, dispatcher, connections })
   }
@@ -105,7 +105,7 @@ export class Net {
 
   /** One request to what the hub named, without its token, under the rules of `walk`; a redirect is an answer. @throws errors of the network */
   async ask(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Response> {
-    return this.#client.send({ url, headers, signal, policy: await this.#policy(url) })
+    return this.#client.send({ url, headers, signal, policy: await this.#policyOf(url) })
   }
 
   /**
@@ -153,12 +153,8 @@ export class Net {
     const { token } = this.#options
     const isHub = url.origin === this.endpoint.origin
     return {
-      policy: await this.#policy(url),
+      policy: await this.#policyOf(url),
       headers: isHub && token !== undefined ? { ...headers, authorization: `Bearer ${token}` } : headers
     }
-  }
-
-  async #policy(url: URL): Promise<DialPolicy> {
-    return this.#options.publicOnly ? 'internet' : this.#policyOf(url)
   }
 }

@@ -35,24 +35,27 @@ test.each([
   expect(asked).toEqual(['https://8.8.8.8'])
 })
 
-test.each(['127.0.0.1', 'localhost'])('with publicOnly the endpoint itself is not contacted at %s', async (host) => {
-  let asked = 0
-  const server = createServer((_, response) => {
-    asked += 1
-    response.end('[]')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const hub = createHub({
-    endpoint: `http://${host}:${port}`,
-    publicOnly: true,
-    retry: { tries: 1, firstDelayMs: 1 }
-  })
-  try {
-    await expect(hub.listing('org/name')).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
-    expect(asked).toBe(0)
-  } finally {
-    await hub.close()
-    server.close()
+test.each(['127.0.0.1', 'localhost'])(
+  'on the word of the internet the endpoint itself is not contacted at %s',
+  async (host) => {
+    let asked = 0
+    const server = createServer((_, response) => {
+      asked += 1
+      response.end('[]')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const hub = createHub({
+      endpoint: `http://${host}:${port}`,
+      policy: 'internet',
+      retry: { tries: 1, firstDelayMs: 1 }
+    })
+    try {
+      await expect(hub.listing('org/name')).rejects.toMatchObject({ code: 'E_SOURCE_UNAVAILABLE' })
+      expect(asked).toBe(0)
+    } finally {
+      await hub.close()
+      server.close()
+    }
   }
-})
+)

@@ -80,7 +80,7 @@ await scenario('a sink that threads write to', {
 // as for a catalog's webseed: it redirects to itself, and by then its name leads elsewhere
 await scenario('an endpoint that a stranger named', createMemorySink(bytes.length), {
   endpoint: `http://rebind.example:${port}`,
-  publicOnly: true
+  policy: 'internet'
 })
 process.stdout.write(JSON.stringify(results))
 process.exit()

@@ -9,7 +9,7 @@ export interface V1ThreadData {
   readonly port: number
   /** Bootstrap nodes of the DHT; undefined: no DHT and no peer exchange. */
   readonly dhtBootstrap: readonly string[] | undefined
-  readonly allowPrivateAddresses: boolean
+  readonly policy: 'machine' | 'network' | 'internet'
   readonly uploadLimitBytesPerSecond: number
 }
 

@@ -11,10 +11,11 @@ export interface V1SwarmOptions {
   /** `false` disables DHT and peer exchange; a list replaces the DHT's bootstrap nodes. */
   readonly dht: boolean | readonly string[]
   /**
-   * Also contact loopback, private and link-local addresses that come from a listing, trackers, the DHT or peers.
-   * Addresses in {@link V1JoinOptions.peers} are from the user and always dialled.
+   * Where the listing comes from, on whose word trackers are contacted: this machine, a private network, the internet. Of the internet,
+   * only public addresses count, of trackers and of the peers that trackers, the DHT and peers name. Addresses in
+   * {@link V1JoinOptions.peers} are from the user and always dialled.
    */
-  readonly allowPrivateAddresses: boolean
+  readonly policy: 'machine' | 'network' | 'internet'
   /** Limit over all torrents; 0 is unlimited. */
   readonly uploadLimitBytesPerSecond: number
   /** Called once per fault: the thread crashed or hung, and restarts after a pause. */
@@ -55,7 +56,7 @@ export class V1Swarm {
         host,
         port: this.#again ?? port,
         dhtBootstrap: options.dht === false ? undefined : bootstrap,
-        allowPrivateAddresses: options.allowPrivateAddresses,
+        policy: options.policy,
         uploadLimitBytesPerSecond: options.uploadLimitBytesPerSecond
       }),
       parse: parseFromThread,

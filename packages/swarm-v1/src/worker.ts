@@ -18,13 +18,7 @@ const TICK_MS = 250
 const MAX_OUTGOING = 55
 
 const port = parentPort!
-const {
-  host,
-  port: listenPort,
-  dhtBootstrap,
-  allowPrivateAddresses,
-  uploadLimitBytesPerSecond
-} = supervisedData<V1ThreadData>()
+const { host, port: listenPort, dhtBootstrap, policy, uploadLimitBytesPerSecond } = supervisedData<V1ThreadData>()
 const tell = (message: FromThread): void => port.postMessage(message)
 
 boundWires()
@@ -51,7 +45,7 @@ const client = new (WebTorrent as WebTorrentConstructor)({
   secure: 0,
   uploadLimit: uploadLimitBytesPerSecond > 0 ? uploadLimitBytesPerSecond : -1
 })
-if (!allowPrivateAddresses) {
+if (policy === 'internet') {
   client.blocked = { contains: (peer) => !isPublicAddress(peer.replace(/^\[|\]$/g, '')) && !named.has(peer) }
 }
 
@@ -76,7 +70,7 @@ client.once('listening', () => {
 async function start(): Promise<void> {
   const dht = dhtBootstrap && (await DhtNode.start({ bootstrap: dhtBootstrap, host }))
   const address = client.address()!
-  const deps = { clock, client, dht, allowPrivateAddresses, port: address.port, tell }
+  const deps = { clock, client, dht, policy, port: address.port, tell }
   port.on('message', (message: ToThread) => receive(message, deps))
   clock.every(TICK_MS, () => {
     for (const torrent of torrents.values()) torrent.tick()

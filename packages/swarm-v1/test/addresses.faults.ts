@@ -51,7 +51,7 @@ async function leech(trackers: readonly string[], peers: readonly string[] = [])
   const swarm = await V1Swarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
     dht: [],
-    allowPrivateAddresses: true,
+    policy: 'machine',
     uploadLimitBytesPerSecond: 0,
     onFault: ({ error }) => void faults.push(String(error.stack))
   })

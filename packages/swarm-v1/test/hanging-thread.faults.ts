@@ -18,7 +18,7 @@ async function swarm() {
   const client = await V1Swarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
     dht: false,
-    allowPrivateAddresses: true,
+    policy: 'machine',
     uploadLimitBytesPerSecond: 0,
     onFault: ({ thread, count }) => void faults.push(`${thread} ${count}`)
   })

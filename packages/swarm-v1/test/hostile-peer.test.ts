@@ -23,7 +23,7 @@ async function start(): Promise<Started> {
     peerAddress: { host: '127.0.0.1', port: 0 },
     // No nodes to start from: on for peer exchange.
     dht: [],
-    allowPrivateAddresses: true,
+    policy: 'machine',
     uploadLimitBytesPerSecond: 0,
     onFault: ({ error }) => void faults.push(String(error.stack))
   })

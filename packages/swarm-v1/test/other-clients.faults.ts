@@ -115,7 +115,7 @@ async function swarm(): Promise<V1Swarm> {
   const started = await V1Swarm.start({
     peerAddress,
     dht: false,
-    allowPrivateAddresses: true,
+    policy: 'machine',
     uploadLimitBytesPerSecond: 0
   })
   undo.push(() => started.close())

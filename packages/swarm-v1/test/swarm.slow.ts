@@ -29,7 +29,7 @@ async function swarm(uploadLimitBytesPerSecond = 0, dht: false | string[] = fals
   const started = await V1Swarm.start({
     peerAddress: { host: '127.0.0.1', port: 0 },
     dht,
-    allowPrivateAddresses: true,
+    policy: 'machine',
     uploadLimitBytesPerSecond
   })
   cleanups.push(() => started.close())

@@ -110,7 +110,7 @@ export class World {
       seed: await V1Swarm.start({
         peerAddress: { host: '127.0.0.1', port: 0 },
         dht: false,
-        allowPrivateAddresses: true,
+        policy: 'machine',
         uploadLimitBytesPerSecond: 0
       })
     })

@@ -49,6 +49,8 @@ const redirectTo =
   (_, response) =>
     void response.writeHead(302, { location: `http://${host}:${innerPort}/x` }).end()
 
+let stranger: Exclude<DialPolicy, 'owner'> = 'machine'
+
 type Door = (host: string) => Promise<unknown>
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code ?? String(error)
 const outcome = (work: Promise<unknown>): Promise<unknown> => work.then(() => 'done', codeOf)
@@ -79,11 +81,14 @@ const inFile = (): HubSink => ({
   direct: { fd: openSync(join(folder, 'bytes'), 'w+'), markWritten: () => undefined }
 })
 
+/** Where the server is that names the others. */
+let server = '127.0.0.1'
+
 async function withRepository(work: (repository: Repository) => Promise<unknown>): Promise<unknown> {
   const credentials = { username: 'u', password: 'p' }
   const repository = new Repository(
-    { registry: `127.0.0.1:${port}`, repository: 'a/b' },
-    { credentials: async () => credentials }
+    { registry: `${server}:${port}`, repository: 'a/b' },
+    { credentials: async () => credentials, plainHttp: true }
   )
   try {
     return await outcome(work(repository))
@@ -122,7 +127,7 @@ async function webseed(): Promise<unknown> {
   const torrent = swarm.add({
     info,
     storage: createFileStorage(join(folder, 'swarm')),
-    webseeds: [`http://127.0.0.1:${port}/`]
+    webseeds: [`${endpoint()}/`]
   })
   torrent.on('warning', ({ kind }) => kind === 'webseed' && warned.resolve('warned'))
   torrent.on('failed', (error) => warned.resolve(String(error)))
@@ -133,12 +138,12 @@ async function webseed(): Promise<unknown> {
   }
 }
 
-const endpoint = `http://127.0.0.1:${port}`
+const endpoint = (): string => `http://${server}:${port}`
 const doors: Readonly<Record<string, Door>> = {
-  'redirects of a hub': () => download(memory(), { endpoint }),
-  'redirects of a hub, followed by threads': () => download(inFile(), { endpoint }),
+  'redirects of a hub': () => download(memory(), { endpoint: endpoint() }),
+  'redirects of a hub, followed by threads': () => download(inFile(), { endpoint: endpoint() }),
   'a hub that a stranger named': (host) =>
-    download(memory(), { endpoint: `http://${host}:${innerPort}`, publicOnly: true }),
+    download(memory(), { endpoint: `http://${host}:${innerPort}`, policy: stranger }),
   'redirects of a registry': () => withRepository((repository) => repository.blob(`sha256:${sha256}` as never)),
   'logins of a registry': (host) => {
     outer = (_, response) =>
@@ -150,9 +155,9 @@ const doors: Readonly<Record<string, Door>> = {
       repository.call({ method: 'PUT', target: new URL(`http://${host}:${innerPort}/x`), scope: 'push' } as never)
     ),
   'redirects of a webseed': webseed,
-  'redirects of a tracker': () => announce(`${endpoint}/announce`, 'owner'),
-  'a tracker that a stranger named': (host) => announce(`http://${host}:${innerPort}/announce`, 'machine'),
-  'a UDP tracker that a stranger named': (host) => announce(`udp://${host}:${innerPort}`, 'machine')
+  'redirects of a tracker': () => announce(`${endpoint()}/announce`, 'owner'),
+  'a tracker that a stranger named': (host) => announce(`http://${host}:${innerPort}/announce`, stranger),
+  'a UDP tracker that a stranger named': (host) => announce(`udp://${host}:${innerPort}`, stranger)
 }
 
 const HOSTS = ['8.8.8.8', '169.254.7.7', '[::ffff:169.254.7.7]', '0.0.0.0', 'inner.test', 'mixed.test', 'mixed-6.test']
@@ -166,6 +171,29 @@ async function run(name: string, host: string, door: Door): Promise<void> {
 }
 for (const [name, door] of Object.entries(doors)) for (const host of HOSTS) await run(name, host, door)
 
+// the table of SECURITY.md, at each door: servers at three places, each of which names four
+const SERVERS = [
+  ['machine', '127.0.0.1'],
+  ['network', 'network.test'],
+  ['internet', 'internet.test']
+] as const
+const table: Record<string, Record<string, string[]>> = {}
+for (const [policy, host] of SERVERS) {
+  server = host
+  stranger = policy
+  for (const [name, door] of Object.entries(doors)) {
+    const reached: string[] = []
+    for (const target of ['8.8.8.8', '10.1.1.1', '127.0.0.1', '169.254.7.7']) {
+      await run('table', target, door)
+      const [, addresses] = results.table![target] as [unknown, string[]]
+      if (addresses.includes(target) || asked > 0) reached.push(target)
+    }
+    table[name] = { ...table[name], [policy]: reached }
+  }
+}
+delete results.table
+server = '127.0.0.1'
+
 // that the results can be others: the owner's word is dialled, and seen
 await run('the word of the owner', 'inner.test', () => announce(`http://inner.test:${innerPort}/announce`, 'owner'))
 await run('the word of the owner', 'mixed.test', () => announce(`udp://mixed.test:${innerPort}`, 'owner'))
@@ -178,5 +206,5 @@ await run('redirects of a hub in the open', 'loopback.test', () =>
   download(memory(), { endpoint: `http://in-the-open.test:${port}` })
 )
 rmSync(folder, { recursive: true })
-process.stdout.write(JSON.stringify(results))
+process.stdout.write(JSON.stringify({ results, table }))
 process.exit()

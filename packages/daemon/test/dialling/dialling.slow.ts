@@ -10,8 +10,14 @@ const RESOLVER = fileURLToPath(new URL('./resolver.ts', import.meta.url))
 
 type Result = readonly [said: unknown, dialled: readonly string[], asked: number]
 
+interface Said {
+  readonly results: Record<string, Record<string, Result>>
+  /** By door and place of the server that names them: the addresses that are reached. */
+  readonly table: Record<string, Record<string, string[]>>
+}
+
 /** What each client does about each host, as `child.ts` says it. */
-function results(): Record<string, Record<string, Result>> {
+function said(): Said {
   const folder = mkdtempSync(join(tmpdir(), 'svc-dialling-test-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const dialled = join(folder, 'dialled')
@@ -22,11 +28,11 @@ function results(): Record<string, Record<string, Result>> {
     { encoding: 'utf8', timeout: 60_000, env: { ...process.env, NODE_OPTIONS: '', SVC_TEST_DIALLED: dialled } }
   )
   expect([status, stderr]).toEqual([0, expect.anything()])
-  return JSON.parse(stdout) as Record<string, Record<string, Result>>
+  return JSON.parse(stdout) as Said
 }
 
-test('no client dials an address that only the owner may name (spec hub.8), by address or by name', () => {
-  const all = results()
+test('no client dials an address that only the owner may name (spec hub.8), by address or by name; each keeps the table of SECURITY.md', () => {
+  const { results: all, table } = said()
   const { 'the word of the owner': owner, 'a socket': socket, ...others } = all
   const { 'redirects of a hub in the open': inTheOpen, ...doors } = others
   expect(Object.keys(doors)).toHaveLength(10)
@@ -46,6 +52,13 @@ test('no client dials an address that only the owner may name (spec hub.8), by a
   expect(owner!['inner.test']![1]).toContain('169.254.7.7')
   expect(owner!['mixed.test']![2]).toBeGreaterThan(0)
   expect(socket!['169.254.7.7']).toEqual(['ENETUNREACH', ['169.254.7.7'], 0])
+  const [open, inner, own] = ['8.8.8.8', '10.1.1.1', '127.0.0.1']
+  const everywhere = { machine: [open, inner, own], network: [open, inner], internet: [open] }
+  const byDoor = Object.keys(doors).map((name) => [
+    name,
+    name === 'redirects of a webseed' ? { machine: [open], network: [open], internet: [open] } : everywhere
+  ])
+  expect(table).toEqual(Object.fromEntries(byDoor))
 })
 
 test('names are resolved in one place', () => {

@@ -88,16 +88,20 @@ export class DialGuard {
 }
 
 /** The policy for what a host names: the strictest of its addresses; `internet` if they are unknown, as behind a proxy. */
-export async function policyOfNamer(host: string): Promise<DialPolicy> {
+export async function policyOfNamer(host: string): Promise<Exclude<DialPolicy, 'owner'>> {
   if (LOCALHOST.test(host)) return 'machine'
   const found = await allAddresses(withoutBrackets(host)).catch(() => [])
   return policyOfAddresses(found.map(({ address }) => address))
 }
 
-/** On whose word URLs are requested that begin at a server of the owner's: those at its host on the owner's, others on that of the server. */
-export function policyFrom(server: URL): (url: URL) => Promise<DialPolicy> {
+/**
+ * On whose word URLs are requested that begin at a server: those at its host on the word of who named it, by default the owner; others on
+ * that of the server, which may name no more than who named it.
+ */
+export function policyFrom(server: URL, named: DialPolicy = 'owner'): (url: URL) => Promise<DialPolicy> {
   let others: Promise<DialPolicy> | undefined
-  return async (url) => (url.host === server.host ? 'owner' : (others ??= policyOfNamer(server.hostname)))
+  return async (url) =>
+    url.host === server.host ? named : (others ??= policyOfNamer(server.hostname).then((own) => stricterOf(own, named)))
 }
 
 /** The policy for what somebody at these addresses names. */
@@ -106,6 +110,11 @@ export function policyOfAddresses(addresses: readonly string[]): Exclude<DialPol
   if (reaches.size === 0 || reaches.has('public') || reaches.has('other')) return 'internet'
   return reaches.has('private') ? 'network' : 'machine'
 }
+
+/** From the widest to the strictest. */
+const POLICIES: readonly DialPolicy[] = ['owner', 'machine', 'network', 'internet']
+
+const stricterOf = (a: DialPolicy, b: DialPolicy): DialPolicy => (POLICIES.indexOf(a) < POLICIES.indexOf(b) ? b : a)
 
 const withoutBrackets = (host: string): string => host.replace(/^\[(.*)\]$/, '$1')
 

@@ -1,6 +1,13 @@
 import { isIP } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { DialGuard, type DialPolicy, isRefusedAddress, policyOfAddresses, policyOfNamer } from '../src/index.ts'
+import {
+  DialGuard,
+  type DialPolicy,
+  isRefusedAddress,
+  policyFrom,
+  policyOfAddresses,
+  policyOfNamer
+} from '../src/index.ts'
 
 const POLICIES = ['owner', 'machine', 'network', 'internet'] as const
 
@@ -116,4 +123,16 @@ test.each([
   ['8.8.8.8', 'internet']
 ])('%s has the policy %s', async (host, policy) => {
   expect(await policyOfNamer(host)).toBe(policy)
+})
+
+test.each([
+  ['127.0.0.1', 'owner', 'machine'],
+  ['127.0.0.1', 'network', 'network'],
+  ['127.0.0.1', 'internet', 'internet'],
+  ['10.0.0.1', 'machine', 'network'],
+  ['8.8.8.8', 'network', 'internet']
+] as const)('a server at %s on the word of %s names others on the word of %s', async (host, named, others) => {
+  const policyOf = policyFrom(new URL(`http://${host}:1/`), named)
+  expect(await policyOf(new URL(`https://${host}:1/x`))).toBe(named)
+  expect(await policyOf(new URL(`http://${host}:2/`))).toBe(others)
 })

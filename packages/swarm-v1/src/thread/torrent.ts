@@ -3,7 +3,7 @@ import { type DhtNode, Trackers } from '@svc/internal-discovery'
 import { formatAddress, isPublicAddress, type PeerAddress, tryParseAddress } from '@svc/internal-net'
 import { SwarmV1Error } from '../errors.ts'
 import { parseV1Torrent, torrentBytes } from '../layout.ts'
-import type { FromThread, ToThread, V1Progress } from '../messages.ts'
+import type { FromThread, ToThread, V1Progress, V1ThreadData } from '../messages.ts'
 import { Blame } from './blame.ts'
 import { Chunks, type PieceCalls } from './chunks.ts'
 import type { WebTorrentClient, WebTorrentTorrent, WebTorrentWire } from './client.ts'
@@ -13,7 +13,7 @@ export interface TorrentDeps {
   readonly clock: Clock
   readonly client: WebTorrentClient
   readonly dht: DhtNode | undefined
-  readonly allowPrivateAddresses: boolean
+  readonly policy: V1ThreadData['policy']
   readonly port: number
   readonly pieces: PieceCalls
   readonly tell: (message: FromThread) => void
@@ -190,14 +190,14 @@ export class ThreadTorrent {
   }
 
   #startTrackers(): Trackers {
-    const { tell, client, clock, port, allowPrivateAddresses } = this.#deps
+    const { tell, client, clock, port, policy } = this.#deps
     const { id, infohash, trackers } = this.#join
     return new Trackers({
       urls: trackers,
       infohash: Buffer.from(infohash, 'hex'),
       peerId: Buffer.from(client.peerId, 'hex'),
       port,
-      policy: allowPrivateAddresses ? 'machine' : 'internet',
+      policy,
       clock,
       stats: () => {
         const { uploaded, downloaded, length } = this.#torrent
@@ -209,7 +209,7 @@ export class ThreadTorrent {
   }
 
   #found(peer: PeerAddress, allowPrivate: boolean): void {
-    if (isPublicAddress(peer.host) || (allowPrivate && this.#deps.allowPrivateAddresses)) {
+    if (isPublicAddress(peer.host) || (allowPrivate && this.#deps.policy !== 'internet')) {
       const address = formatAddress(peer)
       if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#torrent.addPeer(address)
     }

@@ -262,10 +262,8 @@ export class Catalog {
     if (!URL.canParse(endpoint)) return sources
     // A catalog on the internet must not direct this node into its own network: such connections are refused.
     const policy = await this.#policy()
-    const publicOnly = policy === 'internet'
-    if (!publicOnly && (await new DialGuard(policy).refuses(hostOf(endpoint)))) return sources
     try {
-      return [createHub({ endpoint, publicOnly, threadNice: TRANSFER_NICE }), ...sources]
+      return [createHub({ endpoint, policy, threadNice: TRANSFER_NICE }), ...sources]
     } catch (error) {
       // a URL with credentials, for example: an entry of the listing may add a source, but never makes the pull fail
       if (error instanceof HubError) return sources
@@ -294,7 +292,7 @@ export class Catalog {
   }
 
   /** For what the catalog names. */
-  async #policy(): Promise<DialPolicy> {
+  async #policy(): Promise<Exclude<DialPolicy, 'owner'>> {
     const { endpoint } = this.#context.config.catalog
     return endpoint === undefined ? 'internet' : policyOfNamer(hostOf(endpoint))
   }
@@ -318,7 +316,7 @@ export class Catalog {
         peerAddress: { host, port: 0 },
         dht: swarm.dht ? (swarm.dhtBootstrap ?? true) : false,
         // If the catalog itself has a private address, what it lists may, too (a mirror in the LAN, a test).
-        allowPrivateAddresses: (await this.#policy()) !== 'internet',
+        policy: await this.#policy(),
         uploadLimitBytesPerSecond: catalog.uploadLimitBytesPerSecond,
         onFault: ({ thread, error, count, pauseMs }) =>
           this.#context.log.warn(
