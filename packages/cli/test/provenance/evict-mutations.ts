@@ -67,7 +67,7 @@ export const EVICTIONS: readonly Mutation[] = [
   ...of('daemon/src/library/eviction.ts', [
     { what: 'a proof expires', caughtBy: MODEL, find: ' && nowMs - provenMs <= proofMs', replace: '' }
   ]),
-  ...of('daemon/src/sources/hub/copies.ts', [
+  ...of('daemon/src/sources/hub/listed-bytes.ts', [
     {
       what: 'the hub lists the same bytes',
       caughtBy: evict('a hub that lists other bytes'),
@@ -79,11 +79,13 @@ export const EVICTIONS: readonly Mutation[] = [
       caughtBy: evict('a hub that lists other bytes'),
       find: 'return listed.gitBlobSha1 === (await',
       replace: `return '' !== (await`
-    },
+    }
+  ]),
+  ...of('daemon/src/sources/hub/copies.ts', [
     {
       what: 'the hub gives each file',
       caughtBy: evict('a hub that lists other bytes'),
-      find: 'await signed.hub.read(found, { start: 0, end: Math.min(1, file.size) }, timeouts)',
+      find: 'await signed.hub.read(found!, { start: 0, end: Math.min(1, file.size) }, timeouts)',
       replace: ''
     },
     {
