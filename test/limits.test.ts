@@ -6,7 +6,7 @@ import { Constants, limitTables, withLimitTables } from '../scripts/limits.ts'
 
 const root = join(import.meta.dirname, '..')
 
-test('the tables of docs/budgets.md have the constants of the sources (`node scripts/limits.ts` writes them)', () => {
+test('the tables of docs/budgets.md have the constants of the sources (`pnpm exec node scripts/limits.ts` writes them)', () => {
   const page = readFileSync(join(root, 'docs/budgets.md'), 'utf8')
   expect(withLimitTables(page, new Constants(root))).toBe(page)
 })

@@ -8,7 +8,7 @@ import { withResults } from '../scripts/performance.ts'
 
 const root = join(import.meta.dirname, '..')
 
-test('docs/performance.md has the newest results (`node scripts/performance.ts` writes them)', () => {
+test('docs/performance.md has the newest results (`pnpm exec node scripts/performance.ts` writes them)', () => {
   const page = readFileSync(join(root, 'docs/performance.md'), 'utf8')
   expect(withResults(page, root)).toBe(page)
 })
