@@ -1,5 +1,6 @@
-import { CasError, type DiskBlobStore } from '@svc/cas'
+import { CasError, type DiskBlobStore, type VerifyOptions } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
+import { forEachLimited } from '@svc/internal-concurrency'
 import { type Sha256Digest, tryParseTypedDigest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import type { Artifacts } from '../library/artifacts.ts'
@@ -17,6 +18,8 @@ export interface VerifyDeps
   extends Pick<Library, 'resolver' | 'store' | 'documents' | 'repos' | 'artifacts' | 'views' | 'needed'> {
   readonly jobs: JobRegistry
 }
+
+const VERIFIED_AT_ONCE = 2
 
 interface Findings {
   readonly mismatched: readonly Sha256Digest[]
@@ -61,37 +64,30 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
   update({ filesDone: 0, filesTotal: sizes.size, bytesDone: 0, bytesTotal })
   const mismatched: Sha256Digest[] = []
   const missing: Sha256Digest[] = []
-  let filesDone = 0
-  let bytesDone = 0
-  const queue = [...sizes]
-  const active = new Map<Sha256Digest, number>()
-  const report = (): void =>
-    update({ filesDone, bytesDone: bytesDone + [...active.values()].reduce((sum, done) => sum + done, 0) })
-  const worker = async (): Promise<void> => {
-    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-      const [each, size] = next
-      const { status } = await store.verify(each, {
-        signal,
-        onProgress: (done) => {
-          active.set(each, Math.min(done, size))
-          report()
-        }
-      })
-      if (status === 'mismatched') mismatched.push(each)
-      else if (status === 'missing') missing.push(each)
-      active.delete(each)
-      filesDone++
-      bytesDone += size
-      report()
-    }
-  }
-  await Promise.all([worker(), worker()])
-  const standing = await artifacts.standing(digest)
-  for (const each of await companionBlobs(standing === 'damaged' ? undefined : standing, documents)) {
-    const { status } = await store.verify(each, { signal })
+  const check = async (each: Sha256Digest, options: VerifyOptions): Promise<void> => {
+    const { status } = await store.verify(each, options)
     if (status === 'mismatched') mismatched.push(each)
     else if (status === 'missing') missing.push(each)
   }
+  let filesDone = 0
+  let bytesDone = 0
+  const active = new Map<Sha256Digest, number>()
+  const report = (): void =>
+    update({ filesDone, bytesDone: bytesDone + [...active.values()].reduce((sum, done) => sum + done, 0) })
+  await forEachLimited([...sizes], VERIFIED_AT_ONCE, signal, async ([each, size], signal) => {
+    const onProgress = (done: number): void => {
+      active.set(each, Math.min(done, size))
+      report()
+    }
+    await check(each, { signal, onProgress })
+    active.delete(each)
+    filesDone++
+    bytesDone += size
+    report()
+  })
+  const standing = await artifacts.standing(digest)
+  for (const each of await companionBlobs(standing === 'damaged' ? undefined : standing, documents))
+    await check(each, { signal })
   return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
 }
 

@@ -15,8 +15,10 @@ import type { Documents } from './documents.ts'
 import type { RepoState, Repos } from './repos.ts'
 
 /** Constants required by spec route.2; they say nothing about what the daemon can do. */
-const PLAN = 'pending'
-const PLAN_REASON = 'the plan is not computed by this version; use open and ensure'
+const PLAN = {
+  plan: 'pending',
+  planReason: 'the plan is not computed by this version; use open and ensure'
+} as const
 
 /** A result, with the objects that it was derived from. */
 interface CachedResult {
@@ -80,24 +82,18 @@ export class Resolver {
     try {
       return parseRef(text)
     } catch (error) {
-      throw error instanceof RefError && error.repo !== undefined ? await this.#withQuants(error, error.repo) : error
+      if (!(error instanceof RefError) || error.repo === undefined) throw error
+      // grammar errors name the quants of a known repository (spec ref.13)
+      const candidates = await this.#quants(error.repo)
+      if (candidates.length === 0) throw error
+      throw new DaemonError(error.code, error.message, { candidates, cause: error })
     }
   }
 
-  /** Adds the quants of a known repository to grammar errors (spec ref.13). */
-  async #withQuants(error: RefError, repo: RepoId): Promise<Error> {
-    const quants = await this.#quants(repo)
-    if (quants.length === 0) return error
-    return new DaemonError(error.code, error.message, { candidates: quants, cause: error })
-  }
-
-  async #quants(repo: RepoId): Promise<string[]> {
-    let state: RepoState | undefined
+  async #quants({ ns, name }: RepoId): Promise<string[]> {
     try {
-      state = await this.#repos.read(repo.ns, repo.name)
-      return state?.index === undefined
-        ? []
-        : (await this.#documents.index(state.index)).members.map((member) => member.quant)
+      const index = (await this.#repos.read(ns, name))?.index
+      return index === undefined ? [] : (await this.#documents.index(index)).members.map(({ quant }) => quant)
     } catch {
       // this only improves another error; problems of this repository show when it is requested
       return []
@@ -120,8 +116,7 @@ const direct = (ref: ModelRef, manifestDigest: Sha256Digest): ResolveResult => (
   ns: ref.ns,
   name: ref.name,
   manifestDigest,
-  plan: PLAN,
-  planReason: PLAN_REASON
+  ...PLAN
 })
 
 function selected(
@@ -137,7 +132,6 @@ function selected(
     quant: member.quant,
     manifestDigest: member.manifest,
     indexDigest,
-    plan: PLAN,
-    planReason: PLAN_REASON
+    ...PLAN
   }
 }

@@ -2,6 +2,7 @@ import type { BlobReader } from '@svc/cas'
 import type { Job } from '@svc/client/protocol'
 import type { Manifest } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
+import { absentBlobs } from '../library/absent.ts'
 import type { Documents } from '../library/documents.ts'
 import type { ArrivingOptions, Proven } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
@@ -107,13 +108,9 @@ export class SwarmDemand {
     return this.#demand.open(blob, visit, client, { ...options, proven, waitMs: 0 })
   }
 
-  async #missing(files: Manifest['files']): Promise<Manifest['files'][number][]> {
-    const missing: Manifest['files'][number][] = []
-    for (const file of files) {
-      const info = await this.#demand.store.stat(file.digest)
-      if (info?.sizeBytes !== file.size) missing.push(file)
-    }
-    return missing
+  async #missing(files: Manifest['files']): Promise<Manifest['files']> {
+    const absent = new Set((await absentBlobs(this.#demand.store, sizesOf(files))).digests)
+    return files.filter(({ digest }) => absent.has(digest))
   }
 
   /** What brings an artifact in; undefined if nothing does, and nothing may be started. @throws NotNowError */
@@ -134,11 +131,8 @@ export class SwarmDemand {
   }
 
   async #missingBytes(manifest: Sha256Digest): Promise<number> {
-    const { missing = [] } = (await this.presence(manifest)) ?? {}
-    let bytes = 0
-    for (const [digest, size] of new Map(missing.map(({ digest, size }) => [digest, size])))
-      bytes += Math.max(0, size - (this.#demand.store.partialStatus(digest)?.writtenBytes ?? 0))
-    return bytes
+    const { files = [] } = (await this.#deps.documents.manifest(manifest)) ?? {}
+    return (await absentBlobs(this.#demand.store, sizesOf(files))).bytes
   }
 
   async #arrived(manifest: Sha256Digest, files: Manifest['files'], visit: Visit, over: AbortSignal): Promise<void> {
@@ -172,6 +166,8 @@ export class SwarmDemand {
     }
   }
 }
+
+const sizesOf = (files: Manifest['files']) => new Map(files.map(({ digest, size }) => [digest, size]))
 
 /** What the OCI manifest depends on, beyond the digests in ours: the model config, and tars, which are unpacked. */
 const isDescribing = ({ kind }: Manifest['files'][number]): boolean =>

@@ -8,15 +8,16 @@ import { hubProvenance } from '../hub/provenance.ts'
 import type { ListedTorrent } from './listing.ts'
 import type { CatalogProvider } from './provider.ts'
 
-/** The expected content of a file, whatever source its bytes come from. It has at least one of the hashes. */
-export interface AnchorFile {
-  /** Absent if only the catalog's record is left. */
-  readonly sizeBytes?: number
-  readonly sha256?: Sha256Digest
-  readonly gitBlobSha1?: string
-  /** Set if the hub has the file, which is then another byte source. */
-  readonly hubFile?: HubFile
+/** All that the catalog's record says of a file. */
+interface RecordedFile {
+  readonly sha256: Sha256Digest
+  readonly sizeBytes?: undefined
+  readonly gitBlobSha1?: undefined
+  readonly repoId?: undefined
 }
+
+/** The expected content of a file, whatever source its bytes come from. If the hub has it, that is another one. */
+export type AnchorFile = HubFile | RecordedFile
 
 /**
  * The list that determines which bytes are right (spec cat.6): the hub's tree at the revision to which the listing's
@@ -103,16 +104,6 @@ function hubAnchor(listing: HubListing, from: { readonly hasToken: boolean; read
     repo: listing.repoId,
     revision: listing.commit,
     provenance: hubProvenance(listing, from),
-    files: new Map(
-      listing.files.map((file) => [
-        file.path,
-        {
-          sizeBytes: file.sizeBytes,
-          hubFile: file,
-          ...(file.sha256 && { sha256: file.sha256 }),
-          ...(file.gitBlobSha1 && { gitBlobSha1: file.gitBlobSha1 })
-        }
-      ])
-    )
+    files: new Map(listing.files.map((file) => [file.path, file]))
   }
 }

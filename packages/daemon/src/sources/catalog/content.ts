@@ -17,7 +17,7 @@ export interface WantedFile {
 
 export function wantedFile(path: string, sizeBytes: number, anchor: AnchorFile): WantedFile {
   // what another repository gave must not be taken for this one's
-  const repo = anchor.hubFile?.repoId.toLowerCase() ?? ''
+  const repo = anchor.repoId?.toLowerCase() ?? ''
   return { path, sizeBytes, anchor, key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1} ${repo}` }
 }
 

@@ -279,7 +279,7 @@ export class CatalogPull {
 
   /** The file at a web source; for a rescued model only its mirror may still have it. */
   #hubFile({ path, sizeBytes, anchor }: WantedFile): HubFile | undefined {
-    if (anchor.hubFile) return anchor.hubFile
+    if (anchor.repoId !== undefined) return anchor
     const { repo, revision } = this.#options.anchor
     if (revision === undefined || anchor.sha256 === undefined) return undefined
     return { repoId: repo, commit: revision, path, sizeBytes, sha256: anchor.sha256 }
