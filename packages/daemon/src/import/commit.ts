@@ -37,6 +37,8 @@ export async function commitArtifacts(
     readonly provenanceOf: (manifest: Manifest) => Provenance
     readonly origin: ArtifactSource
     readonly hints?: SwarmHints
+    /** When the import began. Default: now. */
+    readonly importedAt?: string
     readonly mayReplace?: MayReplace
     readonly keepBefore?: boolean
     readonly companions?: Sha256Digest | undefined
@@ -72,6 +74,7 @@ export async function commitArtifacts(
         },
         provenance: source.provenanceOf(manifest.document),
         hints: source.hints ?? NO_HINTS,
+        ...(source.importedAt !== undefined && { importedAt: source.importedAt }),
         ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } })
       })
     }

@@ -1,5 +1,6 @@
 import { ClassifyError, warningsOfNames } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
+import { timestampOf } from '@svc/internal-clock'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import type { JobContext, JobOutcome, JobStart } from '../jobs/job-work.ts'
 import type { JobRegistry } from '../jobs/registry.ts'
@@ -76,6 +77,8 @@ interface RuledImport extends PlannedImport {
 interface ImportContext extends JobContext, Pick<IngestContext, 'onDescribed'> {
   readonly offload: Offload
   readonly proof: Proof
+  /** UTC, RFC 3339. */
+  readonly beganAt: string
   readonly coming: ComingImport | undefined
 }
 
@@ -246,14 +249,15 @@ export class Importer {
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
     await requireVacancyBefore(repo, named, { ...source, mayReplace: selection.mayReplace }, this.#deps)
     const proof = new Proof(this.#deps.holdings, source.origin)
-    const coming = await this.#begin(plan, selection, repo, proof, context)
+    const beganAt = timestampOf(this.#deps.clock)
+    const coming = await this.#begin(plan, selection, repo, { ...context, proof, beganAt })
     const headers = coming && earlyHeaders(plan, context.signal)
     headers?.catch(() => undefined)
     const onDescribed: IngestContext['onDescribed'] = async (described, signal) => {
       if (coming !== undefined) await this.#describe(coming, plan, described, headers!, signal)
     }
     try {
-      return await this.#bring(plan, selection, repo, { ...context, proof, coming, onDescribed })
+      return await this.#bring(plan, selection, repo, { ...context, proof, beganAt, coming, onDescribed })
     } finally {
       this.#deps.coming.end(coming)
     }
@@ -264,8 +268,7 @@ export class Importer {
     { source, rule, recognition, files }: RuledImport,
     selection: ImportSelection,
     repo: RepoId,
-    proof: Proof,
-    { id: job }: JobContext
+    { id: job, proof, beganAt }: Pick<ImportContext, 'id' | 'proof' | 'beganAt'>
   ): Promise<ComingImport | undefined> {
     const { coming, store } = this.#deps
     const { kind, origin } = source
@@ -281,6 +284,7 @@ export class Importer {
       job,
       name: formatRepoId(repo),
       source: origin,
+      beganAt,
       provenanceOf: (manifest) => proof.provenanceNow(facts, listed, manifest?.files, store),
       // all else is fetched whether it is here or not
       hasGiven: async (digest) => !listed.has(digest) || proof.hasGiven(digest)
@@ -313,7 +317,7 @@ export class Importer {
     plan: RuledImport,
     selection: ImportSelection,
     repo: RepoId,
-    { signal, update, offload, proof, coming, onDescribed }: ImportContext
+    { signal, update, offload, proof, beganAt, coming, onDescribed }: ImportContext
   ): Promise<JobOutcome> {
     const { store, leafLayers } = this.#deps
     const { source, recognition } = plan
@@ -330,7 +334,8 @@ export class Importer {
     const { origin, follows } = source
     const facts = await this.#facts(source, selection)
     const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
-    const marks = { origin, follows, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
+    const importedAt = beganAt
+    const marks = { origin, follows, importedAt, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
     const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
     this.#deps.coming.end(
       coming,

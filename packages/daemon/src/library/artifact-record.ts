@@ -35,7 +35,7 @@ export interface ArtifactState {
   readonly away?: true
   /** Where its weights were seen beside this store, the newest of each place. */
   readonly copies?: readonly ProvenCopy[]
-  /** UTC, RFC 3339, of the latest import; absent where none was recorded. */
+  /** UTC, RFC 3339: when the latest import began, so that it stays the same while a model comes. Absent where none was recorded. */
   readonly importedAt?: string
   /** A pinned import whose blobs were never complete: missing ones are no damage. */
   readonly incomplete?: true

@@ -14,7 +14,7 @@ import { type OnUnreadable, readable } from './strict.ts'
 export type { ArtifactState } from './artifact-record.ts'
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
-export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete' | 'kept' | 'away' | 'copies'> &
+export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'incomplete' | 'kept' | 'away' | 'copies'> &
   Partial<Pick<ArtifactState, 'pinned'>>
 
 type FutureNames = ReadonlyMap<string, readonly Sha256Digest[]>
@@ -262,6 +262,7 @@ export class Artifacts {
     const origin = isPinned && before !== undefined ? before : state
     const incomplete = isPinned && (before === undefined || before.incomplete === true)
     const kept = isPinned ? before?.futureName : undefined
+    const goesOn = incomplete || kept !== undefined
     const futureName = incomplete ? (asked ?? kept) : kept
     const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
     const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
@@ -273,7 +274,7 @@ export class Artifacts {
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,
-      importedAt: timestampOf(this.#clock),
+      importedAt: (goesOn ? before?.importedAt : state.importedAt) ?? timestampOf(this.#clock),
       ...(record !== undefined && { record }),
       ...(incomplete && { incomplete }),
       ...(futureName !== undefined && { futureName })

@@ -28,6 +28,8 @@ export interface ComingImport {
   /** `ns/name` */
   readonly name: string
   readonly source: ArtifactSource
+  /** UTC, RFC 3339. */
+  readonly beganAt: string
   /** Who may have an artifact, or all that the import brings, by what is here of it now. */
   provenanceOf(manifest?: Pick<Manifest, 'files'>): Promise<Provenance>
   /** Whether the source was seen to give a blob: only then may its bytes leave as the source's. */
@@ -89,6 +91,7 @@ export class ComingModels {
         provenance: { access: 'unknown' },
         pinned: false,
         hints: NO_HINTS,
+        importedAt: by.beganAt,
         incomplete: true
       }
       const made = { ...model, by, standIn, state }

@@ -111,7 +111,8 @@ export class S3Mirror {
   async #comingMember(name: string, manifest: Sha256Digest): Promise<NamedMember | undefined> {
     const presence = await this.#deps.demand?.()?.presence(manifest)
     const quant = presence && (await futureQuant(this.#deps.store, presence))
-    return quant === undefined ? undefined : { name, manifest, quant, prefix: `${name}/${quant}/` }
+    if (quant === undefined) return undefined
+    return { name, manifest, quant, importedAt: await this.#served.importedAt(manifest), prefix: `${name}/${quant}/` }
   }
 
   /** What has a name, or else is to get it. */

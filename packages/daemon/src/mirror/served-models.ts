@@ -212,11 +212,12 @@ export class ServedModels {
     // the digest of its manifest, which a registry begins with, is not known
     if (door !== 's3-mirror') return []
     const models = await this.#comingModels(door, (by) => name === undefined || by.name === name)
-    return models.map(({ quant, standIn, by }) => ({
-      name: by.name,
-      manifest: standIn,
+    return models.map(({ quant, standIn: manifest, by: { name, beganAt: importedAt } }) => ({
+      name,
+      manifest,
       quant,
-      prefix: `${by.name}/${quant}/`
+      importedAt,
+      prefix: `${name}/${quant}/`
     }))
   }
 
@@ -270,6 +271,12 @@ export class ServedModels {
   /** Or on its way back. */
   #isHere(manifest: Sha256Digest, away: true | undefined): boolean {
     return away !== true || fetchOf(this.#deps.jobs, manifest) !== undefined
+  }
+
+  /** When the import of one of {@link awaited} began. */
+  async importedAt(manifest: Sha256Digest): Promise<string | undefined> {
+    const standing = await this.#deps.artifacts.standing(manifest)
+    return standing === 'damaged' ? undefined : standing?.importedAt
   }
 
   /** What {@link awaited} has for all names. */

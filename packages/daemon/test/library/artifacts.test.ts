@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { digestFromHex } from '@svc/ref'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type ArtifactImport, Artifacts } from '../../src/library/artifacts.ts'
 import { decided } from '../../src/library/provenance.ts'
@@ -36,6 +37,32 @@ test('a pinned import adds its hints and changes nothing else', async () => {
     hints: { ...none, peers }
   })
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
+})
+
+test('the time of an artifact is when its import began, however long that takes', async () => {
+  const clock = new VirtualClock()
+  const timed = new Artifacts(root, await ReplacedFiles.open(join(root, 'state')), clock)
+  const timeOf = async () => (await timed.read(manifestDigest))?.importedAt
+  const pinned: ArtifactImport = {
+    manifestDigest,
+    source: { kind: 'bt' },
+    provenance: { access: 'public' },
+    hints: none,
+    futureName: 'acme/model'
+  }
+  await timed.record(pinned)
+  const began = await timeOf()
+  await clock.advance(3600_000)
+  await timed.record(pinned)
+  await timed.complete(manifestDigest)
+  await timed.record({ ...pinned, record })
+  expect(await timeOf()).toBe(began)
+  await timed.endFutureName(manifestDigest, 'acme/model')
+  await timed.record({ ...pinned, record })
+  expect(await timeOf()).not.toBe(began)
+  const importedAt = '2020-01-01T00:00:00.000Z'
+  await timed.record({ ...pinned, source: { kind: 'local' }, importedAt })
+  expect(await timeOf()).toBe(importedAt)
 })
 
 test('the hub’s confirmation that a model is public applies to unknown access', async () => {
