@@ -105,7 +105,6 @@ export async function quantFacts({ recognition, files }: PlannedImport, signal: 
   return { config, headers }
 }
 
-/** Random access to a file before its import. */
 async function withBytesOf<T>(file: SourceFile, signal: AbortSignal, use: (readAt: ReadAt) => Promise<T>): Promise<T> {
   if (isRemote(file)) {
     if (file.peek === undefined) throw new Error(`${file.name} cannot be read before it is fetched`)

@@ -232,7 +232,6 @@ class FileIngest {
     for (const used of rest) await this.#one(used, signal)
   }
 
-  /** Writes a tar from its members' bytes. */
   async tar(entry: ManifestEntry, signal: AbortSignal): Promise<void> {
     const { store, leafLayers } = this.#context
     if (entry.content.from !== 'tar') return

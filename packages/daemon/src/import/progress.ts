@@ -22,7 +22,6 @@ export class ImportProgress {
     this.#report()
   }
 
-  /** `bytesDone` of this file so far. */
   advance(name: string, bytesDone: number): void {
     const file = this.#active.get(name)
     if (file === undefined) return
@@ -44,7 +43,6 @@ export class ImportProgress {
     this.#report()
   }
 
-  /** Counts files that are not read. */
   pass(count: number): void {
     this.#filesDone += count
     this.#report()

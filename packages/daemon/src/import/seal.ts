@@ -105,7 +105,6 @@ const blobFields = ({ digest, sizeBytes, merkleRoot }: BlobTree): Pick<ManifestF
   ...(merkleRoot !== undefined && { bt: { merkleRoot } })
 })
 
-/** Writes a sealed document as a blob. */
 export async function writeDocument(
   store: DiskBlobStore,
   { bytes, digest }: Sealed<unknown>,

@@ -32,7 +32,6 @@ interface Kept {
   readonly why: string
 }
 
-/** What an eviction removed. */
 export interface Freed {
   readonly blobs: number
   readonly bytes: number

@@ -9,7 +9,6 @@ import type {
   VerifyReport
 } from '@svc/client/protocol'
 
-/** The fields of a new job. */
 export interface JobStart {
   readonly kind: JobKind
   readonly ref: string

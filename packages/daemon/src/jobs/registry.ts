@@ -66,12 +66,10 @@ export class JobRegistry {
     this.#retention = new Retention(clock)
   }
 
-  /** Number of jobs that wait or run. */
   get openCount(): number {
     return this.#open.size
   }
 
-  /** Limit of jobs that wait or run. */
   get openLimit(): number {
     return this.#limits.jobs
   }

@@ -119,7 +119,6 @@ const MAX_INDEX_BYTES = 16 << 20
 const MAX_MANIFEST_BYTES = 4 << 20
 const MAX_COMPANIONS_BYTES = 4 << 20
 
-/** Reads and caches the store's documents. */
 export class Documents {
   readonly #indexes: DocumentCache<ModelIndex>
   readonly #manifests: DocumentCache<Manifest>

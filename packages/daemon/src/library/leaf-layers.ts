@@ -34,7 +34,6 @@ const MAX_SUBTREE_BYTES = 8 << 20
 /** What a map's entry with a key and an array of its own takes besides, rounded up. */
 const ENTRY_BYTES = 1 << 10
 
-/** The result of hashing a blob's leaves. */
 export interface BlobTree {
   readonly digest: Sha256Digest
   readonly sizeBytes: number

@@ -36,7 +36,6 @@ export class Members {
     this.#deps = deps
   }
 
-  /** The current corrupt blobs in quarantine. */
   async quarantined(): Promise<ReadonlySet<Sha256Digest>> {
     const names = (await listFolder(join(this.#deps.store.root, 'quarantine'))).map(({ name }) => name)
     return new Set(names.filter((name) => /^[0-9a-f]{64}-/.test(name)).map((name) => digestFromHex(name.slice(0, 64))))

@@ -11,7 +11,6 @@ export interface OpenDeps extends Pick<StoreState, 'store' | 'documents' | 'arti
   readonly resolver: Resolver
 }
 
-/** The parts of an artifact that are present. */
 export interface ArtifactPresence {
   readonly manifest: Manifest | undefined
   readonly present: readonly OpenFile[]

@@ -20,7 +20,6 @@ export interface RecordKind<State, Recorded = State> {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A record that is named by a digest, or by another SHA-256. */
 const HEX_FILE = /^[0-9a-f]{64}\.json$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const lastLine = (checksum: number): string => `  "checksum": "crc32:${checksum.toString(16).padStart(8, '0')}"\n}\n`

@@ -21,7 +21,6 @@ export interface LeftOut {
   readonly more: number
 }
 
-/** How to look at a repository. */
 export interface LookOptions {
   /** Refuses a commit that no branch or tag names. */
   readonly isNamedOnly: boolean

@@ -36,7 +36,6 @@ const manifestOf = (name: string): Sha256Digest => digestFromHex(MANAGED_NAME.ex
 /** An artifact that a view shows. */
 export interface HeldArtifact {
   readonly manifest: Sha256Digest
-  /** The path of the view. */
   readonly place: string
   /** It was made on demand, by `svc path` for example. That alone is no reason to share an artifact. */
   readonly managed: boolean

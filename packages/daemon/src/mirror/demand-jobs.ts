@@ -17,7 +17,6 @@ const GRACE_MS = 60_000
 /** With every place taken by other hosts, one goes to a host that had so much less of them. */
 const TURN_MS = 20_000
 
-/** The daemon's objects that this uses. */
 export interface DemandJobsDeps {
   readonly jobs: UpstreamJobs
   readonly clock: Clock
@@ -25,7 +24,6 @@ export interface DemandJobsDeps {
   readonly timeoutMs: number
 }
 
-/** A way to fetch. */
 export interface Way {
   /** For messages. */
   readonly source: string
@@ -82,17 +80,14 @@ export class DemandJobs {
     this.#failed = new LRUCache({ max: MAX_FAILED, ...keptFor(FAILED_MS, nowMs) })
   }
 
-  /** Number of jobs under way. */
   get count(): number {
     return this.#places.size
   }
 
-  /** Limit of {@link count}. */
   get limit(): number {
     return MAX_JOBS
   }
 
-  /** Number of jobs that were started. */
   get total(): number {
     return this.#total
   }
@@ -261,7 +256,6 @@ export function toNotNow({ source }: Way, error: unknown): NotNowError {
 /** Options of a cache whose entries end after some time, by our clock. */
 export const keptFor = (ttl: number, now: () => number) => ({ ttl, ttlResolution: 0, perf: { now } })
 
-/** Why a job failed, when it is over. */
 const failureOf = ({ error }: Job): Error | undefined => (error === undefined ? undefined : new Error(error.message))
 
 /** Waits for a job whose end is nobody's business here. */

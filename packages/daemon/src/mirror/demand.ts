@@ -15,7 +15,6 @@ const MAX_WAITING = 256
 /** Listings and small files that are read at once, and what waits for that: they take memory, and time of one thread. */
 const READS = { atOnce: 2, maxWaiting: 64 }
 
-/** The daemon's objects that this uses. */
 export interface DemandDeps {
   readonly jobs: UpstreamJobs
   readonly store: DiskBlobStore
@@ -24,7 +23,6 @@ export interface DemandDeps {
   readonly clock?: Clock
 }
 
-/** Who asks. */
 export interface WaitingClient {
   /** IP address. */
   readonly host: string
@@ -42,7 +40,6 @@ interface Waiter {
   readonly end: () => void
 }
 
-/** Figures for the metrics. */
 export interface DemandFigures {
   readonly jobs: number
   readonly jobsLimit: number

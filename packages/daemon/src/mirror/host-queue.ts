@@ -7,7 +7,6 @@ interface QueuedTurn {
   readonly refuse: (error: Error) => void
 }
 
-/** What a queue admits. */
 export interface QueueLimits {
   readonly atOnce: number
   readonly maxWaiting: number

@@ -47,7 +47,6 @@ export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: read
   }
 }
 
-/** Sends a document about a repository. */
 export function sendHubJson(
   request: IncomingMessage,
   response: ServerResponse,

@@ -66,12 +66,10 @@ export class HubDemand {
     this.#named = new LRUCache({ max: MAX_NAMED, ...keptFor(NAMED_MS, demand.nowMs) })
   }
 
-  /** Number of lookups that contacted the hub. */
   get lookupsTotal(): number {
     return this.#lookups.total
   }
 
-  /** Whether a repository may be fetched at all. */
   allows(repo: string): boolean {
     return this.#demand.allows(repo)
   }

@@ -30,7 +30,6 @@ class GoneError extends Error {
   }
 }
 
-/** The daemon's objects that the mirror of a hub uses. */
 export interface HubMirrorDeps extends FilesOf {
   /** Absent: what is not here is not brought in. */
   readonly demand?: () => HubDemand | undefined
@@ -294,7 +293,6 @@ export class HubMirror {
 
 const INFO = /^\/api\/models\/([^/]+(?:\/[^/]+)?)(?:\/(revision|tree|paths-info)\/(.+))?$/
 
-/** A parsed request. */
 interface Asked {
   readonly path: string
   readonly query: URLSearchParams

@@ -18,14 +18,12 @@ const FILE_BYTES = 400
 /** Errors after which the repository does not exist for clients of the mirror. */
 const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_BAD_REQUEST']
 
-/** What is looked for, and how. */
 export interface LookFor extends Omit<LookOptions, 'onBytes'> {
   readonly repo: string
   /** Undefined: the default branch. */
   readonly revision: string | undefined
 }
 
-/** What lookups use. */
 export interface LookupsDeps {
   readonly upstream: Pick<Upstream, 'look'>
   /** Whose bytes listings and plans cost. */
@@ -53,7 +51,6 @@ export class Lookups {
     this.#absent = new LRUCache({ max: MAX_ABSENT, ...keptFor(ABSENT_MS, nowMs) })
   }
 
-  /** Number of lookups that contacted the hub. */
   get total(): number {
     return this.#total
   }

@@ -17,7 +17,6 @@ import { ServedModels, type ServedModelsDeps } from './served-models.ts'
 import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-demand.ts'
 import type { Upstream } from './upstream.ts'
 
-/** The daemon's objects that the mirrors use. */
 export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand' | 'waiting'>, ServedModelsDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
@@ -40,7 +39,6 @@ interface Ways {
   swarm?: SwarmDemand
 }
 
-/** A protocol of a mirror. */
 interface Mirror {
   /** How its listener differs from others. */
   readonly port: Pick<ListenerOptions, 'name'> & Partial<ListenerOptions>
@@ -48,7 +46,6 @@ interface Mirror {
   route: ListenerOptions['answer']
 }
 
-/** What listens. */
 type Listening = Partial<Record<'hub' | 'oci' | 's3', GuardedListener>>
 
 /** The configured mirrors; without an address a mirror is off (spec add.22). */

@@ -19,7 +19,6 @@ const DOOR = 'oci-mirror'
 const MAX_MODEL_CONFIG_BYTES = 1 << 20
 const MAX_PACKED = 1_000
 
-/** The daemon's objects that the mirror of OCI artifacts uses. */
 export interface OciMirrorDeps extends FilesOf {
   readonly documents: Documents
   /** Absent: of artifacts that are not complete nothing is shown. */

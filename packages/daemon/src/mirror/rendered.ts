@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache'
 /** Limit of the responses and their keys together. */
 const MAX_BYTES = 32 << 20
 
-/** What makes a response. */
 type Render = () => Promise<unknown>
 
 /** Caches long responses that are the same for every client, as they are sent, so that slow clients share the same bytes. */

@@ -53,7 +53,6 @@ export class S3Error extends Error {
   }
 }
 
-/** Refuses with an error document. */
 export function refuseS3(
   response: ServerResponse,
   { code, message }: Pick<S3Error, 'code' | 'message'>,
@@ -76,7 +75,6 @@ export function refuseAsS3(
   refuseS3(response, { code: known, message }, headers, CODES[code] === undefined ? status : STATUS[known])
 }
 
-/** Sends a document. */
 export function sendXml(response: ServerResponse, text: string, status = 200, headers: OutgoingHttpHeaders = {}): void {
   const body = Buffer.from(text)
   const type = { 'Content-Type': 'application/xml', 'Content-Length': body.length }
@@ -90,7 +88,6 @@ const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/'
 export const document = (root: string, content: string): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<${root}${root === 'Error' ? '' : ` xmlns="${NAMESPACE}"`}>${content}</${root}>`
 
-/** Text in an element. */
 export const element = (name: string, text: string | number | boolean): string =>
   `<${name}>${escaped(`${text}`)}</${name}>`
 

@@ -15,7 +15,6 @@ export interface KeyFolder {
   readonly prefix: string
 }
 
-/** An object in the bucket. */
 export interface ListedObject {
   readonly key: string
   readonly sizeBytes: number
@@ -29,7 +28,6 @@ interface PageStart {
   readonly isFolder: boolean
 }
 
-/** What is asked of a bucket. */
 export interface ListQuery {
   readonly isFirstVersion: boolean
   readonly prefix: string
@@ -42,7 +40,6 @@ export interface ListQuery {
   readonly token: string | undefined
 }
 
-/** A page of a listing. */
 export interface ListPage<T> {
   readonly objects: readonly ListedObject[]
   readonly folders: readonly string[]
@@ -192,7 +189,6 @@ function never(): never {
   throw new Error('a folder has no object')
 }
 
-/** The document of a page. */
 export function formatPage(query: ListQuery, { objects, folders, next }: Omit<ListPage<unknown>, 'of'>): string {
   const name = (text: string): string =>
     query.isUrlEncoded ? encodeURIComponent(text.toWellFormed()).replaceAll('%2F', '/') : text

@@ -28,7 +28,6 @@ const SUBRESOURCES =
     ' '
   )
 
-/** The daemon's objects that the S3 mirror uses. */
 export interface S3MirrorDeps extends FilesOf {
   readonly clock: Clock
   /** Absent: of artifacts that are not complete nothing is shown. */

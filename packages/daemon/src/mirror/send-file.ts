@@ -10,7 +10,6 @@ import type { ServedFile } from './served-files.ts'
 
 const UNNAMED = digestFromBytes(new Uint8Array(32))
 
-/** Options of sending a file. */
 export interface SendOptions {
   readonly store: DiskBlobStore
   readonly pool: BufferPool
@@ -72,7 +71,6 @@ export async function sendArriving(
   return true
 }
 
-/** Who waits for a response. */
 export function clientOf({ socket }: IncomingMessage, response: ServerResponse): WaitingClient {
   const gone = new AbortController()
   response.once('close', () => gone.abort())
@@ -95,7 +93,6 @@ async function orClosed(reader: BlobReader, mayGive: SendOptions['mayGive']): Pr
   }
 }
 
-/** Refuses a range, or a condition. */
 const refuseBlob =
   (response: ServerResponse, refuseHere: typeof refuse) =>
   (status: 412 | 416, headers: OutgoingHttpHeaders): void =>

@@ -35,7 +35,6 @@ const MADE_AT_ONCE = 2
 /** After a failure, a view is not tried again within this time. */
 const RETRY_MS = 2_000
 
-/** The daemon's objects that this uses. */
 export interface ServedFilesDeps {
   readonly clock: Clock
   readonly views: Pick<Views, 'lend' | 'lendComing' | 'endLoan'>

@@ -16,7 +16,6 @@ import { UnreadableStateError } from '../library/strict.ts'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
 import { fetchOf, NotNowError, type UpstreamJobs } from './upstream.ts'
 
-/** The daemon's objects that this uses. */
 export interface ServedModelsDeps extends ServedFilesDeps {
   readonly artifacts: Artifacts
   readonly holdings: Pick<Holdings, 'unprovenNow'>
@@ -71,7 +70,6 @@ export interface NamedMember extends ServedMember, ByName {
 /** The mirrors that know models by their names here. */
 type NameDoor = 'oci-mirror' | 's3-mirror'
 
-/** An answer with bytes of an artifact. */
 interface Sending {
   readonly response: Pick<ServerResponse, 'destroy' | 'headersSent'>
   readonly manifest: Sha256Digest

@@ -22,7 +22,6 @@ export interface FillSource {
   reading(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset?: number): Proven
 }
 
-/** The daemon's objects that this uses. */
 export interface SwarmDemandDeps {
   readonly demand: Demand
   readonly source: FillSource
@@ -70,7 +69,6 @@ export class SwarmDemand {
     return this.isUnderWay(manifest) || this.#demand.allows(name)
   }
 
-  /** Whether something fetches an artifact. */
   isUnderWay(manifest: Sha256Digest): boolean {
     return this.#demand.jobs?.has(manifest) === true || fetchOf(this.#deps.jobs, manifest) !== undefined
   }

@@ -9,7 +9,6 @@ export interface HeaderRead {
   readonly path: string
 }
 
-/** The input of `plan` of {@link OffloadTasks}. */
 export interface PlanRequest {
   readonly recognition: Recognition
   readonly headers: readonly HeaderRead[]
@@ -18,7 +17,6 @@ export interface PlanRequest {
   readonly licences: readonly LicenceFact[]
 }
 
-/** The input of `layer` of {@link OffloadTasks}. */
 export interface LayerRequest {
   readonly path: string
   readonly sizeBytes: number
@@ -42,8 +40,6 @@ export interface OffloadTasks {
     request: LayerRequest
     response: { readonly root: Uint8Array; readonly layer: Uint8Array } | undefined
   }
-  /** The recognition of a listing's names. */
   recognise: { request: readonly ListedFile[]; response: Recognition }
-  /** Reads the headers of weights, and plans the artifacts. */
   plan: { request: PlanRequest; response: PlannedArtifacts }
 }

@@ -29,7 +29,6 @@ import { parseV1Seed, type V1Seed, V1Seeds } from './seeds.ts'
 import { linesOf, quantsRead, selectEntry } from './select.ts'
 import { catalogSource } from './source.ts'
 
-/** The daemon's objects that the catalog source uses. */
 export interface CatalogDeps
   extends Pick<Library, 'clock' | 'store' | 'artifacts' | 'needed' | 'leafLayers' | 'holdings' | 'trust' | 'log'> {
   readonly config: { readonly catalog: CatalogConfig; readonly hub: HubConfig; readonly swarm: SwarmConfig }

@@ -41,7 +41,6 @@ export function selectEntry(
   throw ambiguous(`the catalog has no torrent of ${repo} for "${quant}"`, own)
 }
 
-/** The torrents of one repository, without duplicates. */
 export function linesOf(entries: readonly ListedTorrent[], repo: string, normalizedNames: boolean): ListedTorrent[] {
   return quantsRead(distinct(ofRepo(entries, repo)), normalizedNames)
 }

@@ -39,7 +39,6 @@ const MAX_RESPONSE_MS = 100_000
 const FIRST_CHECK_MS = 10 * 60_000
 const DAY_MS = 24 * 3600_000
 
-/** The daemon's objects that the hub source uses. */
 export interface HubDeps extends Omit<OutdatedDeps, 'owners' | 'sourceOf'>, Pick<Library, 'trust' | 'clock' | 'log'> {
   readonly config: { readonly hub: HubConfig }
   readonly version: string

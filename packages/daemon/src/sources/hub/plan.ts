@@ -41,7 +41,6 @@ const MAX_HEADERS = 64
 /** Larger licence texts are not read just to identify them. */
 const MAX_TEXT_BYTES = 16 * 2 ** 20
 
-/** The daemon's objects that a plan uses. */
 export interface PlanDeps {
   readonly store: DiskBlobStore
   readonly offload: Offload

@@ -24,7 +24,6 @@ export interface StrangerListing {
   readonly more: number
 }
 
-/** What is asked for. */
 export interface ListingRequest {
   readonly repo: string
   /** Undefined: the default branch. */
@@ -33,7 +32,6 @@ export interface ListingRequest {
   readonly isNamedOnly: boolean
 }
 
-/** The calls of the thread. */
 export interface ListingTasks {
   /** Progress: bytes that were read. */
   list: { request: ListingRequest; response: StrangerListing; progress: number }

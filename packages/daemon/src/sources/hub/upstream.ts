@@ -21,7 +21,6 @@ import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey }
 import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
-/** The objects of the hub source that this uses. */
 export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {
   /** Without a token. */
   readonly hub: Hub

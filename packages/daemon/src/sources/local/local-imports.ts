@@ -11,7 +11,6 @@ import type { HubConfirmation } from '../hub/confirm.ts'
 import { adoptedSource } from './adopted.ts'
 import { localSource } from './source.ts'
 
-/** The daemon's objects that imports from disk use. */
 export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
   readonly importer: Importer
   readonly offload: Offload
@@ -20,7 +19,6 @@ export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
   readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
 }
 
-/** Imports from the disks of this machine. */
 export class LocalImports {
   readonly #deps: LocalDeps
   #seedLocal: boolean | undefined

@@ -106,7 +106,6 @@ async function manifestOf(
   return repository.manifest(digest, { signal })
 }
 
-/** Files fetched concurrently. */
 const CONCURRENCY = 4
 
 /**

@@ -10,7 +10,6 @@ import { checkPath } from '../local/walk.ts'
 import { type Oci, ociFailure } from './errors.ts'
 import { type ListedArtifact, listLayout, listRegistry, ociSource } from './listing.ts'
 
-/** The daemon's objects that imports of OCI artifacts use. */
 export interface OciDeps {
   readonly version: string
   readonly jobs: JobRegistry
