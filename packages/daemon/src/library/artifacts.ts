@@ -8,6 +8,7 @@ import { type ArtifactSource, mergedFollowed, mergedSource, NO_HINTS } from './o
 import { decided, mergedProvenance, type Provenance, sameStanding, verdictOf } from './provenance.ts'
 import { StateRecords } from './record.ts'
 import type { ReplacedFiles } from './replace.ts'
+import { Revised } from './revised.ts'
 import { type FileStamp, sameStamp, stampOf } from './stamp.ts'
 import { type OnUnreadable, readable } from './strict.ts'
 
@@ -43,7 +44,7 @@ export class Artifacts {
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
   #changes = 0
   #shownChanges = 0
-  #futureNames: { readonly changes: number; readonly names: Promise<FutureNames> } | undefined
+  readonly #futureNames = new Revised<FutureNames>()
 
   constructor(root: string, files: ReplacedFiles, clock: Clock = systemClock) {
     this.#clock = clock
@@ -324,15 +325,7 @@ export class Artifacts {
 
   /** Of all artifacts, read when it is first asked for after a change. */
   #toBeNamed(): Promise<FutureNames> {
-    const changes = this.#changes
-    if (this.#futureNames?.changes !== changes) {
-      const read = { changes, names: this.#readFutureNames() }
-      this.#futureNames = read
-      read.names.catch(() => {
-        if (this.#futureNames === read) this.#futureNames = undefined
-      })
-    }
-    return this.#futureNames.names
+    return this.#futureNames.at(this.#changes, () => this.#readFutureNames())
   }
 
   async #readFutureNames(): Promise<FutureNames> {

@@ -5,6 +5,7 @@ import { DaemonError } from '../errors.ts'
 import type { ArtifactState } from './artifacts.ts'
 import { addListed, companionBlobs } from './companions.ts'
 import { isEvictable } from './eviction.ts'
+import { Revised } from './revised.ts'
 import { readSmallBlob } from './small-blob.ts'
 import type { StoreState } from './state.ts'
 import type { OnUnreadable } from './strict.ts'
@@ -37,7 +38,7 @@ interface KnownManifests {
  */
 export class Needed {
   readonly #deps: NeededDeps
-  #known: { readonly revision: number; readonly manifests: Promise<KnownManifests> } | undefined
+  readonly #manifests = new Revised<KnownManifests>()
 
   constructor(deps: NeededDeps) {
     this.#deps = deps
@@ -54,7 +55,7 @@ export class Needed {
    * what is deleted.
    */
   async has(manifestDigest: Sha256Digest): Promise<boolean> {
-    return (await this.#manifests()).needed.has(manifestDigest)
+    return (await this.#known()).needed.has(manifestDigest)
   }
 
   /**
@@ -62,7 +63,7 @@ export class Needed {
    * view keeps its bytes (spec add.13).
    */
   async isGiven(manifestDigest: Sha256Digest): Promise<boolean> {
-    return (await this.#manifests()).given.has(manifestDigest)
+    return (await this.#known()).given.has(manifestDigest)
   }
 
   /** The artifacts that an index, a tag or a pinned import names, as far as it can be read. @throws as {@link blobs} */
@@ -91,17 +92,8 @@ export class Needed {
     return holders
   }
 
-  async #manifests(): Promise<KnownManifests> {
-    const { revision } = this
-    // concurrent callers wait for the same walk
-    if (this.#known?.revision !== revision) this.#known = { revision, manifests: this.#wantedManifests() }
-    const known = this.#known
-    try {
-      return await known.manifests
-    } catch (error) {
-      if (this.#known === known) this.#known = undefined
-      throw error
-    }
+  #known(): Promise<KnownManifests> {
+    return this.#manifests.at(this.revision, () => this.#wantedManifests())
   }
 
   /**

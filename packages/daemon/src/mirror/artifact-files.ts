@@ -7,6 +7,7 @@ import type { Door } from '../library/provenance.ts'
 import type { ArrivingOptions } from './arriving-blob.ts'
 import type { Demand, WaitingClient } from './demand.ts'
 import { followed } from './demand-jobs.ts'
+import type { HubDemand } from './hub-demand.ts'
 import { clientOf, type SendOptions, sendArriving, sendFile } from './send-file.ts'
 import type { ServedFile } from './served-files.ts'
 import { lacksSpace, type ServedModels } from './served-models.ts'
@@ -16,14 +17,22 @@ import type { UpstreamJobs } from './upstream.ts'
 const CHUNK_BYTES = 256 << 10
 const NONE: readonly ServedFile[] = []
 
+/**
+ * What brings in what clients ask for, as soon as it is attached. Without a swarm nothing is shown of artifacts that are not complete, but
+ * what the owner's imports are making.
+ */
+export interface Ways {
+  hub?: HubDemand
+  swarm?: SwarmDemand
+}
+
 export interface ArtifactFilesDeps {
   readonly store: DiskBlobStore
   readonly served: ServedModels
   readonly door: Door
   readonly waiting: Demand
   readonly jobs: Pick<UpstreamJobs, 'over'>
-  /** Absent: of artifacts that are not complete nothing is shown but what the owner's imports are making. */
-  readonly demand: (() => SwarmDemand | undefined) | undefined
+  readonly ways: Ways
   /** A client that asks for bytes may have them fetched, as far as the configuration allows. Otherwise it follows what others fetch. */
   readonly mayStart: boolean
   /** Told of reads by clients whom the owner gave a token or a key: these count as use. */
@@ -31,7 +40,7 @@ export interface ArtifactFilesDeps {
 }
 
 /** What those who show the files of artifacts need for that. */
-export type FilesOf = Omit<ArtifactFilesDeps, 'demand' | 'door' | 'mayStart'>
+export type FilesOf = Omit<ArtifactFilesDeps, 'door' | 'mayStart'>
 
 /** The files of artifacts for mirrors that know them by their names, also while they come (spec add.36). */
 export class ArtifactFiles {
@@ -46,7 +55,7 @@ export class ArtifactFiles {
   async of(awaited: Awaited): Promise<readonly ServedFile[] | undefined> {
     const { manifest } = awaited
     const { served } = this.#deps
-    const demand = this.#deps.demand?.()
+    const demand = this.#deps.ways.swarm
     const presence = served.files.isKnown(manifest) ? undefined : await demand?.presence(manifest)
     const isComing = presence !== undefined && presence.missing.length > 0
     if (isComing && !presence.isDescribed) return undefined
@@ -93,7 +102,7 @@ export class ArtifactFiles {
       const mayRead = async (): Promise<boolean> => (await by.hasGiven(file.digest)) && reading.mayRead()
       return (_, client) => waiting.open(file, followed(jobs, by.job), client, { ...reading, mayRead, waitMs: 0 })
     }
-    const demand = this.#deps.demand?.()
+    const demand = this.#deps.ways.swarm
     if (demand === undefined || !this.#offers(demand, awaited)) return undefined
     return (start, client) => demand.open(awaited, file, start, client, reading)
   }

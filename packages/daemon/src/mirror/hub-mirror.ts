@@ -9,12 +9,11 @@ import type { WaitingClient } from './demand.ts'
 import { readForm } from './form.ts'
 import { GitNames } from './git-names.ts'
 import { absent, absentFile, commitHeaders, modelInfo, refsBody, sendHubJson, sha1Hex } from './hub-answers.ts'
-import { ANSWER_MS, type HubDemand } from './hub-demand.ts'
+import { ANSWER_MS } from './hub-demand.ts'
 import { DEFAULT_BRANCH, type HubRevision, HubRevisions, isUpstream, type RepoFile } from './hub-revisions.ts'
 import { Rendered } from './rendered.ts'
 import { clientOf, readerOf, sendArriving } from './send-file.ts'
 import { notNowOf, type ServedModels } from './served-models.ts'
-import type { SwarmDemand } from './swarm-demand.ts'
 
 /** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
@@ -30,20 +29,13 @@ class GoneError extends Error {
   }
 }
 
-export interface HubMirrorDeps extends FilesOf {
-  /** Absent: what is not here is not brought in. */
-  readonly demand?: () => HubDemand | undefined
-  /** Absent: of artifacts that are not complete nothing is shown. */
-  readonly swarm?: () => SwarmDemand | undefined
-}
-
 /**
  * Responds like a model hub, for repositories that were imported from the hub, at their imported commits (spec add.20).
  * Read-only; private and restricted models do not exist here.
  */
 export class HubMirror {
   readonly port = { name: 'hub mirror', methods: ['GET', 'HEAD', 'POST'], hasPages: true }
-  readonly #deps: HubMirrorDeps
+  readonly #deps: FilesOf
   readonly #served: ServedModels
   readonly #gitNames = new GitNames()
   readonly #files: ArtifactFiles
@@ -51,10 +43,10 @@ export class HubMirror {
   readonly #rendered = new Rendered()
   readonly #lists = new Gate(1)
 
-  constructor(deps: HubMirrorDeps) {
+  constructor(deps: FilesOf) {
     this.#deps = deps
     this.#served = deps.served
-    this.#files = new ArtifactFiles({ ...deps, demand: deps.swarm, door: 'hub-mirror', mayStart: false })
+    this.#files = new ArtifactFiles({ ...deps, door: 'hub-mirror', mayStart: false })
     this.#snapshots = new HubRevisions(deps.served, this.#files)
   }
 
@@ -134,7 +126,7 @@ export class HubMirror {
         throw new GoneError(file.manifest)
       return
     }
-    const demand = this.#deps.demand!()!
+    const demand = this.#deps.ways.hub!
     const client = clientOf(request, response)
     const open = async (): Promise<BlobReader> =>
       file.isLarge
@@ -268,7 +260,7 @@ export class HubMirror {
     const lowerCase = repo.toLowerCase()
     await this.#files.described(client, ANSWER_MS, ({ source }) => source.repo!.toLowerCase() === lowerCase)
     const here = await this.#snapshots.at(repo, revision)
-    const demand = this.#deps.demand?.()
+    const demand = this.#deps.ways.hub
     if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here
     const isMain = DEFAULT_BRANCH.has(revision)
     // an import by its commit alone answers for the branch only where nobody can say what that is

@@ -8,6 +8,7 @@ import { GuardedListener, type ListenerOptions } from '../http/guarded-listener.
 import type { Listeners } from '../http/traffic.ts'
 import type { Usage } from '../library/usage.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
+import type { Ways } from './artifact-files.ts'
 import { Demand, type DemandFigures } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror } from './hub-mirror.ts'
@@ -17,7 +18,7 @@ import { ServedModels, type ServedModelsDeps } from './served-models.ts'
 import { type FillSource, SwarmDemand, type SwarmDemandDeps } from './swarm-demand.ts'
 import type { Upstream } from './upstream.ts'
 
-export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'demand' | 'waiting'>, ServedModelsDeps {
+export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'waiting'>, ServedModelsDeps {
   readonly config: { readonly mirror: MirrorConfig }
   readonly jobs: SwarmDemandDeps['jobs']
   readonly wanted: WantedBlobs
@@ -31,12 +32,6 @@ export interface MirrorAddresses {
   readonly hubMirrorAddress?: string
   readonly ociMirrorAddress?: string
   readonly s3MirrorAddress?: string
-}
-
-/** What brings in what clients ask for: one demand, and the ways that are attached. */
-interface Ways {
-  hub?: HubDemand
-  swarm?: SwarmDemand
 }
 
 interface Mirror {
@@ -70,8 +65,7 @@ export class Mirrors {
     const waiting = new Demand(deps, deps.config.mirror.onDemand)
     const ways: Ways = {}
     const onUse = (manifest: Sha256Digest): void => usage.note(manifest)
-    const swarm = (): SwarmDemand | undefined => ways.swarm
-    const shared = { ...deps, served, waiting, demand: swarm, onUse: token === undefined ? undefined : onUse }
+    const shared = { ...deps, served, waiting, ways, onUse: token === undefined ? undefined : onUse }
     const s3Keys = s3KeysOf(deps.config.mirror)
     const listening: Listening = {}
     const open = async (kind: keyof Listening, text: string | undefined, make: () => Mirror): Promise<void> => {
@@ -88,7 +82,7 @@ export class Mirrors {
       listening[kind] = await named(key, text, listen())
     }
     try {
-      await open('hub', hubAddr, () => new HubMirror({ ...shared, demand: () => ways.hub, swarm }))
+      await open('hub', hubAddr, () => new HubMirror(shared))
       await open('oci', ociAddr, () => new OciMirror(shared))
       await open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
       return new Mirrors(listening, deps, waiting, ways)

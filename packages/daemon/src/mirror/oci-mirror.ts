@@ -21,8 +21,6 @@ const MAX_PACKED = 1_000
 
 export interface OciMirrorDeps extends FilesOf {
   readonly documents: Documents
-  /** Absent: of artifacts that are not complete nothing is shown. */
-  readonly demand?: () => SwarmDemand | undefined
 }
 
 interface Packed {
@@ -60,7 +58,7 @@ export class OciMirror {
   constructor(deps: OciMirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
-    this.#files = new ArtifactFiles({ ...deps, demand: deps.demand, door: DOOR, mayStart: true })
+    this.#files = new ArtifactFiles({ ...deps, door: DOOR, mayStart: true })
   }
 
   async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
@@ -143,7 +141,7 @@ export class OciMirror {
 
   async #tags(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> {
     const members = [...(await this.#served.named(name, DOOR))]
-    const demand = this.#deps.demand?.()
+    const demand = this.#deps.ways.swarm
     for (const manifest of demand === undefined ? [] : await this.#served.awaited(name, DOOR))
       if (demand?.offers({ name, manifest }) && (await demand.presence(manifest))?.isDescribed)
         members.push({ quant: await this.#quantOf(manifest), manifest })
@@ -160,7 +158,7 @@ export class OciMirror {
    */
   async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const tag = isDigest(wanted) ? undefined : wanted
-    const demand = this.#deps.demand?.()
+    const demand = this.#deps.ways.swarm
     const members = await this.#served.named(name, DOOR)
     const coming: Coming[] = []
     for (const { quant, manifest } of members) {

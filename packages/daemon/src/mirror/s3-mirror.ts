@@ -15,7 +15,7 @@ import { formatPage, type ListedObject, type ListPage, type ListQuery, listPage,
 import { clientOf } from './send-file.ts'
 import type { ServedFile } from './served-files.ts'
 import { type NamedMember, notNowOf, type ServedModels, sorted } from './served-models.ts'
-import { HOLD_MS, type SwarmDemand } from './swarm-demand.ts'
+import { HOLD_MS } from './swarm-demand.ts'
 
 const LISTED_AT_ONCE = 2
 /** How often a page is made anew that names what was withheld meanwhile. */
@@ -30,8 +30,6 @@ const SUBRESOURCES =
 
 export interface S3MirrorDeps extends FilesOf {
   readonly clock: Clock
-  /** Absent: of artifacts that are not complete nothing is shown. */
-  readonly demand?: () => SwarmDemand | undefined
   /** Absent: nobody needs a key. */
   readonly s3Keys?: SecretFile<S3Keys> | undefined
 }
@@ -51,7 +49,7 @@ export class S3Mirror {
   constructor(deps: S3MirrorDeps) {
     this.#deps = deps
     this.#served = deps.served
-    this.#files = new ArtifactFiles({ ...deps, demand: deps.demand, door: DOOR, mayStart: true })
+    this.#files = new ArtifactFiles({ ...deps, door: DOOR, mayStart: true })
   }
 
   /** @throws ConfigError for keys that cannot be used */
@@ -108,7 +106,7 @@ export class S3Mirror {
 
   /** An artifact that is to get a name; undefined as long as nobody knows under which quant. */
   async #comingMember(name: string, manifest: Sha256Digest): Promise<NamedMember | undefined> {
-    const presence = await this.#deps.demand?.()?.presence(manifest)
+    const presence = await this.#deps.ways.swarm?.presence(manifest)
     const quant = presence && (await futureQuant(this.#deps.store, presence))
     if (quant === undefined) return undefined
     return { name, manifest, quant, importedAt: await this.#served.importedAt(manifest), prefix: `${name}/${quant}/` }
@@ -128,7 +126,7 @@ export class S3Mirror {
   /** Waits until it is known which files all have that is coming under a name. @throws NotNowError */
   async #described(name: string, mayStart: boolean, client: WaitingClient): Promise<void> {
     await this.#files.described(client, HOLD_MS, (by) => by.name === name)
-    const demand = this.#deps.demand?.()
+    const demand = this.#deps.ways.swarm
     if (demand === undefined) return
     const named = await this.#served.named(name, DOOR)
     const manifests = [...named.map(({ manifest }) => manifest), ...(await this.#served.awaited(name, DOOR))]

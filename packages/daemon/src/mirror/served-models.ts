@@ -11,6 +11,7 @@ import type { Holdings } from '../library/holdings.ts'
 import type { Needed } from '../library/needed.ts'
 import { type Door, verdictOf } from '../library/provenance.ts'
 import type { Repos } from '../library/repos.ts'
+import { Revised } from '../library/revised.ts'
 import type { SignedModels } from '../library/signed-models.ts'
 import { UnreadableStateError } from '../library/strict.ts'
 import { ServedFiles, type ServedFilesDeps } from './served-files.ts'
@@ -90,8 +91,8 @@ export class ServedModels {
   readonly files: ServedFiles
   readonly #deps: ServedModelsDeps
   readonly #sending = new Set<Sending>()
-  readonly #named = new Map<NameDoor, { readonly revision: number; readonly names: Promise<ServedNames> }>()
-  #listed: { readonly changes: number; readonly byRepo: Promise<ByRepo> } | undefined
+  readonly #named = { 'oci-mirror': new Revised<ServedNames>(), 's3-mirror': new Revised<ServedNames>() }
+  readonly #listed = new Revised<ByRepo>()
 
   constructor(deps: ServedModelsDeps) {
     this.#deps = deps
@@ -130,34 +131,25 @@ export class ServedModels {
 
   /** The artifacts of a hub repository that may be shown now, the latest import first. `repo` is in lower case. */
   async ofRepo(repo: string): Promise<readonly ArtifactState[]> {
-    const { artifacts, needed } = this.#deps
-    // concurrent callers wait for the same walk
-    if (this.#listed?.changes !== artifacts.changes)
-      this.#listed = { changes: artifacts.changes, byRepo: this.#byRepo() }
-    const listed = this.#listed
-    try {
-      const shown: ArtifactState[] = []
-      for (const state of (await listed.byRepo).shown.get(repo) ?? [])
-        if (
-          this.#isHere(state.manifestDigest, state.away) &&
-          (await needed.isGiven(state.manifestDigest)) &&
-          (await this.#isSigned(state))
-        )
-          shown.push(state)
-      return shown
-    } catch (error) {
-      if (this.#listed === listed) this.#listed = undefined
-      throw error
-    }
+    const { needed } = this.#deps
+    const shown: ArtifactState[] = []
+    for (const state of (await this.#byRepo()).shown.get(repo) ?? [])
+      if (
+        this.#isHere(state.manifestDigest, state.away) &&
+        (await needed.isGiven(state.manifestDigest)) &&
+        (await this.#isSigned(state))
+      )
+        shown.push(state)
+    return shown
   }
 
   /** Whether something of a repository of the hub is here that must not be shown: then nobody hears of the repository. */
   async withholds(repo: string): Promise<boolean> {
+    const { artifacts } = this.#deps
     for (let walks = 0; walks < MAX_WALKS; walks++) {
-      await this.ofRepo(repo)
-      const listed = this.#listed
-      const withheld = (await listed?.byRepo)?.withheld
-      if (listed?.changes === this.#deps.artifacts.changes) return withheld?.has(repo) === true
+      const { changes } = artifacts
+      const { withheld } = await this.#byRepo()
+      if (artifacts.changes === changes) return withheld.has(repo)
     }
     // records change faster than they are read
     return true
@@ -307,18 +299,9 @@ export class ServedModels {
     return verdictOf({ provenance }, door).given
   }
 
-  async #names(door: NameDoor): Promise<ServedNames> {
+  #names(door: NameDoor): Promise<ServedNames> {
     const { repos, artifacts } = this.#deps
-    const revision = repos.changes + artifacts.shownChanges
-    const known = this.#named.get(door)
-    const named = known?.revision === revision ? known : { revision, names: this.#findNames(door) }
-    this.#named.set(door, named)
-    try {
-      return await named.names
-    } catch (error) {
-      if (this.#named.get(door) === named) this.#named.delete(door)
-      throw error
-    }
+    return this.#named[door].at(repos.changes + artifacts.shownChanges, () => this.#findNames(door))
   }
 
   async #isSigned(state: ArtifactState, name?: string): Promise<boolean> {
@@ -367,7 +350,11 @@ export class ServedModels {
     return digest && this.#deps.documents.companions(digest)
   }
 
-  async #byRepo(): Promise<ByRepo> {
+  #byRepo(): Promise<ByRepo> {
+    return this.#listed.at(this.#deps.artifacts.changes, () => this.#listRepos())
+  }
+
+  async #listRepos(): Promise<ByRepo> {
     const { artifacts, documents } = this.#deps
     const byRepo = new Map<string, ArtifactState[]>()
     const withheld = new Set<string>()
