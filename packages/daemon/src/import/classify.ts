@@ -1,14 +1,9 @@
 import type { DiskBlobStore } from '@svc/cas'
-import { type PlannedArtifacts, requireImportable } from '@svc/classify'
+import type { PlannedArtifacts } from '@svc/classify'
 import type { Offload } from '../offload/pool.ts'
 import type { HeaderRead } from '../offload/task.ts'
 import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
-
-/**
- * Refuses a listing that cannot produce an artifact, before any byte is read. @throws ClassifyError `E_NOT_IMPORTABLE`
- */
-export const requireWeights = (plan: PlannedImport): void => requireImportable(plan.recognition)
 
 /**
  * Stage 3, when the bytes are in the store: derives quants and artifacts from headers, `config.json` and licences.

@@ -1,4 +1,4 @@
-import { ClassifyError, warningsOfNames } from '@svc/classify'
+import { ClassifyError, requireImportable, warningsOfNames } from '@svc/classify'
 import type { Job, JobKind } from '@svc/client/protocol'
 import { timestampOf } from '@svc/internal-clock'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
@@ -10,7 +10,7 @@ import { type Provenance, withheldNotice, withMark } from '../library/provenance
 import { type BroughtModel, SIGNATURE, type TrustRule } from '../library/trust.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planSelected } from './choice.ts'
-import { classifyFiles, requireWeights } from './classify.ts'
+import { classifyFiles } from './classify.ts'
 import { comingModels, earlyHeaders } from './coming.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut, planCompanions } from './companions.ts'
@@ -241,7 +241,8 @@ export class Importer {
     context: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
     const { source, rule } = plan
-    requireWeights(plan)
+    // before any byte is read
+    requireImportable(plan.recognition)
     if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
     const { recognition } = plan
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
@@ -333,7 +334,8 @@ export class Importer {
     signal.throwIfAborted()
     const { origin, follows } = source
     const facts = await this.#facts(source, selection)
-    const provenanceOf = await proof.provenances(facts, entriesOf(ingested), weightsOf(plan, ingested))
+    const entries = new Set([...ingested.blobs.values()].map(({ digest }) => digest))
+    const provenanceOf = await proof.provenances(facts, entries, weightsOf(plan, ingested))
     const importedAt = beganAt
     const marks = { origin, follows, importedAt, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
     const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
@@ -416,9 +418,6 @@ export class Importer {
     }
   }
 }
-
-const entriesOf = ({ blobs }: Ingested): ReadonlySet<Sha256Digest> =>
-  new Set([...blobs.values()].map(({ digest }) => digest))
 
 /** Weights and adapters: what is derived from other files is nobody's in particular. */
 const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonly Sha256Digest[] =>

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type BlobInfo, CasError, type DiskBlobStore, type IngestResult } from '@svc/cas'
+import { type BlobInfo, CasError, type DiskBlobStore, type IngestResult, type PartialBlob } from '@svc/cas'
 import {
   type FileUse,
   type LicenceFact,
@@ -20,7 +20,7 @@ import { fetchedAnew, isFetched } from './companions.ts'
 import type { PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
-import { type FileHere, type HeldName, isRemote, type RemoteFile, type SourceFile } from './source.ts'
+import { type FileHere, type HeldName, isRemote, type RemoteFile, readAs, type SourceFile } from './source.ts'
 import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 
 /** The result of stage 2: the blobs, and the texts that were read on the side. */
@@ -64,9 +64,7 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
     .sort((a, b) => Number(describes(b)) - Number(describes(a)) || b.file.sizeBytes - a.file.sizeBytes)
   const passed = recognition.uses.size - inOrder.length
   if (passed > 0) context.progress.pass(passed)
-  const units = groupSmall(inOrder, ({ file, keep }) =>
-    keep !== undefined && holdNameOf(file) !== undefined ? file.sizeBytes : undefined
-  )
+  const units = groupSmall(inOrder)
   const left = new Set(units)
   const describing = new Set(units.filter((unit) => unit.some(describes)))
   let described: Ingested | undefined
@@ -133,8 +131,6 @@ function firstOf(units: ReadonlySet<readonly UsedFile[]>, wanted: WantedBlobs): 
     Math.min(...unit.map(({ file }) => wanted.rankOf(readAs(file)) ?? Infinity))
   return [...units].reduce((first, unit) => (rankOf(unit) < rankOf(first) ? unit : first))
 }
-
-const readAs = ({ digest, readAs = digest }: SourceFile): SourceFile['digest'] => readAs
 
 const holdNameOf = (file: SourceFile): FileHere['holdName'] => (isRemote(file) ? undefined : file.holdName)
 
@@ -277,8 +273,7 @@ class FileIngest {
   }
 
   async #blob(file: SourceFile, signal: AbortSignal): Promise<BlobTree> {
-    const { store, leafLayers, progress, proof } = this.#context
-    const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
+    const { store, leafLayers, proof } = this.#context
     const present = async (): Promise<BlobTree | undefined> => {
       if (file.digest === undefined) return undefined
       const found = await store.stat(file.digest)
@@ -288,35 +283,30 @@ class FileIngest {
     }
     const already = await present()
     if (already !== undefined) return already
-    if (!isRemote(file)) return leafLayers.keep(await this.#ingestHere(file, signal, onProgress))
-    const { wait: onWaiting, moved: onMoved } = progress
-    const rank = (): number | undefined => this.#context.wanted.rankOf(readAs(file))
-    const options = { store, attachments: [LEAVES], signal, onProgress, onWaiting, onMoved, rank, present, proof }
-    return fetchRemote(file, options, async (partial) => {
+    if (!isRemote(file)) return leafLayers.keep(await this.#ingestHere(file, signal))
+    const settle = async (partial: PartialBlob): Promise<BlobTree> => {
       const tree = await leafLayers.keep(await partial.commit({ accept: acceptOf(file) }))
       await proof.committed(file)
       return tree
-    })
+    }
+    return fetchRemote(file, { ...this.#context, signal }, { attachments: [LEAVES], present, settle })
   }
 
-  async #ingestHere(
-    file: FileHere,
-    signal: AbortSignal,
-    onProgress: (bytesDone: number) => void
-  ): Promise<IngestResult> {
+  async #ingestHere(file: FileHere, signal: AbortSignal): Promise<IngestResult> {
+    const { store, progress, proof } = this.#context
     const opened = await file.open(signal)
     try {
-      return await this.#context.store.ingest(
+      return await store.ingest(
         { fd: opened.fd },
         {
           sizeBytes: file.sizeBytes,
           attachments: [LEAVES, ...(file.attachments ?? [])],
           signal,
-          onProgress,
+          onProgress: (bytesDone) => progress.advance(file.name, bytesDone),
           accept: async (result) => {
             await opened.unchanged()
             await file.accept?.(result)
-            await this.#context.proof.own(result.digest)
+            await proof.own(result.digest)
           },
           ...(file.digest !== undefined && { digest: file.digest })
         }
@@ -331,21 +321,17 @@ class FileIngest {
   }
 
   async #stage(file: RemoteFile, drop: boolean, signal: AbortSignal): Promise<void> {
-    const { store, progress, proof } = this.#context
-    const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
-    const { wait: onWaiting, moved: onMoved } = progress
-    const options = { store, attachments: [], signal, onProgress, onWaiting, onMoved, proof }
-    await fetchRemote(file, options, async (partial) => {
+    const settle = async (partial: PartialBlob): Promise<void> => {
       await acceptOf(file)(await partial.verify())
       await (drop ? partial.discard() : partial.release())
-    })
+    }
+    await fetchRemote(file, { ...this.#context, signal }, { settle })
   }
 
   /** All bytes of a member or text; counts one that is on this machine, which was not read before. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { store, progress, proof } = this.#context
-    if (isRemote(file))
-      return yield* stagedBytes(file, { store, signal, onWaiting: progress.wait, onMoved: progress.moved, proof })
+    const { progress, proof } = this.#context
+    if (isRemote(file)) return yield* stagedBytes(file, { ...this.#context, signal })
     signal.throwIfAborted()
     if (file.stored?.isSeen === false) proof.took(file)
     progress.start(file)
@@ -364,28 +350,23 @@ class FileIngest {
 const MAX_GROUP_FILES = 64
 const MAX_GROUP_BYTES = 8 << 20
 
-/**
- * Puts small files into groups; each other file is one of its own. `smallBytesOf` gives the size of a small file, and
- * undefined for another one. The order of the groups is that of their first files.
- */
-function groupSmall<File>(
-  files: readonly File[],
-  smallBytesOf: (file: File) => number | undefined
-): readonly (readonly File[])[] {
-  const groups: File[][] = []
-  let open: File[] | undefined
+/** Puts small files into groups; each other file is one of its own. The order of the groups is that of their first files. */
+function groupSmall(files: readonly UsedFile[]): readonly (readonly UsedFile[])[] {
+  const groups: UsedFile[][] = []
+  let open: UsedFile[] | undefined
   let openBytes = 0
-  for (const file of files) {
-    const sizeBytes = smallBytesOf(file)
-    if (sizeBytes === undefined) groups.push([file])
-    else {
-      if (open === undefined || open.length === MAX_GROUP_FILES || openBytes + sizeBytes > MAX_GROUP_BYTES) {
-        groups.push((open = []))
-        openBytes = 0
-      }
-      open.push(file)
-      openBytes += sizeBytes
+  for (const used of files) {
+    const { file, keep } = used
+    if (keep === undefined || holdNameOf(file) === undefined) {
+      groups.push([used])
+      continue
     }
+    if (open === undefined || open.length === MAX_GROUP_FILES || openBytes + file.sizeBytes > MAX_GROUP_BYTES) {
+      groups.push((open = []))
+      openBytes = 0
+    }
+    open.push(used)
+    openBytes += file.sizeBytes
   }
   return groups
 }

@@ -1,4 +1,4 @@
-import { ClassifyError, type ListedFile, type Recognition, recognise } from '@svc/classify'
+import { ClassifyError, type Recognition, recognise } from '@svc/classify'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
 import { type CompanionPlan, isFetched, planCompanions } from './companions.ts'
@@ -26,7 +26,7 @@ const MAX_NAMES_HERE = 500
  *   `E_NOT_IMPORTABLE`.
  */
 export async function planListing(source: ImportSource, offload: Offload): Promise<PlannedImport> {
-  const listing = listingOf(source)
+  const listing = source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))
   try {
     const isShort = listing.length <= MAX_NAMES_HERE
     return planned(source, isShort ? recognise(listing) : await offload.run('recognise', listing))
@@ -34,8 +34,6 @@ export async function planListing(source: ImportSource, offload: Offload): Promi
     throw refused(source, cause)
   }
 }
-
-const listingOf = ({ files }: ImportSource): ListedFile[] => files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))
 
 function refused({ kind }: ImportSource, cause: unknown): unknown {
   if (!(cause instanceof ClassifyError)) return cause

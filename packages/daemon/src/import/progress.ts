@@ -48,11 +48,6 @@ export class ImportProgress {
     this.#report()
   }
 
-  readonly moved = (fetchedBytes: number, reusedBytes: number): void => {
-    this.fetchedBytes += fetchedBytes
-    this.reusedBytes += reusedBytes
-  }
-
   /** Shown as the job's message until cleared with `undefined`. */
   readonly wait = (message: string | undefined): void => this.#update({ message })
 

@@ -38,9 +38,9 @@ export interface FetchContext {
   /** For a source that takes some bytes from another blob of the store; absent where it has to give all of them itself. */
   readonly reuse?: Reuse | undefined
   /** Why nothing is transferred (a rate limit, a pause before a retry), for people; `undefined` when it continues. */
-  readonly onWaiting?: (message: string | undefined) => void
+  readonly onWaiting: (message: string | undefined) => void
   /** Whether readers wait for this file: the lowest number comes first. Asked before each request. */
-  readonly rank?: () => number | undefined
+  readonly rank: () => number | undefined
 }
 
 /** What a source says of one of its files. */
@@ -95,6 +95,9 @@ export interface RemoteFile extends SourceFileFacts {
 }
 
 export type SourceFile = FileHere | RemoteFile
+
+/** The digest under which readers ask for a file, if it has one before it is here. */
+export const readAs = ({ digest, readAs = digest }: SourceFile): SourceFile['digest'] => readAs
 
 export const isRemote = (file: SourceFile): file is RemoteFile => 'fetch' in file
 

@@ -1,10 +1,12 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
 import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
-import { CasError, type DiskBlobStore } from '@svc/cas'
+import { CasError } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
+import type { Library } from '../library/library.ts'
+import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
-import type { FetchContext, FileHere, OpenedFile, RemoteFile, Reuse, SourceFile } from './source.ts'
+import { type FileHere, type OpenedFile, type RemoteFile, type Reuse, readAs, type SourceFile } from './source.ts'
 
 const CHUNK_BYTES = 256 << 10
 const readAt = promisify(read)
@@ -32,31 +34,32 @@ function partialKeyOf(file: RemoteFile): PartialKey {
   return { key, sizeBytes: file.sizeBytes, ...(file.digest !== undefined && { digest: file.digest }) }
 }
 
-export interface StagedFetchOptions<T> {
-  readonly store: DiskBlobStore
-  readonly attachments: readonly HashAttachment[]
-  readonly signal: AbortSignal
-  readonly onProgress: (bytesDone: number) => void
-  readonly onWaiting: (message: string | undefined) => void
-  readonly rank?: FetchContext['rank']
+export interface StagedFetchContext extends Pick<Library, 'store' | 'wanted'> {
+  readonly progress: ImportProgress
   readonly proof: Proof
-  /** Called with what a fetch has moved: bytes from the source, and bytes of other blobs. */
-  readonly onMoved: (fetchedBytes: number, reusedBytes: number) => void
+  readonly signal: AbortSignal
+}
+
+interface StagedFetchOptions<T> {
+  readonly attachments?: readonly HashAttachment[]
   /** Called once the partial is held: what another import has brought in meanwhile need not be fetched. */
   readonly present?: () => Promise<T | undefined>
+  /** Verifies the partial, and commits, keeps or discards it. */
+  readonly settle: (partial: PartialBlob) => Promise<T>
 }
 
 /**
- * Fetches a remote file into its partial blob and passes it to `settle`, which verifies and commits, keeps or
- * discards it. Wrong bytes are fetched once more from the start; other failures keep verified bytes for the next
- * attempt.
+ * Fetches a remote file into its partial blob. Wrong bytes are fetched once more from the start; other failures keep
+ * verified bytes for the next attempt.
  * @throws DaemonError `E_NOT_IMPORTABLE` naming the file when the bytes were wrong twice; errors of the source
  */
 export async function fetchRemote<T>(
   file: RemoteFile,
-  { store, attachments, signal, onProgress, onWaiting, onMoved, rank, present, proof }: StagedFetchOptions<T>,
-  settle: (partial: PartialBlob) => Promise<T>
+  { store, wanted, progress, proof, signal }: StagedFetchContext,
+  { attachments = [], present, settle }: StagedFetchOptions<T>
 ): Promise<T> {
+  const onProgress = (bytesDone: number): void => progress.advance(file.name, bytesDone)
+  const rank = (): number | undefined => wanted.rankOf(readAs(file))
   for (let again = false; ; again = true) {
     const partial = await store.partial(partialKeyOf(file), {
       attachments: [...attachments, ...(file.attachments ?? [])],
@@ -82,11 +85,11 @@ export async function fetchRemote<T>(
             }
           }
         : undefined
-      await file.fetch(partial, { signal, onProgress, onWaiting, reuse, ...(rank && { rank }) })
+      await file.fetch(partial, { signal, onProgress, onWaiting: progress.wait, reuse, rank })
       settled = true
-      onMoved(missing - reused, 0)
+      progress.fetchedBytes += missing - reused
       const outcome = await settle(partial)
-      onMoved(0, reused)
+      progress.reusedBytes += reused
       return outcome
     } catch (error) {
       if (!settled || !isWrongBytes(error)) {
@@ -132,15 +135,12 @@ export const acceptOf =
  * The bytes of a remote file that was staged before; its partial is discarded after reading. Staged bytes have one
  * reader: if another file or import with the same content was faster, they are fetched again.
  */
-export async function* stagedBytes(
-  file: RemoteFile,
-  options: Pick<StagedFetchOptions<PartialBlob>, 'store' | 'signal' | 'onWaiting' | 'onMoved' | 'proof'>
-): AsyncGenerator<Uint8Array> {
-  const quietly = { ...options, attachments: [], onProgress: () => undefined }
-  const partial = await fetchRemote(file, quietly, async (fetched) => {
+export async function* stagedBytes(file: RemoteFile, context: StagedFetchContext): AsyncGenerator<Uint8Array> {
+  const settle = async (fetched: PartialBlob): Promise<PartialBlob> => {
     await acceptOf(file)(await fetched.verify())
     return fetched
-  })
+  }
+  const partial = await fetchRemote(file, context, { settle })
   let complete = false
   try {
     for (let offset = 0; offset < file.sizeBytes; ) {

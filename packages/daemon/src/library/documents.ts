@@ -20,12 +20,10 @@ type DocumentProblem = 'absent' | 'corrupt' | 'no-document'
 class DocumentError extends Error {
   override readonly name = 'DocumentError'
   readonly problem: DocumentProblem
-  readonly digest: Sha256Digest
 
-  constructor(problem: DocumentProblem, digest: Sha256Digest, message: string, cause?: unknown) {
+  constructor(problem: DocumentProblem, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.problem = problem
-    this.digest = digest
   }
 }
 
@@ -77,12 +75,12 @@ class DocumentCache<T> {
     const path = this.#store.blobPath(digest)
     const stamp = stampOf(path)
     const bytes = stamp === undefined ? undefined : await readBlob(this.#port, path, digest)
-    if (bytes === undefined) throw new DocumentError('absent', digest, `the blob ${digest} is not in the store`)
+    if (bytes === undefined) throw new DocumentError('absent', `the blob ${digest} is not in the store`)
     let document: T
     try {
       document = this.#parse(bytes)
     } catch (cause) {
-      throw new DocumentError('no-document', digest, `${digest}: ${(cause as Error).message}`, cause)
+      throw new DocumentError('no-document', `${digest}: ${(cause as Error).message}`, cause)
     }
     if (stamp !== undefined) this.#keep(digest, { path, stamp, document, sizeBytes: bytes.length }, scan)
     return { bytes, document }
@@ -107,11 +105,11 @@ async function readBlob(port: FilePort, path: string, digest: Sha256Digest): Pro
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause
     const what = `${digest} is larger than ${MAX_DOCUMENT_BYTES} bytes, so it is not a document`
-    throw new DocumentError('no-document', digest, what, cause)
+    throw new DocumentError('no-document', what, cause)
   }
   const actual = bytes && digestFromHex(hash('sha256', bytes))
   if (actual === undefined || actual === digest) return bytes
-  throw new DocumentError('corrupt', digest, `${digest} is corrupt in the store: its bytes are ${actual}`)
+  throw new DocumentError('corrupt', `${digest} is corrupt in the store: its bytes are ${actual}`)
 }
 
 /** Every resolve needs an index: this keeps those of tens of thousands of small repositories. */

@@ -1,6 +1,6 @@
 import type { BlobStore } from '@svc/cas'
 import type { TorrentStatus } from '@svc/client/protocol'
-import { parseDigest, type Sha256Digest } from '@svc/ref'
+import { isDigest, type Sha256Digest } from '@svc/ref'
 import { parseV1Torrent, type V1Layout, type V1Storage, type V1Swarm, type V1Torrent } from '@svc/swarm-v1'
 import { OpenBlobs } from '../../library/open-blobs.ts'
 import { readSmallBlob } from '../../library/small-blob.ts'
@@ -19,21 +19,11 @@ export interface V1Seed {
 
 /** @returns undefined for data that this version does not support. */
 export function parseV1Seed(value: Readonly<Record<string, unknown>> | undefined): V1Seed | undefined {
-  if (value === undefined) return undefined
-  const { infohash, info, trackers, files } = value
-  if (typeof infohash !== 'string' || !/^[0-9a-f]{40}$/.test(infohash) || typeof info !== 'string') return undefined
+  const { infohash, info, trackers, files } = value ?? {}
+  if (typeof infohash !== 'string' || !/^[0-9a-f]{40}$/.test(infohash) || !isDigest(info)) return undefined
   if (!Array.isArray(trackers) || !trackers.every((url) => typeof url === 'string')) return undefined
-  if (!Array.isArray(files) || !files.every((digest) => digest === null || typeof digest === 'string')) return undefined
-  try {
-    return {
-      infohash,
-      info: parseDigest(info),
-      trackers,
-      files: (files as (string | null)[]).map((digest) => (digest === null ? null : parseDigest(digest)))
-    }
-  } catch {
-    return undefined
-  }
+  if (!Array.isArray(files) || !files.every((digest) => digest === null || isDigest(digest))) return undefined
+  return { infohash, info, trackers, files }
 }
 
 const MAX_OPEN = 64

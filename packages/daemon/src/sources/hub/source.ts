@@ -185,13 +185,13 @@ async function fetchFile(
   const { signal, onProgress, onWaiting, rank } = context
   let waits = false
   const goesOn = (): void => {
-    if (waits) onWaiting?.(undefined)
+    if (waits) onWaiting(undefined)
     waits = false
   }
   const sink = sinkOf(into)
   const reported: DownloadOptions = {
     signal,
-    ...(rank && { rank }),
+    rank,
     onProgress: (bytesDone) => {
       goesOn()
       onProgress(bytesDone)
@@ -199,7 +199,7 @@ async function fetchFile(
     onWaiting: (waiting) => {
       waits = true
       options.onWaiting(waiting, file.path)
-      onWaiting?.(`${waiting.message} (${JSON.stringify(file.path)})`)
+      onWaiting(`${waiting.message} (${JSON.stringify(file.path)})`)
     }
   }
   try {

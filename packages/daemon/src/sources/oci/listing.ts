@@ -64,10 +64,10 @@ export async function listRegistry(
         const fetchOptions: FetchOptions = {
           signal,
           onProgress: (bytesDone) => {
-            onWaiting?.(undefined)
+            onWaiting(undefined)
             onProgress(bytesDone)
           },
-          ...(onWaiting !== undefined && { onWaiting })
+          onWaiting
         }
         await oci.fetchBlob(repository, digest, into, fetchOptions)
       },
