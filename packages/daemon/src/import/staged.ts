@@ -1,7 +1,6 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
-import type { HashAttachment, PartialBlob, PartialKey } from '@svc/cas'
-import { CasError } from '@svc/cas'
+import { CasError, type HashAttachment, type PartialBlob, type PartialKey } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Library } from '../library/library.ts'
 import type { ImportProgress } from './progress.ts'

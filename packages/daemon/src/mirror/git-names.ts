@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
-import { LRUCache } from 'lru-cache'
 import { hashFile } from './file-hash.ts'
 import type { ServedFile } from './served-files.ts'
 
@@ -12,17 +11,20 @@ const HASHED_AT_ONCE = 2
 
 /** Git's names (SHA-1) of small files. Each file is read once, even for concurrent requests. */
 export class GitNames {
+  readonly #known = new Map<Sha256Digest, Promise<string>>()
   readonly #hashing = new Gate(HASHED_AT_ONCE)
-  readonly #known = new LRUCache<Sha256Digest, string, ServedFile>({
-    max: MAX_NAMES,
-    // who waits for a name gets it, also when others push it out
-    ignoreFetchAbort: true,
-    fetchMethod: (_digest, _stale, { context }) => this.#hashing.run(undefined, () => nameOf(context))
-  })
 
   /** @throws errors of the file system; `ENOENT` if the file is gone */
   of(file: ServedFile): Promise<string> {
-    return this.#known.forceFetch(file.digest, { context: file })
+    const known = this.#known.get(file.digest)
+    if (known !== undefined) return known
+    const found = this.#hashing.run(undefined, () => nameOf(file))
+    if (this.#known.size >= MAX_NAMES) this.#known.clear()
+    this.#known.set(file.digest, found)
+    found.catch(() => {
+      if (this.#known.get(file.digest) === found) this.#known.delete(file.digest)
+    })
+    return found
   }
 }
 
