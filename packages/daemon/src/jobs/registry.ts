@@ -1,4 +1,4 @@
-import { isTerminal, type Job } from '@svc/client/protocol'
+import type { Job } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { DaemonError } from '../errors.ts'
 import type { JobOutcome, JobProgress, JobStart, JobWork } from './job-work.ts'
@@ -114,11 +114,10 @@ export class JobRegistry {
   }
 
   /** Adds a job that is already done (spec job.3: ensure of a complete artifact). */
-  settled(start: JobStart, outcome: JobOutcome & Pick<JobProgress, 'filesDone' | 'bytesDone'>): Job {
+  settled(start: JobStart, progress: Pick<JobProgress, 'filesDone' | 'bytesDone'>): Job {
     const job = this.#add(start)
-    const { filesDone, bytesDone } = outcome
-    job.update({ ...(filesDone !== undefined && { filesDone }), ...(bytesDone !== undefined && { bytesDone }) })
-    this.#end(job, outcome)
+    job.update(progress)
+    this.#end(job, {})
     return job.snapshot
   }
 
@@ -130,10 +129,8 @@ export class JobRegistry {
   }
 
   /**
-   * Cancels a job because its owner does not want it: it ends as `failed` with `E_ABORTED`, and verified bytes are kept
-   * (spec add.15). Resolves when it has ended and released its files; at once for a job that had ended before, which is
-   * unchanged.
-   * @throws DaemonError `E_NOT_FOUND`
+   * Ends a job that its owner does not want as `failed` with `E_ABORTED`; verified bytes are kept (spec add.15). Resolves when it has
+   * released its files. One that had ended before is unchanged. @throws DaemonError `E_NOT_FOUND`
    */
   cancel(id: string): Promise<Job> {
     return this.#cut(id, new UnwantedError())
@@ -158,10 +155,7 @@ export class JobRegistry {
     return job.snapshot
   }
 
-  /**
-   * Aborts all waiting and running jobs, which end as `failed` with that reason. Resolves when the last one has
-   * released its files.
-   */
+  /** Ends all jobs as `failed` with that reason. Resolves when the last one has released its files. */
   async stop(): Promise<void> {
     this.#stopped ??= new DaemonError(
       'E_ABORTED',
@@ -169,17 +163,6 @@ export class JobRegistry {
     )
     for (const job of this.#open.keys()) job.cut(this.#stopped)
     await Promise.all(this.#open.values())
-  }
-
-  checkInvariants(): void {
-    let over = 0
-    for (const { job } of this.#jobs.values()) {
-      const { id, state } = job.snapshot
-      if (job.isOver) over++
-      if (this.#open.has(job) === isTerminal(job.snapshot))
-        throw new Error(`job ${id} is ${state}, but listed otherwise`)
-    }
-    if (over !== this.#retention.count) throw new Error(`${over} jobs are over, ${this.#retention.count} are counted`)
   }
 
   #require(id: string): TrackedJob {

@@ -29,10 +29,6 @@ export class Retention {
     this.#clock = clock
   }
 
-  get count(): number {
-    return this.#ended.length
-  }
-
   /**
    * Adds a job that just ended. @returns the jobs to drop instead.
    * @param newest whether a job is among the newest {@link KEPT_JOBS} that were accepted

@@ -51,10 +51,6 @@ export class TrackedJob {
     return this.#snapshot
   }
 
-  get isOver(): boolean {
-    return isTerminal(this.#snapshot)
-  }
-
   /** Aborted, with the reason, when the job is cancelled or the daemon stops. */
   get signal(): AbortSignal {
     return this.#cancel.signal
@@ -96,7 +92,7 @@ export class TrackedJob {
   }
 
   #patch(change: { readonly [K in keyof Job]?: Job[K] | undefined }): void {
-    if (this.isOver) return
+    if (isTerminal(this.#snapshot)) return
     const next = { ...this.#snapshot, ...change } as Record<string, unknown>
     for (const key of Object.keys(next)) if (next[key] === undefined) delete next[key]
     this.#snapshot = Object.freeze(next as unknown as Job)

@@ -19,6 +19,7 @@ import type { FileHere } from '../../src/import/source.ts'
 import { localSource } from '../../src/sources/local/source.ts'
 import { sharedByFile, type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, MODEL, safetensors, writeFiles } from '../support/models.ts'
+import { expectOpenCounted } from '../support/open-jobs.ts'
 
 const shared = sharedByFile((cleanUp) => testDaemon({}, cleanUp))
 const blobPath = (api: TestDaemon, digest: string): string =>
@@ -122,7 +123,7 @@ describe('what an import gives', () => {
     const models = (await api.get('/v1/models')).body.namespaces.find((entry: { ns: string }) => entry.ns === 'race')
     expect(models.quants).toEqual(quants)
     expect((await api.verify('all')).state).toBe('done')
-    api.running.context.jobs.checkInvariants()
+    expectOpenCounted(api.running.context.jobs)
   })
 
   it('takes fifty imports of one file at once, while everything is verified', async () => {

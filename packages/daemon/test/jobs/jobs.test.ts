@@ -7,6 +7,7 @@ import { toWireError } from '../../src/api/wire-error.ts'
 import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
 import { JobRegistry, type JobRegistryOptions, OPEN_LIMITS, UnwantedError } from '../../src/jobs/registry.ts'
 import { KEPT_JOBS, MAX_KEPT_JOBS, MIN_KEPT_MS } from '../../src/jobs/retention.ts'
+import { expectOpenCounted } from '../support/open-jobs.ts'
 
 const registry = (
   limits: NonNullable<JobRegistryOptions['limits']> = OPEN_LIMITS,
@@ -41,7 +42,7 @@ describe('jobs', () => {
     expect(last).toMatchObject({ state: 'done', verify: {}, filesDone: 1 })
     expect(last.message).toBeUndefined()
     expect([Object.isFrozen(last), second.state, last.createdAt]).toEqual([true, 'fetching', first.createdAt])
-    jobs.checkInvariants()
+    expectOpenCounted(jobs)
   })
 
   it('cannot change after they end', async () => {
@@ -95,7 +96,7 @@ describe('jobs', () => {
     ])
     held.open()
     await settle(jobs)
-    jobs.checkInvariants()
+    expectOpenCounted(jobs)
   })
 
   it('are kept for a while after a late end, and at most ten thousand in total', async () => {
@@ -117,7 +118,7 @@ describe('jobs', () => {
     expect(jobs.get(long.id)).toBeUndefined()
     for (let i = 0; i < MAX_KEPT_JOBS + 10; i++) jobs.settled({ kind: 'ensure', ref: 'short' }, {})
     expect(jobs.list()).toHaveLength(MAX_KEPT_JOBS)
-    jobs.checkInvariants()
+    expectOpenCounted(jobs)
   })
 
   it('are found by their artifact while they run, even if it becomes known late', async () => {
@@ -184,7 +185,7 @@ describe('jobs', () => {
     await new Promise((resolve) => setImmediate(resolve))
     expect([jobs.get(spared.id)?.state, cleaned]).toEqual(['fetching', 2])
     await jobs.stop()
-    jobs.checkInvariants()
+    expectOpenCounted(jobs)
   })
 
   it('are accepted up to limits of jobs and of listed files; finished ones make room', async () => {
@@ -205,7 +206,7 @@ describe('jobs', () => {
     await Promise.all([settle(many), settle(large)])
     expect(large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 1 }, wait).state).toBe('waiting')
     await settle(large)
-    many.checkInvariants()
+    expectOpenCounted(many)
   })
 
   it('end with E_ABORTED when the daemon stops; later ones are refused', async () => {
