@@ -263,7 +263,6 @@ export class Artifacts {
     const origin = isPinned && before !== undefined ? before : state
     const incomplete = isPinned && (before === undefined || before.incomplete === true)
     const kept = isPinned ? before?.futureName : undefined
-    const goesOn = incomplete || kept !== undefined
     const futureName = incomplete ? (asked ?? kept) : kept
     const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
     const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
@@ -275,7 +274,7 @@ export class Artifacts {
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,
-      importedAt: (goesOn ? before?.importedAt : state.importedAt) ?? timestampOf(this.#clock),
+      importedAt: beganAt(before, state) ?? timestampOf(this.#clock),
       ...(record !== undefined && { record }),
       ...(incomplete && { incomplete }),
       ...(futureName !== undefined && { futureName })
@@ -384,6 +383,12 @@ function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): Ar
   if (!isOpened) return before?.companions
   const given = new Set(Object.values(next.companions ?? {}))
   return Object.fromEntries(Object.entries(before.companions ?? {}).filter(([, digest]) => given.has(digest)))
+}
+
+/** A pinned import that goes on keeps the time of its record. */
+function beganAt(before: ArtifactState | undefined, { source, importedAt }: ArtifactImport): string | undefined {
+  const goesOn = before?.incomplete === true || before?.futureName !== undefined
+  return source.kind === 'bt' && goesOn ? before.importedAt : importedAt
 }
 
 /** What an import says nothing about. One by its pin has yet to bring the bytes of what is away; any other has brought them. */
