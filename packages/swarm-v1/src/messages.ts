@@ -3,7 +3,6 @@ import { isHost, isPort } from '@svc/internal-net'
 // The messages between a `V1Swarm` and its thread: plain data. Messages from the thread are validated as if a stranger
 // had sent them.
 
-/** Start parameters of the thread. */
 export interface V1ThreadData {
   readonly host: string
   readonly port: number
@@ -28,7 +27,6 @@ export type ToThread =
   | { readonly kind: 'opened'; readonly id: number; readonly upload: boolean }
   /** The answer to `get`; undefined when the bytes are not there. */
   | { readonly kind: 'got'; readonly call: number; readonly bytes: Uint8Array | undefined }
-  /** The answer to `put`. */
   | { readonly kind: 'stored'; readonly call: number }
   | { readonly kind: 'peer'; readonly id: number; readonly address: string }
   | { readonly kind: 'leave'; readonly id: number }

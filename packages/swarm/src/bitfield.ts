@@ -9,7 +9,6 @@ export class Bitfield {
     this.bytes = new Uint8Array((size + 7) >> 3)
   }
 
-  /** Number of set bits. */
   get count(): number {
     return this.#count
   }

@@ -13,7 +13,6 @@ import type { BlockRun, PieceBuffer } from './piece/piece-buffer.ts'
 // Each level handles its own kinds of events and forwards the rest. Decisions come back as plain method calls on the
 // objects below; an object never calls one above it. All bytes in an event are views that are valid during the call only.
 
-/** Events of a connection. */
 export type PeerEvent = ConnectionEvent<Peer>
 
 /** Events about pieces and files. */
@@ -51,7 +50,6 @@ export interface TorrentWarning {
 
 /** Events about the torrent as a whole. */
 export type OutcomeEvent =
-  /** The info dictionary is known. */
   | { readonly kind: 'metadata'; readonly info: TorrentInfo }
   /** Every file is complete in the storage. */
   | { readonly kind: 'complete' }
@@ -66,10 +64,8 @@ export type OutcomeEvent =
   /** The torrent cannot go on. */
   | { readonly kind: 'failed'; readonly error: Error }
 
-/** Everything that can happen in a torrent. */
 type SwarmEvent = PeerEvent | PieceEvent | OutcomeEvent
 
-/** The events of the given kinds. */
 export type EventOf<Kind extends SwarmEvent['kind']> = Extract<SwarmEvent, { readonly kind: Kind }>
 
 /** A function that an object reports events of these kinds to. */

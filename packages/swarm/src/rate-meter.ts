@@ -1,4 +1,3 @@
-/** Shorter intervals are too short to measure a rate. */
 const MIN_ELAPSED_MS = 100
 
 /** Bytes per second over the last few seconds. Pure: the owner calls `tick` about once a second. */

@@ -257,9 +257,9 @@ export class Engine implements Swarm {
         mayEncrypt: () => this.#encrypting.take(hostKey(host), this.#clock.monotonic())
       },
       {
-        done: (handshake, open, rest) => {
+        done: (connection) => {
           this.#greeting.delete(transport)
-          this.#torrents.get(wireKey(handshake.infohash))!.accept(handshake, open, rest, place)
+          this.#torrents.get(wireKey(connection.handshake.infohash))!.accept(connection, place)
         },
         failed: () => {
           this.#greeting.delete(transport)

@@ -2,7 +2,6 @@ import type { PeerAddress } from '@svc/internal-net'
 
 export type AnnounceEvent = 'started' | 'completed' | 'stopped'
 
-/** The content of an announce. */
 export interface Announce {
   /** 20 bytes: that of BitTorrent v1, or the truncated one of v2 (BEP 52). */
   readonly infohash: Uint8Array
@@ -32,7 +31,6 @@ export interface Announced {
 
 /** Limit of peers taken from one answer. */
 export const MAX_PEERS = 200
-/** Number of peers requested. */
 export const PEERS_WANTED = 100
 /** Limit for one announce, including retries. */
 export const ANNOUNCE_TIMEOUT_MS = 15_000

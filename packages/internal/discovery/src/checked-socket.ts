@@ -85,7 +85,6 @@ export class CheckedSocket extends EventEmitter {
     }
   }
 
-  /** Number of datagrams dropped. */
   get refused(): number {
     return this.#refused
   }

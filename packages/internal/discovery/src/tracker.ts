@@ -21,7 +21,6 @@ export interface TrackerOptions {
   readonly infohash: Uint8Array
   /** 20 bytes. */
   readonly peerId: Uint8Array
-  /** The port on which peers can reach us. */
   readonly port: number
   /** On whose word the trackers are contacted. */
   readonly policy: DialPolicy
@@ -47,7 +46,6 @@ export class Trackers {
     this.#trackers = [...targets.values()].map((target) => new OneTracker(target, options))
   }
 
-  /** The download is complete. */
   completed(): void {
     for (const tracker of this.#trackers) tracker.announce('completed')
   }

@@ -6,7 +6,6 @@ interface JsonShape {
   readonly strings: number
 }
 
-/** Limits at which measuring stops. */
 type JsonBounds = Pick<JsonShape, 'depth'> & Partial<JsonShape>
 
 /** Measures a text. Stops at the first character that exceeds one of the limits. */

@@ -32,7 +32,6 @@ function hasBitsBeyond(network: string, family: 4 | 6, bits: number): boolean {
 /** A set of address ranges. It contains no host names. */
 export class AddressRanges {
   readonly #list = new BlockList()
-  /** The set has no ranges. */
   readonly isEmpty: boolean
 
   constructor(ranges: readonly AddressRange[]) {

@@ -32,7 +32,6 @@ export class TokenBucket {
     this.#at = nowMs
   }
 
-  /** True when something may be sent now. */
   ready(nowMs: number): boolean {
     if (!this.limited) return true
     this.#refill(nowMs)
@@ -44,7 +43,6 @@ export class TokenBucket {
     if (this.limited) this.#tokens = Math.max(-2 * this.#burst, this.#tokens - bytes)
   }
 
-  /** Milliseconds until `ready`. */
   waitMs(nowMs: number): number {
     if (this.ready(nowMs)) return 0
     return Math.max(1, Math.ceil((-this.#tokens * 1000) / this.bytesPerSecond))

@@ -70,7 +70,6 @@ export class Blame {
     turn.begunMs = nowMs
   }
 
-  /** A requested block has arrived. */
   sent(piece: number, offset: number, block: Uint8Array, sender: string, nowMs: number): void {
     const attempts = this.#attempts.get(piece) ?? [[]]
     this.#attempts.set(piece, attempts)

@@ -4,7 +4,6 @@ import type { Server, Socket } from 'node:net'
 // The subset of webtorrent 3 that is used here; it ships no types. Members with an underscore are not its public API,
 // so their existence is checked: a version that moved them fails loudly.
 
-/** One connection. */
 export interface WebTorrentWire extends EventEmitter {
   readonly remoteAddress?: string
   readonly remotePort?: number
@@ -12,7 +11,6 @@ export interface WebTorrentWire extends EventEmitter {
   destroy(): void
 }
 
-/** One torrent. */
 export interface WebTorrentTorrent extends EventEmitter {
   readonly infoHash: string
   readonly destroyed: boolean
@@ -30,7 +28,6 @@ export interface WebTorrentTorrent extends EventEmitter {
   _onMetadata(metadata: unknown): Promise<void>
   /** Addresses that wait for a connection or have one, and connections that came in, by their id. */
   readonly _peers: { has(id: string): boolean }
-  /** Their number. */
   readonly _peersLength: number
   /** Checks what can be requested from whom. */
   _update(): void

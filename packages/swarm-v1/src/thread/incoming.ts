@@ -2,7 +2,6 @@ import type { Server, Socket } from 'node:net'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { hostKey } from '@svc/internal-net'
 
-/** Limits of the connections that a listener holds. */
 export interface IncomingBounds {
   readonly total: number
   /** Of one host; an IPv6 host counts as its /64. */

@@ -42,7 +42,6 @@ export class ThreadTorrent {
   readonly #trackers: Trackers
   readonly #blame = new Blame()
   readonly #known: KnownAddresses
-  /** The library's own, without the bound. */
   readonly #dial: WebTorrentTorrent['addPeer']
   readonly #opened = Promise.withResolvers<void>()
   #info: Uint8Array | undefined

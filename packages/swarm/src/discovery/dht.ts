@@ -68,7 +68,6 @@ export class DhtThread {
     return dht
   }
 
-  /** UDP. */
   get port(): number {
     return this.#port!
   }

@@ -27,7 +27,6 @@ export class LocalDiscovery {
   readonly #cookie = randomBytes(8).toString('hex')
   readonly #torrents = new Map<string, DiscoverySink>()
   readonly #sockets: readonly { readonly socket: Socket; readonly family: 4 | 6 }[]
-  /** To be announced at the next opportunity. */
   readonly #due = new Set<string>()
   readonly #interval: Timer
   readonly #accepted = new PerSecond({ total: PER_SECOND })

@@ -8,7 +8,6 @@ const INTERVAL_MS = 60_000
 const MIN_INTERVAL_MS = 10_000
 const MAX_IGNORED = 20
 
-/** What peer exchange needs of a connection. */
 export type PexPeer = Pick<Peer, 'id' | 'remoteHost' | 'listenAddress' | 'extended' | 'sendExtension'>
 
 interface State {

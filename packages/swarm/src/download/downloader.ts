@@ -35,14 +35,12 @@ export interface BlockSource {
   readonly sparing?: Sparing
 }
 
-/** The events that a Downloader emits. */
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
 /** No piece is started while so much waits to be verified: a fast sender would fill all memory, and be no faster for it. */
 const BACKLOG_BYTES = 20 * 1024 * 1024
 const BACKLOG_PIECES = 5
 
-/** Blocks to request from a source. */
 export interface BlockOrder {
   readonly buffer: PieceBuffer
   readonly run: BlockRun
@@ -136,7 +134,6 @@ export class Downloader {
     return buffer
   }
 
-  /** Whether the source has a piece in progress. */
   #hasOwn(source: BlockSource): boolean {
     for (const buffer of this.#active.values()) if (!buffer.sealed && buffer.exclusive === source.id) return true
     return false
@@ -292,7 +289,6 @@ export class Downloader {
       .map(({ exclusive }) => exclusive)
   }
 
-  /** Blocks of a run arrived from `source`. */
   arrived(buffer: PieceBuffer, run: BlockRun, source: number, nowMs: number): void {
     if (buffer.sealed) return
     if (buffer.isBarred(source)) return this.release(buffer, run, source)

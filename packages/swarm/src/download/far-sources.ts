@@ -5,7 +5,6 @@
 /** Of the pieces that no near peer has, those that a far source is asked for, one at a time; undefined: all pieces, as from a near one. */
 export type Sparing = ((piece: number) => boolean) | undefined
 
-/** What may currently be requested from a webseed. */
 export interface WebseedAllowance {
   /** Take pieces that no near peer has first, starting at a random one, so that nodes start in different places. */
   readonly scattered: boolean

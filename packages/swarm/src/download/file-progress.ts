@@ -8,7 +8,6 @@ import type { FileWriter, TorrentStorage } from '../storage.ts'
 /** The torrent fails when the storage's own check has refused a file this often: the same bytes would come again. */
 const MAX_REFUSALS = 2
 
-/** The events that a FileProgress emits. */
 export type FileProgressEvents = 'file-done' | 'file-refused' | 'failed'
 
 /**
@@ -120,7 +119,6 @@ export class FileProgress {
     return { kind: 'file-refused', file }
   }
 
-  /** Discards all pieces of the file. */
   lose(file: LayoutFile): void {
     for (let piece = file.firstPiece; piece < file.firstPiece + file.pieceCount; piece += 1) {
       if (!this.have.clear(piece)) continue

@@ -30,7 +30,6 @@ export class PiecePicker {
   /** Of these, near peers, not counting near seeds. */
   readonly #near: Uint16Array
   readonly #priority: Uint8Array
-  /** 1: may be started. */
   readonly #open: Uint8Array
   readonly #order: Uint32Array
   readonly #position: Uint32Array
@@ -64,7 +63,6 @@ export class PiecePicker {
     for (let at = 0; at < pieceCount; at += 1) this.#position[this.#order[at]!] = at
   }
 
-  /** Number of pieces that could be started now. */
   get openCount(): number {
     return this.#openCount
   }
@@ -77,12 +75,10 @@ export class PiecePicker {
     return this.#availability[piece]! + this.#seeds
   }
 
-  /** Whether no near peer has the piece. */
   isUnshared(piece: number): boolean {
     return this.#nearSeeds === 0 && this.#near[piece] === 0
   }
 
-  /** Open pieces that no near peer has. */
   get openUnshared(): number {
     return this.#nearSeeds > 0 ? 0 : this.#openUnshared
   }
@@ -162,7 +158,6 @@ export class PiecePicker {
     })
   }
 
-  /** The piece may be started (again). */
   reopen(piece: number): void {
     this.#change(piece, () => {
       this.#open[piece] = 1
@@ -189,7 +184,6 @@ export class PiecePicker {
     return undefined
   }
 
-  /** The first open piece of the highest priority. */
   #firstOpen(): number {
     const top = this.#priority[this.#order[0]!]
     while (!this.isOpen(this.#first)) this.#first += 1

@@ -2,7 +2,6 @@ import { plainErrors, WorkerPool, workerUrl } from '@svc/internal-workers'
 import { SwarmError } from '../errors.ts'
 import type { ExpectedHash } from './piece-hashes.ts'
 
-/** A job of a verifying thread. */
 export interface VerifyJob {
   readonly buffer: SharedArrayBuffer
   readonly sizeBytes: number
@@ -21,24 +20,20 @@ export interface VerifyReply {
   readonly error?: Pick<NodeJS.ErrnoException, 'message' | 'code' | 'errno' | 'syscall'>
 }
 
-/** Start parameters of a verifying thread. */
 export interface VerifyData {
   readonly nice: number
 }
 
-/** The operations of a verifying thread. */
 export interface VerifyCalls {
   verify: { request: VerifyJob; response: VerifyReply }
 }
 
-/** Idle threads are stopped after this time. */
 const IDLE_MS = 10_000
 
 /** Threads that hash and write pieces. They start with the first job and stop after ten idle seconds. */
 export class Verifier {
   readonly #threads: WorkerPool<VerifyCalls>
 
-  /** `nice` is the threads' niceness on Linux. */
   constructor(threads: number, nice = 0) {
     this.#threads = new WorkerPool({
       url: workerUrl(import.meta.url.endsWith('.ts') ? '../verify-worker' : './verify-worker', import.meta.url),
@@ -55,7 +50,6 @@ export class Verifier {
     return this.#threads.call('verify', job)
   }
 
-  /** Starts the threads ahead of the first job. */
   warm(): void {
     this.#threads.warm()
   }

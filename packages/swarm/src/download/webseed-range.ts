@@ -23,7 +23,6 @@ export type WebseedVerdict =
 
 /** A server that ignores ranges sends the whole file; at most this much is read and discarded before the range. */
 const MAX_SKIP_BYTES = 16 * 1024 * 1024
-/** The longest pause that a webseed may ask for. */
 const MAX_WAIT_MS = 600_000
 
 /** Judges the answer to `Range: bytes=start-(end-1)` for a file of `sizeBytes`. A 206 must cover exactly the requested range. */

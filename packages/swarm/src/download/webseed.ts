@@ -33,7 +33,6 @@ export interface WebseedContext {
     readonly nextId: () => number
     readonly http: HttpClient
     readonly webseedHeaders: WebseedHeaders | undefined
-    /** In [0, 1). */
     readonly random: () => number
   }
   readonly layout: TorrentLayout
@@ -112,7 +111,6 @@ export class Webseed {
     this.#out.add(file.index)
   }
 
-  /** Starts range requests if there is something to fetch. */
   pump(): void {
     while (!this.#closed && this.#context.env.clock.monotonic() >= this.#pausedUntil) {
       if (this.#context.isServedBy(this.#host)) return
@@ -310,7 +308,6 @@ export class Webseed {
       (askedMs ?? backoffMs({ ...PAUSES, random: this.#context.env.random }, this.#failures))
   }
 
-  /** Aborts all requests and releases their pieces. */
   close(): void {
     this.#closed = true
     for (const abort of this.#aborts) abort.abort(new Error('closed'))

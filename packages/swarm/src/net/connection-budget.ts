@@ -2,7 +2,6 @@ import { hostKey } from '@svc/internal-net'
 
 export type Direction = 'incoming' | 'outgoing'
 
-/** A connection's place in the budget. */
 export interface ConnectionPlace {
   /** Returns the place. Idempotent. */
   release(): void

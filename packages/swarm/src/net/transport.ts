@@ -31,7 +31,6 @@ export class Transport {
   #held: Uint8Array[] = []
   #out: Uint8Array[] = []
   #scheduled = false
-  /** The socket is gone. */
   #ended = false
   #closed = false
   #error: Error | undefined

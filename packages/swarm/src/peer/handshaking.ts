@@ -14,9 +14,17 @@ import { initiateMse, type MseResult, respondMse } from '../wire/mse.ts'
 
 const bad = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'handshake', message)
 
-/** The result of a handshake. `rest`: bytes that followed it. */
+/** A connection whose handshake is complete. */
+export interface ShakenConnection {
+  readonly transport: Transport
+  /** That of the other side. */
+  readonly handshake: Handshake
+  /** The bytes that followed it. */
+  readonly rest: Uint8Array
+}
+
 export interface HandshakeEnd {
-  done(handshake: Handshake, transport: Transport, rest: Uint8Array): void
+  done(connection: ShakenConnection): void
   /** The connection is closed. */
   failed(error: Error | undefined): void
 }
@@ -52,7 +60,7 @@ abstract class Handshaking implements TransportSink {
       const { value, done } = this.#script.next()
       if (done !== true) return
       this.#stop()
-      this.#end.done(value, this.transport, this.incoming.takeAll())
+      this.#end.done({ handshake: value, transport: this.transport, rest: this.incoming.takeAll() })
     } catch (error) {
       this.#fail(error as Error)
     }
@@ -76,7 +84,6 @@ abstract class Handshaking implements TransportSink {
     this.#timer.cancel()
   }
 
-  /** The 68 bytes of the other side. */
   protected *theirs(): ByteScript<Handshake> {
     while (this.incoming.held.length < HANDSHAKE_BYTES) {
       if (!startsHandshake(this.incoming.held)) throw bad('no BitTorrent handshake')
@@ -99,7 +106,6 @@ export interface HandshakeDirectory {
   /** Our handshake for that torrent, or undefined if there is none. */
   answer(infohash: Uint8Array): Handshake | undefined
   infohashByMseKey(key: string): Uint8Array | undefined
-  /** Whether one more encryption handshake may be computed now. */
   mayEncrypt(): boolean
 }
 
@@ -137,7 +143,6 @@ export class OutgoingHandshake extends Handshaking {
     this.#encrypts = encrypted
   }
 
-  /** The socket is open. */
   start(): void {
     this.data(new Uint8Array(0))
   }

@@ -6,7 +6,6 @@ import type { PendingRequest } from './requests.ts'
 export type ConnectionEvent<P> =
   /** Handshakes are complete: the first event of every peer. */
   | { readonly kind: 'joined'; readonly peer: P }
-  /** Its extended handshake arrived. */
   | { readonly kind: 'extended'; readonly peer: P }
   /** It has one more piece, or (undefined) announced its whole set. */
   | { readonly kind: 'pieces'; readonly peer: P; readonly piece: number | undefined }
@@ -16,7 +15,6 @@ export type ConnectionEvent<P> =
   | { readonly kind: 'choke'; readonly peer: P }
   /** The answer to this request is in the piece's buffer, unless the piece was abandoned in the meantime. */
   | { readonly kind: 'block'; readonly peer: P; readonly request: PendingRequest }
-  /** Our request will not be answered. */
   | { readonly kind: 'refused'; readonly peer: P; readonly request: PendingRequest }
   | { readonly kind: 'request'; readonly peer: P; readonly block: BlockRef }
   | { readonly kind: 'cancel'; readonly peer: P; readonly block: BlockRef }

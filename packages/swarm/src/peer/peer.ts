@@ -93,7 +93,6 @@ export class Peer implements WireSink {
   amInterested = false
   peerChoking = true
   peerInterested = false
-  /** `open` was called. */
   greeted = false
   extended: ExtendedHandshake | undefined
   /** The first one it named: what it has is counted by it, which takes time for each piece. */
@@ -162,7 +161,6 @@ export class Peer implements WireSink {
     return port === undefined || port === 0 ? undefined : { host: this.address.host, port }
   }
 
-  /** A snapshot for the user. */
   get status(): PeerStatus {
     return {
       address: formatAddress(this.address),
@@ -252,7 +250,6 @@ export class Peer implements WireSink {
     if (nowMs - this.#lastSentAt > KEEP_ALIVE_MS) this.send(KEEP_ALIVE)
   }
 
-  /** The receiving end of the transport. */
   readonly sink: TransportSink = {
     data: (bytes, nowMs) => this.#data(bytes, nowMs),
     closed: (error) => this.close(error)

@@ -1,7 +1,6 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
 import type { BlockRun, PieceBuffer } from '../piece/piece-buffer.ts'
 
-/** One of our requests that a peer has not answered. */
 export interface PendingRequest {
   readonly piece: number
   readonly begin: number
@@ -92,7 +91,6 @@ export class PendingRequests {
     return this.#live
   }
 
-  /** Bytes that may be requested now. */
   roomBytes(): number {
     if (this.#byKey.size >= this.queueLimit) return 0
     return Math.max(0, this.#windowBytes - this.#outstandingBytes)
@@ -121,7 +119,6 @@ export class PendingRequests {
     return this.#byKey.get(keyOf(piece, begin))
   }
 
-  /** The request was answered or rejected. */
   remove(request: PendingRequest): void {
     if (!this.#byKey.delete(keyOf(request.piece, request.begin))) return
     this.#subtract(request)
@@ -183,7 +180,6 @@ export class PendingRequests {
     for (const [key, request] of this.#byKey) if (request.void && request.sentAt < sinceMs) this.#byKey.delete(key)
   }
 
-  /** The oldest request that is not void. */
   oldest(): PendingRequest | undefined {
     if (this.#live === 0) return undefined
     for (const request of this.#byKey.values()) if (!request.void) return request

@@ -7,7 +7,6 @@ const FREE = 0
 const REQUESTED = 1
 const RECEIVED = 2
 
-/** Consecutive blocks. */
 export interface BlockRun {
   readonly first: number
   readonly count: number
@@ -17,7 +16,6 @@ export interface BlockRun {
 export interface WrongAttempt {
   /** Their hashes, 32 bytes each. */
   readonly leaves: Uint8Array
-  /** Who sent each of them. */
   readonly senders: Uint32Array
 }
 
@@ -39,7 +37,6 @@ export class PieceBuffer {
   readonly wrong: WrongAttempt[] = []
   /** With `parole`: who had the piece and did not finish it, and when that was. */
   readonly passedAt = new Map<number, number>()
-  /** With `parole`: since when `exclusive` has it. */
   paroleSince = 0
   /** When it was begun, by the caller's clock. */
   begunAt = 0
@@ -86,7 +83,6 @@ export class PieceBuffer {
     return this.#received === this.blockCount
   }
 
-  /** Number of blocks requested but not received. */
   get requestedBlocks(): number {
     return this.blockCount - this.#free - this.#received
   }
@@ -173,7 +169,6 @@ export class PieceBuffer {
     if (this.#claims[block] === sender) this.#claims[block] = NOBODY
   }
 
-  /** Nobody may touch the slot from now on. */
   retire(): void {
     this.sealed = true
     this.#claims.fill(NOBODY)
@@ -203,7 +198,6 @@ export class PieceBuffer {
     return this.#sender[block]!
   }
 
-  /** The sender of each block, of a complete piece. */
   allSenders(): Uint32Array {
     return this.#sender.slice()
   }
@@ -216,7 +210,6 @@ export class PieceBuffer {
     return senders
   }
 
-  /** Discards received blocks that were wrong. */
   forget(block: number): void {
     if (this.#state[block] !== RECEIVED) return
     this.#state[block] = FREE

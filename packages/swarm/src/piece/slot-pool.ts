@@ -60,7 +60,6 @@ export class SlotPool {
     this.#waiting.delete(notify)
   }
 
-  /** Frees everything that is kept for reuse. */
   trim(): void {
     this.#free.clear()
     this.#keptBytes = 0

@@ -107,7 +107,6 @@ export class ActivePhase {
     return this.#isOpen ? this.#parts.progress.have : undefined
   }
 
-  /** Every file is in the storage. */
   get complete(): boolean {
     return this.#isOpen && this.#parts.progress.filesLeft === 0
   }
@@ -138,7 +137,6 @@ export class ActivePhase {
     }
   }
 
-  /** The pieces of these byte ranges come first. */
   hasten(ranges: readonly FileRange[]): void {
     const { pieceLengthBytes: each, files } = this.layout
     const pieces = ranges.flatMap(({ fileIndex, start, end }) => {
@@ -354,7 +352,6 @@ export class ActivePhase {
 
   // Time
 
-  /** About once a second. */
   tick(nowMs: number): void {
     this.#leeching?.tick(nowMs)
     this.#seeding.tick(this.state === 'fetching', nowMs)

@@ -16,7 +16,6 @@ import type { HashWork } from '../upload/hash-work.ts'
 import type { UploadLimiter } from '../upload/limiter.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 
-/** The properties of a torrent that peer discovery uses. */
 export interface DiscoverySubject {
   readonly infohash: Uint8Array
   readonly trackers: readonly string[]

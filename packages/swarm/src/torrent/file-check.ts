@@ -11,7 +11,6 @@ export async function checkFile(
   { env, options: { storage }, layout, hashes, progress }: TorrentParts,
   file: LayoutFile,
   ranges: ByteRanges,
-  /** `right` is called for each piece that is right. */
   { right, closed }: { readonly right: (piece: number) => void; readonly closed: () => boolean }
 ): Promise<void> {
   const candidates: number[] = []

@@ -33,7 +33,6 @@ interface LeafJob {
   readonly triedPeers: Set<number>
   readonly resolve: (leaves: Uint8Array | undefined) => void
   readonly deadline: number
-  /** When a peer was last asked. */
   askedAt: number
 }
 
@@ -69,7 +68,6 @@ export class HashFetch {
     return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
   }
 
-  /** Starts fetching a file's piece layer. */
   want(file: LayoutFile): void {
     const rootHex = toHex(file.piecesRoot!)
     if (this.#jobs.has(rootHex)) return
@@ -82,7 +80,6 @@ export class HashFetch {
     this.#jobs.delete(rootHex)
   }
 
-  /** Requests missing hashes from peers. */
   pump(peers: Iterable<Peer>): void {
     if (this.idle) return
     // A peer that connected with the v2 infohash supports v2 (BEP 52), whatever its reserved bit says.

@@ -35,7 +35,6 @@ const LEAVES_TIMEOUT_MS = 15_000
 /** Bytes per second: more than anyone would set as an upload limit, and less than a gigabit network carries. */
 const PLENTY = 32 * 1024 * 1024
 
-/** The events of its members. */
 type PartEvents = DownloaderEvents | 'layer' | 'received' | 'warning'
 
 /** Downloads from peers and webseeds until nothing is missing. Invariant: nothing is requested after `close`. */
@@ -46,7 +45,6 @@ export class Leeching {
   readonly #downloader: Downloader
   /** Piece layers that have to come from peers. */
   readonly hashFetch: HashFetch
-  /** Byte sources that are not peers. */
   readonly webseeds: Webseeds
   /** Peers that the picker counts as seeds. */
   readonly #seeds = new Set<number>()
@@ -231,7 +229,6 @@ export class Leeching {
     this.fill(peer)
   }
 
-  /** Whether the peer has something that we lack. */
   #interesting(peer: Peer): boolean {
     const { have } = this.#deps.progress
     if (peer.pieces.isSeed) return !have.complete
@@ -242,7 +239,6 @@ export class Leeching {
     return false
   }
 
-  /** The peer choked or unchoked us. */
   choke(peer: Peer): void {
     if (peer.peerChoking) this.#downloader.share(peer.id)
     // Soon, and once: a peer may choke and unchoke thousands of times in what is read at once.
@@ -290,7 +286,6 @@ export class Leeching {
     return !this.#refusing.isPaused(peer.id, nowMs)
   }
 
-  /** Requests as much from a peer as it can take. */
   fill(peer: Peer): void {
     const now = this.#nowMs
     if (!this.#mayAsk(peer, now)) return
@@ -372,7 +367,6 @@ export class Leeching {
 
   // Time
 
-  /** About once a second. */
   tick(nowMs: number): void {
     const peers = [...this.#deps.peers.values()]
     this.hashFetch.tick(peers, nowMs)

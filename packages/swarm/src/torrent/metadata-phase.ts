@@ -40,12 +40,10 @@ export class MetadataPhase {
   readonly #infohash: Uint8Array
   readonly #clock: Clock
   readonly #emit: Emit<'metadata' | 'bad-data' | 'failed'>
-  /** By the peer's id. */
   readonly #attempts = new Map<number, Attempt>()
   readonly #useless = new Set<number>()
   #finished = false
 
-  /** `infohash`: 32 bytes. */
   constructor(infohash: Uint8Array, clock: Clock, emit: Emit<'metadata' | 'bad-data' | 'failed'>) {
     this.#infohash = infohash
     this.#clock = clock

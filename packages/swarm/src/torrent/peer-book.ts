@@ -8,7 +8,6 @@ interface KnownPeer {
   readonly source: AddressSource
   failures: number
   nextDialAt: number
-  /** Dialling or connected. */
   busy: boolean
   /** The next attempt starts with the encryption handshake. */
   encrypted: boolean
@@ -29,7 +28,6 @@ const MAX_FAILURES = 6
 export class PeerBook {
   readonly #entries = new Map<string, KnownPeer>()
   readonly #banned = new BannedPeers()
-  /** Addresses of this engine itself. */
   readonly #self = new Set<string>()
 
   get size(): number {
@@ -119,7 +117,6 @@ export class PeerBook {
     entry.nextDialAt = nowMs + Math.min(300_000, 2_000 * 2 ** Math.min(entry.failures - 1, 8))
   }
 
-  /** The address turned out to be this engine's own. */
   markSelf(address: PeerAddress): void {
     const key = formatAddress(address)
     this.#self.add(key)
@@ -132,7 +129,6 @@ export class PeerBook {
     if (entry !== undefined) entry.far = true
   }
 
-  /** The address cannot be dialled. */
   forget(address: PeerAddress): void {
     this.#entries.delete(formatAddress(address))
   }

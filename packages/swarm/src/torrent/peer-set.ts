@@ -6,7 +6,7 @@ import type { ConnectionPlace } from '../net/connection-budget.ts'
 import { dial } from '../net/dial.ts'
 import { guarded } from '../net/guarded.ts'
 import type { Transport } from '../net/transport.ts'
-import { OutgoingHandshake } from '../peer/handshaking.ts'
+import { OutgoingHandshake, type ShakenConnection } from '../peer/handshaking.ts'
 import { Peer } from '../peer/peer.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentEnvironment } from './environment.ts'
@@ -15,7 +15,6 @@ import { isFar } from './zone.ts'
 
 export interface PeerSetDeps {
   readonly env: TorrentEnvironment
-  /** Our handshake. */
   readonly handshake: Handshake
   /** Undefined while the metadata is unknown. */
   readonly pieceCount: number | undefined
@@ -99,7 +98,6 @@ export class PeerSet {
     return connected
   }
 
-  /** Dials the addresses that are due. */
   pump(): void {
     if (this.#closed) return
     const now = this.#nowMs
@@ -163,9 +161,9 @@ export class PeerSet {
       this.#deps.handshake,
       encrypted,
       {
-        done: (handshake, open, rest) => {
+        done: (connection) => {
           this.#dialling.delete(transport)
-          this.#join(handshake, open, rest, address, false, place)
+          this.#join(connection, address, false, place)
         },
         failed: (error) => {
           this.#dialling.delete(transport)
@@ -182,11 +180,12 @@ export class PeerSet {
   }
 
   /** An accepted connection whose handshake names this torrent; it already holds a place of the engine. */
-  accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
+  accept(connection: ShakenConnection, place: ConnectionPlace): void {
+    const { transport } = connection
     const { remoteAddress, remotePort } = transport.socket
     const address = { host: plainAddress(remoteAddress ?? ''), port: remotePort ?? 0 }
     if (this.#closed || !this.book.admits(address, this.#nowMs) || !this.#hasRoom()) return refuse(transport, place)
-    this.#join(handshake, transport, rest, address, true, place)
+    this.#join(connection, address, true, place)
   }
 
   /** Whether there is room for one more peer; the least useful one is closed if necessary. */
@@ -197,14 +196,8 @@ export class PeerSet {
     return useless !== undefined
   }
 
-  #join(
-    handshake: Handshake,
-    transport: Transport,
-    rest: Uint8Array,
-    address: PeerAddress,
-    incoming: boolean,
-    place: ConnectionPlace
-  ): void {
+  #join(connection: ShakenConnection, address: PeerAddress, incoming: boolean, place: ConnectionPlace): void {
+    const { handshake, transport, rest } = connection
     const now = this.#nowMs
     const other = this.#withPeerId(handshake.peerId)
     if (other !== undefined && !this.#gaveWay(other, handshake, incoming, now)) {
@@ -340,7 +333,6 @@ const senderOf = (peer: Peer): Sender => ({
   label: peerLabel(peer)
 })
 
-/** A peer's label for messages: its address and client name. */
 export const peerLabel = (peer: Peer): string =>
   `${formatAddress(peer.address)}${peer.extended?.client === undefined ? '' : ` (${peer.extended.client})`}`
 

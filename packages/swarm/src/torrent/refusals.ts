@@ -17,7 +17,6 @@ interface Refusals {
 export class RefusingPeers {
   readonly #peers = new Map<number, Refusals>()
 
-  /** A peer that did not choke us refused a request. */
   refused(peerId: number, nowMs: number): void {
     const refusals = this.#peers.get(peerId) ?? { inARow: 0, pauseMs: FIRST_PAUSE_MS, pausedUntilMs: 0 }
     this.#peers.set(peerId, refusals)

@@ -38,7 +38,6 @@ export class Seeding {
   readonly #queues = new Map<number, UploadQueue>()
   readonly #replies = new Map<number, ReplyQueue>()
   readonly #superSeed: SuperSeed | undefined
-  /** The pieces of small files. */
   readonly #small: readonly number[]
 
   constructor(deps: TorrentParts) {
@@ -72,7 +71,6 @@ export class Seeding {
     return this.#superSeed !== undefined && peer.trusted && peer.handshake.fast && this.#deps.progress.filesLeft === 0
   }
 
-  /** The peer was greeted. */
   admit(peer: Peer): void {
     if (!this.hidesFrom(peer)) return
     for (const piece of this.#small) peer.sendHave(piece)
@@ -105,7 +103,6 @@ export class Seeding {
     return [...this.#deps.peers.values()]
   }
 
-  /** The interest of some peers in us changed. */
   interestChanged(fetching: boolean): void {
     if (this.#uploads) this.#choking.interestChanged(this.#peers, fetching, this.#nowMs)
   }
@@ -199,7 +196,6 @@ export class Seeding {
 
   // Time
 
-  /** The peer disconnected. */
   gone(peer: Peer, fetching: boolean): void {
     this.#superSeed?.gone(peer.id)
     this.#queues.get(peer.id)?.close()
@@ -209,7 +205,6 @@ export class Seeding {
     if (this.#uploads && this.#choking.slotsFree(this.#peers)) this.#choking.run(this.#peers, fetching, this.#nowMs)
   }
 
-  /** About once a second. */
   tick(fetching: boolean, nowMs: number): void {
     this.#offer()
     if (this.#uploads) this.#choking.tick(this.#peers, fetching, nowMs)

@@ -3,7 +3,6 @@ import { parseInfo, parseMagnet, type TorrentInfo } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 import type { TorrentOptions } from './torrent-options.ts'
 
-/** A torrent's identity and hints, from validated options. */
 export interface TorrentIdentity {
   /** 32 bytes. */
   readonly infohash: Uint8Array

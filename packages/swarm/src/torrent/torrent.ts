@@ -19,7 +19,7 @@ import { SwarmError } from '../errors.ts'
 import type { EventOf, OutcomeEvent, PeerEvent, TorrentWarning } from '../events.ts'
 import type { ConnectionPlace } from '../net/connection-budget.ts'
 import { guarded } from '../net/guarded.ts'
-import type { Transport } from '../net/transport.ts'
+import type { ShakenConnection } from '../peer/handshaking.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { PeerStatus } from '../peer/peer-status.ts'
 import { protocolError } from '../peer/protocol-error.ts'
@@ -302,8 +302,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   // Peers
 
   /** @internal A connection from the listener whose handshake names this torrent. */
-  accept(handshake: Handshake, transport: Transport, rest: Uint8Array, place: ConnectionPlace): void {
-    this.#peers.accept(handshake, transport, rest, place)
+  accept(connection: ShakenConnection, place: ConnectionPlace): void {
+    this.#peers.accept(connection, place)
   }
 
   /** @internal The peer that should make room first, and for how long it has been useless. */

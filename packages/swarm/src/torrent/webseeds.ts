@@ -52,7 +52,6 @@ export class Webseeds {
     for (const webseed of this.#webseeds.values()) webseed.pump()
   }
 
-  /** About once a second. */
   tick(nowMs: number): void {
     for (const webseed of this.#webseeds.values()) webseed.down.tick(nowMs)
     this.pump()

@@ -1,6 +1,5 @@
 import type { Peer } from '../peer/peer.ts'
 
-/** What the choker looks at of a peer. */
 export interface ChokeCandidate
   extends Pick<
     Peer,
@@ -87,7 +86,6 @@ export class Choking {
     return used < this.#slots
   }
 
-  /** The interest of some of them in us changed. */
   interestChanged(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
     for (const peer of peers) if (!peer.peerInterested) this.#set(peer, true, nowMs)
     if (this.slotsFree(peers)) this.run(peers, fetching, nowMs)
@@ -108,7 +106,6 @@ export class Choking {
     for (const peer of peers) this.#set(peer, !chosen.has(peer.id), nowMs)
   }
 
-  /** About once a second. */
   tick(peers: readonly Peer[], fetching: boolean, nowMs: number): void {
     if (nowMs - this.#roundAt < ROUND_MS && (fetching || !this.#turnsAreOver(peers, nowMs))) return
     this.#roundAt = nowMs

@@ -11,10 +11,8 @@ const MAX_SPARE = 4
 export class Frame {
   readonly #bytes = Buffer.allocUnsafeSlow(FRAME_BYTES)
   #filled = 0
-  /** Bytes of blocks. */
   blockBytes = 0
 
-  /** Whether a block of this length fits. */
   holds(length: number): boolean {
     return this.#filled + PIECE_HEADER_BYTES + length <= FRAME_BYTES
   }
@@ -28,7 +26,6 @@ export class Frame {
     return this.#bytes.subarray(at, at + length)
   }
 
-  /** What is to be sent. */
   get message(): Uint8Array {
     return this.#filled === FRAME_BYTES ? this.#bytes : this.#bytes.subarray(0, this.#filled)
   }

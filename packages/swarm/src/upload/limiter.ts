@@ -44,7 +44,6 @@ export class UploadLimiter {
     this.#limit.spend(bytes)
   }
 
-  /** Appends a sender to the queue. */
   wait(sender: LimitedSender): void {
     this.#waiting.add(sender)
     this.#arm(1)

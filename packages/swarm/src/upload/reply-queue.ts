@@ -63,7 +63,6 @@ export class ReplyQueue implements LimitedSender {
     this.#peer.send(message)
   }
 
-  /** Called by the limiter. */
   sendOne(): boolean {
     const make = this.#waiting.shift()
     if (make !== undefined && !this.#closed) this.#make(make).catch(reportDefect)

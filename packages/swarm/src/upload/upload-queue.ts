@@ -107,7 +107,6 @@ export class UploadQueue implements LimitedSender {
     this.#reject(block)
   }
 
-  /** The first request. */
   get #head(): QueuedBlock | undefined {
     return this.#queue.values().next().value
   }
@@ -142,7 +141,6 @@ export class UploadQueue implements LimitedSender {
     }
   }
 
-  /** Sends what can be sent now. */
   pump(): void {
     if (!this.#maySend || this.#pumping) return
     const { limiter } = this.#context.env
@@ -160,7 +158,6 @@ export class UploadQueue implements LimitedSender {
     return this.#inFlight === 0 && this.#reading === undefined
   }
 
-  /** Called by the limiter: sends one block. */
   sendOne(): boolean {
     return this.#maySend && this.#sendSome(1)
   }

@@ -15,7 +15,6 @@ export class IncomingBytes {
     this.#held = Buffer.concat([this.#held, bytes])
   }
 
-  /** The next bytes. */
   *take(count: number): ByteScript<Buffer> {
     while (this.#held.length < count) yield
     const taken = this.#held.subarray(0, count)
@@ -23,7 +22,6 @@ export class IncomingBytes {
     return taken
   }
 
-  /** All that are there. */
   takeAll(): Buffer {
     const all = this.#held
     this.#held = Buffer.alloc(0)

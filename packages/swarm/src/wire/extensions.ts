@@ -65,7 +65,6 @@ export function parseExtendedHandshake(payload: Uint8Array): ExtendedHandshake {
 /** True for the label of a zone: 1 to 64 letters, digits, `.`, `_` and `-`. */
 export const isZone = (text: string): boolean => /^[A-Za-z0-9._-]{1,64}$/.test(text)
 
-/** The content of our extended handshake. */
 export interface OurExtendedHandshake {
   /** Size of the info dictionary; undefined while we do not have it. */
   readonly metadataBytes: number | undefined
