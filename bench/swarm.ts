@@ -6,9 +6,10 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeF
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { hashCost } from './harness/hash-cost.ts'
+import { median } from './harness/measure.ts'
 import { formatSize } from './harness/report.ts'
 import type { Line } from './harness/row.ts'
-import { DaemonPair } from './swarm/daemon-pair.ts'
+import { startDaemonPair } from './swarm/daemon-pair.ts'
 import { type Kind, Peer } from './swarm/peer-process.ts'
 
 const sizeMiB = Number(process.argv[2] ?? 1024)
@@ -42,10 +43,12 @@ const TARGETS: Readonly<Record<string, number>> = {
 
 interface Result {
   readonly megabytesPerSecond: number
+  /** CPU seconds per GB. */
   readonly seedCpu: number
   readonly leechCpu: number
-  readonly seedRss: number
-  readonly leechRss: number
+  /** MB; of a daemon, see the row `growth`. */
+  readonly seedRss?: number
+  readonly leechRss?: number
 }
 
 async function measure(seedKind: Kind, leechKind: Kind): Promise<Result> {
@@ -78,7 +81,6 @@ async function measure(seedKind: Kind, leechKind: Kind): Promise<Result> {
   }
 }
 
-const median = (values: number[]): number => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!
 const pairs: readonly (readonly [Kind, Kind])[] = (
   [
     ['lt', 'lt'],
@@ -97,81 +99,71 @@ const pairs: readonly (readonly [Kind, Kind])[] = (
     ['blocks', 'asks']
   ] as const
 ).filter(([seed, leech]) => only === undefined || only.includes(`${seed}-${leech}`))
-const results = new Map<string, Result[]>()
 const daemons =
   only === undefined || only.includes('daemons')
-    ? await DaemonPair.start(path.join(root, 'daemons'), sizeMiB * 1024 * 1024)
+    ? await startDaemonPair(path.join(root, 'daemons'), sizeMiB * 1024 * 1024)
     : undefined
-const daemonRuns: Awaited<ReturnType<DaemonPair['measure']>>[] = []
+const contestants = new Map<string, () => Promise<Result>>(
+  pairs.map(([seed, leech]) => [`${seed} → ${leech}`, () => measure(seed, leech)])
+)
+if (daemons !== undefined) contestants.set('daemon → daemon', daemons.measure)
+const results = new Map<string, Result[]>()
 const hashCosts: number[] = []
 for (let run = 0; run < runs; run += 1) {
   hashCosts.push(hashCost())
-  for (const [seed, leech] of pairs) {
-    const key = `${seed} → ${leech}`
-    const result = await measure(seed, leech)
-    console.error(
-      `${run + 1}/${runs} ${key}: ${result.megabytesPerSecond.toFixed(0)} MB/s, CPU s/GB ${result.seedCpu.toFixed(2)} + ${result.leechCpu.toFixed(2)}`
-    )
-    results.set(key, [...(results.get(key) ?? []), result])
+  for (const [pair, take] of contestants) {
+    const result = await take()
+    const { megabytesPerSecond, seedCpu, leechCpu } = result
+    const cpu = `CPU s/GB ${seedCpu.toFixed(2)} + ${leechCpu.toFixed(2)}`
+    console.error(`${run + 1}/${runs} ${pair}: ${megabytesPerSecond.toFixed(0)} MB/s, ${cpu}`)
+    results.set(pair, [...(results.get(pair) ?? []), result])
   }
-  if (daemons === undefined) continue
-  const result = await daemons.measure()
-  console.error(
-    `${run + 1}/${runs} daemon → daemon: ${result.megabytesPerSecond.toFixed(0)} MB/s, CPU s/GB ${result.seedCpu.toFixed(2)} + ${result.leechCpu.toFixed(2)}`
-  )
-  daemonRuns.push(result)
 }
 await daemons?.stop()
+
+const speedsOf = (list: readonly Result[]): number[] => list.map(({ megabytesPerSecond }) => megabytesPerSecond)
+const libtorrent = results.get('lt → lt')
+/** What `pnpm bench --json` keeps. */
+const lines: Line[] = []
 // On a busy machine medians measure the neighbours: the best run of each kind is printed beside them.
 console.log(
   '| pair | MB/s | ratio | best MB/s | ratio | seed CPU s/GB (best) | leech CPU s/GB (best) | seed RSS MB | leech RSS MB |\n|---|---|---|---|---|---|---|---|---|'
 )
-const base = results.get('lt → lt')
-/** What `pnpm bench --json` keeps of a pair. */
-const lines: Line[] = []
-function keep(pair: string, speed: number, cpu: readonly [seed: number, leech: number]): void {
-  const peer = base === undefined ? undefined : median(speeds(base))
-  const ratio = peer === undefined ? undefined : speed / peer
+for (const [pair, list] of results) {
+  const typical = (pick: (result: Result) => number): number => median(list.map(pick))
+  const ratioBy = (of: (speeds: readonly number[]) => number): number | undefined =>
+    libtorrent && of(speedsOf(list)) / of(speedsOf(libtorrent))
+  const best = (speeds: readonly number[]): number => Math.max(...speeds)
+  const cpu = (pick: (result: Result) => number): string =>
+    `${typical(pick).toFixed(2)} (${Math.min(...list.map(pick)).toFixed(2)})`
+  const rss = (pick: (result: Result) => number | undefined): string => {
+    const known = list.map(pick).filter((value) => value !== undefined)
+    return known.length === 0 ? '' : median(known).toFixed(0)
+  }
+  const speed = median(speedsOf(list))
+  const cells = [
+    pair,
+    speed.toFixed(0),
+    ratioBy(median)?.toFixed(2) ?? '',
+    best(speedsOf(list)).toFixed(0),
+    ratioBy(best)?.toFixed(2) ?? '',
+    cpu((result) => result.seedCpu),
+    cpu((result) => result.leechCpu),
+    rss((result) => result.seedRss),
+    rss((result) => result.leechRss)
+  ]
+  console.log(`| ${cells.join(' | ')} |`)
+  const ratio = ratioBy(median)
   const target = TARGETS[pair]
   lines.push({
     what: `${pair}, ${formatSize(sizeMiB * 1024 * 1024)}`,
     ours: `${Math.round(speed)} MB/s`,
-    note: `CPU ${cpu[0].toFixed(2)} + ${cpu[1].toFixed(2)} s/GB`,
-    peer: peer === undefined ? '' : `libtorrent ${Math.round(peer)} MB/s`,
+    note: `CPU ${typical(({ seedCpu }) => seedCpu).toFixed(2)} + ${typical(({ leechCpu }) => leechCpu).toFixed(2)} s/GB`,
+    peer: libtorrent === undefined ? '' : `libtorrent ${Math.round(median(speedsOf(libtorrent)))} MB/s`,
     ratio,
     target: target === undefined ? '' : `≥ ${target}`,
     met: target === undefined || ratio === undefined ? undefined : ratio >= target
   })
-}
-const speeds = (list: readonly Result[]): number[] => list.map((result) => result.megabytesPerSecond)
-for (const [key, list] of results) {
-  const of = (pick: (result: Result) => number): number => median(list.map(pick))
-  const least = (pick: (result: Result) => number): number => Math.min(...list.map(pick))
-  const ratio = (value: number, unit: number | undefined): string =>
-    unit === undefined ? '' : (value / unit).toFixed(2)
-  const typical = median(speeds(list))
-  keep(key, typical, [of((r) => r.seedCpu), of((r) => r.leechCpu)])
-  const best = Math.max(...speeds(list))
-  console.log(
-    `| ${key} | ${typical.toFixed(0)} | ${ratio(typical, base && median(speeds(base)))} | ${best.toFixed(0)} | ` +
-      `${ratio(best, base && Math.max(...speeds(base)))} | ${of((r) => r.seedCpu).toFixed(2)} (${least((r) => r.seedCpu).toFixed(2)}) | ` +
-      `${of((r) => r.leechCpu).toFixed(2)} (${least((r) => r.leechCpu).toFixed(2)}) | ${of((r) => r.seedRss).toFixed(0)} | ${of((r) => r.leechRss).toFixed(0)} |`
-  )
-}
-if (daemonRuns.length > 0) {
-  const daemonSpeeds = daemonRuns.map((result) => result.megabytesPerSecond)
-  const cpu = (pick: (result: (typeof daemonRuns)[number]) => number): string =>
-    `${median(daemonRuns.map(pick)).toFixed(2)} (${Math.min(...daemonRuns.map(pick)).toFixed(2)})`
-  const unit = (pick: (values: number[]) => number, value: number): string =>
-    base === undefined ? '' : (value / pick([...speeds(base)])).toFixed(2)
-  const [typical, best] = [median([...daemonSpeeds]), Math.max(...daemonSpeeds)]
-  keep('daemon → daemon', typical, [
-    median(daemonRuns.map((r) => r.seedCpu)),
-    median(daemonRuns.map((r) => r.leechCpu))
-  ])
-  console.log(
-    `| daemon → daemon | ${typical.toFixed(0)} | ${unit(median, typical)} | ${best.toFixed(0)} | ${unit((values) => Math.max(...values), best)} | ${cpu((r) => r.seedCpu)} | ${cpu((r) => r.leechCpu)} | | |`
-  )
 }
 console.log(`\nSHA-256 takes ${median(hashCosts).toFixed(2)} CPU s/GB in these rounds (targets were set at 0.68).`)
 // Started by bench/main.ts, which keeps the results.
