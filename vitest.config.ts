@@ -39,6 +39,7 @@ export const shared = defineConfig({
     // Files share processes: to start one and load the modules for each takes a fifth of the CPU. What a test changes in its
     // process it puts back; for these vitest does it, and of the clock test/put-back.ts makes sure.
     isolate: false,
+    globalSetup: ['test/built-page.ts'],
     setupFiles: ['test/built-threads.ts', 'test/put-back.ts'],
     unstubEnvs: true,
     unstubGlobals: true,

@@ -1,4 +1,4 @@
-// What a browser is sent. Needs `dist`, so `pnpm build` comes first.
+// What a browser is sent.
 import { readdirSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { DIRECTORY, FILES } from '@svc/ui'

@@ -1,4 +1,4 @@
-// `svc ui` itself. The page must be built: pnpm build.
+// `svc ui` itself.
 
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,8 +42,8 @@ async function ui(
     return ended
   }
   onTestFinished(async () => void (await stop()))
-  await Promise.race([until(() => stderr.text.includes('Ctrl-C') || words.includes('--json')), ended])
-  await until(() => stdout.text !== '')
+  const isReady = (): boolean => stdout.text !== '' && (stderr.text.includes('Ctrl-C') || words.includes('--json'))
+  await Promise.race([until(isReady), ended.then(() => expect(stdout.text, stderr.text).not.toBe(''))])
   const first = stdout.text.split('\n')[0]!
   return { stdout, stderr, stdin, link: new URL(words.includes('--json') ? JSON.parse(first).link : first), stop }
 }
