@@ -1,9 +1,10 @@
 import { Backoff, DownloadError, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
+import { isObject, parseJson } from '@svc/internal-net'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
-import { isObject, own, parseJson } from './json.ts'
 import type { Net } from './net.ts'
 import { gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
+import { own } from './own-property.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
 
 /** A repository at the commit that a revision points to. */

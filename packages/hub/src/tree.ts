@@ -1,7 +1,8 @@
+import { isObject } from '@svc/internal-net'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { type HubError, refusedListing } from './errors.ts'
 import { gitBlobSha1, lfsPointerText } from './git-blob-sha1.ts'
-import { isObject, own } from './json.ts'
+import { own } from './own-property.ts'
 
 /** One file of a listing, pinned to a commit. Exactly one of `sha256` and `gitBlobSha1` identifies its bytes. */
 export interface HubFile {

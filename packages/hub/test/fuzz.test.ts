@@ -1,6 +1,6 @@
+import { parseJson } from '@svc/internal-net'
 import { describeFuzz } from '@svc/testkit/fuzz'
 import { HubError } from '../src/errors.ts'
-import { parseJson } from '../src/json.ts'
 import { readPlainHead } from '../src/plain-head.ts'
 import { ListingCheck, MaskedHashes } from '../src/tree.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { jsonShape } from '@svc/internal-net'
+import { isObject, parseJson } from '@svc/internal-net'
 import { digestFromBytes, isDigest, type Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
 import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'
@@ -89,14 +89,11 @@ export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<st
   if (bytes.length > MAX_DOCUMENT_BYTES) throw malformed(`${what} has more than ${MAX_DOCUMENT_BYTES} bytes`)
   let value: unknown
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    if (jsonShape(text, { depth: MAX_DEPTH }).depth > MAX_DEPTH)
-      throw new SyntaxError(`nested deeper than ${MAX_DEPTH} levels`)
-    value = JSON.parse(text)
+    value = parseJson(bytes, MAX_DEPTH)
   } catch (cause) {
     throw new OciError('E_FORMAT', `${what} is not JSON`, {}, cause)
   }
-  if (!isRecord(value)) throw malformed(`${what} is not a JSON object`)
+  if (!isObject(value)) throw malformed(`${what} is not a JSON object`)
   return value
 }
 
@@ -109,7 +106,7 @@ function checkVersion(document: Readonly<Record<string, unknown>>, mediaType: st
 }
 
 function descriptor(value: unknown, what: string): Descriptor {
-  if (!isRecord(value)) throw malformed(`${what} is not a descriptor`)
+  if (!isObject(value)) throw malformed(`${what} is not a descriptor`)
   const { mediaType, digest, size, artifactType } = value
   if (typeof mediaType !== 'string' || mediaType.length > 255) throw malformed(`${what} has no mediaType`)
   if (!isDigest(digest)) throw malformed(`${what} has no SHA-256 digest`)
@@ -132,13 +129,10 @@ function list(value: unknown, what: string): readonly unknown[] {
 
 function annotations(value: unknown, what: string): Readonly<Record<string, string>> | undefined {
   if (value === undefined || value === null) return undefined
-  if (!isRecord(value) || !Object.values(value).every((text) => typeof text === 'string')) {
+  if (!isObject(value) || !Object.values(value).every((text) => typeof text === 'string')) {
     throw malformed(`annotations of ${what} must be strings`)
   }
   return value as Record<string, string>
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const malformed = (message: string): OciError => new OciError('E_FORMAT', message)

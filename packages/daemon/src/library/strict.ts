@@ -1,3 +1,4 @@
+import { isObject } from '@svc/internal-net'
 import { isDigest } from '@svc/ref'
 
 /** A record below `state/` cannot be read. It is named in the error and left alone (spec disk.10, disk.19). */
@@ -64,9 +65,6 @@ export const optional =
   (rule: FieldRule): FieldRule =>
   (value, what) =>
     value === undefined ? undefined : rule(value, what)
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function firstOf<T>(items: Iterable<T>, problem: (item: T) => string | undefined): string | undefined {
   for (const item of items) {

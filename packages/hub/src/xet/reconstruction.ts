@@ -1,4 +1,5 @@
-import { isObject, own } from '../json.ts'
+import { isObject } from '@svc/internal-net'
+import { own } from '../own-property.ts'
 import { XetAnswerError } from './answer-error.ts'
 import { MAX_CHUNK_BYTES } from './chunks.ts'
 

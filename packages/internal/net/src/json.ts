@@ -29,3 +29,17 @@ export function jsonShape(text: string, { depth: most, strings: mostStrings = In
   }
   return { depth: deepest, strings }
 }
+
+/** Most documents are flat, so deep nesting can only be an attack. */
+const MAX_JSON_DEPTH = 32
+
+/** Parses JSON in UTF-8 of at most so many levels. @throws SyntaxError or TypeError; the caller adds the context */
+export function parseJson(bytes: Uint8Array, maxDepth = MAX_JSON_DEPTH): unknown {
+  const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  if (jsonShape(text, { depth: maxDepth }).depth > maxDepth)
+    throw new SyntaxError(`JSON is nested deeper than ${maxDepth} levels`)
+  return JSON.parse(text)
+}
+
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
