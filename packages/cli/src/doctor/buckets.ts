@@ -15,11 +15,13 @@ export const buckets: Check = async ({ status, clock }) => {
   for (const { url, credentialsFile, problem } of status?.swarm.signedWebseeds ?? []) {
     if (problem !== undefined) found.push(say.bad(problem, await adviceOn(credentialsFile)))
     else found.push(say.ok(`${url}: the key of ${credentialsFile ?? "the daemon's environment"}`))
-    const answer = await within(clock, ASK_MS, undefined, (signal) =>
-      fetch(url, { method: 'HEAD', redirect: 'manual', signal })
-    ).catch(() => undefined)
-    if (answer === undefined) found.push(say.note(`${url} does not answer from here; behind a proxy that is expected`))
-    else found.push(...judgeSkew(url, answer.headers.get('date'), clock.now()))
+    const { serverDate } = await import('@svc/publish')
+    try {
+      const date = await within(clock, ASK_MS, undefined, (signal) => serverDate(url, signal))
+      found.push(...judgeSkew(url, date, clock.now()))
+    } catch {
+      found.push(say.note(`${url} does not answer from here; the daemon may use another proxy`))
+    }
   }
   return found
 }
@@ -33,7 +35,7 @@ async function adviceOn(credentialsFile: string | undefined): Promise<string> {
 }
 
 /** Compares the clocks, by the `Date` of an answer. */
-export function judgeSkew(url: string, date: string | null, nowMs: number): Found[] {
+export function judgeSkew(url: string, date: string | undefined, nowMs: number): Found[] {
   const thereMs = Date.parse(date ?? '')
   if (Number.isNaN(thereMs)) return []
   const offMs = Math.abs(thereMs - nowMs)

@@ -161,7 +161,7 @@ describe('judgements', () => {
     expect(judgeClock(now, now - 1, undefined)[0]!.level).toBe('ok')
     const skewed = (minutes: number) => judgeSkew('http://x/', new Date(now + minutes * 60_000).toUTCString(), now)
     expect([0, 4, 6, -16].map((minutes) => skewed(minutes)[0]?.level)).toEqual([undefined, undefined, 'warn', 'bad'])
-    expect(judgeSkew('http://x/', null, now)).toEqual([])
+    expect(judgeSkew('http://x/', undefined, now)).toEqual([])
     expect(['1024', '4096', 'unlimited', undefined].map((soft) => judgeFileLimit(soft).level)).toEqual([
       'warn',
       'ok',
