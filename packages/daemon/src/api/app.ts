@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { API_VERSIONS, MAX_BODY_BYTES, ROUTES, type Route, type RouteId } from '@svc/client/protocol'
+import { API_VERSIONS, MAX_BODY_BYTES, type RouteId } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 import { BodyError, readRequestBody } from '../http/body.ts'
 import { endConnectionWith } from '../http/connection.ts'
@@ -47,7 +47,7 @@ export function createApp(
       // sees the response
       const reading = readRequestBody(request, match?.route.route.maxBodyBytes ?? MAX_BODY_BYTES)
       const body = reading === undefined ? undefined : await reading
-      if (match === undefined) throw notFound(request, response, path)
+      if (match === undefined) throw notFound(request, response, path, table.methodsOf(path))
       await match.route.answer({ message: request, params, body }, response, log)
     } catch (error) {
       sendError(request, response, error, log)
@@ -82,35 +82,24 @@ function decoded(params: Readonly<Record<string, string>>): Readonly<Record<stri
 const OTHER_VERSION = /^\/(v\d+)(?:\/|$)/
 
 /** The error for a path without a route; sets `Allow` if another method exists. */
-function notFound(request: IncomingMessage, response: ServerResponse, path: string): DaemonError {
+function notFound(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  allowed: readonly string[]
+): DaemonError {
   const version = OTHER_VERSION.exec(path)?.[1]
   const shown = JSON.stringify(path.length > 200 ? `${path.slice(0, 200)}…` : path)
   if (version !== undefined && version !== 'v1') {
     const message = `the version ${version} in ${shown} is not supported; the service supports ${API_VERSIONS.join(', ')}`
     return new DaemonError('E_UNSUPPORTED_VERSION', message, { candidates: API_VERSIONS })
   }
-  const allowed = allowedMethods(path)
   if (allowed.length > 0) {
     response.setHeader('Allow', allowed.join(', '))
     const message = `${request.method} is not allowed on ${shown}; use ${allowed.join(' or ')}`
     return new DaemonError('E_METHOD_NOT_ALLOWED', message)
   }
   return new DaemonError('E_NOT_FOUND', `there is no path ${shown}`)
-}
-
-const PATTERNS = (Object.values(ROUTES) as Route[]).map(({ method, path }) => ({
-  method,
-  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`)
-}))
-
-function allowedMethods(path: string): string[] {
-  const methods = new Set<string>()
-  for (const { method, pattern } of PATTERNS) {
-    if (!pattern.test(path)) continue
-    methods.add(method)
-    if (method === 'GET') methods.add('HEAD')
-  }
-  return [...methods].sort()
 }
 
 /** Sends the error envelope; details that are kept from the client are logged. */

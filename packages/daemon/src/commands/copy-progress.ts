@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '@svc/internal-clock'
+import { spokenBytes } from '../errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CopyProgress } from './store-copy.ts'
 
@@ -10,14 +11,6 @@ export interface CopyReport extends CopyProgress {
 /** Interval of progress updates on a terminal; in a log they are rare. */
 const TERMINAL_EVERY_MS = 100
 const LOG_EVERY_MS = 5_000
-
-const UNITS = ['B', 'kB', 'MB', 'GB', 'TB'] as const
-
-export function sizeText(bytes: number): string {
-  let [value, unit] = [bytes, 0]
-  while (value >= 1000 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1]
-  return `${unit === 0 ? value : value.toFixed(1)} ${UNITS[unit]}`
-}
 
 /** Progress on standard error: a line that is drawn again on a terminal, a line now and then in a log. */
 function copyProgress(
@@ -36,7 +29,7 @@ function copyProgress(
       if (silent || (phase === progress.phase && now - last < (terminal ? TERMINAL_EVERY_MS : LOG_EVERY_MS))) return
       ;[last, phase] = [now, progress.phase]
       const { blobsDone, blobsTotal, bytesDone, bytesTotal } = progress
-      const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${sizeText(bytesDone)} of ${sizeText(bytesTotal)}`
+      const line = `${phase} ${blobsDone} of ${blobsTotal} blobs, ${spokenBytes(bytesDone)} of ${spokenBytes(bytesTotal)}`
       output.write(terminal ? `\r\u001b[K${line}` : `${line}\n`)
       open = terminal
     },

@@ -1,9 +1,9 @@
 import { CasError } from '@svc/cas'
 import { configPath, type Environment, loadConfig } from '../config/config.ts'
 import { checkKeyWritable, writeKey } from '../config/edit.ts'
-import { StartError } from '../errors.ts'
+import { StartError, spokenBytes } from '../errors.ts'
 import type { Flags } from '../flags.ts'
-import { sizeText, stoppably } from './copy-progress.ts'
+import { stoppably } from './copy-progress.ts'
 import { checkPlaces } from './move-places.ts'
 import { CopyError } from './store-copy.ts'
 import { type MoveResult, moveStore } from './store-move.ts'
@@ -46,13 +46,13 @@ function report(result: MoveResult, named: string | undefined, file: string): st
   const { from, to, blobs, bytes, resumedBlobs, shared, occupiedBytes, views, unfinished } = result
   const before = resumedBlobs === 0 ? '' : `, ${resumedBlobs} of them in an earlier attempt`
   return [
-    `the store is at ${to}: ${blobs} blobs, ${sizeText(bytes)}, each verified there${before}`,
+    `the store is at ${to}: ${blobs} blobs, ${spokenBytes(bytes)}, each verified there${before}`,
     named === undefined
       ? `${file} names the new store; start the daemon again`
       : `${named} names the old store and overrides the configuration: start the daemon with ${named === '--root' ? `--root ${to}` : `SVC_ROOT=${to}`}`,
     shared
       ? `the old store at ${from} is unchanged; both share blocks on the disk, so deleting it frees almost nothing`
-      : `the old store at ${from} is unchanged; deleting it frees ${sizeText(occupiedBytes)}`,
+      : `the old store at ${from} is unchanged; deleting it frees ${spokenBytes(occupiedBytes)}`,
     ...(unfinished === 0
       ? []
       : [`${unfinished} unfinished downloads were not moved; they start again from the beginning`]),

@@ -1,8 +1,8 @@
 import { CasError } from '@svc/cas'
 import { type Environment, loadConfig } from '../config/config.ts'
-import { StartError } from '../errors.ts'
+import { StartError, spokenBytes } from '../errors.ts'
 import type { Flags } from '../flags.ts'
-import { sizeText, stoppably } from './copy-progress.ts'
+import { stoppably } from './copy-progress.ts'
 import { CopyError } from './store-copy.ts'
 import { type RestoreOptions, restoreStore } from './store-restore.ts'
 
@@ -30,7 +30,7 @@ export async function restoreCommand(words: readonly string[], flags: Flags, env
       const lost = result.damaged.map((key) => `  not restored: ${key}\n`).join('')
       return flags.json
         ? `${JSON.stringify(result)}\n`
-        : `the store ${storeId} of ${result.createdAt} is at ${result.root}: ${result.blobs} blobs, ${sizeText(result.bytes)}, each verified\n${lost}`
+        : `the store ${storeId} of ${result.createdAt} is at ${result.root}: ${result.blobs} blobs, ${spokenBytes(result.bytes)}, each verified\n${lost}`
     } finally {
       await source.close()
     }

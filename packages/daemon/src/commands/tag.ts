@@ -26,7 +26,8 @@ export interface TagCommandContext {
 export async function tagCommand(words: readonly string[], context: TagCommandContext): Promise<void> {
   const [verb, target, index, ...rest] = words
   if (rest.length > 0) throw usage()
-  if (verb === 'ls' && index === undefined) return list(target === undefined ? undefined : repoOf(target), context)
+  if (verb === 'ls' && index === undefined)
+    return list(target === undefined ? undefined : orRefused(parseRepoId, target), context)
   if (verb === 'rm' && target !== undefined && index === undefined) return change(target, null, context)
   if (verb === 'set' && target !== undefined) {
     if (index !== undefined && !isDigest(index)) throw new StartError('write the index as sha256:<64 hex>')
@@ -38,9 +39,9 @@ export async function tagCommand(words: readonly string[], context: TagCommandCo
 const usage = (): StartError =>
   new StartError('usage: svcd tag set NS/NAME:TAG [sha256:<hex>] | svcd tag rm NS/NAME:TAG | svcd tag ls [NS/NAME]')
 
-function repoOf(text: string): RepoId {
+function orRefused<T>(parse: (text: string) => T, text: string): T {
   try {
-    return parseRepoId(text)
+    return parse(text)
   } catch (cause) {
     throw cause instanceof RefError ? new StartError(cause.message, { cause }) : cause
   }
@@ -62,13 +63,8 @@ async function list(only: RepoId | undefined, { root, print }: TagCommandContext
 async function change(target: string, index: string | null, context: TagCommandContext): Promise<void> {
   const colon = target.indexOf(':')
   if (colon < 0) throw new StartError('write a tag as NS/NAME:TAG')
-  const { ns, name } = repoOf(target.slice(0, colon))
-  let tag: string
-  try {
-    tag = parseTag(target.slice(colon + 1))
-  } catch (cause) {
-    throw cause instanceof RefError ? new StartError(cause.message, { cause }) : cause
-  }
+  const { ns, name } = orRefused(parseRepoId, target.slice(0, colon))
+  const tag = orRefused(parseTag, target.slice(colon + 1))
   const digest = await changed({ root: context.root, ns, name, tag, index }, context)
   context.print(index === null ? `removed ${ns}/${name}:${tag} (${digest})` : `${ns}/${name}:${tag} ${digest}`)
 }

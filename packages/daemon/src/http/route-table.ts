@@ -21,8 +21,10 @@ const NONE: Readonly<Record<string, string>> = Object.freeze({})
 export class RouteTable<T> {
   readonly #fixed = new Map<string, T>()
   readonly #templates: Template<T>[] = []
+  readonly #methods = new Set<string>()
 
   add(method: string, path: string, route: T): void {
+    this.#methods.add(method)
     if (!path.includes('{')) this.#fixed.set(`${method} ${path}`, route)
     else {
       const segments = path.split('/').map((text) => {
@@ -44,6 +46,11 @@ export class RouteTable<T> {
       if (params !== undefined) return { route: template.route, params }
     }
     return undefined
+  }
+
+  /** The methods of a path, sorted. */
+  methodsOf(path: string): string[] {
+    return [...this.#methods].filter((method) => this.find(method, path) !== undefined).sort()
   }
 }
 

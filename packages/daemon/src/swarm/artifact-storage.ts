@@ -16,9 +16,9 @@ export interface ArtifactStorageOptions {
   /** The manifest's bytes, where these are not to come into the store. Nothing may be uploaded then. */
   readonly heldManifest?: Uint8Array | undefined
   /** Called when a file became a blob, but not for existing ones. */
-  readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
+  readonly onBlob?: ((digest: Sha256Digest) => void) | undefined
   /** A file has the manifest's merkle root but another SHA-256: no source can ever provide it. */
-  readonly onWrong?: (path: string) => void
+  readonly onWrong?: ((path: string) => void) | undefined
 }
 
 interface Fetched {
@@ -138,7 +138,7 @@ export class ArtifactStorage implements TorrentStorage {
       this.#fetching.delete(fileIndex)
       const layer = leaves ?? result.attachments[LEAVES.name]!
       await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, layer)
-      if (!result.existed) this.#options.onBlob?.(file.digest, file.length)
+      if (!result.existed) this.#options.onBlob?.(file.digest)
       return 'ok'
     } catch (error) {
       if (!(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error

@@ -6,7 +6,7 @@ import { DaemonError } from '../errors.ts'
 import type { Library } from '../library/library.ts'
 import { OpenBlobs } from '../library/open-blobs.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import { ArtifactStorage } from './artifact-storage.ts'
+import { ArtifactStorage, type ArtifactStorageOptions } from './artifact-storage.ts'
 import { type FetchedBlob, Readings } from './readings.ts'
 import type { WebseedListener } from './webseed-listener.ts'
 
@@ -26,7 +26,7 @@ export interface JoinedArtifact {
   readonly seeding: boolean
 }
 
-export interface JoinOptions {
+export interface JoinOptions extends Pick<ArtifactStorageOptions, 'heldManifest' | 'onBlob' | 'onWrong'> {
   readonly layers: PieceLayers | undefined
   readonly hints: SwarmHints
   /** Nothing is missing, and nothing will be requested. */
@@ -40,9 +40,6 @@ export interface JoinOptions {
    * swarm.5).
    */
   readonly quiet?: boolean
-  readonly heldManifest?: Uint8Array | undefined
-  readonly onBlob?: (digest: Sha256Digest, sizeBytes: number) => void
-  readonly onWrong?: (path: string) => void
   readonly onWarning?: (warning: TorrentWarning) => void
 }
 
@@ -108,16 +105,9 @@ export class ArtifactSwarm {
     }
     const { store, leafLayers, swarm, trackers, log } = this.#deps
     const over = new AbortController()
-    const storage = new ArtifactStorage({
-      store,
-      leafLayers,
-      blobs: this.#blobs,
-      torrent,
-      signal: over.signal,
-      heldManifest: options.heldManifest,
-      ...(options.onBlob && { onBlob: options.onBlob }),
-      ...(options.onWrong && { onWrong: options.onWrong })
-    })
+    const { heldManifest, onBlob, onWrong } = options
+    const given = { heldManifest, onBlob, onWrong, torrent, signal: over.signal }
+    const storage = new ArtifactStorage({ store, leafLayers, blobs: this.#blobs, ...given })
     const handle = swarm.add({
       info: torrent,
       ...(options.layers && { pieceLayers: options.layers }),

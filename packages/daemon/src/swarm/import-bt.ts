@@ -268,10 +268,7 @@ class BtImport {
       pinned: repo === undefined,
       hints,
       ...(repo !== undefined && isResumed !== true && { futureName: name }),
-      ...(companions &&
-        isResumed !== true && {
-          futureCompanions: { digest: companions.digest, infohash: companions.infohashText, name }
-        })
+      ...(companions && isResumed !== true && { futureCompanions: { ...companions, name } })
     }
   }
 

@@ -22,7 +22,7 @@ import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 export interface CompanionsPin {
   readonly digest: Sha256Digest
   /** `btmh:1220<64 hex>` */
-  readonly infohashText: string
+  readonly infohash: string
 }
 
 /** The command that imports an artifact on another machine, with what lies beside it. */
@@ -39,7 +39,7 @@ export function importBtCommand({
   readonly hints: SwarmHints
   readonly as?: string | undefined
 }): string {
-  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohashText}`
+  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohash}`
   const named = as === undefined ? '' : ` --as ${as}`
   return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
 }
@@ -153,13 +153,13 @@ export async function fetchCompanions(
     return document && { document, facts: { access: 'public' } }
   }
   const fetched = async (): Promise<UnclaimedCompanions | undefined> => {
-    const found = await webseeds.info(wanted.infohashText, signal)
+    const found = await webseeds.info(wanted.infohash, signal)
     const state = await artifacts.standing(pin)
     const isQuiet = state === undefined || isWithheld(state)
     const answer = await companionsFromPeers(
       {
         pin: wanted.digest,
-        infohashText: wanted.infohashText,
+        infohashText: wanted.infohash,
         info: found?.info,
         hints: { ...hints, webseeds: found === undefined ? [] : [found.webseed] },
         quiet: isQuiet

@@ -101,7 +101,7 @@ function companionsOf({ companions }: ImportBtBody): CompanionsPin | undefined {
   if (companions === undefined) return undefined
   const digest = tryParseDigest(companions.digest)
   if (digest !== undefined && tryParseInfohash(companions.infohash) !== undefined)
-    return { digest, infohashText: companions.infohash }
+    return { digest, infohash: companions.infohash }
   throw bad(
     'the field "companions" has a "digest", "sha256:" and 64 hex characters, and an "infohash", "btmh:1220" and 64'
   )

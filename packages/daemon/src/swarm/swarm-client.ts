@@ -1,7 +1,6 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import { HttpClient } from '@svc/internal-http'
 import { formatAddress, TokenBucket } from '@svc/internal-net'
-import type { ArtifactTorrent } from '@svc/manifest'
 import { formatMagnet, parseInfohash } from '@svc/metainfo'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
@@ -69,6 +68,15 @@ export interface SwarmAddresses {
   readonly webseed?: string
 }
 
+export interface ShareRequest {
+  readonly ref: string
+  readonly manifestDigest: Sha256Digest
+  /** `ns/name`, whose companions are shared. */
+  readonly name: string
+  /** Announce it first, if nothing prevents that. */
+  readonly join: boolean
+}
+
 export interface SwarmClientOptions {
   /** The start waits for the verification no longer than this; default ten seconds (spec swarm.6). */
   readonly startLimitMs?: number
@@ -98,6 +106,7 @@ export class SwarmClient {
   readonly #fetches: Fetches
   readonly #web = new HttpClient()
   readonly #keys: WebseedKeys
+  readonly #reading: WebseedReading
   readonly #limit: TokenBucket
   readonly #signed: SignedRequests
   readonly #companionsTimeoutMs: number
@@ -118,12 +127,13 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
+    this.#reading = { web: this.#web, keys, clock }
     this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
     const torrentOf: ArtifactTorrents['of'] = (digest) => this.#torrents.of(digest)
     this.copies = [
-      new WebseedCopies({ store, mark: context.listeners?.mark, reading: () => this.#reading, torrentOf }),
+      new WebseedCopies({ store, mark: context.listeners?.mark, reading: this.#reading, torrentOf }),
       new PeerCopies({
         engine,
         clock,
@@ -220,10 +230,6 @@ export class SwarmClient {
     return this.#import(parseImportBt(body))
   }
 
-  get #reading(): WebseedReading {
-    return { web: this.#web, keys: this.#keys, clock: this.#context.clock }
-  }
-
   get #companionsDeps(): CompanionsDeps {
     return {
       context: this.#context,
@@ -280,18 +286,8 @@ export class SwarmClient {
     }
   }
 
-  /** What another node needs. With `join` the artifact is announced first, if nothing prevents that. */
-  async share({
-    ref,
-    manifestDigest,
-    name = '',
-    join = false
-  }: {
-    readonly ref: string
-    readonly manifestDigest: Sha256Digest
-    readonly name?: string | undefined
-    readonly join?: boolean
-  }): Promise<ShareResult> {
+  /** What another node needs. */
+  async share({ ref, manifestDigest, name, join }: ShareRequest): Promise<ShareResult> {
     const { store, artifacts, config } = this.#context
     const torrent = await this.#torrents.of(manifestDigest)
     if (torrent === undefined)
@@ -317,8 +313,9 @@ export class SwarmClient {
           : 'it is not complete here; svc pull fetches the rest'))
     const hints = { trackers, webseeds, peers }
     const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, ...hints })
-    const beside = await this.#companionsOf(state, name)
-    const companions = beside && { digest: beside.manifestDigest, infohashText: beside.infohashText }
+    const given = companionsUnder(state, name)
+    const beside = given && (await this.#companions.torrentOf(given, state!))
+    const companions = beside && { digest: beside.manifestDigest, infohash: beside.infohashText }
     return {
       ref,
       manifestDigest,
@@ -330,14 +327,9 @@ export class SwarmClient {
       trackers,
       announced,
       ...(note !== undefined && { note }),
-      ...(companions && { companions: { digest: companions.digest, infohash: companions.infohashText } }),
+      ...(companions && { companions }),
       command: importBtCommand({ torrent, pin: manifestDigest, companions, hints })
     }
-  }
-
-  async #companionsOf(state: ArtifactState | undefined, name: string): Promise<ArtifactTorrent | undefined> {
-    const digest = companionsUnder(state, name)
-    return digest === undefined ? undefined : this.#companions.torrentOf(digest, state!)
   }
 
   /** How far the verification at the start is; part of {@link status}, which asks every torrent. */
@@ -424,9 +416,7 @@ export class SwarmClient {
       infohashText: torrent.infohashText,
       hints,
       manifestFromPeers: true,
-      ...(futureCompanions && {
-        companions: { digest: futureCompanions.digest, infohashText: futureCompanions.infohash }
-      }),
+      companions: futureCompanions,
       repo: importTarget(futureName, 'as'),
       private: false,
       isResumed: true
@@ -501,10 +491,9 @@ export class SwarmClient {
       const state = await this.#context.artifacts.read(manifestDigest)
       const torrent = state?.futureCompanions && (await this.#torrents.of(manifestDigest))
       if (torrent === undefined) return undefined
-      const { digest, infohash: infohashText, name } = state!.futureCompanions!
-      const repo = name === '' ? undefined : importTarget(name, 'as')
+      const wanted = state!.futureCompanions!
+      const repo = wanted.name === '' ? undefined : importTarget(wanted.name, 'as')
       const request = { pin: manifestDigest, repo, hints: state!.hints }
-      const wanted = { digest, infohashText }
       const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#companionsDeps, context)
       return { ...result, ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {

@@ -21,7 +21,7 @@ export interface WebseedCopiesDeps {
   readonly store: Pick<DiskBlobStore, 'blobPath'>
   /** `Listeners.mark` */
   readonly mark: string | undefined
-  readonly reading: () => WebseedReading
+  readonly reading: WebseedReading
   readonly torrentOf: (manifestDigest: Sha256Digest) => Promise<ArtifactTorrent | undefined>
 }
 
@@ -55,7 +55,7 @@ export class WebseedCopies implements CopyWitness {
           const path = [torrent!.name, ...name.split('/')].map(encodeURIComponent).join('/')
           const url = new URL(`${where.replace(/\/+$/, '')}/${path}`)
           const has = (limited: AbortSignal): Promise<boolean> => this.#has(url, size, samples[i]!, limited)
-          if (lacking === undefined && !(await within(reading().clock, TIMEOUT_MS, signal, has))) lacking = name
+          if (lacking === undefined && !(await within(reading.clock, TIMEOUT_MS, signal, has))) lacking = name
         }
         answers.push(
           lacking === undefined
@@ -88,8 +88,8 @@ export class WebseedCopies implements CopyWitness {
 
   /** It gives the sample, of so many bytes. Redirects are not followed, as for its documents. */
   async #has(url: URL, sizeBytes: number, { start, length, bytes }: FileSample, signal: AbortSignal): Promise<boolean> {
-    const { web, keys } = this.#deps.reading()
-    const { mark } = this.#deps
+    const { mark, reading } = this.#deps
+    const { web, keys } = reading
     const part = `${start}-${start + length - 1}`
     const range = { range: `bytes=${part}` }
     const signature = await keys.headersFor(url, range)
