@@ -1,6 +1,6 @@
 import { ClientError } from '@svc/client'
 import { forEachLimited } from '@svc/internal-concurrency'
-import { readManifestBlob } from './manifest-facts.ts'
+import { readManifestBlob } from './documents.ts'
 import { membersOf } from './models-here.ts'
 import type { Session } from './session.ts'
 

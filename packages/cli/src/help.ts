@@ -213,8 +213,6 @@ const MORE: Readonly<Record<string, More>> = {
     text: 'Signs with a key or a certificate. For keyless signing, which needs an issuer on the internet, use another tool.',
     examples: [['svc sign acme/model:bf16 --key acme.key --output model.sig', '']]
   },
-  status: { examples: [] },
-  swarm: { examples: [] },
   adopt: {
     examples: [
       ['svc adopt --dry-run', 'list the models of other tools'],
@@ -223,8 +221,6 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   'service install': { examples: [['svc service install --dry-run', 'show what it would do']] },
-  'service remove': { examples: [] },
-  'service status': { examples: [] },
   backup: {
     examples: [
       ['svc backup /mnt/backup/models', 'a folder; run it again to add what is new'],
@@ -241,7 +237,6 @@ const MORE: Readonly<Record<string, More>> = {
   },
   logout: { examples: [['svc logout hf', '']] },
   move: { examples: [['svc move /mnt/big/models', '']] },
-  doctor: { examples: [] },
   ui: {
     text: 'Prints a link, and opens it if there is a desktop. The link works once; anyone who opens it first may do what svc may. Over ssh, also prints the command that forwards the port.',
     examples: [

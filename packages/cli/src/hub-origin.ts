@@ -1,6 +1,6 @@
 import type { Job } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { readManifestBlob } from './manifest-facts.ts'
+import { readManifestBlob } from './documents.ts'
 import type { Session } from './session.ts'
 
 /** The origin of an artifact at the hub, and how to fetch it again. */

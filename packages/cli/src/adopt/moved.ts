@@ -3,10 +3,10 @@ import { lstat, readdir, readlink, realpath, rmdir, stat, unlink } from 'node:fs
 import { dirname, join, resolve, sep } from 'node:path'
 import type { OpenResult } from '@svc/client'
 import type { FoundFile } from '@svc/view'
+import { digestOfFile } from '../file-digest.ts'
 import { canonicalRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 import type { FoundModels } from './found-models.ts'
-import { sha256OfFile } from './names.ts'
 import type { AdoptOutcome, TakenMember } from './take-over.ts'
 
 const UNLIKE = 'it is not what was imported'
@@ -117,7 +117,7 @@ export class MovedFiles {
 async function isAmong(stored: ReadonlySet<string>, file: FoundFile, before: Stats): Promise<boolean> {
   if (file.expectedSha256 !== undefined) return stored.has(file.expectedSha256)
   if (before.size !== file.sizeBytes || !(await isAsBefore(file.path, before))) return false
-  const digest = await sha256OfFile(file.path).catch(() => undefined)
+  const digest = await digestOfFile(file.path).catch(() => undefined)
   return digest !== undefined && stored.has(digest)
 }
 

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { pipeline } from 'node:stream/promises'
 import type { FoundFile, FoundModel } from '@svc/view'
+import { digestOfFile } from '../file-digest.ts'
 
 const MAX_NAME_CHARS = 128
 
@@ -65,11 +63,4 @@ async function haveSameBytes(a: FoundFile, b: FoundFile): Promise<boolean> {
 }
 
 const digestOf = async (file: FoundFile): Promise<string | undefined> =>
-  file.expectedSha256 ?? (await sha256OfFile(file.path).catch(() => undefined))
-
-/** @throws the error of a file that cannot be read */
-export async function sha256OfFile(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return `sha256:${hash.digest('hex')}`
-}
+  file.expectedSha256 ?? (await digestOfFile(file.path).catch(() => undefined))

@@ -24,7 +24,7 @@ export async function path(session: Session, text: string, options: PathOptions)
   }
   const parts = view.files.filter(isWeights)
   if (session.json && file === undefined) {
-    return session.document(parts.map(({ name, kind, part, path, size }) => ({ name, kind, part, path, size })))
+    return session.document(parts.map(factsOf))
   }
   const found = loadPath(view, file)
   if (session.json) return session.document({ path: found })
@@ -32,13 +32,21 @@ export async function path(session: Session, text: string, options: PathOptions)
   else session.print(found)
 }
 
+const factsOf = ({ name, kind, part, path, size }: Pick<OpenFile, 'name' | 'kind' | 'part' | 'path' | 'size'>) => ({
+  name,
+  kind,
+  part,
+  path,
+  size
+})
+
 /** Paths of the files in the store: for a split model the first shard, unless all are requested. */
 async function blobPaths(session: Session, text: string, name: string | undefined, all: boolean): Promise<void> {
   const result = await session.client.open(await canonicalRef(session, text))
   const files = namedFiles(result).filter((file) => (name === undefined ? isWeights(file) : file.name === name))
   if (files.length === 0 || result.missing !== undefined) throw incomplete(result.ref, result.missing)
   if (session.json) {
-    return session.document(files.map(({ name, kind, part, path, size }) => ({ name, kind, part, path, size })))
+    return session.document(files.map(factsOf))
   }
   const partOf = ({ part = 0 }: OpenFile): number => part
   const split = files.length > 1 && files.every(({ kind, part }) => kind === 'weights.gguf' && part !== undefined)

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { isLeftOut, normalisedName } from '@svc/classify'
 import type { View } from '@svc/client'
+import { digestHex } from '@svc/ref'
 import {
   type Comparison,
   compareWithFiles,
@@ -17,6 +17,7 @@ import {
   verifySignature
 } from '@svc/signature'
 import { CliError, usage } from '../errors.ts'
+import { digestOfFile } from '../file-digest.ts'
 import { count } from '../format.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import { madeView } from '../runtime-view.ts'
@@ -50,7 +51,7 @@ export async function verifyModel(session: Session, ref: string, options: Signat
   const paths = new Map(view.files.map(({ name, path }) => [name, path]))
   const hashPart = async (name: string, start: number, end: number): Promise<string> => {
     session.note(`reading ${name} from ${start} to ${end}`)
-    return start === end ? EMPTY : sha256Of(paths.get(name)!, { start, end: end - 1 })
+    return start === end ? EMPTY : digestHex(await digestOfFile(paths.get(name)!, { start, end: end - 1 }))
   }
   const { companions } = await session.client.open(view.ref)
   const found = await compareWithFiles(model, files, {
@@ -127,15 +128,9 @@ function orRefused<T>(ref: string, verify: () => T): T {
 /** The files of a model's folder. Those that the store keeps packed are small, and read. */
 async function filesOf(view: Pick<View, 'files'>): Promise<ModelFile[]> {
   const files: ModelFile[] = []
-  for (const { name, path, size, digest } of view.files)
-    files.push({ path: name, sizeBytes: size, sha256: digest?.slice('sha256:'.length) ?? (await sha256Of(path)) })
+  for (const { name, path, size, digest = await digestOfFile(path) } of view.files)
+    files.push({ path: name, sizeBytes: size, sha256: digest.slice('sha256:'.length) })
   return files
-}
-
-async function sha256Of(path: string, range: { readonly start?: number; readonly end?: number } = {}): Promise<string> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, range)) hash.update(chunk as Buffer)
-  return hash.digest('hex')
 }
 
 const named = (paths: readonly string[]): string =>

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import type { View } from '@svc/client'
 import type { PackedImage, PackFile, PackInput } from '@svc/oci'
-import { type Sha256Digest, tryParseDigest } from '@svc/ref'
+import { tryParseDigest } from '@svc/ref'
 import { jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
+import { digestOfFile } from '../file-digest.ts'
 import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
 
@@ -63,7 +62,15 @@ export async function packView(
   const files: PackFile[] = []
   for (const { name, path, size, kind, role, digest } of view.files.filter(({ own }) => own !== true)) {
     const known = digest === undefined ? undefined : tryParseDigest(digest)
-    files.push({ name, path, kind, role, sizeBytes: size, digest: known ?? (await digestOfFile(path, session.signal)) })
+    // those that are not blobs are small: a configuration, the members of a tokenizer
+    files.push({
+      name,
+      path,
+      kind,
+      role,
+      sizeBytes: size,
+      digest: known ?? (await digestOfFile(path, { signal: session.signal }))
+    })
   }
   const entries = (manifest.files ?? []) as readonly { readonly kind: string; readonly digest: string }[]
   const config = entries.find(({ kind }) => kind === 'config')
@@ -76,11 +83,4 @@ export async function packView(
     ...(config !== undefined && { model: await jsonDocument(session.client, config.digest, MAX_CONFIG_BYTES) })
   }
   return image === true ? oci.packImage(input, { signal: session.signal }) : oci.packArtifact(input)
-}
-
-/** Files of a view that are not blobs are small: a configuration, the members of a tokenizer. */
-async function digestOfFile(path: string, signal: AbortSignal): Promise<Sha256Digest> {
-  const hash = createHash('sha256')
-  for await (const chunk of createReadStream(path, { signal })) hash.update(chunk as Buffer)
-  return tryParseDigest(`sha256:${hash.digest('hex')}`)!
 }

@@ -1,7 +1,8 @@
-import { accessSync, constants, realpathSync } from 'node:fs'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CliError, usage } from '../errors.ts'
+import { isExecutable, programInPath } from '../programs.ts'
 
 /** Options of Node for `svcd`, as its launchers have them: the reason stands in `packages/daemon/bin/svcd.cjs`. */
 export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const
@@ -9,19 +10,8 @@ export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const
 /** The folder of this package: the nearest one above this file with a package.json. */
 export function packageFolder(): string {
   for (let folder = dirname(fileURLToPath(import.meta.url)); ; folder = dirname(folder)) {
-    if (isReadable(join(folder, 'package.json'))) return folder
+    if (existsSync(join(folder, 'package.json'))) return folder
     if (folder === dirname(folder)) throw new CliError('failed', 'svc cannot find its own package')
-  }
-}
-
-const isReadable = (path: string): boolean => allowed(path, constants.R_OK)
-const isExecutable = (path: string): boolean => allowed(path, constants.X_OK)
-function allowed(path: string, mode: number): boolean {
-  try {
-    accessSync(path, mode)
-    return true
-  } catch {
-    return false
   }
 }
 
@@ -37,11 +27,7 @@ export function daemonCommand(given: string | undefined, env: Readonly<Record<st
     if (!isExecutable(path)) throw usage(`${path} is not a program that can be run`, 'give --svcd the path of svcd')
     return [path]
   }
-  const inPath = (env.PATH ?? '')
-    .split(delimiter)
-    .filter((folder) => folder.startsWith('/'))
-    .map((folder) => join(folder, 'svcd'))
-    .find(isExecutable)
+  const inPath = programInPath('svcd', env)
   const own = packageFolder()
   // <archive>/lib/svc/node_modules/@svc/cli
   const launcher = resolve(own, '../../../../../bin/svcd')
@@ -49,7 +35,7 @@ export function daemonCommand(given: string | undefined, env: Readonly<Record<st
     return [inPath !== undefined && realpathSync(inPath) === realpathSync(launcher) ? inPath : launcher]
   }
   const beside = resolve(own, '../daemon/bin/svcd.cjs')
-  if (isReadable(beside)) return [process.execPath, ...DAEMON_NODE_FLAGS, beside]
+  if (existsSync(beside)) return [process.execPath, ...DAEMON_NODE_FLAGS, beside]
   if (inPath !== undefined) return [inPath]
   throw new CliError('failed', 'the daemon svcd is neither beside svc nor in PATH', {
     hint: 'give --svcd the path of svcd'

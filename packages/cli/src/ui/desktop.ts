@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
-import { accessSync, constants, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { programInPath } from '../programs.ts'
 import type { Terminal } from '../terminal.ts'
 
 type Env = Terminal['env']
@@ -21,21 +22,7 @@ export function openOnDesktop(env: Env, path: string): boolean {
 
 function openerOf(env: Env): string | undefined {
   if (process.platform === 'darwin') return '/usr/bin/open'
-  if (!env.DISPLAY && !env.WAYLAND_DISPLAY) return undefined
-  return (env.PATH ?? '')
-    .split(delimiter)
-    .filter((folder) => folder.startsWith('/'))
-    .map((folder) => join(folder, 'xdg-open'))
-    .find(isProgram)
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
+  return env.DISPLAY || env.WAYLAND_DISPLAY ? programInPath('xdg-open', env) : undefined
 }
 
 /**
