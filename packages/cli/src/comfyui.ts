@@ -31,10 +31,7 @@ const FILE = 'extra_model_paths.yaml'
 const HEAD =
   '# Written by svc view --comfyui, which writes it anew; start ComfyUI with --extra-model-paths-config and this file.'
 
-/**
- * The folder below the base for a model with these files: that of its use, or of those whose names tell it.
- * @throws CliError when nothing tells the use
- */
+/** The folder below the base for a model with these files. @throws CliError when nothing tells the use */
 export function comfyuiFolder(use: ComfyuiUse | true, names: readonly string[]): string {
   if (names.some((name) => SPLIT_NAME.test(name))) return SPLIT
   if (use !== true) return use
@@ -47,18 +44,13 @@ export function comfyuiPlace(base: string, use: string, canonicalRef: string): s
   return join(base, use, [ns, name, quant ?? digest?.slice(7, 19)].join('-'))
 }
 
-/**
- * Creates the parent folder of a view for `use`. @throws CliError when `base` has a file of the configuration's name
- * that is not ours
- */
+/** Creates the parent folder of a view. @throws CliError when `base` has such a configuration that is not ours */
 export async function prepareComfyui(base: string, use: string): Promise<void> {
   await makeFolders(join(base, use))
   await checkOwn(join(base, FILE))
 }
 
-/**
- * Writes the file that adds the folders below `base` to ComfyUI; its own tree is unchanged. @returns the file's path
- */
+/** Writes the file that adds the folders below `base` to ComfyUI. @returns its path */
 export async function writeComfyuiPaths(base: string): Promise<string> {
   const path = join(base, FILE)
   await checkOwn(path)

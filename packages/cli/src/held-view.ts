@@ -17,10 +17,7 @@ export async function withHeldViews<T>(
   return withHeldView(session, first, (view) => withHeldViews(session, others, (views) => work([view, ...views])))
 }
 
-/**
- * Runs `work` while the managed view of a model, and with it the model, is protected from removal. @throws errors of
- * `work`
- */
+/** Runs `work` while the managed view of a model, and with it the model, cannot be removed. @throws errors of `work` */
 export async function withHeldView<T>(session: Session, ref: string, work: (view: View) => Promise<T>): Promise<T> {
   const view = await madeView(session, ref, { holdSeconds: HOLD_SECONDS })
   // a client of its own, because Ctrl-C aborts the session's

@@ -3,10 +3,7 @@ import { type Command, Help } from 'commander'
 /** Heading of the options that every command has. */
 export const COMMON_OPTIONS = 'Options of every command:'
 
-/**
- * The text below the options of a help page: some sentences, then examples with explanations. Keys are the words after
- * `svc`.
- */
+/** The text below the options of a help page, then examples. Keys are the words after `svc`. */
 interface More {
   readonly text?: string
   readonly examples: readonly (readonly [line: string, explanation: string])[]
@@ -269,10 +266,7 @@ function belowOptions(command: Command, words: string): string {
   return wrapped.map((part) => `\n${part}`).join('\n')
 }
 
-/**
- * Formats the help page of every command: adds the texts above, omits `[options]` in lists, and says after a mistake
- * where to read more.
- */
+/** Formats every help page: adds the texts above, omits `[options]` in lists, and says after a mistake where to read more. */
 export function dressHelp(command: Command, words = ''): void {
   command.helpCommand(false).configureHelp({
     subcommandTerm: (inner) => [inner.name(), ...inner.registeredArguments.map(argumentTerm)].join(' '),

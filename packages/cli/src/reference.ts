@@ -18,9 +18,8 @@ import type { Session } from './session.ts'
 import { unknownHere, unknownRepository } from './unknown-here.ts'
 
 /**
- * The canonical form of a typed reference, which may be short or canonical, with names and quants in any case. Without
- * a selector it selects the repository's only quant. If only the selector is wrong, the error lists the alternatives.
- * @throws RefError, CliError
+ * The canonical form of what was typed: short or canonical, in any case; without a selector, the repository's only
+ * quant. If only the selector is wrong, the error lists the alternatives. @throws RefError, CliError
  */
 export async function canonicalRef(session: Session, typed: string): Promise<string> {
   const text = await fullName(session, typed)
@@ -45,10 +44,7 @@ export async function canonicalRef(session: Session, typed: string): Promise<str
 /** A name without its namespace, and what it selects. */
 const LONE_NAME = /^([a-z0-9][a-z0-9._-]*)(:[^/@]+)?$/i
 
-/**
- * Puts the namespace before a name that only one model here has; returns anything but a lone name unchanged.
- * @throws CliError when several have it, or none
- */
+/** Puts the namespace before a lone name; returns anything else unchanged. @throws CliError unless one model has it */
 export async function fullName(session: Session, text: string): Promise<string> {
   const [, name, selector = ''] = LONE_NAME.exec(text) ?? []
   if (name === undefined || tryParseTypedDigest(text) !== undefined) return text
@@ -111,10 +107,7 @@ export function asRepo(text: string): string | undefined {
   return repo === undefined ? undefined : `${repo.ns}/${repo.name}`
 }
 
-/**
- * The name to import into; without one, throws an error that suggests a name derived from `source`. @throws CliError,
- * RefError
- */
+/** The name to import into. @throws CliError that suggests one derived from `source`; RefError */
 export function importName(as: string | undefined, source: string): string {
   if (as === undefined) {
     const words = source.replace(/\/+$/, '').split('/').at(-1) ?? ''

@@ -7,9 +7,9 @@ import type { Session } from './session.ts'
 export type ReplaceField = { readonly replace?: false; readonly evict?: true }
 
 /**
- * Runs an import. If it would take a quant of its name from another artifact, asks on a terminal, and otherwise refuses
- * unless `replace` says so. What was fetched until then is kept, so that the second attempt does not fetch it again.
- * @throws CliError `E_NAME_TAKEN`; whatever `run` throws
+ * Runs an import. If it would take a quant of its name from another artifact, asks on a terminal, else refuses unless
+ * `replace` says so; what was fetched is kept for the second attempt. @throws CliError `E_NAME_TAKEN`; whatever `run`
+ * throws
  */
 export async function replacingOnlyIfTold<T>(
   session: Session,

@@ -57,10 +57,7 @@ export const incomplete = (ref: string, missing: readonly string[] | undefined, 
     }
   )
 
-/**
- * The path in a view to pass to a runtime: the file whose name is or starts with `file`, else the weights.
- * @throws CliError listing the files when none or several match
- */
+/** The path of the file whose name is or starts with `file`, else of the weights. @throws CliError listing the files */
 export function loadPath(view: View, file: string | undefined): string {
   type Files = Parameters<typeof runtimePath>[0]['files']
   const files = view.files.map(({ size, ...more }) => ({ ...more, sizeBytes: size })) as unknown as Files

@@ -40,9 +40,8 @@ const exists = (path: string): Promise<boolean> =>
   )
 
 /**
- * Before the user's own models are imported, settles whether they are shared. On a terminal it asks once, and the
- * daemon stores the answer in its configuration. Does nothing if the swarm shares nothing. @returns from when they are
- * shared, to be mentioned after the import, where nobody could be asked
+ * Settles whether own models are shared: on a terminal it asks once, and the daemon stores the answer. @returns from
+ * when they are shared, to be mentioned after the import, where nobody could be asked
  */
 export async function settleOwnModels(session: Session): Promise<string | undefined> {
   const { swarm, seedLocal } = await session.client.status()

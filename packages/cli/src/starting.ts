@@ -5,10 +5,7 @@ import type { Session } from './session.ts'
 
 /** Longest wait for a start; then the command continues, and reports what it finds. */
 const TIMEOUT_MS = 60_000
-/**
- * A starting daemon rewrites its file twice a second, so an older file is a leftover, even if its process id is in use
- * again.
- */
+/** A starting daemon rewrites its file twice a second: an older one is a leftover, even if its process id is in use again. */
 const STALE_MS = 10_000
 const LOOK_EVERY_MS = 100
 const TELL_EVERY_MS = 2_000

@@ -10,10 +10,7 @@ export class VersionAsked extends Error {
 
 const TIMEOUT_MS = 2000
 
-/**
- * The version of the running daemon, from its `runtime.json` and its status; undefined if none is running. Never starts
- * a daemon.
- */
+/** The version of the running daemon; undefined if none is running. Never starts a daemon. */
 export async function runningVersion(socketPath: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     // With a service manager listening on the socket, connecting would start the daemon. So check the file next to the

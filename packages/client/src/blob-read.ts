@@ -34,10 +34,7 @@ export function rangeHeader({ start = 0, end }: BlobSlice): string | undefined {
   return `bytes=${start}-${end === undefined ? '' : end - 1}`
 }
 
-/**
- * Checks the head of a blob response against the requested `slice`.
- * @throws ClientError `E_BAD_RESPONSE`
- */
+/** Checks the head of a blob response against the requested `slice`. @throws ClientError `E_BAD_RESPONSE` */
 export function openBlobRead(response: IncomingMessage, slice: BlobSlice, signal?: AbortSignal): BlobRead {
   const length = Number(response.headers['content-length'])
   const whole = rangeHeader(slice) === undefined

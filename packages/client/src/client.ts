@@ -46,10 +46,7 @@ export interface ClientOptions {
   readonly env?: SocketEnv | undefined
   /** Aborts every call of this client. */
   readonly signal?: AbortSignal | undefined
-  /**
-   * Longest wait for the head of a response. Default 60 s; for imports, which may have to list a repository first, ten
-   * times as long.
-   */
+  /** Longest wait for the head of a response. Default 60 s; ten times as long for imports, which may list a repository. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -68,9 +65,9 @@ export interface CallOptions {
 }
 
 /**
- * The daemon's management API (docs/api.md), one method per route. Each rejects with a `ClientError`: the code
- * of the daemon's envelope, `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`; on abort with the
- * signal's reason. References may be canonical (`svc:///ns/name:quant`) or short (`ns/name:quant`).
+ * The daemon's management API (docs/api.md), a method for each route. Each rejects with a `ClientError` of the daemon's
+ * code, `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER` or `E_BAD_RESPONSE`; on abort with the signal's reason.
+ * References may be canonical (`svc:///ns/name:quant`) or short (`ns/name:quant`).
  */
 export interface Client {
   readonly socketPath: string
@@ -126,10 +123,7 @@ export interface Client {
   adopt(body: AdoptBody, options?: CallOptions): Promise<Job>
   /** The quants that it would make; nothing is stored. */
   planAdopt(body: AdoptBody, options?: CallOptions): Promise<AdoptPlan>
-  /**
-   * Mode `copy` takes as long as the copy, so there is no time-out. After an abort the daemon continues; {@link removeView}
-   * cancels it.
-   */
+  /** No time-out: mode `copy` takes long. After an abort the daemon continues; {@link removeView} cancels it. */
   makeView(body: ViewBody, options?: CallOptions): Promise<View>
   /** Sorted by path. */
   views(options?: CallOptions): Promise<readonly ViewEntry[]>
@@ -149,10 +143,7 @@ export interface Client {
   waitJob(job: Job | string, options?: WatchOptions): Promise<Job>
   /** `digest` is `sha256:<hex>` or bare hex. */
   headBlob(digest: string, options?: CallOptions): Promise<BlobHead>
-  /**
-   * Opens a blob or `[start, end)` of it; an `end` beyond the blob is clamped, a `start` beyond it is
-   * `E_RANGE_INVALID`.
-   */
+  /** A blob or `[start, end)` of it; `end` is clamped, a `start` beyond the blob is `E_RANGE_INVALID`. */
   readBlob(digest: string, options?: BlobSlice & CallOptions): Promise<BlobRead>
   /** Closes idle connections. The client can be used again afterwards. */
   close(): void

@@ -4,9 +4,7 @@ import type { ErrorCode } from './protocol/error-codes.ts'
 export type ClientOnlyCode =
   /** No daemon listens on the socket, or the connection broke. */
   | 'E_UNREACHABLE'
-  /**
-   * The folder of the default socket does not belong to the user: its owner could be listening there. Nothing was sent.
-   */
+  /** The folder of the default socket belongs to somebody else, who could be listening there. Nothing was sent. */
   | 'E_UNSAFE_SOCKET'
   /** The response violates the contract: another program listens on the socket, or there is a defect. */
   | 'E_BAD_RESPONSE'

@@ -24,12 +24,10 @@ export interface TransportRequest {
 }
 
 /**
- * HTTP/1.1 over the daemon's Unix socket. GET and HEAD share kept-alive connections, and are repeated once if the
- * daemon was just closing an idle one. Requests that change something use a connection of their own and are never
- * repeated.
- *
- * @throws ClientError `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, and the code of the daemon's
- *   envelope; the signal's reason on abort.
+ * HTTP/1.1 over the daemon's Unix socket. GET and HEAD share kept-alive connections, and are repeated once if an idle
+ * one was just being closed. Requests that change something have their own connection and are never repeated. @throws
+ * ClientError `E_UNREACHABLE`, `E_UNSAFE_SOCKET`, `E_NO_ANSWER`, `E_BAD_RESPONSE`, the daemon's codes; the signal's
+ * reason on abort
  */
 export class SocketTransport {
   readonly socketPath: string
@@ -47,10 +45,7 @@ export class SocketTransport {
     this.#agent.destroy()
   }
 
-  /**
-   * Sends a request, and returns the response when its head has arrived; a status of 400 or more is thrown as its
-   * envelope's error.
-   */
+  /** Sends a request, and returns the response when its head has arrived. A status of 400 or more is thrown. */
   async send(exchange: TransportRequest): Promise<IncomingMessage> {
     const response = await this.#sendOnce(exchange, true)
     const status = response.statusCode ?? 0

@@ -13,10 +13,8 @@ export interface WatchOptions {
 }
 
 /**
- * Yields snapshots of a job until it is terminal, the terminal one last. If the job is given as a snapshot, that is
- * yielded first, without a poll.
- *
- * @throws errors of `poll`, e.g. `E_NOT_FOUND` after a restart of the daemon; the signal's reason on abort
+ * Yields snapshots of a job until the terminal one; a given snapshot first, without a poll. @throws errors of `poll`,
+ * e.g. `E_NOT_FOUND` after a restart of the daemon; the signal's reason on abort
  */
 export async function* watchJob(
   job: Job | string,

@@ -11,10 +11,7 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 export const LOG_FORMATS = ['text', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
 
-/**
- * Structured lines on standard error, written synchronously: nothing is lost when the process dies. Credentials are
- * never logged, whatever object contains them.
- */
+/** Lines on standard error, written synchronously: nothing is lost when the process dies. Credentials are never logged. */
 export function createLog(
   level: LogLevel = 'info',
   format: LogFormat = 'json',
@@ -39,9 +36,8 @@ export function createLog(
 const PLACED = new Set(['level', 'time', 'msg', 'err'])
 
 /**
- * Formats a line of the structured log for people: local time, level, message, then the fields as `key=value`. An
- * error's stack follows on separate lines. Control characters, which untrusted names can contain, are escaped: no line
- * can control the terminal or look like two.
+ * Formats a line for people: local time, level, message, fields as `key=value`; an error's stack on lines of its own.
+ * Control characters, which untrusted names can contain, are escaped: no line controls the terminal or looks like two.
  */
 function formatLogLine(json: string): string {
   const record = JSON.parse(json) as Record<string, unknown>

@@ -89,9 +89,7 @@ const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256'
 
 const byFirst = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/**
- * Decodes and encodes again, so that everything except RFC 3986's unreserved characters is encoded, and nothing twice.
- */
+/** Encodes everything but RFC 3986's unreserved characters, and nothing twice. */
 function canonicalText(encoded: string): string {
   let text = encoded
   try {

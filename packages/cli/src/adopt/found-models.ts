@@ -159,10 +159,7 @@ async function costOf(models: readonly FoundModel[], store: string): Promise<Tra
   )
 }
 
-/**
- * Bytes that need no copy, judged by the digests in the cache; nothing is known about files without one. Adds this
- * model's digests to `brought`.
- */
+/** Bytes that need no copy, as far as the cache has digests. Adds this model's digests to `brought`. */
 async function bytesSpared(
   { client }: Session,
   { files }: FoundModel,

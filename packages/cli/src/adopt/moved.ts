@@ -12,11 +12,10 @@ import type { AdoptOutcome, TakenMember } from './take-over.ts'
 const UNLIKE = 'it is not what was imported'
 
 /**
- * Deletes from other tools' caches the files that were imported, model by model, so that the disk never has to hold all
- * of them twice. A file is deleted only when every model of the cache that uses it came in whole, when the store's bytes were
- * read once more and are right, when the file is unchanged and its digest is among them, and when the references of these
- * models, asked last, still lead to what was imported. Small files that became part of a tar, and files that were not
- * imported, stay. Dangling links and folders that become empty are deleted, too.
+ * Deletes the imported files from other tools' caches, model by model, so that the disk never holds all of them twice.
+ * A file goes only when every model of the cache that uses it came in whole, the store's bytes were read once more and
+ * are right, the file is unchanged and among them, and the references, asked last, still lead to what was imported.
+ * What became part of a tar or was not imported stays. Dangling links and empty folders go, too.
  */
 export class MovedFiles {
   readonly #session: Session

@@ -9,10 +9,7 @@ interface Quants {
   readonly quants: readonly string[]
 }
 
-/**
- * The names of found models: the tool's, with a number where another model of this run has that name and a quant in common.
- * Those that are the same to the byte have one name.
- */
+/** The tool's names, numbered where another model of this run has the name and a quant, unless both are the same. */
 export class Names {
   /** By `ns/name:quant`. */
   readonly #made = new Map<string, FoundModel>()

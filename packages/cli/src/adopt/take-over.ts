@@ -41,10 +41,7 @@ interface AdoptAttempt extends AdoptOutcome {
   readonly taken?: readonly string[]
 }
 
-/**
- * Imports models of other tools. No two get one name and quant. What was here before keeps its name, unless the user says
- * otherwise.
- */
+/** Imports models of other tools. What was here before keeps its name, unless the user says otherwise. */
 export class TakeOver {
   readonly #session: Session
   readonly #options: TakeOverOptions

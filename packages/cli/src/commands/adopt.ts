@@ -17,10 +17,7 @@ export interface AdoptOptions {
   readonly yes?: boolean
 }
 
-/**
- * `svc adopt [TOOL|DIR…] [--dry-run] [--move] [--replace]`: imports models from the caches of other tools; on a terminal it asks
- * first. @throws CliError
- */
+/** `svc adopt [TOOL|DIR…]`: imports models from the caches of other tools; asks on a terminal. @throws CliError */
 export async function adopt(session: Session, sources: readonly string[], options: AdoptOptions): Promise<void> {
   const { terminal } = session
   const named = sources.map((source): Tool | { readonly path: string } =>

@@ -24,10 +24,7 @@ export interface CatalogImportOptions extends ChoiceOptions {
   readonly all?: boolean
 }
 
-/**
- * `svc import catalog owner/name[:QUANT[,QUANT]]`: each torrent of the catalog has one quant, so several quants are
- * imported one after the other.
- */
+/** `svc import catalog owner/name[:QUANT[,QUANT]]`: a torrent of the catalog has one quant, so each is an import. */
 export async function importCatalog(session: Session, text: string, options: CatalogImportOptions): Promise<void> {
   const { repo, quant = options.quant } = tryParseHubSource(text) ?? { repo: text }
   const { quant: _, ...choice } = options
@@ -49,10 +46,7 @@ export async function importCatalog(session: Session, text: string, options: Cat
   for (const each of wanted) await finishImport(session, (field) => start(each, field), options)
 }
 
-/**
- * What to import if no quant was given: the only one, or those that the user picks. `undefined` leaves the choice to the
- * daemon.
- */
+/** If no quant was given: the only one, or those that the user picks. `undefined` leaves it to the daemon. */
 async function listedQuants(
   session: Session,
   repo: string,

@@ -75,10 +75,7 @@ export async function swarm(session: Session): Promise<void> {
     session.print(`held back: ${held.ref ?? nameOf(held.manifestDigest)}: ${held.reason}`)
 }
 
-/**
- * `svc share REF`: announces the model and prints what the other side needs, starting with anything that prevents
- * connections.
- */
+/** `svc share REF`: announces the model and prints what the other side needs, obstacles first. */
 export async function share(session: Session, text: string): Promise<void> {
   const ref = await canonicalRef(session, text)
   const shared = await session.client.joinShare(ref)

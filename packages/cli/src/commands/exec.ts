@@ -10,16 +10,13 @@ import type { Session } from '../session.ts'
 const NOT_FOUND = 127
 const NOT_RUNNABLE = 126
 
-/**
- * Signals to forward. Ctrl-C at a terminal reaches the whole foreground group, so the command has received it already.
- */
+/** Ctrl-C at a terminal reaches the whole foreground group, so the command has received it already. */
 const PASSED_ON: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2', 'SIGINT']
 
 /**
- * `svc exec REF[#FILE] -- CMD …`: runs a command in which `{}` is replaced by the path of the weights, `{mmproj}`
- * by that of the projector, and `{dir}` by the folder. The view is held until the command ends. Its exit code, or 128 plus the signal's number, becomes that of
- * `svc`.
- * @throws ChildEnded always, after the command has run
+ * `svc exec REF[#FILE] -- CMD …`: runs a command with `{}`, `{mmproj}` and `{dir}` replaced by paths, and holds the
+ * view meanwhile. Its exit code, or 128 plus the signal's number, becomes that of `svc`. @throws ChildEnded always,
+ * after the command has run
  */
 export async function exec(session: Session, target: string, given: readonly string[]): Promise<void> {
   // only the first `--` is ours; later ones belong to the command

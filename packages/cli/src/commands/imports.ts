@@ -42,10 +42,7 @@ export const choiceOf = ({ keepNames, quant, file, private: kept }: ChoiceOption
   ...(kept === true && { private: true })
 })
 
-/**
- * The projector and the importance matrix in the form of the API: one projector unless the user says otherwise, or names
- * files.
- */
+/** In the form of the API: one projector unless the user says otherwise, or names files. */
 export function auxOf({ aux, file }: ChoiceOptions): Pick<ImportHfBody, 'aux'> {
   if (aux === undefined) return file === undefined ? { aux: ['one'] } : {}
   if (aux === 'all' || aux === 'none') return { aux }
@@ -83,10 +80,7 @@ export async function importSource(session: Session, text: string, options: HfOp
   throw neitherHereNorThere(text)
 }
 
-/**
- * Imports from the hub what may be a mistake: a word alone is a repository only if it is one of the hub's oldest.
- * @throws CliError as `importHf`
- */
+/** Imports what may be a mistake: a word alone is a repository only if it is one of the hub's oldest. @throws CliError */
 export async function importByName(session: Session, text: string, options: HfOptions): Promise<void> {
   try {
     await importHf(session, text, options)
@@ -145,9 +139,7 @@ const askingHub = <T>(session: Session, body: ImportHfBody, answer: Promise<T>):
     answer
   )
 
-/**
- * When a repository has several quants, asks on a terminal which of them to import; otherwise refuses with the list.
- */
+/** If a repository has several quants, asks on a terminal which to import; otherwise refuses with the list. */
 async function choose(session: Session, body: ImportHfBody): Promise<ImportHfBody & Pick<ImportPlan, 'warnings'>> {
   const plan = await askingHub(session, body, session.client.planHf(body))
   // import the commit that was listed, and follow what was asked for
@@ -235,10 +227,7 @@ export async function importBt(session: Session, source: string, options: BtOpti
   await finishImport(session, (field) => session.client.importBt({ ...body, ...field }), options)
 }
 
-/**
- * Runs an import that replaces nothing unless it is told to, and prints its result. Each warning is printed once, as
- * soon as it is known; those in `told` were printed before.
- */
+/** Runs an import that replaces only what it is told to. Prints each warning once; those in `told` were printed before. */
 export async function finishImport(
   session: Session,
   start: (field: ReplaceField) => Promise<Job>,

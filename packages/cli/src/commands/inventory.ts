@@ -169,10 +169,7 @@ const SIZES: Readonly<Record<string, number>> = {
 }
 const SPANS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
-/**
- * `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, `complete`, `incomplete`, `away`, `damaged`, `private`. @throws
- * CliError
- */
+/** `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, or one of {@link WORDS}. @throws CliError */
 function filterOf(text: string, nowMs: number): (line: ListedMember) => boolean {
   const word = WORDS[text]
   if (word !== undefined) return word

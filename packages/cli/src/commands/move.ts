@@ -5,10 +5,7 @@ import { runDaemonCommand } from '../service/daemon-run.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
 
-/**
- * `svc move DIR` runs `svcd move DIR`, a process that holds the locks of both stores. It does not stop a running
- * daemon, which may be fetching or sharing a model. @throws CliError
- */
+/** `svc move DIR` runs `svcd move DIR`. A running daemon may be fetching, so it is not stopped. @throws CliError */
 export async function move(session: Session, dir: string, options: { readonly svcd?: string }): Promise<void> {
   await refuseBesideDaemon(session)
   await runDaemonCommand(session, ['move', resolve(session.terminal.cwd, dir)], {

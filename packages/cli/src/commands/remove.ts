@@ -78,10 +78,7 @@ export interface GcOptions {
   readonly olderThan?: string
 }
 
-/**
- * `svc gc [--dry-run] [--older-than TIME] [--grace TIME]`: frees the space of everything unneeded. A user who types this wants it now, so
- * there is no grace period by default.
- */
+/** `svc gc`: frees the space of everything unneeded. Who types this wants it now, so there is no grace period by default. */
 export async function gc(session: Session, { dryRun = false, grace = '0', olderThan }: GcOptions): Promise<void> {
   // a folder that was made on the way, by svc path, keeps nothing alive that has no name any more
   const started = await session.client.gc({
@@ -138,10 +135,7 @@ export async function setPrivate(
   for (const [ref, reason] of withheld) session.note(`${shortRef(ref)} is still withheld: ${reason}`)
 }
 
-/**
- * Prints the models that a finding of `verify` affects, each with a way to repair it; then findings that affect no
- * model.
- */
+/** Prints the models that `verify` found damaged, each with a way to repair it; then what affects no model. */
 export async function printHurt(session: Session, { verify, target }: Job): Promise<void> {
   const members = membersOf(await session.client.models())
   const hurt = members.filter(

@@ -4,10 +4,7 @@ import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'
 import { swarmLine } from './daemon.ts'
 
-/**
- * `svc seed [on|off]`: tells whether models are shared, or turns that on or off: at once where the daemon runs, and else
- * from its next start on. @throws CliError
- */
+/** `svc seed [on|off]`: at once where the daemon runs, else from its next start on. @throws CliError */
 export async function seed(
   session: Session,
   word: 'on' | 'off' | undefined,

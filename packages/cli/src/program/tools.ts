@@ -48,10 +48,7 @@ export interface CommandTools {
   add(nameAndArgs: string, description: string, parent?: Command): Command
   /** Adds a command that has only commands. */
   group(name: string, description: string): Command
-  /**
-   * The action of a command that needs the daemon, and waits while it starts: a function of a module, in a session of its
-   * own.
-   */
+  /** The action of a command that needs the daemon, and waits while it starts. */
   run<M extends keyof Modules>(module: M, name: keyof Modules[M]): (...given: ActionArguments) => Promise<void>
   /** The action of a command that works without the daemon, too. */
   runAtOnce: CommandTools['run']

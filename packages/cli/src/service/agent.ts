@@ -28,9 +28,7 @@ export const agentLogPath = (home: string): string => join(home, 'Library/Logs/s
 
 export const agentPath = (home: string): string => join(home, 'Library/LaunchAgents', `${AGENT_LABEL}.plist`)
 
-/**
- * The property list of the agent (launchd.plist(5)). `command` starts the daemon; its first word is an absolute path.
- */
+/** The property list of the agent (launchd.plist(5)). The first word of `command` is an absolute path. */
 export function agentPlist(command: readonly string[], home: string): string {
   const words = [...command, '--socket', agentSocketPath(home), '--log-format', 'text']
   return `<?xml version="1.0" encoding="UTF-8"?>

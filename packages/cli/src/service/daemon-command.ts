@@ -16,10 +16,9 @@ export function packageFolder(): string {
 }
 
 /**
- * The command with which a service manager starts the daemon of this `svc`: the given one; else the launcher of the
- * archive that this program runs from, by its path in PATH if there is one, since that survives updates; else the
- * daemon's package next to this one, with the current Node; else any `svcd` in PATH.
- * @throws CliError when there is none
+ * The command that starts the daemon of this `svc`: the given one; else the launcher of the archive that this program
+ * runs from, by its path in PATH if it is there, which survives updates; else the package beside this one; else any
+ * `svcd` in PATH. @throws CliError when there is none
  */
 export function daemonCommand(given: string | undefined, env: Readonly<Record<string, string | undefined>>): string[] {
   if (given !== undefined) {

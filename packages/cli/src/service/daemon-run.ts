@@ -16,10 +16,7 @@ export interface DaemonRun {
   readonly otherwise: string
 }
 
-/**
- * Runs a command of `svcd` that works on a store by itself, and passes on its output, Ctrl-C and its exit code. @throws
- * CliError
- */
+/** Runs a command of `svcd`, and passes on its output, Ctrl-C and its exit code. @throws CliError */
 export async function runDaemonCommand(
   { terminal, json, quiet, signal }: Session,
   words: readonly string[],

@@ -8,10 +8,7 @@ export const DAEMON_UNITS = ['svcd.socket', 'svcd.service'] as const
 export const TIMER_UNITS = ['svc-outdated.timer', 'svc-outdated.service'] as const
 type Unit = (typeof DAEMON_UNITS | typeof TIMER_UNITS)[number]
 
-/**
- * The units of this package, for a daemon that is started by `svcd`, and a client that is started by `svc`: absolute paths, optionally
- * with arguments. @throws CliError
- */
+/** The units of this package. Both commands begin with an absolute path. @throws CliError */
 export function systemdUnits(svcd: readonly string[], svc: readonly string[]): Readonly<Record<Unit, string>> {
   return {
     'svcd.service': unit('svcd.service', svcd),
@@ -28,9 +25,7 @@ function unit(name: Unit, [program = '', ...args]: readonly string[] = []): stri
   return text.replace(/^ExecStart=.*/m, () => `ExecStart=${words.join(' ')}`)
 }
 
-/**
- * The first word of `ExecStart=`, in which variables are not expanded, and quotes and backslashes cannot be escaped.
- */
+/** The first word of `ExecStart=`: variables are not expanded, and quotes and backslashes cannot be escaped. */
 function programWord(path: string): string {
   if (/["'\\]/.test(path))
     throw usage(`systemd cannot start a program whose path contains a quote or a backslash: ${path}`)

@@ -5,10 +5,7 @@ import { digest, listOf, named, text } from './schema.ts'
 
 export const DigestSchema = digest()
 
-/**
- * The infohash of a BitTorrent v2 torrent as the contract spells it: multihash code and length (`1220`) followed by the
- * SHA-256.
- */
+/** A BitTorrent v2 infohash as the contract spells it: multihash code and length (`1220`), then the SHA-256. */
 export const InfohashSchema = Type.String({
   pattern: '^btmh:1220[0-9a-f]{64}$',
   description: '`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash'

@@ -4,9 +4,9 @@ import { OriginSchema } from './fields.ts'
 import { bytes, count, named, text } from './schema.ts'
 
 /**
- * What the hub says of the revision that an artifact follows: `same` for nothing of it changed · `newer` · `gone` for no
- * such repository, revision or quant any more · `gated` for a newer one that needs access · `pinned` for an import by its
- * commit · `elsewhere` for what is not from the hub · `unknown` when the hub gave no usable answer.
+ * What the hub says of the revision that an artifact follows. `gone`: no such repository, revision or quant any more ·
+ * `gated`: a newer one needs access · `pinned`: imported by its commit · `elsewhere`: not from the hub · `unknown`: no
+ * usable answer.
  */
 const StatusSchema = Type.Enum(['same', 'newer', 'gone', 'gated', 'pinned', 'elsewhere', 'unknown'])
 

@@ -1,10 +1,7 @@
 /** The HTTP methods in use. */
 export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE'
 
-/**
- * Method and path of every route, kept apart from the schemas so that the client need not load those. `{x}` is one
- * segment.
- */
+/** Method and path of every route, apart from the schemas, which the client need not load. `{x}` is one segment. */
 export const PATHS = {
   resolve: { method: 'GET', path: '/v1/resolve' },
   open: { method: 'GET', path: '/v1/open' },

@@ -416,10 +416,7 @@ const DOCUMENTED: ReadonlySet<string> = new Set([
   'models'
 ] satisfies RouteId[])
 
-/**
- * Every route of the management API (docs/api.md) as data, used by the HTTP layer, the client and the OpenAPI
- * document.
- */
+/** Every route of the management API (docs/api.md) as data, for the HTTP layer, the client and the OpenAPI document. */
 export const ROUTES = Object.fromEntries(
   Object.entries(CONTRACTS).map(([id, contract]) => {
     const route: Route = { status: 200, additive: !DOCUMENTED.has(id), ...PATHS[id as RouteId], ...contract }

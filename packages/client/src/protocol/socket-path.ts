@@ -10,9 +10,9 @@ export interface SocketFolderFacts {
 }
 
 /**
- * Why the folder of a default socket path cannot be trusted, as text that follows the folder's name; undefined if it
- * can. It may lie in a temporary folder, where anybody could have created it first: it must be a real folder (not a
- * link), the user's own, and inaccessible to others (spec http.3). The daemon and its clients apply the same rule.
+ * Why the folder of a default socket path cannot be trusted, to follow the folder's name; undefined if it can. Anybody
+ * could have created it first in a temporary folder: it must be no link, the user's own, and closed to others (spec
+ * http.3), for the daemon and its clients.
  */
 export function socketFolderProblem({ isFolder, uid, mode }: SocketFolderFacts, user: number): string | undefined {
   if (!isFolder) return 'is not a plain folder'
@@ -21,10 +21,7 @@ export function socketFolderProblem({ isFolder, uid, mode }: SocketFolderFacts, 
   return undefined
 }
 
-/**
- * True if the path comes from the rule of {@link defaultSocketPath} rather than from the user: then its folder has to
- * be checked.
- */
+/** Whether the path comes from {@link defaultSocketPath}'s own rule: then its folder has to be checked. */
 export const isDefaultSocket = (env: SocketEnv): boolean => env.SVC_SOCKET === undefined || env.SVC_SOCKET === ''
 
 /**

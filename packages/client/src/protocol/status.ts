@@ -26,10 +26,7 @@ export const HeldBackSchema = named('HeldBack', {
 })
 export type HeldBack = Type.Static<typeof HeldBackSchema>
 
-/**
- * The BitTorrent v2 client: what it shares, what it fetches, where it listens. Rates are smoothed over the last
- * seconds.
- */
+/** The BitTorrent v2 client: what it shares and fetches, where it listens. Rates are smoothed over seconds. */
 export const SwarmStatusSchema = named('SwarmStatus', {
   enabled: Type.Boolean(),
   seed: flag('`[swarm] seed`'),

@@ -8,8 +8,7 @@ import type { SchemaProblem } from './schema-problems.ts'
 const validator = new Lazy(() => import('./schema-problems.ts'))
 
 /**
- * Validates a request body against its schema.
- * @returns only the known fields, and the names of the unknown ones (ignored and logged, spec http.7).
+ * Validates a request body. @returns the known fields, and the names of others (ignored and logged, spec http.7).
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export async function readJsonBody<S extends TObject>(

@@ -1,10 +1,7 @@
 import { isObject, parseJson } from '@svc/internal-net'
 import { DaemonError } from '../errors.ts'
 
-/**
- * Parses a request body: a JSON object in UTF-8, at most 32 levels deep (spec http.6). `__proto__` is an ordinary key.
- * @throws DaemonError `E_BAD_REQUEST`
- */
+/** A JSON object of at most 32 levels (spec http.6). `__proto__` is an ordinary key. @throws DaemonError `E_BAD_REQUEST` */
 export function parseJsonBody(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   let body: unknown
   try {

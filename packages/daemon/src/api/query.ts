@@ -2,9 +2,8 @@ import type { TObject } from 'typebox'
 import { DaemonError } from '../errors.ts'
 
 /**
- * The query parameters named by the route's schema, decoded like HTML forms: `+` is a space, `%XX` are UTF-8 bytes.
- * Other parameters are ignored. All values are strings; the schema says which are required.
- * @throws DaemonError `E_BAD_REQUEST` when one is absent, empty, repeated, malformed, or not among the schema's values
+ * The query parameters in the schema, decoded like HTML forms; others are ignored. @throws DaemonError `E_BAD_REQUEST`
+ * when one is absent, empty, repeated, malformed, or not among the schema's values
  */
 export function readQuery(schema: TObject, url: string): Readonly<Record<string, string>> {
   const values: Record<string, string> = {}

@@ -47,9 +47,8 @@ export interface ApiRoute {
 }
 
 /**
- * A route of the contract that responds with JSON. The types of query, body and response, and the status, come from
- * `route`. Invalid requests are refused with `E_BAD_REQUEST` before `handler` is called. Its errors are sent as
- * envelopes (`wire-error.ts`).
+ * A route that responds with JSON, its types and status those of `route`. Invalid requests are refused with
+ * `E_BAD_REQUEST` before `handler` is called. Its errors are sent as envelopes (`wire-error.ts`).
  */
 export function defineRoute<const R extends Route>(
   route: R,

@@ -6,10 +6,7 @@ import { changeTag, type TagChange } from '../library/tags.ts'
 import { parseJsonBody } from './json.ts'
 import { type ApiRoute, sendJson } from './route.ts'
 
-/**
- * The path that `svcd tag` uses to reach the daemon that holds the root. Not part of the API: both sides have the same
- * version.
- */
+/** How `svcd tag` reaches the daemon that holds the root. Not part of the API: both sides have the same version. */
 export const TAG_PATH = '/svcd/tag'
 
 export interface TagRequest extends Omit<TagChange, 'index'> {

@@ -11,11 +11,7 @@ export interface MovePlaces {
   readonly to: string
 }
 
-/**
- * Checks both places before anything is written. The new one must be absent, empty, or left by an earlier attempt with
- * the same store.
- * @throws StartError saying what is wrong
- */
+/** Both places before anything is written: the new one is absent, empty, or left by an earlier attempt. @throws StartError */
 export async function checkPlaces(fromPath: string, toPath: string): Promise<MovePlaces> {
   const from = await realpath(fromPath).catch(() => resolve(fromPath))
   if ((await kind(join(from, 'format'))) !== 'file')

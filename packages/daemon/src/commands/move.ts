@@ -9,9 +9,8 @@ import { CopyError } from './store-copy.ts'
 import { type MoveResult, moveStore } from './store-move.ts'
 
 /**
- * `svcd move DIR`: moves the configured store to another folder, and writes the new root into the configuration file.
- * If a flag or `SVC_ROOT` sets the root, it would override the file, so the output says what to change.
- * @throws StartError, CopyError; the exit code is 130 after SIGINT or SIGTERM
+ * `svcd move DIR`: moves the configured store, and writes the new root into the configuration; says so where a flag or
+ * `SVC_ROOT` overrides that. @throws StartError, CopyError; the exit code is 130 after SIGINT or SIGTERM
  */
 export async function moveCommand(words: readonly string[], flags: Flags, env: Environment): Promise<void> {
   const [to, ...rest] = words

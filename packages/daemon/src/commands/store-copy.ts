@@ -44,9 +44,7 @@ export interface CopySource {
 export interface StoreCopyOptions {
   readonly signal: AbortSignal
   readonly onProgress: (progress: CopyProgress) => void
-  /**
-   * Smaller blobs are copied in one go; for larger ones, durable progress is kept for the next attempt. Default 64 MiB.
-   */
+  /** Larger blobs keep durable progress for the next attempt. Default 64 MiB. */
   readonly resumableBytes?: number
 }
 
@@ -59,10 +57,7 @@ const CHUNK_BYTES = 4 << 20
 const MARGIN_BYTES = 16 << 20
 const DISK_BLOCK_BYTES = 4096
 
-/**
- * Opens a root that is copied from or into, with its lock. @param busy what to do when a daemon holds it
- * @throws StartError
- */
+/** Opens a root with its lock. @param busy what to do when a daemon holds it @throws StartError */
 export async function openRoot(options: DiskStoreOptions, busy = ''): Promise<DiskBlobStore> {
   try {
     return await openDiskStore(options)
@@ -105,10 +100,9 @@ export async function requireCopySpace(root: string, missing: readonly BlobInfo[
 }
 
 /**
- * Copies blobs into another store through its own ingest, which verifies what it writes. An interrupted copy resumes
- * within a large blob: its durable bytes are not read again. @returns the digests of blobs that are damaged in the
- * source; these are not copied.
- * @throws CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ * Copies blobs through the target's own ingest, which verifies them. An interrupted copy resumes within a large blob.
+ * @returns the digests of blobs damaged in the source, which are not copied. @throws CasError `E_ABORTED`,
+ * `E_NO_SPACE`, `E_IO`
  */
 export async function copyBlobs(
   source: CopySource,

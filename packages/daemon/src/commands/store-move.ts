@@ -36,11 +36,10 @@ export interface MoveResult extends MovePlaces {
 const BUSY = ', and start it again afterwards'
 
 /**
- * Moves a store to another folder, under the locks of both. The new store's own ingest copies and verifies the blobs;
- * then every blob is read back and hashed at the new place; then the state is copied. Until then a marker prevents the
- * use of the new root. The old root is only read. A later call resumes, whatever happened: complete blobs are not
- * copied again, nor the durable part of a large one.
- * @throws StartError when the move cannot begin; CopyError; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
+ * Moves a store under the locks of both roots: the new store's own ingest copies and verifies the blobs, every blob is
+ * read back, then the state is copied. Until then a marker prevents the use of the new root. The old one is only read.
+ * A later call resumes. @throws StartError when the move cannot begin; CopyError; CasError `E_ABORTED`, `E_NO_SPACE`,
+ * `E_IO`
  */
 export async function moveStore(options: MoveOptions): Promise<MoveResult> {
   const places = await checkPlaces(options.from, options.to)
@@ -115,10 +114,7 @@ async function copyMissing(
   )
 }
 
-/**
- * Reads everything back from the new place. Damaged blobs go to quarantine there, and the next attempt copies them
- * again.
- */
+/** Reads everything back. Damaged blobs go to quarantine, and the next attempt copies them again. */
 async function checkBlobs(
   target: DiskBlobStore,
   count: number,

@@ -19,9 +19,8 @@ export interface TagCommandContext {
 }
 
 /**
- * `svcd tag set|rm|ls`. Only the holder of the root's lock may write its state: a running daemon does it on request,
- * otherwise this process takes the lock itself. Listing only reads state files, which are replaced atomically.
- * @throws StartError, DaemonError
+ * `svcd tag set|rm|ls`. Only the holder of the root's lock writes its state: a running daemon on request, else this
+ * process. Listing only reads files, which are replaced atomically. @throws StartError, DaemonError
  */
 export async function tagCommand(words: readonly string[], context: TagCommandContext): Promise<void> {
   const [verb, target, index, ...rest] = words

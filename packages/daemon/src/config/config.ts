@@ -291,10 +291,7 @@ export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environme
   }
 }
 
-/**
- * Loads the whole configuration.
- * @throws ConfigError when the file cannot be used (see `parseConfigText`).
- */
+/** Loads the whole configuration. @throws ConfigError when the file cannot be used */
 export async function loadConfig(flags: ConfigFlags = {}, env: Environment = process.env): Promise<DaemonConfig> {
   const { file, required } = configPath(flags, env)
   return { file, ...mergeConfig(await readConfigFile(file, required), flags, env) }

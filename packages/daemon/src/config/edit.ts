@@ -30,9 +30,8 @@ function lineOf(change: Change): SettingLine {
 }
 
 /**
- * The text of a configuration with another value of one key; everything else, including comments, is unchanged.
- * @throws ConfigError when it is written in a way that this cannot edit (such as an inline table), or is not a valid
- *   configuration
+ * The text with another value of one key, otherwise unchanged. @throws ConfigError when this cannot edit how it is
+ * written (such as an inline table), or the result is not valid
  */
 export function withKey(text: string, change: Change, file: string): string {
   const before: FileConfig = parseConfigText(text, file)
@@ -107,10 +106,7 @@ export async function checkKeyWritable(file: string, change: Change): Promise<vo
 /** One change at a time: none loses another that is made at the same time. */
 const turns = new KeyedLock()
 
-/**
- * Writes a key into a configuration file, atomically and durably; the file is made where it is absent, and keeps its
- * mode, its owner and the link to it. @throws ConfigError
- */
+/** Writes a key atomically and durably. The file keeps its mode, its owner and the link to it. @throws ConfigError */
 export async function writeKey(file: string, change: Change): Promise<void> {
   const real = await realFile(file)
   await turns.run(real, undefined, async () => {

@@ -42,9 +42,8 @@ function fits(type: KeyType, value: unknown): boolean {
 }
 
 /**
- * Parses the text of a configuration file. `file` is its name for messages.
- * @throws ConfigError on invalid TOML, an unknown section or key, or a value of the wrong type; the message names the
- *   file, the key and the known alternatives (spec conf.2).
+ * Parses the text of `file`. @throws ConfigError on invalid TOML, an unknown section or key, or a value of the wrong
+ * type, naming file, key and known alternatives (spec conf.2)
  */
 export function parseConfigText(text: string, file: string): FileConfig {
   let table: Record<string, unknown>
@@ -109,10 +108,7 @@ function valuesOf(content: unknown, name: string, keys: Keys, file: string): Rea
   return values
 }
 
-/**
- * Reads a configuration file. An absent one counts as empty unless `required`.
- * @throws ConfigError also when the file cannot be read, is larger than 1 MiB or is not UTF-8.
- */
+/** An absent file counts as empty unless `required`. @throws ConfigError also for one that cannot be read */
 export async function readConfigFile(file: string, required: boolean): Promise<FileConfig> {
   return parseConfigText(await readConfigText(file, required), file)
 }

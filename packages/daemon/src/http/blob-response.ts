@@ -32,9 +32,9 @@ export function blobAnswerTo(
 }
 
 /**
- * Responds to GET or HEAD for an open blob by spec http.13 to http.17, and always closes the blob. Resolves when the
- * response has ended or its connection is gone; in both cases the descriptor is released at once. A read error in the
- * middle of the body closes the connection (the client sees a short body, never wrong bytes) and rejects.
+ * Responds to GET or HEAD by spec http.13 to http.17. Resolves, with the blob closed, when the response has ended or
+ * its connection is gone. A read error in the body closes the connection (the client sees a short body, never wrong
+ * bytes) and rejects.
  */
 export async function sendBlob(
   request: IncomingMessage,

@@ -1,21 +1,15 @@
 import { loopBudget } from '@svc/internal-concurrency'
 
-/**
- * Bytes per read and write. Measured: over a Unix socket larger reads than 1 MiB are no faster (the row blob of
- * bench/).
- */
+/** Measured: over a Unix socket, larger reads than 1 MiB are no faster (the row blob of bench/). */
 const CHUNK_BYTES = 1 << 20
 const POOLED_BUFFERS = 16
 
 /**
- * Provides the buffers of blob responses. A response uses at most two. The first sixteen are kept for good; buffers beyond
- * them are created on demand and dropped afterwards, so that idle memory is limited and a slow client never makes another
- * one wait.
- *
- * Each buffer beyond them is a memory mapping of its own, which `resize` releases. Memory from the C library's heap
- * is released only by garbage collection, and even then stays with the heap: measured, 200 slow readers left 250 MiB
- * behind. The kept buffers are not resizable: reading into such a buffer and sending from it costs a quarter more CPU.
- * A release takes 0.3 ms, and hundreds of readers may leave at once.
+ * The buffers of blob responses, at most two each. Sixteen are kept for good; more are created on demand and dropped
+ * afterwards, so that idle memory is limited and no slow client makes another wait. Those are memory mappings, which
+ * `resize` releases at once: measured, 200 slow readers left 250 MiB behind in the C library's heap. The kept ones are
+ * not resizable, which would cost a quarter more CPU. A release takes 0.3 ms, and hundreds of readers may leave at
+ * once.
  */
 export class BufferPool {
   readonly #idle: Buffer[] = []

@@ -46,15 +46,11 @@ export class Connections {
 }
 
 /**
- * One connection: its requests are answered one at a time, in their order (RFC 9112 §9.3.2).
- *
- * Node parses pipelined requests as soon as they arrive and emits each at once: hundreds of blob responses would hold
- * descriptors and buffers while the first one is being sent. Here a request starts when the previous response has
- * ended, and while one waits the socket is not read: a client can have at most one read's worth, 64 KiB, of requests
- * waiting. A refusal without a request (bytes that are not HTTP, CONNECT) waits for its turn like a response, and is
- * the last one.
- *
- * Invariants: requests wait only behind `#active`; after `#last` is set nothing more is accepted; after a response with
+ * One connection: its requests are answered one at a time, in order (RFC 9112 §9.3.2). Node emits pipelined requests at
+ * once, and hundreds of blob responses would hold descriptors and buffers. Here a request starts when the previous
+ * response has ended, and while one waits the socket is not read: at most one read's worth, 64 KiB, of requests waits.
+ * A refusal without a request (bytes that are not HTTP, CONNECT) waits for its turn like a response, and is the last
+ * one. Invariants: requests wait only behind `#active`; after `#last` nothing more is accepted; after a response with
  * `Connection: close` no request is begun and no refusal written (RFC 9112 §9.6).
  */
 export class Connection {
@@ -67,10 +63,7 @@ export class Connection {
   #last: Refusal | undefined
   /** A response with `Connection: close` was sent. */
   #isOver = false
-  /**
-   * Ends a request that timed out while the connection was not read, unless its rest arrives soon after reading
-   * resumes.
-   */
+  /** Ends a request that timed out while the connection was not read, unless its rest arrives soon after that. */
   #late: { readonly refusal: Refusal; readonly graceMs: number; timer?: Timer } | undefined
 
   constructor(socket: Duplex, all: Connections) {
@@ -97,9 +90,7 @@ export class Connection {
     this.#pauseSoon()
   }
 
-  /**
-   * Closes the connection with a refusal, after the responses to all complete requests. Only the first refusal counts.
-   */
+  /** Closes the connection with a refusal, after the responses to complete requests. Only the first refusal counts. */
   refuse(refusal: Refusal): void {
     if (this.#last !== undefined || this.#isOver) return
     this.#last = refusal

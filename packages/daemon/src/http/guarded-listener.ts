@@ -154,9 +154,9 @@ export class GuardedListener {
 }
 
 /**
- * Whether a page caused the request: any page, or with `hasPages` one of another origin. An `<img>` sends no `Origin`, and an
- * older browser no `Sec-Fetch-Site`, so each of the three headers refuses alone. The scheme is not compared: a proxy may have
- * added TLS.
+ * Whether a page caused the request: any page, or with `hasPages` one of another origin. An `<img>` sends no `Origin`,
+ * an older browser no `Sec-Fetch-Site`: each header refuses alone. The scheme is not compared, since a proxy may add
+ * TLS.
  */
 function isFromPage({ headers }: IncomingMessage, hasPages: boolean): boolean {
   const { origin, referer, 'sec-fetch-site': site } = headers

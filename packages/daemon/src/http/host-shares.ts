@@ -8,11 +8,9 @@ export interface EvictionPolicy<T> {
 }
 
 /**
- * Places that hosts share: nobody has a fixed number of them, but while all are taken, a host that has more than the one that asks
- * gives one up. So a single client may use all of them while it is alone, also a proxy behind which many are, and can keep none from
- * others.
- *
- * Invariant: at most `limit` holders are in, each once.
+ * Places that hosts share: while all are taken, a host that has more than the one that asks gives one up. So a client,
+ * or a proxy for many, may use all of them while alone, and keeps none from others. At most `limit` holders are in,
+ * each once.
  */
 export class HostShares<T> {
   readonly limit: number

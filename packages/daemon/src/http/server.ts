@@ -33,9 +33,8 @@ export interface ServerOptions {
 }
 
 /**
- * An HTTP/1.1 server whose error responses all have the API's envelope, even those for requests that Node's parser
- * rejects. Passes only well-formed requests to `handler`: one `Host`, origin form, HTTP/1.0 or 1.1; one at a time per
- * connection.
+ * An HTTP/1.1 server whose error responses all have the API's envelope, even those for what Node's parser rejects.
+ * `handler` gets only well-formed requests (one `Host`, origin form, HTTP/1.0 or 1.1), one at a time per connection.
  */
 export function createHttpServer(handler: RequestListener, options: ServerOptions = {}): Server {
   const limits = { ...HTTP_LIMITS, ...options.limits }

@@ -16,9 +16,7 @@ export class MetricsListener {
   #listener!: GuardedListener
   #isReady = false
 
-  /**
-   * `text` produces the response of `/metrics`; `problem` says what keeps a daemon that runs from doing its work. @throws ConfigError, StartError naming the key
-   */
+  /** `problem` says why a running daemon cannot work. @throws ConfigError, StartError naming the key */
   static async listen(
     {
       text,

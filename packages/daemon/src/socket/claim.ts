@@ -37,12 +37,9 @@ export function activatedDescriptor(env: Readonly<Record<string, string | undefi
 }
 
 /**
- * Listens on a Unix socket that has mode 0600 from its creation (spec disk.16).
- *
- * If a socket at the path accepts connections, a daemon is running there; if it refuses them, it is a leftover and is
- * replaced; anything else at the path is left alone. The folder of a default path gets mode 0700, and must be the
- * user's own and not a symbolic link; that of an explicit path is created with 0700 if absent.
- * @throws StartError
+ * Listens on a Unix socket of mode 0600 from its creation (spec disk.16). A socket there that refuses connections is a
+ * leftover and replaced; anything else is left alone. The folder of a default path gets 0700, and must be the user's
+ * own and no link; that of an explicit path is created with 0700 if absent. @throws StartError
  */
 export async function claimSocket(server: Server, choice: SocketChoice): Promise<ClaimedSocket> {
   await checkSocket(choice)
@@ -81,10 +78,7 @@ export async function claimSocket(server: Server, choice: SocketChoice): Promise
   }
 }
 
-/**
- * All checks of a socket path that are possible before listening: its folder is created and checked, a leftover is
- * removed, and a path that is in use is refused. @throws StartError
- */
+/** All checks of a socket path before listening: folder, leftover, path in use. @throws StartError */
 export async function checkSocket({ path: given, explicit }: SocketChoice): Promise<void> {
   const path = resolve(given)
   const length = Buffer.byteLength(path)

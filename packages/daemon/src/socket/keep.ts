@@ -15,11 +15,9 @@ export interface KeepOptions {
 }
 
 /**
- * Checks periodically whether the daemon's socket file still exists, and binds the path again if it is gone: some
- * systems clean up temporary folders, even sockets of running programs. If another program's file is there, it is left
- * alone, and reported once.
- *
- * The first listener continues to serve its connections; each new one passes its connections to the same HTTP server.
+ * Checks periodically whether the socket file still exists, and binds the path again if it is gone: some systems clean
+ * up temporary folders. Another program's file is left alone, and reported once. The first listener keeps its
+ * connections; each new one passes its own to the same HTTP server.
  */
 export class KeptSocket {
   readonly path: string
@@ -43,10 +41,7 @@ export class KeptSocket {
     this.#timer = options.clock.every(SOCKET_CHECK_MS, () => this.#start())
   }
 
-  /**
-   * Stops the checks, removes the file if it is this process's, and stops accepting on the additional listeners.
-   * Idempotent.
-   */
+  /** Stops the checks, removes the file if it is ours, and stops accepting on the additional listeners. Idempotent. */
   async release(): Promise<void> {
     this.#released = true
     this.#timer.cancel()

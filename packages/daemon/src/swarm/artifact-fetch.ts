@@ -17,10 +17,7 @@ export interface FetchRequest {
   readonly upload: boolean
   /** See {@link JoinOptions.quiet}. */
   readonly quiet?: boolean
-  /**
-   * The manifest, which is kept out of the store until the signature of its model was checked: nothing is uploaded, and the artifact
-   * stays incomplete.
-   */
+  /** The manifest, kept out of the store until the signature of its model was checked: nothing is uploaded meanwhile. */
   readonly heldManifest?: Uint8Array | undefined
 }
 
@@ -42,11 +39,10 @@ export interface ArtifactFetchContext extends FetchTimeouts {
 const MAX_WARNINGS = 50
 
 /**
- * Fetches the blobs of one artifact that the store lacks: resolves when every blob is there, durable and with the right
- * SHA-256. Verified bytes are kept after a failure, for the next attempt.
- * @returns warnings that name the sources that were unusable or sent bad data.
- * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` (every source sent bad data, or the manifest
- *   contradicts itself); `E_NO_SPACE`; the signal's reason
+ * Fetches the blobs that the store lacks: resolves when all are durable and have the right SHA-256. Verified bytes are
+ * kept after a failure. @returns warnings that name unusable sources. @throws DaemonError `E_SOURCE_UNAVAILABLE`;
+ * `E_NOT_IMPORTABLE` (every source sent bad data, or the manifest contradicts itself); `E_NO_SPACE`; the signal's
+ * reason
  */
 export async function fetchArtifact(
   artifacts: ArtifactSwarm,
@@ -123,10 +119,7 @@ const progressOf = (now: TorrentProgress, blobsDone: number, before: number | un
   rateBytesPerSecond: Math.round(now.downloadRate)
 })
 
-/**
- * The error when there is no source left; if there were sources that sent bad data, that is the reason (spec swarm.16,
- * swarm.17).
- */
+/** No source is left. If there were some that sent bad data, that is the reason (spec swarm.16, swarm.17). */
 function gaveUp(
   why: 'silent' | 'lonely',
   { fillTimeoutMs }: ArtifactFetchContext,

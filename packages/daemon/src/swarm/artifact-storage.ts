@@ -148,9 +148,8 @@ export class ArtifactStorage implements TorrentStorage {
   }
 
   /**
-   * Every partial is let go, whichever of them fails: one that stayed open would hold its key against each later fetch.
-   *
-   * @throws CasError the first failure, for example a journal for which there is no room.
+   * Lets every partial go, whichever fails: an open one would hold its key against each later fetch. @throws CasError
+   * the first
    */
   async close(): Promise<void> {
     this.#closed = true

@@ -35,10 +35,7 @@ export interface JoinOptions extends Pick<ArtifactStorageOptions, 'heldManifest'
   readonly firstSeed?: boolean
   /** Bytes are uploaded as well. */
   readonly upload: boolean
-  /**
-   * Access was needed to get it: only the hinted peers and webseeds are contacted, and it is not announced (spec
-   * swarm.5).
-   */
+  /** Getting it needed access: only hinted sources are contacted, and it is not announced (spec swarm.5). */
   readonly quiet?: boolean
   readonly onWarning?: (warning: TorrentWarning) => void
 }

@@ -63,9 +63,8 @@ export class ArtifactTorrents {
   }
 
   /**
-   * The piece layers of a complete artifact, verified against their roots: from its record, else from the blobs' leaf
-   * layers.
-   * @throws DaemonError `E_CORRUPTION` when the blobs do not have the manifest's roots
+   * The verified piece layers of a complete artifact, from its record or the blobs' leaf layers. @throws DaemonError
+   * `E_CORRUPTION` when the blobs do not have the manifest's roots
    */
   async layersOf(
     torrent: ArtifactTorrent,

@@ -28,9 +28,8 @@ interface Round {
 }
 
 /**
- * Fetches of artifacts from their swarms: one at a time per artifact, so that a second one finds most or all of it in
- * the store. Each is visible to others as far as the artifact's state allows; after a change it leaves, and joins again
- * accordingly.
+ * Fetches of artifacts: one at a time per artifact, so that a second one finds most of it in the store. Each is visible
+ * as far as the artifact's state allows; after a change it leaves, and joins again accordingly.
  */
 export class Fetches {
   readonly turns = new KeyedLock<Sha256Digest>()

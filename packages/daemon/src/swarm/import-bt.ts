@@ -143,9 +143,9 @@ class BtImport {
   }
 
   /**
-   * Fetches the model and what lies beside it out of sight: as blobs without a manifest, of which nothing is given to others. The
-   * artifact's record says only who may have the bytes; nothing needs it.
-   * @throws DaemonError `E_NOT_IMPORTABLE` for what the rule refuses
+   * Fetches the model and its companions as blobs without a manifest, of which nothing is given to others. The
+   * artifact's record says only who may have the bytes. @throws DaemonError `E_NOT_IMPORTABLE` for what the rule
+   * refuses
    */
   async #checked(
     rule: TrustRule,

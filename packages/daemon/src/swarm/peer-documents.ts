@@ -52,10 +52,8 @@ export interface PeerDocumentContext {
 
 /**
  * Fetches the pinned manifest from its own torrent (spec add.9): peers send the metadata, which must match the
- * infohash, and then that one file, whose bytes must match the pin. Nothing else is requested, nothing is uploaded,
- * nothing reaches the store.
- * @throws DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent contains no such manifest; the
- *   signal's reason
+ * infohash, then that one file, which must match the pin. Nothing else is requested, uploaded or stored. @throws
+ * DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent has no such manifest; the signal's reason
  */
 export function manifestFromPeers(
   engine: Swarm,
@@ -85,9 +83,8 @@ export interface FetchedCompanions {
 }
 
 /**
- * Fetches pinned companions from their own torrent (spec doc.22), all of them, whatever is here: they are at most 64 MiB, in memory
- * until every byte is proven. What their document, the torrent and the bytes say of one another must be the same.
- * @throws DaemonError as {@link manifestFromPeers}
+ * Fetches pinned companions from their own torrent (spec doc.22): at most 64 MiB, in memory until every byte is proven,
+ * and document, torrent and bytes agree. @throws DaemonError as {@link manifestFromPeers}
  */
 export async function companionsFromPeers(
   engine: Swarm,

@@ -86,9 +86,9 @@ interface PinnedCompanionsRequest {
 }
 
 /**
- * Brings in the companions of an artifact that is here by now, and stays whatever becomes of them: old peers do not know their
- * torrent. All of them are kept, or none. @param checked what {@link fetchCompanions} gave, checked already
- * @throws what the disk does; the signal's reason
+ * Brings in all companions of an artifact, or none. The artifact stays whatever becomes of them: old peers do not know
+ * their torrent. @param checked what {@link fetchCompanions} gave, checked already @throws what the disk does; the
+ * signal's reason
  */
 export async function bringCompanions(
   wanted: CompanionsPin,

@@ -33,9 +33,8 @@ export interface PinnedImport {
 }
 
 /**
- * Parses a body of POST /v1/import/bt (spec route.18): either a magnet or an infohash, a canonical pin, and at least
- * one webseed, here or in the magnet, unless peers may provide the manifest (spec add.9). @throws DaemonError
- * `E_BAD_REQUEST`
+ * Parses a body of POST /v1/import/bt (spec route.18): a magnet or an infohash, a pin, and a webseed unless peers may
+ * provide the manifest (spec add.9). @throws DaemonError `E_BAD_REQUEST`
  */
 export function parseImportBt(body: ImportBtBody): PinnedImport {
   const pin = tryParseDigest(body.manifestDigest)

@@ -50,10 +50,7 @@ const NO_LISTING: readonly number[] = [403, 404, 410]
 /** Reports why a webseed was unusable, for the result's warnings. */
 export type Complain = (message: string) => void
 
-/**
- * Requests from webseeds what is needed before peers can be asked: documents that can be verified by a digest or a
- * root.
- */
+/** Requests from webseeds what is needed before peers can be asked, and is verified by a digest or a root. */
 export class WebseedDocuments {
   readonly #reading: WebseedReading
   readonly #webseeds: readonly string[]
@@ -112,10 +109,7 @@ export class WebseedDocuments {
     }
   }
 
-  /**
-   * Piece layers, each verified against its root; undefined when no webseed has all of them. Requests nothing if none
-   * are needed.
-   */
+  /** Piece layers, each verified against its root; undefined when no webseed has all of them, empty if none are needed. */
   async pieceLayers(torrent: ArtifactTorrent, signal: AbortSignal): Promise<PieceLayers | undefined> {
     if (torrent.files.every(({ length }) => length <= torrent.pieceLength)) return new Map()
     // 32 bytes per piece, each root as a key, and the encoding around them

@@ -64,10 +64,7 @@ export class ArtifactSeeding {
     return this.#progress
   }
 
-  /**
-   * Resolves when everything is joined, or after ten seconds; the rest continues in the background. Failures are
-   * logged, never thrown.
-   */
+  /** Resolves when everything is joined, or after ten seconds; the rest continues. Failures are logged, never thrown. */
   async start(): Promise<void> {
     const { clock, config, log } = this.#deps
     if (!config.seed) {
@@ -116,10 +113,7 @@ export class ArtifactSeeding {
     return this.#unverified.has(manifestDigest)
   }
 
-  /**
-   * Joins an artifact that was verified when it was ingested. One that may not be seeded is held back; one that the
-   * start still re-hashes waits for that.
-   */
+  /** Joins what was verified when it was ingested, unless it is to be held back, or the start still re-hashes it. */
   async join(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, log } = this.#deps
     try {

@@ -12,9 +12,8 @@ export const isWhole = async (store: DiskBlobStore, torrent: ArtifactTorrent): P
   (await absentOf(store, torrent)).digests.length === 0
 
 /**
- * Refuses an artifact that does not fit before anything is fetched: a stranger's manifest may claim any sizes, and
- * already its piece layers, which are held in memory, grow with them.
- * @throws DaemonError `E_NO_SPACE`
+ * Refuses what does not fit before anything is fetched: a stranger's manifest may claim any sizes, and its piece
+ * layers, held in memory, grow with them. @throws DaemonError `E_NO_SPACE`
  */
 export async function requireSpaceFor(
   torrent: ArtifactTorrent,

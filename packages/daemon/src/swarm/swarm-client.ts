@@ -428,10 +428,7 @@ export class SwarmClient {
     return this.#artifacts.readings.open(...reading)
   }
 
-  /**
-   * After a privacy change: the artifact leaves at once, or joins if it is complete. A fetch of it continues in the
-   * permitted way.
-   */
+  /** After a privacy change: the artifact leaves at once, or joins if it is complete; a fetch goes on as permitted. */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     await this.#seeding.withdraw(manifestDigest)
     await this.#fetches.changed(manifestDigest)

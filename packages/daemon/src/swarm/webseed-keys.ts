@@ -6,9 +6,8 @@ import { SecretFile } from '../secret-file.ts'
 import { type AccessKey, signGet } from '../sigv4.ts'
 
 /**
- * Signs requests to the webseeds with a table `[webseed."https://…"]` in the configuration (spec add.33), and no
- * others: another host, port, scheme or path gets no signature, whoever names it. A file is read again when it has
- * changed, so that keys can be renewed while the daemon runs.
+ * Signs requests to the webseeds with a table `[webseed."https://…"]` (spec add.33), and to no other host, port, scheme
+ * or path. A file is read again when it has changed, so that keys can be renewed.
  */
 export class WebseedKeys {
   readonly #configs: readonly WebseedKeyConfig[]
@@ -54,10 +53,7 @@ export class WebseedKeys {
     )
   }
 
-  /**
-   * Checks in advance whether all keys are available.
-   * @throws ConfigError naming the unusable file or variables, but never their content
-   */
+  /** @throws ConfigError naming a file or variables that cannot be used, but never their content */
   async check(): Promise<void> {
     for (const config of this.#configs) await this.#keyOf(config)
   }

@@ -26,9 +26,8 @@ export interface WebseedListenerDeps extends Pick<Library, 'store' | 'log' | 'cl
 const WEBSEED_CHUNK_BYTES = 256 << 10
 
 /**
- * The node's plain-HTTP webseed (spec swarm.12, swarm.13): `/<torrent name>/<path>` (BEP 19),
- * `/bt/piece-layers/<infohash>`, `/bt/<infohash>.torrent`. Serves only seeded artifacts, never lists them, and refuses
- * requests that a web page could send.
+ * The node's plain-HTTP webseed (spec swarm.12, swarm.13): files (BEP 19), `/bt/piece-layers/<infohash>`,
+ * `/bt/<infohash>.torrent`. Serves only seeded artifacts, lists none, and refuses what a web page could send.
  */
 export class WebseedListener {
   readonly #store: Pick<DiskBlobStore, 'open'>

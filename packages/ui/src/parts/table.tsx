@@ -24,10 +24,7 @@ const ROW_HEIGHT = 40
 /** Rows beyond both edges, so that a fast scroll shows no gap. */
 const MARGIN = 8
 
-/**
- * A table of any length, of which only the visible rows exist. One row takes part in the order of tabs; arrows, Page Up and Down, Home
- * and End move it.
- */
+/** Only the visible rows exist. One is in the order of tabs; arrows, Page Up and Down, Home and End move it. */
 export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600, row: ROW_HEIGHT })

@@ -19,10 +19,7 @@ export interface ModelRoutesDeps
     WhyDeps,
     Pick<Library, 'store' | 'resolver' | 'documents' | 'artifacts' | 'usage'> {
   readonly removals: Removals
-  /**
-   * Called after each change and before the response, so that listeners and swarms stop serving the artifact, or may
-   * start.
-   */
+  /** Called after each change, before the response: listeners and swarms stop serving the artifact, or may start. */
   readonly onWithheld: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
