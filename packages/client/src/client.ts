@@ -152,6 +152,21 @@ export interface Client {
 /** Adds the scheme to a short reference; anything else is passed on for the daemon to check. */
 const canonical = (ref: string): string => (/^[^/:@\s]+\/[^/:@\s]+[:@]/.test(ref) ? `svc:///${ref}` : ref)
 
+/** How many times as long these routes may take; 0: there is no time-out. */
+const PATIENCE: Readonly<Partial<Record<RouteId, number>>> = {
+  importLocal: 10,
+  importHf: 10,
+  importHfPlan: 10,
+  importBt: 10,
+  importCatalog: 10,
+  importOci: 10,
+  search: 10,
+  adopt: 10,
+  adoptPlan: 10,
+  makeSnapshot: 0,
+  makeView: 0
+}
+
 /** Creates a client; connects on the first call. */
 export function createClient(options: ClientOptions = {}): Client {
   const { env = process.env } = options
@@ -169,12 +184,12 @@ export function createClient(options: ClientOptions = {}): Client {
     method: PATHS[route].method,
     path: PATHS[route].path.replace(/\{[a-z]+\}$/, '') + suffix,
     signal: signalOf(call),
-    timeoutMs
+    timeoutMs: timeoutMs * (PATIENCE[route] ?? 1)
   })
-  const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string, slow = false): Promise<T> =>
-    transport.json<T>({ ...exchange(route, call, suffix), ...(slow && { timeoutMs: timeoutMs * 10 }) })
-  const post = <T>(route: RouteId, body: object, call: CallOptions | undefined, slow = false): Promise<T> =>
-    transport.json<T>({ ...exchange(route, call), body, timeoutMs: slow ? timeoutMs * 10 : timeoutMs })
+  const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string): Promise<T> =>
+    transport.json<T>(exchange(route, call, suffix))
+  const post = <T>(route: RouteId, body: object, call: CallOptions | undefined): Promise<T> =>
+    transport.json<T>({ ...exchange(route, call), body })
   const query = (name: string, value: string): string => `?${name}=${encodeURIComponent(value)}`
   const poll = (id: string, signal?: AbortSignal): Promise<Job> => get('job', { signal }, encodeURIComponent(id))
 
@@ -183,16 +198,16 @@ export function createClient(options: ClientOptions = {}): Client {
     resolve: (ref, call) => get('resolve', call, query('ref', canonical(ref))),
     open: (ref, call) => get('open', call, query('ref', canonical(ref))),
     ensure: ({ ref, ...body }, call) => post('ensure', { ref: canonical(ref), ...body }, call),
-    importLocal: (body, call) => post('importLocal', body, call, true),
-    importHf: (body, call) => post('importHf', body, call, true),
-    planHf: (body, call) => post('importHfPlan', body, call, true),
-    importBt: (body, call) => post('importBt', body, call, true),
-    importCatalog: (body, call) => post('importCatalog', body, call, true),
-    importOci: (body, call) => post('importOci', body, call, true),
+    importLocal: (body, call) => post('importLocal', body, call),
+    importHf: (body, call) => post('importHf', body, call),
+    planHf: (body, call) => post('importHfPlan', body, call),
+    importBt: (body, call) => post('importBt', body, call),
+    importCatalog: (body, call) => post('importCatalog', body, call),
+    importOci: (body, call) => post('importOci', body, call),
     companions: ({ ref }, call) => post('companions', { ref: canonical(ref) }, call),
     searchCatalog: (terms, call) =>
       get('catalogSearch', call, query('q', terms) + (call?.names === undefined ? '' : `&names=${call.names}`)),
-    search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`, true),
+    search: (wanted, call) => get('search', call, `?${new URLSearchParams(wanted)}`),
     verify: ({ target }, call) => post('verify', { target: canonical(target) }, call),
     models: (call) => get('models', call),
     removeModel: ({ ns, name, quant, allTags = false }, call) => {
@@ -204,7 +219,7 @@ export function createClient(options: ClientOptions = {}): Client {
     gc: (body = {}, call) => post('gc', body, call),
     evict: ({ ref, ...body }, call) => post('evict', { ref: canonical(ref), ...body }, call),
     outdated: ({ refs } = {}, call) => post('outdated', refs === undefined ? {} : { refs: refs.map(canonical) }, call),
-    makeSnapshot: (call) => transport.json<Snapshot>({ ...exchange('makeSnapshot', call), body: {}, timeoutMs: 0 }),
+    makeSnapshot: (call) => post('makeSnapshot', {}, call),
     holdSnapshot: (id, call) => get('holdSnapshot', call, encodeURIComponent(id)),
     releaseSnapshot: (id, call) => get('releaseSnapshot', call, encodeURIComponent(id)),
     setPrivate: ({ ref, ...body }, call) => post('setPrivate', { ref: canonical(ref), ...body }, call),
@@ -216,10 +231,9 @@ export function createClient(options: ClientOptions = {}): Client {
     share: (ref, call) => get('share', call, query('ref', canonical(ref))),
     why: (ref, call) => get('why', call, query('ref', canonical(ref))),
     joinShare: (ref, call) => post('joinShare', { ref: canonical(ref) }, call),
-    adopt: (body, call) => post('adopt', body, call, true),
-    planAdopt: (body, call) => post('adoptPlan', body, call, true),
-    makeView: ({ ref, ...body }, call) =>
-      transport.json<View>({ ...exchange('makeView', call), body: { ref: canonical(ref), ...body }, timeoutMs: 0 }),
+    adopt: (body, call) => post('adopt', body, call),
+    planAdopt: (body, call) => post('adoptPlan', body, call),
+    makeView: ({ ref, ...body }, call) => post('makeView', { ref: canonical(ref), ...body }, call),
     views: async (call) => (await get<ViewList>('views', call)).views,
     removeView: (body, call) => post('removeView', body, call),
     job: (id, call) => get('job', call, encodeURIComponent(id)),

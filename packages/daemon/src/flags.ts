@@ -107,13 +107,13 @@ export function parseFlags(args: readonly string[]): Flags {
   for (const name of ['root', 'config', 'socket'] as const) {
     if (values[name] === '') throw new StartError(`--${name} must not be empty`)
   }
-  const check = values.check ?? false
+  const { check = false, json = false, quiet = false, incomplete = false, help = false, version = false } = values
   if (check && positionals.length > 0) throw new StartError(`--check takes no command\ntry: svcd --help`)
   for (const name of ['json', 'quiet'] as const) {
     if (values[name] && !['move', 'restore', 'seed'].includes(positionals[0] ?? ''))
       throw new StartError(`--${name} belongs to "svcd move", "svcd restore" and "svcd seed"\ntry: svcd --help`)
   }
-  if (values.incomplete === true && positionals[0] !== 'restore')
+  if (incomplete && positionals[0] !== 'restore')
     throw new StartError('--incomplete belongs to "svcd restore"\ntry: svcd --help')
   return {
     root: values.root,
@@ -123,11 +123,11 @@ export function parseFlags(args: readonly string[]): Flags {
     logLevel: oneOf('--log-level', values['log-level'], LOG_LEVELS) ?? 'info',
     logFormat: oneOf('--log-format', values['log-format'], LOG_FORMATS),
     check,
-    json: values.json ?? false,
-    quiet: values.quiet ?? false,
-    incomplete: values.incomplete ?? false,
-    help: values.help ?? false,
-    version: values.version ?? false,
+    json,
+    quiet,
+    incomplete,
+    help,
+    version,
     words: positionals
   }
 }

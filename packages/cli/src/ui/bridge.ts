@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Session } from '../session.ts'
@@ -77,10 +78,7 @@ export class Bridge {
   /** @throws the error of `listen`, e.g. EADDRINUSE */
   static async start(session: Session, options: BridgeOptions): Promise<Bridge> {
     const bridge = new Bridge(session, options)
-    await new Promise<void>((resolve, reject) => {
-      bridge.#server.once('error', reject)
-      bridge.#server.listen(options.port ?? 0, '127.0.0.1', resolve)
-    })
+    await once(bridge.#server.listen(options.port ?? 0, '127.0.0.1'), 'listening')
     bridge.#access = new BridgeAccess(`127.0.0.1:${bridge.port}`)
     return bridge
   }
@@ -96,7 +94,7 @@ export class Bridge {
 
   async close(): Promise<void> {
     this.#feed.close()
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    const closed = once(this.#server.close(), 'close')
     this.#server.closeAllConnections()
     await closed
   }

@@ -57,8 +57,8 @@ export function defineRoute<const R extends Route>(
   return {
     route,
     async answer(request, response, log) {
-      const body = route.body && (await knownFields(route.body, request, log))
-      const document = await handler(readCall(route, request, body), { request: request.message, response })
+      const call = await readCall(route, request, log)
+      const document = await handler(call, { request: request.message, response })
       sendJson(response, route.status, document)
     }
   }
@@ -72,8 +72,7 @@ export function defineByteRoute<const R extends Route>(
   return {
     route,
     async answer(request, response, log) {
-      const body = route.body && (await knownFields(route.body, request, log))
-      const send = await handler(readCall(route, request, body))
+      const send = await handler(await readCall(route, request, log))
       try {
         await send({ request: request.message, response })
       } catch (error) {
@@ -109,12 +108,12 @@ export function sendJson(response: ServerResponse, status: number, document: unk
   response.end(body, sizeBytes === body.length ? 'latin1' : 'utf8')
 }
 
-function readCall<R extends Route>(route: R, request: ApiRequest, body: object = {}): RouteRequest<R> {
-  const { query } = route as Route
+async function readCall<R extends Route>(route: R, request: ApiRequest, log: Log): Promise<RouteRequest<R>> {
+  const { query, body } = route as Route
   return {
     params: request.params,
     query: query === undefined ? {} : readQuery(query, request.message.url ?? ''),
-    body
+    body: body === undefined ? {} : await knownFields(body, request, log)
   } as RouteRequest<R>
 }
 

@@ -20,7 +20,7 @@ import { closeAll, composeContext, composeServices, type DaemonContext, type Ser
 import { Figures } from './figures.ts'
 import { BUILTIN_NETWORKS, type NetworkFactories } from './networks.ts'
 import { removeRuntimeFile, writeRuntimeFile } from './runtime-file.ts'
-import { StartNotice } from './start-notice.ts'
+import { type StartNotice, tellStart } from './start-notice.ts'
 import { requireStore, StoreWatch, storeProblem } from './store-presence.ts'
 import { VERSION } from './version.ts'
 
@@ -98,7 +98,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
       const path = resolve(choice.path)
       const { root, id: storeId } = context.store
       const early = { pid: process.pid, version: VERSION, root, storeId, socket: path, startedAt }
-      notice = new StartNotice(runtimePathFor(path), early, context, () => services?.swarm?.verifying)
+      notice = tellStart(runtimePathFor(path), early, context, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }

@@ -50,13 +50,15 @@ const none = (written: FileConfig): string =>
 
 /** Validates settings that are otherwise parsed only when a listener starts. */
 function checkAddresses({ swarm, mirror, metrics }: DaemonConfig): void {
-  if (mirror.hubAddr !== undefined) configuredAddress(mirror.hubAddr, '[mirror] hub_addr')
-  if (mirror.ociAddr !== undefined) configuredAddress(mirror.ociAddr, '[mirror] oci_addr')
-  if (mirror.s3Addr !== undefined) configuredAddress(mirror.s3Addr, '[mirror] s3_addr')
-  if (metrics.addr !== undefined) configuredAddress(metrics.addr, '[metrics] addr')
-  if (!swarm.enabled) return
-  configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
-  if (swarm.webseedAddr !== '') configuredAddress(swarm.webseedAddr, '[swarm] webseed_addr')
+  const addresses = {
+    '[mirror] hub_addr': mirror.hubAddr,
+    '[mirror] oci_addr': mirror.ociAddr,
+    '[mirror] s3_addr': mirror.s3Addr,
+    '[metrics] addr': metrics.addr,
+    ...(swarm.enabled && { '[swarm] peer_addr': swarm.peerAddr }),
+    ...(swarm.enabled && swarm.webseedAddr !== '' && { '[swarm] webseed_addr': swarm.webseedAddr })
+  }
+  for (const [key, address] of Object.entries(addresses)) if (address !== undefined) configuredAddress(address, key)
 }
 
 function rootOrigin(flags: Flags, env: Environment, written: FileConfig): string {

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
 import type { IncomingMessage, OutgoingHttpHeaders, Server, ServerResponse } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 import { hostname } from 'node:os'
@@ -71,13 +72,7 @@ export class GuardedListener {
   static async listen(options: ListenerOptions): Promise<GuardedListener> {
     const listener = new GuardedListener(options)
     const { address, log, name } = options
-    await new Promise<void>((resolve, reject) => {
-      listener.#server.once('error', reject)
-      listener.#server.listen(address.port, address.host, () => {
-        listener.#server.off('error', reject)
-        resolve()
-      })
-    })
+    await once(listener.#server.listen(address.port, address.host), 'listening')
     listener.#server.on('error', (error) => log.error({ err: error }, `the ${name} listener failed`))
     return listener
   }
@@ -88,7 +83,7 @@ export class GuardedListener {
   }
 
   async close(): Promise<void> {
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    const closed = once(this.#server.close(), 'close')
     this.#server.closeAllConnections()
     await closed
   }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { constants } from 'node:fs'
 import { link, lstat, open, readFile, readlink, unlink } from 'node:fs/promises'
 import { createConnection, type Server } from 'node:net'
@@ -94,13 +95,8 @@ export async function checkSocket({ path: given, explicit }: SocketChoice): Prom
 
 /** Takes over a listening socket from a service manager, which owns the file. @throws StartError */
 export async function listenOnDescriptor(server: Server, fd: number): Promise<ClaimedSocket> {
-  await new Promise<void>((done, reject) => {
-    server.once('error', (cause) =>
-      reject(
-        new StartError(`cannot listen on the descriptor ${fd} that LISTEN_FDS names (${codeOf(cause)})`, { cause })
-      )
-    )
-    server.listen({ fd }, done)
+  await once(server.listen({ fd }), 'listening').catch((cause: unknown) => {
+    throw new StartError(`cannot listen on the descriptor ${fd} that LISTEN_FDS names (${codeOf(cause)})`, { cause })
   })
   // Node knows the address of a descriptor only if it is a network one
   if (server.address() !== null) {
@@ -214,30 +210,23 @@ const probe = (path: string): Promise<'answers' | 'orphan' | 'unknown'> =>
     })
   })
 
-/** `bind` happens synchronously within `listen`, so the mask applies to exactly that call. */
-const listen = (server: Server, path: string): Promise<void> =>
-  new Promise((done, reject) => {
-    const onError = (cause: NodeJS.ErrnoException): void => {
-      server.off('listening', onListening)
-      reject(
-        cause.code === 'EADDRINUSE'
-          ? new StartError(`already starting: ${path} was taken meanwhile`, { cause })
-          : new StartError(`cannot listen on ${path} (${codeOf(cause)})`, { cause })
-      )
-    }
-    const onListening = (): void => {
-      server.off('error', onError)
-      done()
-    }
-    server.once('error', onError)
-    server.once('listening', onListening)
-    const mask = process.umask(0o177)
-    try {
-      server.listen({ path, backlog: 511 })
-    } finally {
-      process.umask(mask)
-    }
+async function listen(server: Server, path: string): Promise<void> {
+  const listening = once(server, 'listening')
+  // `bind` happens within `listen`, so the mask applies to exactly that call
+  const mask = process.umask(0o177)
+  try {
+    server.listen({ path, backlog: 511 })
+  } finally {
+    process.umask(mask)
+  }
+  await listening.catch((cause: unknown) => {
+    const isTaken = codeOf(cause) === 'EADDRINUSE'
+    const what = isTaken
+      ? `already starting: ${path} was taken meanwhile`
+      : `cannot listen on ${path} (${codeOf(cause)})`
+    throw new StartError(what, { cause })
   })
+}
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? 'unknown error'
 

@@ -1,4 +1,3 @@
-import type { DiskBlobStore } from '@svc/cas'
 import {
   type ArtifactTorrent,
   type Companions,
@@ -13,36 +12,33 @@ import { type PieceLayers, parsePieceLayers } from '@svc/metainfo'
 import { digestBytes, type Sha256Digest } from '@svc/ref'
 import { writeDocument } from '../import/seal.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
 import { givenCompanions } from '../library/given-companions.ts'
-import type { LeafLayers } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 
 /** Piece layers: 32 bytes per piece, and at most 2 million pieces. */
 const MAX_LAYERS_BYTES = 80 << 20
 
+type ArtifactTorrentsDeps = Pick<Library, 'store' | 'documents' | 'leafLayers'>
+
 /** The store's manifests as the torrents that follow from them (spec doc.17). */
 export class ArtifactTorrents {
-  readonly #store: DiskBlobStore
-  readonly #documents: Documents
-  readonly #leafLayers: LeafLayers
+  readonly #deps: ArtifactTorrentsDeps
 
-  constructor(store: DiskBlobStore, documents: Documents, leafLayers: LeafLayers) {
-    this.#store = store
-    this.#documents = documents
-    this.#leafLayers = leafLayers
+  constructor(deps: ArtifactTorrentsDeps) {
+    this.#deps = deps
   }
 
   /** Undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
   async of(manifestDigest: Sha256Digest): Promise<ArtifactTorrent | undefined> {
     // through the documents, which verify what they read
-    const manifest = await this.#documents.sealedManifest(manifestDigest)
+    const manifest = await this.#deps.documents.sealedManifest(manifestDigest)
     return manifest && torrentOf(manifest)
   }
 
   /** What others may have of an artifact's companions; undefined where their document is not here, or nothing may be given. */
   async givenCompanions(digest: Sha256Digest, state: ArtifactState): Promise<Sealed<Companions> | undefined> {
-    const document = await this.#documents.companions(digest)
+    const document = await this.#deps.documents.companions(digest)
     return document && givenCompanions(document, state)
   }
 
@@ -54,11 +50,11 @@ export class ArtifactTorrents {
     const roots = new Map<Sha256Digest, Uint8Array | undefined>()
     for (const { digest, size } of given.document.files) {
       if (roots.has(digest)) continue
-      if ((await this.#store.stat(digest))?.sizeBytes !== size) return undefined
-      const { merkleRoot } = await this.#leafLayers.treeOf(digest, signal)
+      if ((await this.#deps.store.stat(digest))?.sizeBytes !== size) return undefined
+      const { merkleRoot } = await this.#deps.leafLayers.treeOf(digest, signal)
       roots.set(digest, merkleRoot && digestBytes(merkleRoot))
     }
-    await writeDocument(this.#store, given, signal)
+    await writeDocument(this.#deps.store, given, signal)
     return companionsTorrent(given, (digest) => roots.get(digest))
   }
 
@@ -71,7 +67,7 @@ export class ArtifactTorrents {
     artifact: ArtifactState | undefined,
     signal: AbortSignal
   ): Promise<PieceLayers> {
-    return (await this.recordedLayersOf(torrent, artifact)) ?? this.#leafLayers.pieceLayers(torrent, { signal })
+    return (await this.recordedLayersOf(torrent, artifact)) ?? this.#deps.leafLayers.pieceLayers(torrent, { signal })
   }
 
   /** The layers named by the distribution record, if they are present, complete and verified. */
@@ -81,11 +77,11 @@ export class ArtifactTorrents {
   ): Promise<PieceLayers | undefined> {
     if (artifact?.record === undefined) return undefined
     try {
-      const bytes = await readSmallBlob(this.#store, artifact.record)
+      const bytes = await readSmallBlob(this.#deps.store, artifact.record)
       if (bytes === undefined) return undefined
       const record = parseRecord(bytes)
       if (record.torrent.infohash !== torrent.infohashText) return undefined
-      const encoded = await readSmallBlob(this.#store, record.torrent.pieceLayersDigest, MAX_LAYERS_BYTES)
+      const encoded = await readSmallBlob(this.#deps.store, record.torrent.pieceLayersDigest, MAX_LAYERS_BYTES)
       if (encoded === undefined) return undefined
       const { layers, missing } = parsePieceLayers(encoded, torrent)
       return missing.length === 0 ? layers : undefined

@@ -65,14 +65,14 @@ export function manifestFromPeers(
   const refuse = (): DaemonError => notBound(pin, 'it contains no manifest')
   // a joined torrent has its manifest in the store, and the pin was not found there
   if (engine.get(parseInfohash(request.infohashText)) !== undefined) throw refuse()
-  const storage = new MemoryStorage(
-    (layout) => {
+  const storage = new MemoryStorage({
+    choose(layout) {
       const own = documentIn(layout, pin)
       return own && [own]
     },
-    ([own]) => (own!.digest === pin ? own!.bytes : undefined),
+    check: ([own]) => (own!.digest === pin ? own!.bytes : undefined),
     refuse
-  )
+  })
   return fetchInto(storage, 'the manifest', engine, request, context, options)
 }
 
@@ -96,8 +96,8 @@ export async function companionsFromPeers(
   const refuse = (): DaemonError => notBound(pin, 'it does not contain the companions')
   // a joined torrent is an artifact's, or that of companions with another pin
   if (engine.get(parseInfohash(infohashText)) !== undefined) throw refuse()
-  const storage = new MemoryStorage(
-    (layout) => {
+  const storage = new MemoryStorage({
+    choose(layout) {
       const own = documentIn(layout, pin)
       const others = layout.files.filter((file) => file !== own)
       const isBounded =
@@ -106,9 +106,9 @@ export async function companionsFromPeers(
         others.reduce((sum, { lengthBytes }) => sum + lengthBytes, 0) <= COMPANION_BOUNDS.totalBytes
       return own && isBounded ? [own, ...others] : undefined
     },
-    (files) => checkedCompanions(files, pin, infohashText),
+    check: (files) => checkedCompanions(files, pin, infohashText),
     refuse
-  )
+  })
   return fetchInto(storage, 'the companions', engine, request, context, options)
 }
 
@@ -210,39 +210,34 @@ interface MemoryFile {
   readonly root: Uint8Array | undefined
 }
 
+interface WantedFiles<T> {
+  /** Undefined for a torrent that is not the right one. */
+  choose(layout: TorrentLayout): readonly LayoutFile[] | undefined
+  /** What the files are, as chosen; undefined if they are wrong: by their roots, no other peer could send other bytes. */
+  check(files: readonly MemoryFile[]): T | undefined
+  refuse(): DaemonError
+}
+
 /** Keeps chosen files of a torrent in memory, and accepts no other. */
 class MemoryStorage<T> implements TorrentStorage {
   readonly done: Promise<T>
   /** Of a file that was not chosen. */
   leaveOut: (fileIndex: number) => void = () => undefined
-  readonly #choose: (layout: TorrentLayout) => readonly LayoutFile[] | undefined
-  readonly #check: (files: readonly MemoryFile[]) => T | undefined
-  readonly #refused: () => DaemonError
+  readonly #wanted: WantedFiles<T>
   readonly #result = Promise.withResolvers<T>()
   readonly #bytes = new Map<number, Buffer>()
   readonly #files = new Map<number, MemoryFile>()
   #chosen: readonly LayoutFile[] = []
 
-  /**
-   * @param choose undefined for a torrent that is not the right one
-   * @param check what the files are, in the order in which they were chosen; undefined where they are wrong: their roots are the
-   *   torrent's, so no other peer could send other bytes
-   */
-  constructor(
-    choose: (layout: TorrentLayout) => readonly LayoutFile[] | undefined,
-    check: (files: readonly MemoryFile[]) => T | undefined,
-    refused: () => DaemonError
-  ) {
-    this.#choose = choose
-    this.#check = check
-    this.#refused = refused
+  constructor(wanted: WantedFiles<T>) {
+    this.#wanted = wanted
     this.done = this.#result.promise
     this.done.catch(() => undefined)
   }
 
   async open(layout: TorrentLayout): Promise<void> {
-    const chosen = this.#choose(layout)
-    if (chosen === undefined) return this.#result.reject(this.#refused())
+    const chosen = this.#wanted.choose(layout)
+    if (chosen === undefined) return this.#result.reject(this.#wanted.refuse())
     this.#chosen = chosen
     const wanted = new Set(chosen)
     for (const file of layout.files) if (!wanted.has(file)) this.leaveOut(file.index)
@@ -279,8 +274,8 @@ class MemoryStorage<T> implements TorrentStorage {
     const root = bytes.length === 0 ? undefined : piecesRoot(leafLayer(bytes), bytes.length)
     this.#files.set(fileIndex, { bytes, digest, root })
     if (this.#files.size < this.#chosen.length) return 'ok'
-    const checked = this.#check(this.#chosen.map(({ index }) => this.#files.get(index)!))
-    if (checked === undefined) this.#result.reject(this.#refused())
+    const checked = this.#wanted.check(this.#chosen.map(({ index }) => this.#files.get(index)!))
+    if (checked === undefined) this.#result.reject(this.#wanted.refuse())
     else this.#result.resolve(checked)
     return 'ok'
   }

@@ -55,8 +55,10 @@ export class WebseedDocuments {
   readonly #reading: WebseedReading
   readonly #webseeds: readonly string[]
   readonly #complain: Complain
-  #isSigned = false
-  #markedBy: string | undefined
+  /** Whether a request was signed. */
+  isSigned = false
+  /** Who marked the model as not for others, and how, as `svc publish --withheld` does (spec add.39). */
+  markedBy: string | undefined
   /** Gave the manifest. */
   #publisher: string | undefined
 
@@ -64,16 +66,6 @@ export class WebseedDocuments {
     this.#reading = reading
     this.#webseeds = webseeds
     this.#complain = complain
-  }
-
-  /** Whether a request was signed. */
-  get isSigned(): boolean {
-    return this.#isSigned
-  }
-
-  /** Who marked the model as not for others, and how, as `svc publish --withheld` does (spec add.39). */
-  get markedBy(): string | undefined {
-    return this.#markedBy
   }
 
   /** The bytes that match the pin, from the first webseed that has them; undefined when none has. */
@@ -97,7 +89,7 @@ export class WebseedDocuments {
         const { bytes } = await this.#read(urlBelow(webseed, LISTING_KEY), MAX_DOCUMENT_BYTES, signal)
         const { models } = parseListing(bytes, webseed)
         if (models.some(({ manifest, withheld }) => manifest === pin && withheld === true))
-          this.#markedBy ??= `webseed ${webseed} lists it as withheld`
+          this.markedBy ??= `webseed ${webseed} lists it as withheld`
         return
       } catch (error) {
         signal.throwIfAborted()
@@ -145,7 +137,7 @@ export class WebseedDocuments {
         const { bytes, isMarked } = await this.#read(urlBelow(webseed, path), maxBytes, signal)
         const document = read(bytes, webseed)
         // whoever sends the wrong bytes says nothing about these
-        if (isMarked) this.#markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
+        if (isMarked) this.markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
         this.#publisher ??= webseed
         return document
       } catch (error) {
@@ -166,7 +158,7 @@ export class WebseedDocuments {
   async #get(url: string, maxBytes: number, signal: AbortSignal): Promise<Answered> {
     const { web, keys, clock } = this.#reading
     const signature = await keys.headersFor(new URL(url), {})
-    this.#isSigned ||= signature !== undefined
+    this.isSigned ||= signature !== undefined
     const answer = await web.send({ url: new URL(url), signal, headers: signature, policy: 'owner' })
     const { status, headers } = answer
     try {

@@ -121,7 +121,7 @@ export class SwarmClient {
     limit: TokenBucket,
     options: SwarmClientOptions
   ) {
-    const { clock, store, leafLayers, documents, config } = context
+    const { clock, store, config } = context
     this.#context = context
     this.#engine = engine
     this.#webseed = webseed
@@ -130,7 +130,7 @@ export class SwarmClient {
     this.#reading = { web: this.#web, keys, clock }
     this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
-    this.#torrents = new ArtifactTorrents(store, documents, leafLayers)
+    this.#torrents = new ArtifactTorrents(context)
     const torrentOf: ArtifactTorrents['of'] = (digest) => this.#torrents.of(digest)
     this.copies = [
       new WebseedCopies({ store, mark: context.listeners?.mark, reading: this.#reading, torrentOf }),

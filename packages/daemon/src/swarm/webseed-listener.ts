@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { DiskBlobStore } from '@svc/cas'
-import type { Clock } from '@svc/internal-clock'
 import type { ArtifactTorrent } from '@svc/manifest'
 import { encodePieceLayers, encodeTorrent, type PieceLayers, toHex } from '@svc/metainfo'
 import type { SendBudget } from '../http/blob-pump.ts'
@@ -30,18 +28,14 @@ const WEBSEED_CHUNK_BYTES = 256 << 10
  * `/bt/<infohash>.torrent`. Serves only seeded artifacts, lists none, and refuses what a web page could send.
  */
 export class WebseedListener {
-  readonly #store: Pick<DiskBlobStore, 'open'>
-  readonly #clock: Clock
+  readonly #deps: WebseedListenerDeps
   readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
   readonly #byName = new Map<string, ServedArtifact & { readonly answers: Set<ServerResponse> }>()
   readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
   #listener!: GuardedListener
-  readonly #budget: SendBudget | undefined
 
-  private constructor({ store, clock, budget }: WebseedListenerDeps) {
-    this.#clock = clock
-    this.#store = store
-    this.#budget = budget
+  private constructor(deps: WebseedListenerDeps) {
+    this.#deps = deps
   }
 
   /** @throws the error of `listen`, e.g. EADDRINUSE. */
@@ -101,7 +95,8 @@ export class WebseedListener {
     }
     const { served, digest } = this.#fileAt(path) ?? {}
     if (served === undefined || digest === undefined) return notFound()
-    const reader = await this.#store.open(digest).catch((error: { code?: unknown }) => {
+    const { store, budget, clock } = this.#deps
+    const reader = await store.open(digest).catch((error: { code?: unknown }) => {
       if (error.code === 'E_NOT_FOUND') return undefined
       throw error
     })
@@ -114,8 +109,8 @@ export class WebseedListener {
     try {
       await sendBlob(request, response, reader, {
         pool: this.#pool,
-        budget: this.#budget,
-        clock: this.#clock,
+        budget,
+        clock,
         headers: HARDENING,
         refuse: (status, headers) =>
           status === 416

@@ -14,7 +14,7 @@ test('a seed that joins late does not take the place of a fetch', async () => {
   const { store, leafLayers, documents } = node.running.context
   const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, dht: false, lsd: false })
   onTestFinished(() => engine.close())
-  const torrents = new ArtifactTorrents(store, documents, leafLayers)
+  const torrents = new ArtifactTorrents({ store, documents, leafLayers })
   const swarm = new ArtifactSwarm({
     store,
     leafLayers,

@@ -20,7 +20,7 @@ test('an artifact that has just become withheld announces no companions', async 
   const { store, leafLayers, documents, artifacts, config } = node.running.context
   const engine = await createSwarm({ peerAddress: { host: '127.0.0.1', port: 0 }, dht: false, lsd: false })
   onTestFinished(() => engine.close())
-  const torrents = new ArtifactTorrents(store, documents, leafLayers)
+  const torrents = new ArtifactTorrents({ store, documents, leafLayers })
   const log = createLog('silent')
   const parts = { store, leafLayers, swarm: engine, webseed: () => undefined, trackers: [], log }
   const [swarm, beside] = [new ArtifactSwarm(parts), new ArtifactSwarm(parts)]

@@ -68,11 +68,6 @@ export function statusOf(deps: StatusDeps): () => Promise<Status> {
   }
 }
 
-interface Count {
-  readonly blobs: number
-  readonly bytes: number
-}
-
 async function damagedIn(state: StateParts): Promise<DamagedRecord[]> {
   try {
     return (await unreadableRecords(state)).map(({ file, what }) => ({ file, what }))
@@ -81,7 +76,7 @@ async function damagedIn(state: StateParts): Promise<DamagedRecord[]> {
   }
 }
 
-async function countOf(store: DiskBlobStore): Promise<Count> {
+async function countOf(store: DiskBlobStore): Promise<Pick<Status['store'], 'blobs' | 'bytes'>> {
   let blobs = 0
   let bytes = 0
   for await (const { sizeBytes } of store.list()) {
