@@ -1,10 +1,10 @@
 import { type Client, createClient } from '@svc/client'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { formatTable } from './format.ts'
+import { sayingWhatIsHere } from './models/unknown-here.ts'
 import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
-import { sayingWhatIsHere } from './unknown-here.ts'
 
 /** Options that every command has. */
 export interface CommonOptions {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { diskUse, type StoredModel } from '../src/disk-use.ts'
+import { diskUse, type StoredModel } from '../src/models/disk-use.ts'
 
 const model = (ref: string, ...digests: string[]): StoredModel => ({
   ref,

@@ -1,7 +1,7 @@
 import type { ImportPlan } from '@svc/client'
 import { expect, test } from 'vitest'
-import type { Machine } from '../src/machine.ts'
-import { adviceOf, artifactTable, fitsOf } from '../src/plan-table.ts'
+import type { Machine } from '../src/hub/machine.ts'
+import { adviceOf, artifactTable, fitsOf } from '../src/hub/plan-table.ts'
 
 const GIB = 2 ** 30
 const artifact = (quant: string, gib: number, here = 0) => ({

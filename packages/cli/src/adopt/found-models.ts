@@ -13,7 +13,7 @@ import {
   transferCost
 } from '@svc/view'
 import { CliError, usage } from '../errors.ts'
-import { membersOf } from '../models-here.ts'
+import { membersOf } from '../models/models-here.ts'
 import type { Session } from '../session.ts'
 import { type AdoptFlags, adoptBody } from './body.ts'
 import { Names } from './names.ts'

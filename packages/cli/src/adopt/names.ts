@@ -1,5 +1,5 @@
 import type { FoundFile, FoundModel } from '@svc/view'
-import { digestOfFile } from '../file-digest.ts'
+import { digestOfFile } from '../models/file-digest.ts'
 
 const MAX_NAME_CHARS = 128
 

@@ -5,7 +5,7 @@ import { MovedFiles } from '../adopt/moved.ts'
 import { type AdoptOutcome, TakeOver } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
-import { canAsk, saysYes } from '../question.ts'
+import { canAsk, saysYes } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 
 export interface AdoptOptions {

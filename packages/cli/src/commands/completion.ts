@@ -3,7 +3,7 @@ import { within } from '@svc/internal-clock'
 import type { Command } from 'commander'
 import { type Candidate, completionsAt, type WordKind } from '../completion/completions.ts'
 import { SCRIPTS, type Shell } from '../completion/scripts.ts'
-import { membersOf, repositoryIn } from '../models-here.ts'
+import { membersOf, repositoryIn } from '../models/models-here.ts'
 import { printable } from '../printable.ts'
 import type { Session } from '../session.ts'
 

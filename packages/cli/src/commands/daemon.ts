@@ -1,8 +1,8 @@
 import type { SwarmStatus, TorrentStatus } from '@svc/client'
 import { parseRef } from '@svc/ref'
 import { count, formatBytes, formatTime, shortDigest, spokenAddress } from '../format.ts'
-import { membersOf, type StoredMember } from '../models-here.ts'
-import { canonicalRef, shortRef } from '../reference.ts'
+import { membersOf, type StoredMember } from '../models/models-here.ts'
+import { canonicalRef, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
 /** `svc status` */

@@ -1,8 +1,8 @@
-import { readDiskUse } from '../disk-use.ts'
 import { count, formatBytes } from '../format.ts'
-import { asRepo, canonicalRef } from '../reference.ts'
+import { readDiskUse } from '../models/disk-use.ts'
+import { asRepo, canonicalRef } from '../models/reference.ts'
+import { unknownHere } from '../models/unknown-here.ts'
 import type { Session } from '../session.ts'
-import { unknownHere } from '../unknown-here.ts'
 
 /** `svc du [REF]`: the space that each repository and each of its quants needs alone, and shares with others. */
 export async function du(session: Session, text: string | undefined): Promise<void> {

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { View } from '@svc/client'
 import { ChildEnded, usage } from '../errors.ts'
-import { withHeldView } from '../held-view.ts'
-import { loadPath, splitTarget } from '../runtime-view.ts'
+import { withHeldView } from '../models/held-view.ts'
+import { loadPath, splitTarget } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 
 /** The exit code of shells for a command that is absent or cannot be run. */

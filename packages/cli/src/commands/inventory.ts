@@ -1,9 +1,9 @@
 import type { Inventory, ModelMember } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { count, formatBytes, formatSince } from '../format.ts'
-import { membersOf, repositoryIn, type StoredMember } from '../models-here.ts'
+import { membersOf, repositoryIn, type StoredMember } from '../models/models-here.ts'
+import { unknownRepository } from '../models/unknown-here.ts'
 import type { Session } from '../session.ts'
-import { unknownRepository } from '../unknown-here.ts'
 
 export interface LsOptions {
   readonly filter?: readonly string[]

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import type { Readable } from 'node:stream'
 import { hubTokenFile } from '@svc/client/protocol'
 import { CliError, usage } from '../errors.ts'
-import { canAsk } from '../question.ts'
+import { canAsk } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 
 /** `svc login hf`: keeps a token where the hub's own client does, and where the daemon looks at each import. */

@@ -1,10 +1,10 @@
 import type { OpenCompanions, OpenFile, OpenResult } from '@svc/client'
 import { formatShortRef, parseRef } from '@svc/ref'
-import { readManifestBlob } from '../documents.ts'
 import { usage } from '../errors.ts'
 import { count, formatBytes, shortDigest } from '../format.ts'
-import { repositoryIn } from '../models-here.ts'
-import { asRepo, canonicalRef, fullName, shortRef } from '../reference.ts'
+import { readManifestBlob } from '../models/documents.ts'
+import { repositoryIn } from '../models/models-here.ts'
+import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
 

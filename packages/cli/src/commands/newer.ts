@@ -1,7 +1,7 @@
 import { ClientError, type ImportHfBody, type OutdatedModel } from '@svc/client'
 import { CliError, jobFailure, usage } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
-import { refsOf } from '../reference.ts'
+import { refsOf } from '../models/reference.ts'
 import { reportOf } from '../report.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'

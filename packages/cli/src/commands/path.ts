@@ -1,7 +1,7 @@
 import type { OpenFile } from '@svc/client'
 import { usage } from '../errors.ts'
-import { canonicalRef, shortRef } from '../reference.ts'
-import { incomplete, loadPath, madeView, splitTarget } from '../runtime-view.ts'
+import { canonicalRef, shortRef } from '../models/reference.ts'
+import { incomplete, loadPath, madeView, splitTarget } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 import { isWeights, namedFiles } from './model.ts'
 

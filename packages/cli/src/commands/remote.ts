@@ -1,8 +1,8 @@
 import { CliError, usage } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
-import { type HubSource, tryParseHubSource } from '../hub-source.ts'
-import { thisMachine } from '../machine.ts'
-import { adviceOf, artifactTable, fitsOf } from '../plan-table.ts'
+import { type HubSource, tryParseHubSource } from '../hub/hub-source.ts'
+import { thisMachine } from '../hub/machine.ts'
+import { adviceOf, artifactTable, fitsOf } from '../hub/plan-table.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 

@@ -3,9 +3,9 @@ import { parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
-import { membersOf, repositoryIn } from '../models-here.ts'
-import { asRepo, canonicalRef, fullName, refsOf, shortRef } from '../reference.ts'
-import { letGoOfViews } from '../runtime-view.ts'
+import { membersOf, repositoryIn } from '../models/models-here.ts'
+import { asRepo, canonicalRef, fullName, refsOf, shortRef } from '../models/reference.ts'
+import { letGoOfViews } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 
 /** `svc rm REF… [--tags]`: removes names; `ns/name` stands for all its quants. */

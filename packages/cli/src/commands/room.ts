@@ -1,6 +1,6 @@
 import { follow } from '../follow.ts'
 import { formatBytes } from '../format.ts'
-import { refsOf, shortRef } from '../reference.ts'
+import { refsOf, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
 /** `svc pin REF…` */

@@ -1,7 +1,7 @@
 import { ClientError, type HubEntry, type SearchQuery } from '@svc/client'
 import { CliError, usage } from '../errors.ts'
 import { formatSince } from '../format.ts'
-import { membersOf } from '../models-here.ts'
+import { membersOf } from '../models/models-here.ts'
 import type { Session } from '../session.ts'
 import { sayingWhatWaits } from '../slow-answer.ts'
 import { catalogSearch } from './catalog.ts'

@@ -1,4 +1,4 @@
-import { membersOf } from '../models-here.ts'
+import { membersOf } from '../models/models-here.ts'
 import { runDaemonCommand } from '../service/daemon-run.ts'
 import type { Session } from '../session.ts'
 import { runningVersion } from '../versions.ts'

@@ -17,10 +17,10 @@ import {
   verifySignature
 } from '@svc/signature'
 import { CliError, usage } from '../errors.ts'
-import { digestOfFile } from '../file-digest.ts'
 import { count } from '../format.ts'
-import { canonicalRef, shortRef } from '../reference.ts'
-import { madeView } from '../runtime-view.ts'
+import { digestOfFile } from '../models/file-digest.ts'
+import { canonicalRef, shortRef } from '../models/reference.ts'
+import { madeView } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 
 /** Where a signature lies in a model's folder, unless it is named. */

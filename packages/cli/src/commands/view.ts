@@ -1,12 +1,12 @@
 import { dirname, resolve } from 'node:path'
 import { createClient, type View } from '@svc/client'
 import { makeFolders } from '@svc/internal-files'
-import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../comfyui.ts'
 import { CliError, usage } from '../errors.ts'
 import { count, formatBytes, shortDigest } from '../format.ts'
-import { membersOf } from '../models-here.ts'
-import { canonicalRef } from '../reference.ts'
-import { madeView } from '../runtime-view.ts'
+import { type ComfyuiUse, comfyuiFolder, comfyuiPlace, prepareComfyui, writeComfyuiPaths } from '../models/comfyui.ts'
+import { membersOf } from '../models/models-here.ts'
+import { canonicalRef } from '../models/reference.ts'
+import { madeView } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 
 export interface ViewCommandOptions {

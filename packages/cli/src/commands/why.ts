@@ -1,6 +1,6 @@
 import type { WhyResult } from '@svc/client'
 import { count, formatSince } from '../format.ts'
-import { refsOf, shortRef } from '../reference.ts'
+import { refsOf, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
 /** Who gets bytes by a door. */

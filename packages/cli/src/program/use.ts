@@ -1,5 +1,5 @@
 import { Option } from 'commander'
-import { COMFYUI_USES } from '../comfyui.ts'
+import { COMFYUI_USES } from '../models/comfyui.ts'
 import type { CommandTools } from './tools.ts'
 
 /** Commands that hand models to other programs. */

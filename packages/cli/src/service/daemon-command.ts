@@ -2,7 +2,7 @@ import { existsSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CliError, usage } from '../errors.ts'
-import { isExecutable, programInPath } from '../programs.ts'
+import { isExecutable, programInPath } from '../executables.ts'
 
 /** Options of Node for `svcd`, as its launchers have them: the reason stands in `packages/daemon/bin/svcd.cjs`. */
 export const DAEMON_NODE_FLAGS = ['--max-semi-space-size=1'] as const

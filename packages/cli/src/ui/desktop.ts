@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { programInPath } from '../programs.ts'
+import { programInPath } from '../executables.ts'
 import type { Terminal } from '../terminal.ts'
 
 type Env = Terminal['env']

@@ -1,6 +1,6 @@
 import { type Method, PATHS, type RouteId } from '@svc/client/protocol'
 import { removeOne } from '../commands/remove.ts'
-import { canonicalRef } from '../reference.ts'
+import { canonicalRef } from '../models/reference.ts'
 import { BridgeRefusal, textOf } from './answer.ts'
 import { OWN_ROUTES, type PageRoute } from './own-routes.ts'
 

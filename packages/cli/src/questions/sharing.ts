@@ -1,9 +1,9 @@
 import { mkdir, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SwarmStatus } from '@svc/client'
-import { usage } from './errors.ts'
+import { usage } from '../errors.ts'
+import type { Session } from '../session.ts'
 import { asking, canAsk } from './question.ts'
-import type { Session } from './session.ts'
 
 /** From when on others can fetch what is imported now; undefined where nothing is shared. */
 function sharedFrom({ enabled, seed, seedOnImport }: SwarmStatus): string | undefined {

@@ -2,7 +2,7 @@ import { lstat, readdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolders } from '@svc/internal-files'
 import { parseRef } from '@svc/ref'
-import { usage } from './errors.ts'
+import { usage } from '../errors.ts'
 
 /** Folders that ComfyUI looks in, by the use of their models; keys of its `extra_model_paths.yaml`. */
 export const COMFYUI_USES = [

@@ -1,5 +1,5 @@
-import { CliError } from './errors.ts'
-import type { Session } from './session.ts'
+import { CliError } from '../errors.ts'
+import type { Session } from '../session.ts'
 
 /** Whether a person at a terminal can be asked. */
 export const canAsk = ({ json, quiet, terminal: { stdin, stderr } }: Session): boolean =>

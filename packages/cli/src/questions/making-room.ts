@@ -1,6 +1,6 @@
-import { CliError } from './errors.ts'
+import { CliError } from '../errors.ts'
+import type { Session } from '../session.ts'
 import { canAsk, saysYes } from './question.ts'
-import type { Session } from './session.ts'
 
 /** What a request adds where models may go for it that can be had again. */
 export type EvictField = { readonly evict?: true }

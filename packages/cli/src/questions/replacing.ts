@@ -1,7 +1,7 @@
 import type { Job } from '@svc/client'
-import { CliError } from './errors.ts'
+import { CliError } from '../errors.ts'
+import type { Session } from '../session.ts'
 import { canAsk, saysYes } from './question.ts'
-import type { Session } from './session.ts'
 
 /** What a request adds so that the daemon takes no quant from another artifact (spec add.45), or evicts for room. */
 export type ReplaceField = { readonly replace?: false; readonly evict?: true }

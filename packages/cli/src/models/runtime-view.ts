@@ -1,11 +1,11 @@
 import { ClientError, type View, type ViewBody } from '@svc/client'
 import { runtimePath, ViewError } from '@svc/view'
-import { CliError, jobFailure } from './errors.ts'
-import { follow } from './follow.ts'
-import { count } from './format.ts'
-import { makingRoom } from './making-room.ts'
+import { CliError, jobFailure } from '../errors.ts'
+import { follow } from '../follow.ts'
+import { count } from '../format.ts'
+import { makingRoom } from '../questions/making-room.ts'
+import type { Session } from '../session.ts'
 import { canonicalRef, shortRef } from './reference.ts'
-import type { Session } from './session.ts'
 
 /** Splits a target into the reference and the file after `#`. */
 export function splitTarget(text: string): { readonly ref: string; readonly file: string | undefined } {

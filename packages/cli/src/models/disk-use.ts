@@ -1,8 +1,8 @@
 import { ClientError } from '@svc/client'
 import { forEachLimited } from '@svc/internal-concurrency'
+import type { Session } from '../session.ts'
 import { readManifestBlob } from './documents.ts'
 import { membersOf } from './models-here.ts'
-import type { Session } from './session.ts'
 
 /** Manifests that are read at the same time: the daemon then has work while an answer is on its way. */
 const READS = 8

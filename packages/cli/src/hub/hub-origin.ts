@@ -1,7 +1,7 @@
 import type { Job } from '@svc/client'
 import { parseRef } from '@svc/ref'
-import { readManifestBlob } from './documents.ts'
-import type { Session } from './session.ts'
+import { readManifestBlob } from '../models/documents.ts'
+import type { Session } from '../session.ts'
 
 /** The origin of an artifact at the hub, and how to fetch it again. */
 export interface HubOrigin {

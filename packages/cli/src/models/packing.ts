@@ -1,11 +1,11 @@
 import type { View } from '@svc/client'
 import type { PackedImage, PackFile, PackInput } from '@svc/oci'
 import { tryParseDigest } from '@svc/ref'
-import { jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
-import { digestOfFile } from '../file-digest.ts'
-import { canonicalRef, shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
+import { jsonDocument } from './documents.ts'
+import { digestOfFile } from './file-digest.ts'
+import { canonicalRef, shortRef } from './reference.ts'
 
 /** Limit of a model's configuration. */
 const MAX_CONFIG_BYTES = 64 << 20

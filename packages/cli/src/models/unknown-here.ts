@@ -1,6 +1,6 @@
 import { type Client, ClientError, type Inventory } from '@svc/client'
 import { tryParseRef } from '@svc/ref'
-import { CliError } from './errors.ts'
+import { CliError } from '../errors.ts'
 
 /**
  * The daemon's message, written for programs, says that it does not fetch missing models; users are told that the model

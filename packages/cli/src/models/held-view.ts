@@ -1,6 +1,6 @@
 import { createClient, type View } from '@svc/client'
+import type { Session } from '../session.ts'
 import { madeView } from './runtime-view.ts'
-import type { Session } from './session.ts'
 
 /** How long the daemon keeps the view after our last renewal. */
 const HOLD_SECONDS = 30

@@ -12,9 +12,9 @@ import {
   tryParseShortRef,
   tryParseTypedDigest
 } from '@svc/ref'
-import { CliError, usage } from './errors.ts'
+import { CliError, usage } from '../errors.ts'
+import type { Session } from '../session.ts'
 import { repositoryIn } from './models-here.ts'
-import type { Session } from './session.ts'
 import { unknownHere, unknownRepository } from './unknown-here.ts'
 
 /**

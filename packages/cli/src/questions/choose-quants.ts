@@ -1,7 +1,7 @@
-import { CliError, usage } from './errors.ts'
-import { printable } from './printable.ts'
+import { CliError, usage } from '../errors.ts'
+import { printable } from '../printable.ts'
+import type { Session } from '../session.ts'
 import { asking, canAsk } from './question.ts'
-import type { Session } from './session.ts'
 
 /** An import with several possible meanings. */
 export interface AmbiguousImport {

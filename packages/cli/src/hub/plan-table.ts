@@ -1,5 +1,5 @@
 import type { ImportPlan } from '@svc/client'
-import { count, formatBytes, formatTable } from './format.ts'
+import { count, formatBytes, formatTable } from '../format.ts'
 import type { Machine } from './machine.ts'
 
 type Artifact = ImportPlan['artifacts'][number]

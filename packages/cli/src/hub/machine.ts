@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { promisify } from 'node:util'
-import type { Session } from './session.ts'
+import type { Session } from '../session.ts'
 
 /** What models have to fit into. */
 export interface Machine {

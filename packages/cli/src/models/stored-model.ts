@@ -1,12 +1,12 @@
 import { ClientError, type OpenCompanions } from '@svc/client'
 import type { PublicationInput } from '@svc/publish'
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { documentBytes, jsonDocument } from '../documents.ts'
 import { CliError } from '../errors.ts'
 import { count } from '../format.ts'
-import type { ModelToPack } from '../oci/packing.ts'
-import { shortRef } from '../reference.ts'
 import type { Session } from '../session.ts'
+import { documentBytes, jsonDocument } from './documents.ts'
+import type { ModelToPack } from './packing.ts'
+import { shortRef } from './reference.ts'
 
 /** Piece layers have 32 bytes a piece. */
 const MAX_LAYERS_BYTES = 80 << 20

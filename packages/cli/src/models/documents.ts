@@ -1,5 +1,5 @@
 import { type Client, ClientError } from '@svc/client'
-import { CliError } from './errors.ts'
+import { CliError } from '../errors.ts'
 
 /** Manifests, indexes and records are no larger (spec doc.1). */
 const MAX_DOCUMENT_BYTES = 4 << 20
