@@ -85,7 +85,7 @@ async function document(
       damaged: damaged.map(({ name, path }) => ({ name, path })),
       ...(error !== undefined && { error: { code: error.code, message: error.message } })
     })),
-    ...(removedBytes !== undefined && { removedBytes })
+    removedBytes
   })
 }
 

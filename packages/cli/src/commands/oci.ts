@@ -6,9 +6,8 @@ import { CliError, usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withOci } from '../libraries.ts'
-import { withHeldViews } from '../models/held-view.ts'
 import { membersOf } from '../models/models-here.ts'
-import { type ModelToPack, type PackOptions, packView, resolveForPacking } from '../models/packing.ts'
+import { type PackOptions, packView, withModelsToPack } from '../models/packing.ts'
 import { importName } from '../models/reference.ts'
 import type { Shown } from '../progress.ts'
 import { asking, canAsk } from '../questions/question.ts'
@@ -86,13 +85,10 @@ async function packed(
   options: PackOptions,
   work: (images: readonly PackedImage[]) => Promise<void>
 ): Promise<readonly PackedImage[]> {
-  const subjects: ModelToPack[] = []
-  for (const ref of refs) subjects.push(await resolveForPacking(session, ref, door, options))
-  const held = subjects.map(({ canonical }) => canonical)
-  return withHeldViews(session, held, async (views) => {
+  return withModelsToPack(session, refs, door, options, async (models, views) => {
     const images: PackedImage[] = []
     for (const [i, view] of views.entries())
-      images.push(await withOci(session, () => packView(session, view, subjects[i]!, options)))
+      images.push(await withOci(session, () => packView(session, view, models[i]!, options)))
     await work(images)
     return images
   })

@@ -3,8 +3,7 @@ import { usage } from '../errors.ts'
 import { withProgress } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { withPublish } from '../libraries.ts'
-import { withHeldViews } from '../models/held-view.ts'
-import { type ModelToPack, resolveForPacking } from '../models/packing.ts'
+import { withModelsToPack } from '../models/packing.ts'
 import { storedModel } from '../models/stored-model.ts'
 import type { Shown } from '../progress.ts'
 import type { Session } from '../session.ts'
@@ -32,10 +31,7 @@ export async function publish(
   const givenUrl = options.url === undefined ? undefined : baseUrl(options.url)
   await withPublish(session, async (lib) => {
     const where = lib.parsePlace(place, session.terminal.cwd)
-    const subjects: ModelToPack[] = []
-    for (const ref of operands.slice(0, -1)) subjects.push(await resolveForPacking(session, ref, 'publish', options))
-    const refs = subjects.map(({ canonical }) => canonical)
-    await withHeldViews(session, refs, async () => {
+    await withModelsToPack(session, operands.slice(0, -1), 'publish', options, async (subjects) => {
       const { endpoint, region } = options
       const target = await lib.openTarget(where, { endpoint, region, env: session.terminal.env })
       try {
@@ -60,8 +56,8 @@ export async function publish(
           return { ref, manifestDigest, infohash, name, magnet, torrent: torrentKey, command }
         })
         if (session.json) {
-          const told = warnings.length > 0 ? { warnings } : {}
-          return session.document({ target: target.name, url, ...done, models, ...told })
+          const told = warnings.length > 0 ? warnings : undefined
+          return session.document({ target: target.name, url, ...done, models, warnings: told })
         }
         for (const { command } of models) session.print(command)
         const { sentBytes, presentBytes, checkedRanges } = done

@@ -4,7 +4,7 @@ import { usage } from '../errors.ts'
 import { follow } from '../follow.ts'
 import { count, formatBytes } from '../format.ts'
 import { membersOf, repositoryIn } from '../models/models-here.ts'
-import { asRepo, canonicalRef, fullName, refsOf, shortRef } from '../models/reference.ts'
+import { asRepo, canonicalRef, changeEach, fullName, shortRef } from '../models/reference.ts'
 import { letGoOfViews } from '../models/runtime-view.ts'
 import type { Session } from '../session.ts'
 
@@ -120,11 +120,7 @@ export async function setPrivate(
   options: { readonly off?: boolean }
 ): Promise<void> {
   const kept = options.off !== true
-  const done = []
-  for (const ref of await refsOf(session, texts)) {
-    done.push(await session.client.setPrivate({ ref, private: kept }))
-    if (!session.json) session.print(shortRef(ref))
-  }
+  const done = await changeEach(session, texts, (ref) => session.client.setPrivate({ ref, private: kept }))
   if (session.json) return session.document({ models: done })
   if (kept) return session.note('now private: neither announced nor shared')
   const withheld = new Map<string, string>()

@@ -1,6 +1,6 @@
 import { follow } from '../follow.ts'
 import { formatBytes } from '../format.ts'
-import { refsOf, shortRef } from '../models/reference.ts'
+import { changeEach, refsOf, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
 /** `svc pin REF…` */
@@ -11,12 +11,8 @@ export const unpin = (session: Session, texts: readonly string[]): Promise<void>
 
 /** `ns/name` stands for all its quants. */
 async function setPinned(session: Session, texts: readonly string[], pinned: boolean): Promise<void> {
-  const done = []
-  for (const ref of await refsOf(session, texts)) {
-    done.push(await session.client.setPinned({ ref, pinned }))
-    if (!session.json) session.print(shortRef(ref))
-  }
-  if (session.json) session.document({ models: done })
+  const models = await changeEach(session, texts, (ref) => session.client.setPinned({ ref, pinned }))
+  if (session.json) session.document({ models })
 }
 
 /** `svc evict REF… [--force]`: frees the weights of models; `ns/name` stands for all its quants. */

@@ -32,7 +32,7 @@ export async function search(session: Session, words: readonly string[], options
     'asking the hub',
     pageOf(session, query, numberOf('page', page, MAX_PAGES))
   )
-  if (as.json) return as.document({ entries, ...(next !== undefined && { next }) })
+  if (as.json) return as.document({ entries, next })
   if (format === 'ids' || session.quiet) return entries.forEach(({ repo }) => session.print(repo))
   if (entries.length === 0) return session.note('nothing found')
   const known = await reposHere(session)

@@ -54,7 +54,7 @@ export async function view(
   const mode = options.copy === true ? 'copy' : options.hardlink === true ? 'hardlink' : 'symlink'
   const made = await watched(session, path, () => madeView(session, ref, { path, layout, mode }))
   const comfyuiPaths = comfyui === undefined ? undefined : await writeComfyuiPaths(base)
-  if (session.json) return session.document({ ...made, ...(comfyuiPaths !== undefined && { comfyuiPaths }) })
+  if (session.json) return session.document({ ...made, comfyuiPaths })
   session.print(made.folder)
   session.note(`${made.made ? '' : 'already there: '}${count(made.files.length, 'file')} in ${made.path}`)
   if (comfyuiPaths !== undefined) session.note(`start ComfyUI with: --extra-model-paths-config ${comfyuiPaths}`)

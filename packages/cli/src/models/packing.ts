@@ -5,6 +5,7 @@ import { CliError } from '../errors.ts'
 import type { Session } from '../session.ts'
 import { jsonDocument } from './documents.ts'
 import { digestOfFile } from './file-digest.ts'
+import { withHeldViews } from './held-view.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 
 /** Limit of a model's configuration. */
@@ -31,7 +32,7 @@ export interface ModelToPack {
  * Resolves a reference, and asks the daemon whether the model may be passed on by a door.
  * @throws CliError naming `--withheld` for what is withheld; ClientError, RefError
  */
-export async function resolveForPacking(
+async function resolveForPacking(
   session: Session,
   text: string,
   door: 'export' | 'push' | 'publish',
@@ -48,6 +49,20 @@ export async function resolveForPacking(
     throw new CliError('usage', `${shortRef(canonical)} is withheld: ${reason}`, { code: 'E_WITHHELD', hint })
   }
   return { canonical, isWithheld, ref: quant === undefined ? undefined : `${ns}/${name}:${quant}` }
+}
+
+/** Resolves models, and holds their views while `work` packs them or reads their files. @throws as {@link resolveForPacking} */
+export async function withModelsToPack<T>(
+  session: Session,
+  texts: readonly string[],
+  door: 'export' | 'push' | 'publish',
+  options: PackOptions,
+  work: (models: readonly ModelToPack[], views: readonly View[]) => Promise<T>
+): Promise<T> {
+  const models: ModelToPack[] = []
+  for (const text of texts) models.push(await resolveForPacking(session, text, door, options))
+  const refs = models.map(({ canonical }) => canonical)
+  return withHeldViews(session, refs, (views) => work(models, views))
 }
 
 /** Packs a model from its view, in which files have their real names. @throws OciError, ClientError, CliError */

@@ -138,3 +138,17 @@ async function quantsOf(session: Session, typed: string): Promise<readonly strin
   if (entry === undefined) throw unknownHere(repo, [], { isWanted: false })
   return entry.quants.map((quant) => `svc:///${repo}:${quant}`)
 }
+
+/** Changes the artifacts of some references, and prints each as it is done. @returns the answers */
+export async function changeEach<T>(
+  session: Session,
+  texts: readonly string[],
+  change: (ref: string) => Promise<T>
+): Promise<T[]> {
+  const answers: T[] = []
+  for (const ref of await refsOf(session, texts)) {
+    answers.push(await change(ref))
+    if (!session.json) session.print(shortRef(ref))
+  }
+  return answers
+}

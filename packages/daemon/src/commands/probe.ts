@@ -12,30 +12,22 @@ export type Question = 'metrics' | 'health' | 'ready'
 const STALE_MS = 10_000
 const MAX_REASON = 500
 
-/** The daemon answers, and says why it cannot do its work. */
-class UnfitError extends Error {}
-
 /**
- * `svcd metrics`, `health` and `ready`: asks the daemon at a socket, and returns the text to print. A daemon is healthy
- * if it responds and has its store, or reports that it is starting; it is ready if it responds and has its store. @throws DaemonError when it is not
+ * `svcd metrics`, `health` and `ready`: what the daemon at a socket answers, as text to print. It is ready if it responds
+ * and has its store; it is healthy also while it starts. @throws DaemonError when it is not
  */
 export async function askCommand(question: Question, socketPath: string, clock = systemClock): Promise<string> {
-  try {
-    const text = await ask(socketPath, question === 'metrics' ? METRICS_PATH : READY_PATH, clock)
-    return question === 'metrics' ? text : 'ok\n'
-  } catch (cause) {
-    if (question === 'health' && isStarting(socketPath, clock)) return 'starting\n'
-    const why = (cause as Error).message
-    if (cause instanceof UnfitError)
-      throw new DaemonError('E_INTERNAL', `the daemon at ${socketPath}: ${why}`, { cause })
-    throw new DaemonError('E_SOURCE_UNAVAILABLE', `no daemon answers at ${socketPath}: ${why}`, { cause })
-  }
-}
-
-async function ask(socketPath: string, path: string, clock: Clock): Promise<string> {
-  const { status, text } = await askSocket(socketPath, path, { clock })
-  if (status === 200) return text
-  throw new UnfitError(text.trim().slice(0, MAX_REASON) || `it answered with status ${status}`)
+  const path = question === 'metrics' ? METRICS_PATH : READY_PATH
+  const answer = await askSocket(socketPath, path, { clock }).catch((error: Error) => error)
+  const isAnswered = !(answer instanceof Error)
+  if (isAnswered && answer.status === 200) return question === 'metrics' ? answer.text : 'ok\n'
+  if (question === 'health' && isStarting(socketPath, clock)) return 'starting\n'
+  if (!isAnswered)
+    throw new DaemonError('E_SOURCE_UNAVAILABLE', `no daemon answers at ${socketPath}: ${answer.message}`, {
+      cause: answer
+    })
+  const why = answer.text.trim().slice(0, MAX_REASON) || `it answered with status ${answer.status}`
+  throw new DaemonError('E_INTERNAL', `the daemon at ${socketPath}: ${why}`)
 }
 
 function isStarting(socketPath: string, clock: Clock): boolean {

@@ -115,35 +115,39 @@ export class ArtifactSeeding {
 
   /** Joins what was verified when it was ingested, unless it is to be held back, or the start still re-hashes it. */
   async join(manifestDigest: Sha256Digest): Promise<void> {
-    const { artifacts, log } = this.#deps
-    try {
+    await this.#attempt(manifestDigest, async () => {
       await this.#listed
       if (this.#unverified.has(manifestDigest)) return
-      const state = await artifacts.read(manifestDigest)
+      const state = await this.#deps.artifacts.read(manifestDigest)
       const candidate = state && (await this.#candidate(state))
       if (candidate) await this.#join(candidate)
+    })
+  }
+
+  /** The failure of one artifact is logged, and no other's. */
+  async #attempt<T>(manifestDigest: Sha256Digest, work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work()
     } catch (error) {
-      log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
+      this.#deps.log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
+      return undefined
     }
   }
 
   /** A fetch is over: the artifact goes on as a seed, with its connections. False where it has to be joined anew, or may not be seeded. */
   async goOn(manifestDigest: Sha256Digest): Promise<boolean> {
-    const { artifacts, torrents, swarm, log } = this.#deps
-    try {
+    const { artifacts, torrents, swarm } = this.#deps
+    let isSeed = false
+    await this.#attempt(manifestDigest, async () => {
       const state = await artifacts.read(manifestDigest)
       const candidate = state && (await this.#candidate(state))
-      if (candidate === undefined) return false
-      let isSeed = false
+      if (candidate === undefined) return
       await this.#joining(manifestDigest, async () => {
         const layers = await torrents.layersOf(candidate.torrent, candidate.state, this.#stop.signal)
         isSeed = (await this.#isShared(manifestDigest)) && (await swarm.seed(candidate.torrent, layers))
       })
-      return isSeed
-    } catch (error) {
-      log.error({ err: error, manifest: manifestDigest }, 'an artifact cannot be seeded')
-      return false
-    }
+    })
+    return isSeed
   }
 
   /** After an import: what may no longer be shared leaves at once, whatever its state before. */
@@ -189,12 +193,8 @@ export class ArtifactSeeding {
       states.push(state)
     const candidates: SeedCandidate[] = []
     await forEachLimited(states, PARALLEL_JOINS, this.#stop.signal, async (state) => {
-      try {
-        const candidate = await this.#candidate(state)
-        if (candidate) candidates.push(candidate)
-      } catch (error) {
-        log.error({ err: error, manifest: state.manifestDigest }, 'an artifact cannot be seeded')
-      }
+      const candidate = await this.#attempt(state.manifestDigest, () => this.#candidate(state))
+      if (candidate) candidates.push(candidate)
     })
     if (!config.noSeedVerify) for (const { state } of candidates) this.#unverified.add(state.manifestDigest)
     listed()
@@ -321,16 +321,14 @@ export class ArtifactSeeding {
   }
 
   async #joinOnce({ state, torrent }: SeedCandidate): Promise<void> {
-    const { swarm, torrents, config, log } = this.#deps
+    const { swarm, torrents, config } = this.#deps
     // what peers gave is among them; the rest has its first seed here
     const firstSeed = config.trusted.length > 0 && state.source.kind !== 'bt'
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
-    try {
+    await this.#attempt(torrent.manifestDigest, async () => {
       const layers = await torrents.layersOf(torrent, state, this.#stop.signal)
       if (!(await this.#isShared(torrent.manifestDigest))) return
       await swarm.join(torrent, { layers, hints: state.hints, seedOnly: true, firstSeed, upload: true })
-    } catch (error) {
-      log.error({ err: error, manifest: torrent.manifestDigest }, 'an artifact cannot be seeded')
-    }
+    })
   }
 }
