@@ -96,7 +96,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     }
   ]),
-  ...of('cli/src/oci/packing.ts', [
+  ...of('cli/src/models/packing.ts', [
     {
       what: 'companions: what is exported or pushed has none of the owner’s own',
       find: `view.files.filter(({ own }) => own !== true)`,

@@ -162,7 +162,7 @@ const SOURCES = [
 
 /** What the command line passes on, and what is said of it to those who get it. */
 const PASSING_ON = [
-  ...of('cli/src/oci/packing.ts', [
+  ...of('cli/src/models/packing.ts', [
     {
       what: 'export, push and publish ask the rule',
       dies: [1, 153],

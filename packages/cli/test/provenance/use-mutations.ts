@@ -401,8 +401,8 @@ const SWARM = [
     [
       ROADS('that says'),
       'a webseed’s header marks what it gives',
-      'if (isMarked) this.#markedBy',
-      'if (Date.now() < 0) this.#markedBy'
+      'if (isMarked) this.markedBy',
+      'if (Date.now() < 0) this.markedBy'
     ],
     [
       ROADS('whose listing'),
