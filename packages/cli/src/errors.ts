@@ -46,7 +46,6 @@ export const usage = (message: string, hint?: string): CliError => new CliError(
 const REGISTRY_LOGIN =
   'the daemon uses the logins of its own user: ~/.docker/config.json, or what DOCKER_CONFIG and REGISTRY_AUTH_FILE name in its environment'
 
-/** The error of a failed job. */
 export function jobFailure({ kind, ref, error }: Pick<Job, 'kind' | 'ref' | 'error'>): CliError {
   if (error === undefined) return new CliError('failed', 'the job failed without a reason')
   const { code, message, candidates } = error

@@ -10,7 +10,6 @@ export const EXIT = {
   interrupted: 130
 } as const
 
-/** The name of an exit code. */
 export type Exit = keyof typeof EXIT
 
 /** A line for each, for the help and the docs. */

@@ -1,6 +1,5 @@
 import { type Command, Help } from 'commander'
 
-/** Heading of the options that every command has. */
 export const COMMON_OPTIONS = 'Options of every command:'
 
 /** The text below the options of a help page, then examples. Keys are the words after `svc`. */

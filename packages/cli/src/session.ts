@@ -6,7 +6,6 @@ import { jsonText, printable } from './printable.ts'
 import { installedAgentSocket } from './service/agent.ts'
 import type { Terminal } from './terminal.ts'
 
-/** Options that every command has. */
 export interface CommonOptions {
   readonly json?: boolean
   readonly quiet?: boolean

@@ -24,7 +24,6 @@ export class BridgeError extends Error {
   }
 }
 
-/** The space of a model or of a repository. */
 interface Use {
   readonly ref: string
   readonly bytes: number
@@ -50,7 +49,6 @@ export interface DoctorFinding {
   readonly advice?: string
 }
 
-/** A plan beside this machine. */
 export interface JudgedPlan extends ImportPlan {
   readonly fits: readonly {
     readonly quant: string

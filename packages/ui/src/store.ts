@@ -169,7 +169,6 @@ export const isRunning = ({ state, dryRun }: Job): boolean =>
 
 const kindOf = ({ kind }: Job): string => TEXTS.jobs.kinds[kind] ?? kind
 
-/** The name of a job for people. */
 export function nameOf({ as, ref }: Job): string {
   const name = (as ?? ref).replace('svc:///', '')
   return name === 'all' ? TEXTS.jobs.all : name

@@ -18,7 +18,6 @@ import type { Session } from '../session.ts'
 import { type AdoptFlags, adoptBody } from './body.ts'
 import { Names } from './names.ts'
 
-/** A model of another tool, and the cost of importing it. */
 export interface AdoptableModel {
   readonly found: FoundModel
   /** The root folder of the tool's cache. */

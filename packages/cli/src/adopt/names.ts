@@ -3,7 +3,6 @@ import { digestOfFile } from '../models/file-digest.ts'
 
 const MAX_NAME_CHARS = 128
 
-/** A found model with the quants that it has here. */
 interface Quants {
   readonly found: FoundModel
   readonly quants: readonly string[]

@@ -24,7 +24,6 @@ export interface TakeOverOptions extends AdoptFlags {
   readonly yes?: boolean
 }
 
-/** The result of importing a model. */
 export interface AdoptOutcome {
   readonly model: AdoptableModel
   /** The imported members. */

@@ -5,7 +5,6 @@ import { membersOf, type StoredMember } from '../models/models-here.ts'
 import { canonicalRef, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
-/** `svc status` */
 export async function status(session: Session): Promise<void> {
   const all = await session.client.status()
   if (session.json) return session.document(all)
@@ -45,7 +44,6 @@ export function swarmLine(swarm: SwarmStatus, members: readonly StoredMember[]):
 
 const rate = (bytesPerSecond: number): string => `${formatBytes(bytesPerSecond)}/s`
 
-/** `svc swarm` */
 export async function swarm(session: Session): Promise<void> {
   const { swarm: state } = await session.client.status()
   if (session.json) return session.document(state)

@@ -241,7 +241,6 @@ export async function verify(session: Session, text: string | undefined): Promis
   }
 }
 
-/** `svc fsck` */
 export const fsck = (session: Session): Promise<void> => verify(session, 'all')
 
 function printVerify(session: Session, job: Job): void {

@@ -26,7 +26,6 @@ export async function login(session: Session): Promise<void> {
   session.note(`stored in ${file}; the daemon reads it at the next import`)
 }
 
-/** `svc logout hf` */
 export async function logout(session: Session): Promise<void> {
   const file = fileOf(session)
   const wasThere = await rm(file).then(

@@ -8,7 +8,6 @@ import { asRepo, canonicalRef, fullName, shortRef } from '../models/reference.ts
 import type { Session } from '../session.ts'
 import { showRepo } from './inventory.ts'
 
-/** `svc resolve REF` */
 export async function resolve(session: Session, text: string): Promise<void> {
   const result = await session.client.resolve(await canonicalRef(session, text))
   if (session.json) return session.document(result)

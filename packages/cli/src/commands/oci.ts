@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { ImportOciBody } from '@svc/client'
 import type { OciManifest, PackedImage } from '@svc/oci'
@@ -152,16 +152,12 @@ async function look(
   { tag, plainHttp }: ImportOciOptions
 ): Promise<readonly FoundArtifact[]> {
   const path = resolve(session.terminal.cwd, source)
-  const isPath = await stat(path).then(
-    () => true,
-    () => false
-  )
   return withOci(session, async (oci) => {
     const namesOf = ({ annotations }: OciManifest): Pick<FoundArtifact, 'ref' | 'pin'> => ({
       ref: annotations[oci.REF_ANNOTATION],
       pin: annotations[oci.PIN_ANNOTATION]
     })
-    if (!isPath) {
+    if (!existsSync(path)) {
       if (oci.tryParseRegistryReference(source) === undefined) {
         throw new CliError('notFound', `${source} is not a file, a folder or a registry/name:tag`)
       }

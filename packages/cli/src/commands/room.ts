@@ -3,10 +3,8 @@ import { formatBytes } from '../format.ts'
 import { changeEach, refsOf, shortRef } from '../models/reference.ts'
 import type { Session } from '../session.ts'
 
-/** `svc pin REF…` */
 export const pin = (session: Session, texts: readonly string[]): Promise<void> => setPinned(session, texts, true)
 
-/** `svc unpin REF…` */
 export const unpin = (session: Session, texts: readonly string[]): Promise<void> => setPinned(session, texts, false)
 
 /** `ns/name` stands for all its quants. */

@@ -27,7 +27,6 @@ import type { Session } from '../session.ts'
 const SIGNATURE = 'model.sig'
 const MAX_NAMED = 20
 
-/** Options of `svc verify-signature`. */
 export interface SignatureVerifyOptions {
   readonly key?: readonly string[]
   readonly certificate?: readonly string[]
@@ -161,7 +160,6 @@ function signerText(signer: Signer): string {
   return `${signer.subject} (${signer.issuer})`
 }
 
-/** Options of `svc sign`. */
 export interface SignOptions {
   readonly key: string
   readonly certificate?: string

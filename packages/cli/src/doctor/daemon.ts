@@ -63,7 +63,6 @@ function ownership({ uid }: DoctorInput, path: string, stat: Stats, forbidden: n
 /** Enough for a daemon with many open files and peers. */
 const ENOUGH_FILES = 4096
 
-/** The daemon's limit of open files. */
 export const fileLimit: Check = ({ status, platform }) => {
   if (status === undefined || platform !== 'linux') return []
   let soft: string | undefined
@@ -84,7 +83,6 @@ export function judgeFileLimit(soft: string | undefined): Found {
   )
 }
 
-/** The version of Node. */
 export const node: Check = () => [judgeNode(process.versions.node)]
 
 /** The oldest version of Node that the packages support. */

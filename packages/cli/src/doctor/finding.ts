@@ -15,7 +15,6 @@ export interface Finding {
   readonly isDamage?: true
 }
 
-/** The input of the checks. */
 export interface DoctorInput {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: NodeJS.Platform
@@ -37,7 +36,6 @@ export type Found = Omit<Finding, 'check'>
 
 export type Check = (subject: DoctorInput) => Promise<readonly Found[]> | readonly Found[]
 
-/** Shorthands for what a check finds. */
 export const say = {
   ok: (text: string): Found => ({ level: 'ok', text }),
   note: (text: string, advice?: string): Found => ({ level: 'note', text, ...(advice && { advice }) }),

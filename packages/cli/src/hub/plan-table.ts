@@ -12,7 +12,6 @@ const VRAM_SHARE = 0.9
 const RAM_SHARE = 0.75
 const TIGHT_SHARE = 0.95
 
-/** An artifact beside this machine. */
 interface Judged {
   readonly artifact: Artifact
   /** Weights, cache and computing; weights alone where more is not known. */

@@ -55,7 +55,6 @@ export interface StoreUse {
   readonly freeBytes?: number
 }
 
-/** The space of everything in the store. */
 export async function readDiskUse(session: Session): Promise<StoreUse> {
   const { client } = session
   const [inventory, { store }] = await Promise.all([client.models(), client.status()])

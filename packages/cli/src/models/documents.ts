@@ -20,7 +20,6 @@ export const jsonDocument = async (
 ): Promise<Readonly<Record<string, unknown>>> =>
   JSON.parse((await documentBytes(client, digest, maxBytes)).toString('utf8'))
 
-/** The fields of a manifest that the command line reads. */
 interface ManifestFacts {
   readonly annotations?: Record<string, string>
   readonly files?: readonly {

@@ -8,10 +8,8 @@ import { digestOfFile } from './file-digest.ts'
 import { withHeldViews } from './held-view.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 
-/** Limit of a model's configuration. */
 const MAX_CONFIG_BYTES = 64 << 20
 
-/** Options of packing a model. */
 export interface PackOptions {
   /** Pack an ordinary image instead of an artifact. */
   readonly image?: boolean
@@ -19,7 +17,6 @@ export interface PackOptions {
   readonly withheld?: boolean
 }
 
-/** A model that is to be packed. */
 export interface ModelToPack {
   readonly canonical: string
   /** `ns/name:quant`; absent if it has no name here. */

@@ -7,7 +7,6 @@ import { makingRoom } from '../questions/making-room.ts'
 import type { Session } from '../session.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 
-/** Splits a target into the reference and the file after `#`. */
 export function splitTarget(text: string): { readonly ref: string; readonly file: string | undefined } {
   const hash = text.indexOf('#')
   return hash < 0 ? { ref: text, file: undefined } : { ref: text.slice(0, hash), file: text.slice(hash + 1) }

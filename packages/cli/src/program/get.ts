@@ -2,7 +2,6 @@ import { Option } from 'commander'
 import { addImportCommands } from './imports.ts'
 import { type CommandTools, EVICT } from './tools.ts'
 
-/** Commands that find and fetch models. */
 export function addGetCommands(tools: CommandTools): void {
   const { add, group, run } = tools
   add('search <words...>', 'search the hub for models')

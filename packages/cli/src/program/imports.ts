@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import { ALL, AUX, type CommandTools, EVICT, imported, list, PEER, PLAIN_HTTP, PRIVATE, QUANT } from './tools.ts'
 
-/** `svc import` and its sources. */
 export function addImportCommands({ add, group, run }: CommandTools): void {
   const imports = group('import', 'import a model from files, the hub, a swarm, the catalog or a registry')
   const ofHub = (command: Command): Command =>

@@ -1,7 +1,6 @@
 import { Option } from 'commander'
 import { type CommandTools, list } from './tools.ts'
 
-/** Commands that show what is here. */
 export function addInspectCommands({ add, run, runAtOnce }: CommandTools): void {
   add('ui', 'show the models, jobs and peers in the browser, until Ctrl-C')
     .option('--no-open', 'only print the link')

@@ -4,7 +4,6 @@ import { usage } from '../errors.ts'
 import { MANAGERS } from '../service/manager.ts'
 import { type CommandTools, DAEMON } from './tools.ts'
 
-/** Commands for the daemon, its jobs, and the installation. */
 export function addMaintainCommands(tools: CommandTools): void {
   const { add, run, runAtOnce } = tools
   add('status', 'show the daemon, its store and its jobs').action(run('daemon', 'status'))
@@ -62,7 +61,6 @@ function addHelpCommands({ program, add, runAtOnce }: CommandTools): void {
   })
 }
 
-/** `svc service` and its commands. */
 function addServiceCommands({ add, group, runAtOnce }: CommandTools): void {
   const services = group('service', 'run the daemon as a service of this user')
   const service = (name: string, description: string): Command =>

@@ -1,6 +1,5 @@
 import type { CommandTools } from './tools.ts'
 
-/** Commands that free space. */
 export function addRemoveCommands({ add, run }: CommandTools): void {
   add('rm <ref...>', 'remove models; with ns/name all its quants')
     .option('--tags', 'also remove tags, which keep the models that they name')

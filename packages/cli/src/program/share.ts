@@ -1,7 +1,6 @@
 import { Argument } from 'commander'
 import { type CommandTools, DAEMON, IMAGE, list, PLAIN_HTTP, WITHHELD } from './tools.ts'
 
-/** Commands that give models to others, or keep them private. */
 export function addShareCommands({ add, group, run, runAtOnce }: CommandTools): void {
   add('share <ref>', 'share a model now, and print the command for another machine').action(run('daemon', 'share'))
   add('seed', 'show whether models are shared with others, or turn sharing on or off')

@@ -5,7 +5,6 @@ import type { Session } from '../session.ts'
 /** What commander gives to an action: the arguments, the options, the command. */
 type ActionArguments = Parameters<Parameters<Command['action']>[0]>
 
-/** The work of a command. */
 export type Work = (session: Session, ...given: ActionArguments) => Promise<void> | void
 
 /** The modules of the commands. Each is loaded only when one of its commands runs, to keep the start fast. */

@@ -2,7 +2,6 @@ import { Option } from 'commander'
 import { COMFYUI_USES } from '../models/comfyui.ts'
 import type { CommandTools } from './tools.ts'
 
-/** Commands that hand models to other programs. */
 export function addUseCommands({ add, run }: CommandTools): void {
   add('path <ref>', 'print the path that a program loads: the GGUF, the first shard, or the folder')
     .option('--dir', 'the folder that contains all files')

@@ -1,4 +1,5 @@
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SwarmStatus } from '@svc/client'
 import { usage } from '../errors.ts'
@@ -14,7 +15,7 @@ function sharedFrom({ enabled, seed, seedOnImport }: SwarmStatus): string | unde
 /** Tells a person at a terminal, before the first import from the hub, that models are shared, and how to turn that off. */
 export async function tellSharingOnce(session: Session): Promise<void> {
   const mark = toldMark(session.terminal.env)
-  if (!canAsk(session) || (mark !== undefined && (await exists(mark)))) return
+  if (!canAsk(session) || (mark !== undefined && existsSync(mark))) return
   const from = sharedFrom((await session.client.status()).swarm)
   if (from === undefined) return
   session.note(
@@ -32,12 +33,6 @@ function toldMark({ XDG_STATE_HOME, HOME }: Session['terminal']['env']): string 
   const state = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : HOME && join(HOME, '.local/state')
   return state ? join(state, 'svc', 'told-sharing') : undefined
 }
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false
-  )
 
 /**
  * Settles whether own models are shared: on a terminal it asks once, and the daemon stores the answer. @returns from

@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SocketEnv } from '@svc/client'
 
-/** The name of the launchd agent. */
 export const AGENT_LABEL = 'io.svc.svcd'
 
 /** `sun_path` on macOS has 104 bytes, including a NUL. */

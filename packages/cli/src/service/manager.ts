@@ -7,7 +7,6 @@ import { CliError } from '../errors.ts'
 export const MANAGERS = ['systemd', 'launchd'] as const
 export type ManagerName = (typeof MANAGERS)[number]
 
-/** The daemon's state according to the manager. */
 interface ServiceState {
   readonly installed: boolean
   readonly enabled: boolean

@@ -65,7 +65,6 @@ export function send(
 export const sendJson = (response: ServerResponse, status: number, value: unknown, more?: OutgoingHttpHeaders): void =>
   send(response, status, 'application/json; charset=utf-8', JSON.stringify(value), more)
 
-/** The head of a stream of events. */
 export function startEvents(response: ServerResponse): void {
   response.writeHead(200, { ...HARDENING, 'Content-Type': 'text/event-stream; charset=utf-8' })
 }

@@ -36,7 +36,6 @@ if (token !== '') {
 const MAX_CONNECTIONS = 256
 const MAX_HEADER_BYTES = 16 * 1024
 
-/** A file of the page: its content type and its bytes. */
 export interface PageFile {
   readonly type: string
   readonly bytes: Buffer

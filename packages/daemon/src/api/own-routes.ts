@@ -3,7 +3,6 @@ import type { ApiRoute } from './route.ts'
 
 /** The path for `svcd metrics`. Not part of the API: both sides have the same version. */
 export const METRICS_PATH = '/svcd/metrics'
-/** The path for `svcd ready`. */
 export const READY_PATH = '/svcd/ready'
 
 export interface OwnRoutesDeps {

@@ -94,11 +94,11 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
   let figures: Figures | undefined
   try {
     const startedAt = timestampOf(clock)
+    const { root, id: storeId } = context.store
+    const own = { pid: process.pid, version: VERSION, root, storeId, startedAt }
     if (options.socketDescriptor === undefined) {
       const path = resolve(choice.path)
-      const { root, id: storeId } = context.store
-      const early = { pid: process.pid, version: VERSION, root, storeId, socket: path, startedAt }
-      notice = tellStart(runtimePathFor(path), early, context, () => services?.swarm?.verifying)
+      notice = tellStart(runtimePathFor(path), { ...own, socket: path }, context, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
     const stopping = { begun: false }
@@ -117,10 +117,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
       clock,
       ...options.http,
       traffic: listeners.add('api'),
-      more: [
-        tagRoute(context.store.root, context),
-        ...ownRoutes({ figures: text, isStopping: () => stopping.begun, problem })
-      ],
+      more: [tagRoute(root, context), ...ownRoutes({ figures: text, isStopping: () => stopping.begun, problem })],
       refuse: ({ method = '', url = '' }) => {
         requireStore(context.store, url)
         const cancels = method === 'DELETE' && url.startsWith('/v1/jobs/')
@@ -143,12 +140,8 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     })
     const runtimePath = runtimePathFor(claimed.path)
     const facts = {
-      pid: process.pid,
-      version: VERSION,
-      root: context.store.root,
-      storeId: context.store.id,
+      ...own,
       socket: claimed.path,
-      startedAt,
       state: 'running' as const,
       ...services.swarm?.addresses(),
       ...services.mirrors?.addresses(),

@@ -30,7 +30,7 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
     `configuration  ${origin}`,
     `store          ${config.store.root} (${rootOrigin(flags, env, written)})`,
     `socket         ${flags.socket ?? defaultSocketPath(env, process.geteuid?.() ?? 0)} (${socketOrigin(flags, env)})`,
-    `hub            ${config.hub.endpoint ?? 'the public hub'}${set(env.HF_ENDPOINT) ? ' (HF_ENDPOINT)' : ''}, ${
+    `hub            ${config.hub.endpoint ?? 'the public hub'}${env.HF_ENDPOINT ? ' (HF_ENDPOINT)' : ''}, ${
       config.hub.token === undefined ? 'no token in the environment' : `with the token of ${config.hub.tokenName}`
     }`,
     `swarm          ${swarmLine(config)}`,
@@ -42,8 +42,6 @@ export async function checkConfig(flags: Flags, env: Environment): Promise<strin
     'the configuration is fine'
   ]
 }
-
-const set = (value: string | undefined): boolean => value !== undefined && value !== ''
 
 const none = (written: FileConfig): string =>
   Object.keys(written).length > 0 ? 'nothing is set: defaults' : 'absent or empty: defaults'
@@ -63,13 +61,13 @@ function checkAddresses({ swarm, mirror, metrics }: DaemonConfig): void {
 
 function rootOrigin(flags: Flags, env: Environment, written: FileConfig): string {
   if (flags.root !== undefined) return '--root'
-  if (set(env.SVC_ROOT)) return 'SVC_ROOT'
-  return set(written.store?.root) ? '[store] root' : 'default'
+  if (env.SVC_ROOT) return 'SVC_ROOT'
+  return written.store?.root ? '[store] root' : 'default'
 }
 
 function socketOrigin(flags: Flags, env: Environment): string {
   if (flags.socket !== undefined) return '--socket'
-  return set(env.SVC_SOCKET) ? 'SVC_SOCKET' : 'default'
+  return env.SVC_SOCKET ? 'SVC_SOCKET' : 'default'
 }
 
 const swarmLine = ({ swarm }: DaemonConfig): string =>

@@ -5,7 +5,6 @@ import { DaemonError } from '../errors.ts'
 import { runtimePathFor } from '../socket/claim.ts'
 import { askSocket } from './ask-socket.ts'
 
-/** The questions that `svcd` can ask the daemon at a socket. */
 export type Question = 'metrics' | 'health' | 'ready'
 
 /** The same limit that clients use (spec add.30). */

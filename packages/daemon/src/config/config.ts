@@ -107,7 +107,6 @@ export interface DaemonConfig {
   readonly trust: readonly TrustRuleConfig[]
 }
 
-/** The flags of `svcd` that override environment and file. */
 export interface ConfigFlags {
   readonly root?: string | undefined
   readonly config?: string | undefined

@@ -7,7 +7,6 @@ import { ConfigError } from '../errors.ts'
 import { parseConfigText, readConfigText } from './file.ts'
 import type { FileConfig } from './keys.ts'
 
-/** The keys that our own commands write. */
 interface WrittenKeys {
   readonly store: { readonly root?: string; readonly expect?: string }
   readonly swarm: { readonly seed?: boolean; readonly seed_local?: boolean; readonly upload_limit?: number }

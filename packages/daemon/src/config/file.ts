@@ -79,7 +79,6 @@ export function parseConfigText(text: string, file: string): FileConfig {
   return config
 }
 
-/** The list of tables. */
 const TRUST = 'trust'
 /** The section whose tables have user-defined names. */
 const WEBSEED = 'webseed'

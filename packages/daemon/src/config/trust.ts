@@ -2,7 +2,6 @@ import { ClassifyError, globTest } from '@svc/classify'
 import { ConfigError } from '../errors.ts'
 import { absolutePath } from './webseed.ts'
 
-/** The keys of a table `[[trust]]`. */
 export const TRUST_KEYS = {
   names: {
     type: 'strings',

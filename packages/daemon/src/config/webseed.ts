@@ -2,7 +2,6 @@ import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { ConfigError } from '../errors.ts'
 
-/** The keys of a table `[webseed."https://…"]`. */
 export const WEBSEED_KEYS = {
   region: { type: 'string', summary: 'region of the bucket, us-east-1 for servers without regions' },
   credentials_file: {

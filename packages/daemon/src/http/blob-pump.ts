@@ -28,7 +28,6 @@ const QUICK_BYTES = 192 << 10
 /** One buffer is written to the socket while the next one is read. */
 const BUFFERS = 2
 
-/** How a body is sent. */
 export interface PumpOptions {
   readonly pool: BufferPool
   /** Absent: as fast as the client accepts it. */
@@ -102,7 +101,6 @@ export async function pumpBlob(
   }
 }
 
-/** Reads through the thread pool. */
 function read(blob: BlobReader, buffer: Buffer, length: number, offset: number): Promise<number> {
   const { fd } = blob
   if (fd === undefined) return blob.read(buffer.subarray(0, length), offset)

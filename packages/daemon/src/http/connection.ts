@@ -22,7 +22,6 @@ export function endConnectionWith(response: ServerResponse): void {
   response.shouldKeepAlive = false
 }
 
-/** The connections of one listener, with their common limits. */
 export class Connections {
   readonly #bySocket = new WeakMap<Duplex, Connection>()
   readonly clock: Clock

@@ -7,7 +7,6 @@ const RESOLUTION_MS = 10
 const WINDOW_MS = 60_000
 const QUANTILES = [0.5, 0.99]
 
-/** Delay and utilization of the main thread's event loop. */
 export class EventLoop {
   readonly #delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   #windowBegan = performance.now()

@@ -4,7 +4,6 @@ import type { Clock, Timer } from '@svc/internal-clock'
 import type { Log } from '../log.ts'
 import { type ClaimedSocket, claimSocket, type SocketChoice } from './claim.ts'
 
-/** Interval of checks of the socket's file. */
 const SOCKET_CHECK_MS = 30_000
 
 export interface KeepOptions {

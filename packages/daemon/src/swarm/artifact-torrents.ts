@@ -2,8 +2,6 @@ import {
   type ArtifactTorrent,
   type Companions,
   companionsTorrent,
-  type Manifest,
-  parseManifest,
   parseRecord,
   type Sealed,
   torrentOf
@@ -91,10 +89,3 @@ export class ArtifactTorrents {
     }
   }
 }
-
-/** A manifest's bytes with their parsed content. @throws ManifestError */
-export const sealedManifest = (digest: Sha256Digest, bytes: Uint8Array): Sealed<Manifest> => ({
-  digest,
-  bytes,
-  document: parseManifest(bytes)
-})

@@ -1,5 +1,13 @@
 import type { Job } from '@svc/client/protocol'
-import { type ArtifactTorrent, pieceLayersOf, sealRecord, torrentOf } from '@svc/manifest'
+import {
+  type ArtifactTorrent,
+  type Manifest,
+  parseManifest,
+  pieceLayersOf,
+  type Sealed,
+  sealRecord,
+  torrentOf
+} from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
@@ -16,7 +24,6 @@ import { type Provenance, withheldNotice, withMark } from '../library/provenance
 import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
 import type { TrustRule } from '../library/trust.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
-import { sealedManifest } from './artifact-torrents.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
 import {
   bringCompanions,
@@ -30,7 +37,6 @@ import type { PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments } from './pinned-manifest.ts'
 import { requireSpaceFor } from './space.ts'
 
-/** The daemon's objects that a pinned import uses. */
 export interface ImportBtContext extends CommitContext, Pick<Library, 'clock' | 'leafLayers' | 'trust'> {
   readonly room: Pick<Room, 'require'>
   readonly jobs: JobRegistry
@@ -64,7 +70,7 @@ export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
   )
 }
 
-type PinnedTorrent = ArtifactTorrent & { readonly manifest: ReturnType<typeof sealedManifest> }
+type PinnedTorrent = ArtifactTorrent & { readonly manifest: Sealed<Manifest> }
 
 interface NamedIndex {
   readonly indexDigest: Sha256Digest
@@ -197,10 +203,10 @@ class BtImport {
         `no webseed sent the pinned manifest ${pin}: ${this.#warnings.join('; ')}`
       )
     }
-    let manifest: ReturnType<typeof sealedManifest>
+    let manifest: Sealed<Manifest>
     let torrent: ArtifactTorrent
     try {
-      manifest = sealedManifest(pin, bytes)
+      manifest = { digest: pin, bytes, document: parseManifest(bytes) }
       torrent = torrentOf(manifest)
     } catch (cause) {
       throw new DaemonError('E_NOT_IMPORTABLE', `the pinned bytes are not a manifest: ${(cause as Error).message}`, {

@@ -36,7 +36,6 @@ export interface PeerDocumentRequest {
   readonly quiet: boolean
 }
 
-/** How long to look, and where. */
 export interface PeerDocumentOptions extends FetchTimeouts {
   /** Announced to in addition to the hints. */
   readonly trackers: readonly string[]

@@ -44,7 +44,6 @@ export function importBtCommand({
   return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
 }
 
-/** The daemon's objects that bring companions by their pin. */
 export interface CompanionsDeps {
   readonly context: {
     readonly store: DiskBlobStore

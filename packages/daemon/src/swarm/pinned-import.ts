@@ -8,7 +8,6 @@ import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library
 import type { SwarmHints } from '../library/origin.ts'
 import type { CompanionsPin } from './pinned-companions.ts'
 
-/** A validated request. */
 export interface PinnedImport {
   readonly pin: Sha256Digest
   /** `btmh:1220<64 hex>` */

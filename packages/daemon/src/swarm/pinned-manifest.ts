@@ -17,7 +17,6 @@ import type { WebseedKeys } from './webseed-keys.ts'
 /** A body that arrives slowly is abandoned after this time, however small it is. */
 const TOTAL_TIMEOUT_MS = 120_000
 
-/** What reading documents from webseeds requires. */
 export interface WebseedReading {
   readonly web: HttpClient
   /** Signs requests to webseeds that have a key. */
@@ -34,7 +33,6 @@ interface Answered {
   readonly isMarked: boolean
 }
 
-/** The status of an answer that was not the document. */
 class StatusError extends Error {
   readonly status: number
 

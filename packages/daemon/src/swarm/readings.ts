@@ -10,19 +10,17 @@ const AHEAD_BYTES = 16 << 20
 /** After this many more bytes the engine hears where a reader is. */
 const STEP_BYTES = 4 << 20
 
-/** Somebody reads blobs of an artifact while they are being fetched. */
-export interface Reading {
-  /** Up to where the first blob's bytes from `offset` on have passed the proofs of their pieces, looked for until `end`. */
-  until(offset: number, end: number): number
-  /** Reads such bytes of the first blob; 0 if they were taken back. Those that follow come first from now on. */
-  read(target: Uint8Array, offset: number): Promise<number>
-  close(): void
-}
-
 /** Verified bytes of a blob that an artifact's swarm is fetching. */
 export interface FetchedBlob {
+  /** Up to where the bytes from `offset` on have passed the proofs of their pieces, looked for until `end`. */
   until(offset: number, end: number): number
+  /** Reads such bytes; 0 if they were taken back. */
   read(target: Uint8Array, offset: number): Promise<number>
+}
+
+/** Somebody reads the first of some blobs while they are being fetched: what follows a read comes first from then on. */
+export interface Reading extends FetchedBlob {
+  close(): void
 }
 
 /** What the engine is told, and asked. */

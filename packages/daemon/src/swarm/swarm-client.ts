@@ -51,7 +51,6 @@ const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:688
 const COMPANIONS_TIMEOUT_MS = 30_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
-/** The daemon's objects that the swarm client uses. */
 export interface SwarmClientDeps
   extends ImportBtContext,
     Omit<EnsureDeps, 'filler'>,

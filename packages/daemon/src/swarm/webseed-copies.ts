@@ -25,7 +25,6 @@ export interface WebseedCopiesDeps {
   readonly torrentOf: (manifestDigest: Sha256Digest) => Promise<ArtifactTorrent | undefined>
 }
 
-/** A part of a file. */
 interface FileSample {
   readonly start: number
   readonly length: number
@@ -44,15 +43,16 @@ export class WebseedCopies implements CopyWitness {
   async ask(manifest: Manifest, { manifestDigest, hints }: ArtifactState, signal: AbortSignal): Promise<CopyAnswer[]> {
     const { reading, torrentOf } = this.#deps
     const torrent = hints.webseeds.length === 0 ? undefined : await torrentOf(manifestDigest)
+    if (torrent === undefined) return []
     const answers: CopyAnswer[] = []
     const weights = manifest.files.filter(isEvictable)
-    const samples = torrent === undefined ? [] : await Promise.all(weights.map((file) => this.#sampleOf(file)))
-    for (const where of torrent === undefined ? [] : hints.webseeds.slice(0, MAX_ASKED)) {
+    const samples = await Promise.all(weights.map((file) => this.#sampleOf(file)))
+    for (const where of hints.webseeds.slice(0, MAX_ASKED)) {
       const place = { kind: 'webseed', where } as const
       try {
         let lacking: string | undefined
         for (const [i, { name, size }] of weights.entries()) {
-          const path = [torrent!.name, ...name.split('/')].map(encodeURIComponent).join('/')
+          const path = [torrent.name, ...name.split('/')].map(encodeURIComponent).join('/')
           const url = new URL(`${where.replace(/\/+$/, '')}/${path}`)
           const has = (limited: AbortSignal): Promise<boolean> => this.#has(url, size, samples[i]!, limited)
           if (lacking === undefined && !(await within(reading.clock, TIMEOUT_MS, signal, has))) lacking = name

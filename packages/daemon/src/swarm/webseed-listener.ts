@@ -14,7 +14,6 @@ export interface ServedArtifact {
   readonly layers: PieceLayers
 }
 
-/** The daemon's objects that the listener uses. */
 export interface WebseedListenerDeps extends Pick<Library, 'store' | 'log' | 'clock'> {
   /** That of the peers: `[swarm] upload_limit` applies to both together (spec swarm.9). Absent: no limit. */
   readonly budget?: SendBudget | undefined

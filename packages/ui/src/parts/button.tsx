@@ -7,7 +7,6 @@ interface ButtonProps {
   readonly label?: string
 }
 
-/** Does something at once. */
 export const Button = ({ text, does, look, isOff, label }: ButtonProps) => (
   <button type="button" class={look} disabled={isOff} aria-label={label} onClick={() => void does()}>
     {text}

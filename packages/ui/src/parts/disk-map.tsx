@@ -124,7 +124,6 @@ interface DiskMapProps {
   readonly onCollect: () => void
 }
 
-/** A picture of what takes the disk. */
 export function DiskMap({ disk, onOpen, onCollect }: DiskMapProps) {
   const box = useRef<HTMLDivElement>(null)
   const [active, setActive] = useState(0)

@@ -21,7 +21,6 @@ interface ModelProps {
   readonly onClose: () => void
 }
 
-/** Everything about one model, and all that can be done with it. */
 export function ModelDialog({ row, onClose }: ModelProps) {
   const { bridge } = useStore()
   const why = useAnswer(() => bridge.why(row.ref), [row.ref, row.member.private])

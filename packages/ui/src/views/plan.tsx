@@ -19,7 +19,6 @@ function firstChoice({ artifacts, fits, source }: JudgedPlan): readonly string[]
   return best === undefined ? [] : [best.quant]
 }
 
-/** The quants of a repository, to choose from. */
 export function PlanView({ plan }: { readonly plan: JudgedPlan }) {
   const { attempt, bridge } = useStore()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(firstChoice(plan)))

@@ -14,7 +14,6 @@ interface ResultsProps {
   readonly onMore: () => void
 }
 
-/** What the hub found. */
 export function Results({ result, onChoose, onMore }: ResultsProps) {
   const { rows } = useStore()
   const here = new Set(rows.value.map(({ member }) => member.origin?.repo?.toLowerCase()))

@@ -6,7 +6,6 @@ import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.share
 
-/** Announces a model, and shows what others need to fetch it. */
 export function ShareDialog({ reference, onClose }: { readonly reference: string; readonly onClose: () => void }) {
   const { bridge } = useStore()
   const share = useAnswer(() => bridge.share(reference), [], onClose)
