@@ -207,7 +207,7 @@ const CONTRACTS = {
     jobErrors: ['E_INVALID_INDEX', ...FETCH_JOB]
   },
   importOci: {
-    summary: 'Imports an OCI artifact, from an image layout on this machine or from a registry',
+    summary: 'Import an OCI artifact, from an image layout on this machine or from a registry',
     body: ImportOciBodySchema,
     ...JOB,
     errors: { E_BAD_REQUEST: 400, E_RATE_LIMITED: 503 },
@@ -253,21 +253,21 @@ const CONTRACTS = {
     errors: { E_INTERNAL: 500 }
   },
   removeModel: {
-    summary: 'Take the name of a model away, all its quants',
+    summary: 'Remove the name of a model, with all its quants',
     params: Type.Object({ ns: Type.String(), name: Type.String() }),
     query: RemovalQuery,
     response: RemovedModelSchema,
     errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404 }
   },
   removeQuant: {
-    summary: 'Take one quant of a model away',
+    summary: 'Remove one quant of a model',
     params: Type.Object({ ns: Type.String(), name: Type.String(), quant: Type.String() }),
     query: RemovalQuery,
     response: RemovedModelSchema,
     errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404, E_NO_MEMBER: 404, E_NO_INDEX: 404, E_INVALID_INDEX: 500 }
   },
   unpin: {
-    summary: 'Let go of a pinned import that has no name',
+    summary: 'Forget a pinned import that has no name',
     params: BlobParams,
     response: RemovedModelSchema,
     errors: { E_BAD_REQUEST: 400, E_UNKNOWN_REF: 404 }
@@ -307,19 +307,19 @@ const CONTRACTS = {
     errors: { E_NOT_FOUND: 404 }
   },
   releaseSnapshot: {
-    summary: 'Let a snapshot go',
+    summary: 'Release a snapshot',
     params: IdParams,
     response: SnapshotSchema,
     errors: { E_NOT_FOUND: 404 }
   },
   setPrivate: {
-    summary: 'Keep an artifact from everybody, or give it to others again',
+    summary: 'Share an artifact with nobody, or share it again',
     body: PrivateBodySchema,
     response: PrivateResultSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
   },
   setPinned: {
-    summary: 'Keep the bytes of an artifact here whatever the quota, or let it take them again',
+    summary: 'Keep the bytes of an artifact here whatever the quota, or stop doing so',
     body: PinBodySchema,
     response: PinResultSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
@@ -331,13 +331,13 @@ const CONTRACTS = {
     errors: { E_BAD_REQUEST: 400 }
   },
   seedLocal: {
-    summary: 'Decide, once and for all, whether own models are given to others',
+    summary: 'Decide, once and for all, whether own models are shared',
     body: SeedLocalBodySchema,
     response: SeedLocalResultSchema,
     errors: { E_BAD_REQUEST: 400 }
   },
   uploadLimit: {
-    summary: 'Limit what is given to others by the second; takes effect at once',
+    summary: 'Limit how much is uploaded per second; takes effect at once',
     body: UploadLimitBodySchema,
     response: UploadLimitResultSchema,
     errors: { E_BAD_REQUEST: 400 }
@@ -354,13 +354,13 @@ const CONTRACTS = {
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
   },
   why: {
-    summary: 'To whom an artifact is given, by which door, and from which facts that follows',
+    summary: 'Who may get an artifact, through which door, and why',
     query: RefQuery,
     response: WhyResultSchema,
     errors: RESOLUTION
   },
   joinShare: {
-    summary: 'The same, and announce the artifact now where nothing stands in the way',
+    summary: 'Say who may get an artifact, and announce it now if nothing prevents that',
     body: ShareBodySchema,
     response: ShareResultSchema,
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }

@@ -1059,7 +1059,7 @@ class Routes:
         files: list[str] | None = None, private: bool | None = None, replace: bool | None = None,
         evict: bool | None = None
     ) -> Job:
-        """Imports an OCI artifact, from an image layout on this machine or from a registry. The job
+        """Import an OCI artifact, from an image layout on this machine or from a registry. The job
         can fail with: E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL,
         E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_BAD_REQUEST, E_NO_MEMBER.
         """
@@ -1095,17 +1095,17 @@ class Routes:
         return self._call("GET /v1/models", Inventory, locals())
 
     def remove_model(self, ns: str, name: str, *, tags: str | None = None) -> RemovedModel:
-        """Take the name of a model away, all its quants."""
+        """Remove the name of a model, with all its quants."""
         return self._call("DELETE /v1/models/{ns}/{name}", RemovedModel, locals())
 
     def remove_quant(
         self, ns: str, name: str, quant: str, *, tags: str | None = None
     ) -> RemovedModel:
-        """Take one quant of a model away."""
+        """Remove one quant of a model."""
         return self._call("DELETE /v1/models/{ns}/{name}/{quant}", RemovedModel, locals())
 
     def unpin(self, digest: str) -> RemovedModel:
-        """Let go of a pinned import that has no name."""
+        """Forget a pinned import that has no name."""
         return self._call("DELETE /v1/pins/{digest}", RemovedModel, locals())
 
     def gc(
@@ -1138,15 +1138,15 @@ class Routes:
         return self._call("PUT /v1/snapshots/{id}", Snapshot, locals(), has_body=False)
 
     def release_snapshot(self, id: str) -> Snapshot:
-        """Let a snapshot go."""
+        """Release a snapshot."""
         return self._call("DELETE /v1/snapshots/{id}", Snapshot, locals())
 
     def set_private(self, *, ref: str, private: bool) -> PrivateResult:
-        """Keep an artifact from everybody, or give it to others again."""
+        """Share an artifact with nobody, or share it again."""
         return self._call("PUT /v1/private", PrivateResult, locals())
 
     def set_pinned(self, *, ref: str, pinned: bool) -> PinResult:
-        """Keep the bytes of an artifact here whatever the quota, or let it take them again."""
+        """Keep the bytes of an artifact here whatever the quota, or stop doing so."""
         return self._call("PUT /v1/pin", PinResult, locals())
 
     def seed(self, seed: bool) -> SeedResult:
@@ -1154,11 +1154,11 @@ class Routes:
         return self._call("PUT /v1/seed", SeedResult, locals())
 
     def seed_local(self, seed_local: bool) -> SeedLocalResult:
-        """Decide, once and for all, whether own models are given to others."""
+        """Decide, once and for all, whether own models are shared."""
         return self._call("PUT /v1/seed-local", SeedLocalResult, locals())
 
     def upload_limit(self, bytes_per_second: int) -> UploadLimitResult:
-        """Limit what is given to others by the second; takes effect at once."""
+        """Limit how much is uploaded per second; takes effect at once."""
         return self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
 
     def status(self) -> Status:
@@ -1170,11 +1170,11 @@ class Routes:
         return self._call("GET /v1/share", ShareResult, locals())
 
     def join_share(self, ref: str) -> ShareResult:
-        """The same, and announce the artifact now where nothing stands in the way."""
+        """Say who may get an artifact, and announce it now if nothing prevents that."""
         return self._call("POST /v1/share", ShareResult, locals())
 
     def why(self, ref: str) -> WhyResult:
-        """To whom an artifact is given, by which door, and from which facts that follows."""
+        """Who may get an artifact, through which door, and why."""
         return self._call("GET /v1/why", WhyResult, locals())
 
     def adopt(
