@@ -153,7 +153,7 @@ export interface Client {
 const canonical = (ref: string): string => (/^[^/:@\s]+\/[^/:@\s]+[:@]/.test(ref) ? `svc:///${ref}` : ref)
 
 /** How many times as long these routes may take; 0: there is no time-out. */
-const PATIENCE: Readonly<Partial<Record<RouteId, number>>> = {
+const TIMEOUT_FACTORS: Readonly<Partial<Record<RouteId, number>>> = {
   importLocal: 10,
   importHf: 10,
   importHfPlan: 10,
@@ -184,7 +184,7 @@ export function createClient(options: ClientOptions = {}): Client {
     method: PATHS[route].method,
     path: PATHS[route].path.replace(/\{[a-z]+\}$/, '') + suffix,
     signal: signalOf(call),
-    timeoutMs: timeoutMs * (PATIENCE[route] ?? 1)
+    timeoutMs: timeoutMs * (TIMEOUT_FACTORS[route] ?? 1)
   })
   const get = <T>(route: RouteId, call: CallOptions | undefined, suffix?: string): Promise<T> =>
     transport.json<T>(exchange(route, call, suffix))
