@@ -158,7 +158,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(readdirSync(join(home, '.local/lib/svc')).sort()).toEqual(['current', `svc-${version}-linux-x64`])
   })
 
-  it('what it installed imports, lists and serves a model', async () => {
+  it('the installed programs import, list and serve a model', async () => {
     makeModelFolder(join(home, 'tiny'), { ggufs: { q8_0: 'Q8_0' } })
     await installed.withDaemon(async (svc) => {
       expect(await svc('import', 'local', join(home, 'tiny'), '--as', 'acme/tiny')).toBe(

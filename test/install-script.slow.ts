@@ -226,7 +226,7 @@ describe.skipIf(!here)('install.sh', () => {
     expect(readdirSync(join(prefix, 'lib/svc')).sort()).toEqual(['node', 'node_modules'])
   })
 
-  test('the next installation removes what a killed one left behind', () => {
+  test('the next installation removes the leftovers of a killed one', () => {
     const { home } = install(['--from', release().from])
     mkdirSync(join(home, '.local/lib/svc/.install-abcdef/new'), { recursive: true })
     expect(install(['--uninstall'], { home })).toMatchObject({ status: 0, stderr: '' })

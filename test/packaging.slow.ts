@@ -29,7 +29,7 @@ describe.each(packages)('$name', ({ name, folder }) => {
     expect(await typeFaults(tarball(name))).toEqual([])
   })
 
-  test('the tarball holds what it promises and nothing of the workspace', async () => {
+  test('the tarball has the promised files and nothing of the workspace', async () => {
     const unpacked = join(scratch, 'unpacked', folder)
     mkdirSync(unpacked, { recursive: true })
     expect(await contentFaults(tarball(name), unpacked, folder)).toEqual([])

@@ -39,7 +39,7 @@ describe.each(['user', 'system'])('%s units', (kind) => {
     if (kind === 'system') expect(service).toMatch(/^RuntimeDirectory=svc$[\s\S]*^RuntimeDirectoryPreserve=yes$/m)
   })
 
-  test("nobody else can enter the socket's folder or gain the service's rights", () => {
+  test("no other user can enter the socket's folder or gain the service's rights", () => {
     const socket = linesOf(join(folder, 'svcd.socket'))
     const service = linesOf(join(folder, 'svcd.service'))
     // /run/svc has a socket that only its owner may open, and runtime.json, which all may read

@@ -252,7 +252,7 @@ export function describeBlobStore(
   describeLeases(name, withStore, api)
 
   describe(`${name}: verify, scrub, close`, () => {
-    test('verify tells ok from missing, and gives further hashes', () =>
+    test('verify distinguishes present from missing blobs, and gives further hashes', () =>
       withStore(async (store) => {
         const bytes = seededBytes(1_500_000)
         const { digest } = await store.ingest(inChunks(bytes, 65_536))

@@ -70,7 +70,7 @@ describe.skipIf(!isMounted)('on a file system that shares blocks (XFS in a file,
     expect((await store.verify(digest)).status).toBe('ok')
   })
 
-  test('a recently written source is read through its clone; an older one directly, while nobody writes to it', async () => {
+  test('a recently written source is read through its clone, an older one directly if it has no writer', async () => {
     const { mtimeMs } = fstatSync(fd)
     expect(UnchangedSource.before(fd, Math.floor(mtimeMs) + 1_900)).toBe(undefined)
     const snapshot = UnchangedSource.before(fd, Math.ceil(mtimeMs) + 2_001)!

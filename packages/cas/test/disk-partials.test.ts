@@ -85,7 +85,7 @@ describe('partial blobs', () => {
     expect((await store.partial(key)).ranges()).toEqual([])
   })
 
-  test('are swept when nobody can use them', async () => {
+  test('are swept when no longer usable', async () => {
     let store = await open()
     for (const name of ['keep', 'old', 'broken', 'partless']) {
       const partial = await store.partial({ key: name, sizeBytes: 100 })

@@ -134,7 +134,7 @@ describe('lock', () => {
   })
 })
 
-describe('what is wrong on disk', () => {
+describe('defects on disk', () => {
   test('a corrupt blob is quarantined, counts as missing, and can be ingested again', async () => {
     const store = await open()
     for (const sizeBytes of [1000, 5_000_000]) {

@@ -96,7 +96,7 @@ it('view: a folder of copies, its list, its removal; other folders stay', async 
   expect(await run('view', 'acme/tiny:bf16', 'x', '--copy', '--hardlink')).toMatchObject({ code: 2 })
 })
 
-it('view --layout hf: what the hub’s own client finds without a network', async () => {
+it("view --layout hf: the hub's own client finds the model without a network", async () => {
   const cache = join(daemon.folder, 'hub')
   const snapshot = await line('view', 'acme/tiny:bf16', cache, '--layout', 'hf')
   const [repo] = (await scanCacheDir(cache)).repos

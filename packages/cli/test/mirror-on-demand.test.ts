@@ -261,7 +261,7 @@ it('answers to the names that the configuration lists, with any port', async () 
   expect([await status('other.example'), await status('store.example.evil')]).toEqual([421, 421])
 })
 
-describe('what is not imported', () => {
+describe('requests that import nothing', () => {
   it('a repository that does not exist: a cached 404', async () => {
     const absent = () => ask('/api/models/acme/absent')
     expect(await absent()).toMatchObject({ status: 404, headers: { 'x-error-code': 'RepoNotFound' } })

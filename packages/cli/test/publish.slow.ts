@@ -213,8 +213,8 @@ describe.skipIf(!haveS3Server)('in a bucket', () => {
   })
 })
 
-describe('what is published', () => {
-  it('requires an address, and refuses what is not a model or not an address', async () => {
+describe('the published files', () => {
+  it('requires an address, and refuses invalid models and addresses', async () => {
     for (const args of [
       ['publish', REF],
       ['publish', REF, 'out', '--url', 'ftp://x'],
@@ -225,7 +225,7 @@ describe('what is published', () => {
     expect(existsSync(join(from.folder, 'out'))).toBe(false)
   })
 
-  it('excludes private models unless requested; caches are then told', async () => {
+  it('excludes private models unless requested', async () => {
     await ok(from, 'private', 'acme/tiny')
     const refused = await from.svc('publish', REF, 'acme/tiny', 'secret')
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('--withheld') })

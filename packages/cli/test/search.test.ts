@@ -77,7 +77,7 @@ it.each([
   expect(await daemon.svc('search', 'acme', ...args)).toMatchObject({ code: 2, stdout: '' })
 })
 
-it('a number that is too large is told by its option', async () => {
+it('an error about a number names its option', async () => {
   expect((await daemon.svc('search', 'acme', '--limit', '101')).stderr).toContain('--limit is a number from 1 to 100')
 })
 

@@ -131,7 +131,7 @@ async function imports(): Promise<number> {
   return (JSON.parse(stdout) as { jobs: { kind: string }[] }).jobs.filter(({ kind }) => kind === 'import-hf').length
 }
 
-it('of 128 simultaneous small files, two are fetched, 62 wait, and the rest are told to retry', async () => {
+it('of 128 simultaneous small files, two are fetched, 62 wait, and the rest get a 429', async () => {
   // looked up before, so that all are on the same footing
   expect(await whole(fileOf(MANY, 'config.json'))).toEqual(content.get('config.json'))
   const { promise, resolve: goOn } = Promise.withResolvers<void>()

@@ -216,7 +216,7 @@ test('a part of a file is read, even from a source without ranges', async () => 
   await expect(hub.read(file, { start: 0, end: file.sizeBytes + 1 })).rejects.toThrow(RangeError)
 })
 
-test('the probe finds what only bytes reveal, and nothing else', async () => {
+test('the probe reports only problems that a request for bytes reveals', async () => {
   const fake = await fakeHub({ repos: [{ ...repo, gated: 'manual' }], tokens: ['in'], outsiderTokens: ['out'] })
   const file = await fileOf(hubOf(fake), 'Org/Model', 'model.gguf')
   await expect(hubOf(fake).probe(file)).rejects.toMatchObject({ code: 'E_SOURCE_FORBIDDEN', reason: 'gated' })

@@ -260,7 +260,7 @@ describe('fetchBlob', () => {
     }
   }
 
-  it('resumes after a cut, and fetches only what is missing', async () => {
+  it('resumes after a cut, and fetches only missing bytes', async () => {
     const asked: (string | undefined)[] = []
     let cuts = 2
     const registry = await serve(({ headers }, response) => {

@@ -51,7 +51,7 @@ describe('a folder', () => {
     expect(readdirSync(out).sort()).toEqual(['bt', 'index.html', 'index.json', publication.name])
   })
 
-  test('resumes an interrupted run, repairs what is wrong, and rewrites nothing that is right', async () => {
+  test('resumes an interrupted run, repairs damaged files, and rewrites no intact one', async () => {
     const [scratch, out] = [temporaryFolder(), temporaryFolder()]
     const publication = await makeModel(scratch).publication()
     const [config, weights] = ['modelconfig.json', '.gguf'].map(
@@ -238,7 +238,7 @@ describe('the address of readers is checked', () => {
   })
 })
 
-test('piece layers are the same, whoever makes them', async () => {
+test('piece layers are the same, whether computed here or given', async () => {
   const model = makeModel(temporaryFolder())
   const made = await model.publication()
   const layers = made.objects.find(({ key }) => key.startsWith('bt/piece-layers/'))!.content as Uint8Array

@@ -88,7 +88,7 @@ test('signatures correct a wrong clock; if that does not help, the error names t
 })
 
 describe('a store that lies', () => {
-  test('about what it received is detected', async () => {
+  test('about received bytes is detected', async () => {
     const { target } = await store((request, response) => {
       if (request.method === 'HEAD') return void response.writeHead(200, { 'content-length': '5' }).end()
       response.writeHead(200, { etag: '"ok"' }).end()
@@ -96,7 +96,7 @@ describe('a store that lies', () => {
     expect((await failure(target.put(await small(), {}))).code).toBe('E_UNAVAILABLE')
   })
 
-  test('about what it has is detected before the model is listed', async () => {
+  test('about stored bytes is detected before the model is listed', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const hex = new Map(
       publication.objects.map(({ key, digest, sizeBytes }) => [`/models/p/${key}`, { digest, sizeBytes }])

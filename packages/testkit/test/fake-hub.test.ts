@@ -73,7 +73,7 @@ test('the official client reads the model info', async () => {
   expect(info.sha).toBe(commit)
 })
 
-test('a gated repository lists for everybody and gives bytes to those who have a token', async () => {
+test('a gated repository lists its files without a token, and serves bytes only with one', async () => {
   const gated = { type: 'model', name: 'Some-Org/Gated' } as const
   const paths: string[] = []
   for await (const entry of listFiles({ repo: gated, recursive: true, hubUrl: hub.endpoint })) paths.push(entry.path)

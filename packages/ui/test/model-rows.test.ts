@@ -17,7 +17,7 @@ const rows = rowsOf(
 const select = (more: Partial<Selection>): string[] =>
   selectRows(rows, { words: '', filter: 'all', column: 'name', isDescending: false, ...more }).map(({ quant }) => quant)
 
-test('a row says who gets a model, or why nobody does', () => {
+test('a row says who may have a model, or why no one may', () => {
   expect(rows.map(({ sharing, reason }) => [sharing, reason !== ''])).toEqual([
     ['shared', false],
     ['held', true],

@@ -34,7 +34,7 @@ describe.skipIf(process.geteuid?.() !== 0)('in a folder shared with another user
     chownSync(path, STRANGER, STRANGER)
   }
 
-  test("another user's leftovers are neither used nor removed, and block nobody", async () => {
+  test("another user's leftovers are neither used nor removed, and block no one", async () => {
     const folder = sharedFolder()
     const artifact = await model()
     const work = join(folder, workName(1))

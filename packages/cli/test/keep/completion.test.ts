@@ -25,7 +25,7 @@ async function completed(...words: string[]): Promise<string[]> {
     .map((line) => line.split('\t')[0]!)
 }
 
-describe('what is offered', () => {
+describe('the candidates', () => {
   it('completes commands, options and choices', async () => {
     expect(await completed('ver')).toEqual(['verify-signature', 'verify'])
     for (const command of ['why', 'backup', 'restore']) expect(await completed(command)).toEqual([command])

@@ -173,7 +173,7 @@ export const TRUST: readonly Mutation[] = [
     {
       what: 'trust: the hub’s mirror shows what is signed',
       find: ` &&
-          (await this.#isSigned(state))`,
+        (await this.#isSigned(state))`,
       replace: ``,
       caughtBy: YOUNGER
     },

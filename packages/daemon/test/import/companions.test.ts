@@ -123,7 +123,7 @@ describe('companions', () => {
     expect(after.warnings.some((warning: string) => warning.includes('README.md'))).toBe(true)
   })
 
-  it('an unreadable one is reported, and the import succeeds (root reads all)', async () => {
+  it('an unreadable file is reported, and the import succeeds (root reads all)', async () => {
     const isRead = process.getuid?.() === 0
     const api = await shared()
     const folder = writeFiles(temporaryFolder(), { 'a-q8_0.gguf': gguf(3_000, 5), 'README.md': 'x', 'b.txt': 'y' })
@@ -134,7 +134,7 @@ describe('companions', () => {
     expect(job.result!.warnings?.some((warning) => warning.includes('README.md')) ?? false).toBe(!isRead)
   })
 
-  it('one that is swapped for a link is skipped, and the import succeeds', async () => {
+  it('a file that is swapped for a link is skipped, and the import succeeds', async () => {
     const { localSource } = await import('../../src/sources/local/source.ts')
     const api = await testDaemon({})
     const folder = writeFiles(temporaryFolder(), {
@@ -179,7 +179,7 @@ describe('companions', () => {
   })
 })
 
-describe('a folder that would be wrong', () => {
+describe('a folder with missing parts', () => {
   it('without a listed part causes a warning at the import, when it is shown, and as a view', async () => {
     const api = await shared()
     const modules = [

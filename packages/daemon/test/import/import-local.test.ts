@@ -34,7 +34,7 @@ const stateFiles = (api: TestDaemon): string[] =>
     .filter((name) => name.endsWith('.json'))
     .sort()
 
-describe('what an import gives', () => {
+describe('the result of an import', () => {
   it('seals weights, tokenizer, template, code, licence and config', async () => {
     const api = await shared()
     const folder = writeFiles(temporaryFolder(), MODEL)

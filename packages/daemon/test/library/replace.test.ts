@@ -42,7 +42,7 @@ describe('state files', () => {
     expect(failures).toBeGreaterThan(12)
   })
 
-  it('count as changed only when they are durable: a change whose last sync failed is written again, even by an import without changes', async () => {
+  it('count as changed once durable: a change whose last sync failed is written again, even by an unchanged import', async () => {
     const root = temporaryFolder()
     const plan = new Faults({ only: '^fsync$' })
     const files = await ReplacedFiles.open(join(root, 'state'), await loadFilePort(plan.filePort))

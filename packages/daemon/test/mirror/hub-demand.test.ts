@@ -75,7 +75,7 @@ async function outcomes(clock: VirtualClock, work: Promise<unknown>): Promise<re
   return [before, outcome]
 }
 
-test('a lookup of more than 8 s continues without its client, which is told to retry', async () => {
+test('a lookup of more than 8 s continues without its client, which gets a 429', async () => {
   const { clock, answers, asked, hub } = await world()
   const wanted = { repo: 'acme/model', revision: undefined, isBrief: false, host: HOST }
   expect(await outcomes(clock, hub.look(wanted))).toMatchObject(['waits', NOT_NOW])

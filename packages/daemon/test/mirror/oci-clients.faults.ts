@@ -21,7 +21,7 @@ async function begun(address: string, path: string): Promise<number> {
 }
 
 test.each(['blobs', 'manifests'])(
-  'of 496 clients that wait for %s while a model arrives, 240 are told to retry',
+  'of 496 clients that wait for %s while a model arrives, 240 get a 429',
   { timeout: 600_000 },
   async (kind) => {
     const seed = await Node.start({ mirror: { oci_addr: '127.0.0.1:0' } })

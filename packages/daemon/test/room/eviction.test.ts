@@ -36,7 +36,7 @@ function bytesWithout(all: readonly EvictionCandidate[], evicted: ReadonlySet<Sh
   return [...here].reduce((sum, [each, sizeBytes]) => sum + (stays.has(each) ? 0 : sizeBytes), 0)
 }
 
-test('a plan takes only evictable models, frees what it says, and enough if possible', () => {
+test('a plan has only evictable models, frees the bytes that it states, and enough if possible', () => {
   fc.assert(
     fc.property(candidates, fc.integer({ min: 0, max: 300 }), (all, wantedBytes) => {
       const { evicted, freedBytes } = planEviction(all, wantedBytes, LIMITS)

@@ -201,7 +201,7 @@ describe('webseeds', () => {
     await node.expectWhole(share.manifestDigest)
   })
 
-  test('a redirect to loopback that nobody but the webseed named is not followed', async () => {
+  test('a redirect to loopback that only the webseed named is not followed', async () => {
     const { share, content, honestPeer } = await swarm()
     const target = await startWebseed(content)
     const { promise: lied, resolve: told } = Promise.withResolvers<void>()

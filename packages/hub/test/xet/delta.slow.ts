@@ -94,7 +94,7 @@ test('different weights of the same shape: nothing is saved, and little is reque
   expect(plainBytes(rig)).toBeGreaterThan(2 * MIB - MIB / 4)
 })
 
-test('an interrupted delta resumes with what is missing', async () => {
+test('an interrupted delta resumes with the missing chunks', async () => {
   const before = modelOf(6 * MIB)
   const now = withInsertion(before)
   const rig = await xetRig(before, now)

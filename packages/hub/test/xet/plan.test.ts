@@ -59,7 +59,7 @@ const reconstruction = (
   fetches
 })
 
-test('every copied chunk has the same bytes, was missing, and is copied once; with all lengths known, no shared chunk is left out', () => {
+test('each missing chunk is copied once, with its bytes; with all lengths known, no shared chunk is skipped', () => {
   let copiedBytes = 0
   for (let seed = 0; seed < 400; seed++) {
     const { older, newer, missing, isSized, fetches } = randomCase(seed)

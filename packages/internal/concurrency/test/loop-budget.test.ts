@@ -67,7 +67,7 @@ test("a turn's budget starts with its first step, is shared by all, and renews w
   expect([...budget.usedUp].filter(([, times]) => times > 0)).toEqual([['lists', 1]])
 })
 
-test('a task that throws stops nobody else', async () => {
+test('a task that throws does not stop others', async () => {
   const budget = new LoopBudget(2)
   const thrown = new Promise<unknown>((resolve) => process.once('uncaughtException', resolve))
   const listeners = process.listeners('uncaughtException').slice(0, -1)

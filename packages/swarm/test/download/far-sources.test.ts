@@ -23,7 +23,7 @@ test('an origin is asked after a delay that differs by node', () => {
   expect(early.allowance(20_000, false)).toEqual(all)
 })
 
-test('what other nodes leave may be fetched turn by turn', () => {
+test('pieces that other nodes leave may be fetched turn by turn', () => {
   const view = viewOf(0)
   const pieces = Array.from({ length: 500 }, (_, piece) => piece)
   const own = pieces.filter(view.mine(0))

@@ -70,7 +70,7 @@ describe('the choker', () => {
     expect(inTurn(2_000, { amChoking: true })).toBe(false)
   })
 
-  test('a seed serves everybody in turns: a peer that used up its quota makes room', () => {
+  test('a seed serves peers in turns: a peer that used up its quota makes room', () => {
     const peers = Array.from({ length: 6 }, (_, id) => ({
       id,
       peerInterested: true,

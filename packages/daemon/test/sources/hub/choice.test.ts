@@ -200,7 +200,7 @@ test('two files that get one name end the job, naming both', async () => {
   expect(local).toMatchObject({ state: 'failed', error: { code: 'E_NOT_IMPORTABLE' } })
 })
 
-test('"as" gives it another name', async () => {
+test('"as" sets another name', async () => {
   const rig = await rigOf(fake)
   const job = await importHf(rig, { repo: REPO, names: 'normalized', quants: ['q2_k'], as: 'mine/small' })
   expect(job).toMatchObject({ ref: 'mine/small', as: 'mine/small', state: 'done' })

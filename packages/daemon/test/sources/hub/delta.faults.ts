@@ -68,7 +68,7 @@ test('9,024 bytes more in the metadata of 256 MiB: at most 1 MiB travels', async
 }, 300_000)
 
 test.each([[true], [false]])(
-  'kill -9 amid a delta: the next import goes on; the service is still there: %s',
+  'after kill -9 in a delta, the next import resumes (service still there: %s)',
   async (isThere) => {
     const { root, xet, fake, child, client, start, bring, wait, travelled, verified } = await setUp()
     // what differs does not come: the kill hits an import that cannot end

@@ -52,7 +52,7 @@ const filesOf = (files: Files): FakeRepoFile[] =>
     ...(path.endsWith('.safetensors') && { lfs: true })
   }))
 
-test('a signed model of the hub passes, also under another name and without what was not chosen', async () => {
+test('a signed model of the hub passes, also under another name and with only some of its files', async () => {
   const { publish, importHf, signer, api } = await world()
   publish(signer.sign({ ...FOLDER, 'imatrix.dat': 'aux' }))
   const job = await importHf({ aux: 'none' })
