@@ -1,3 +1,4 @@
+import { CodedError } from '@svc/internal-errors'
 import type { ErrorCode } from './protocol/error-codes.ts'
 
 /** Failures that the client itself detects, in addition to the daemon's codes. */
@@ -26,15 +27,13 @@ export interface ClientErrorDetails {
 }
 
 /** The one error class of this package; aborts reject with the signal's own reason instead. */
-export class ClientError extends Error {
+export class ClientError extends CodedError<ClientErrorCode> {
   override readonly name = 'ClientError'
-  readonly code: ClientErrorCode
   readonly status: number | undefined
   readonly candidates: readonly string[]
 
   constructor(code: ClientErrorCode, message: string, details: ClientErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
-    this.code = code
+    super(code, message, {}, details.cause)
     this.status = details.status
     this.candidates = details.candidates ?? []
   }

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '@svc/client/protocol'
+import { CodedError } from '@svc/internal-errors'
 
 /** The start was refused: configuration, root, lock or socket. The message is for the person at the terminal. */
 export class StartError extends Error {
@@ -23,15 +24,13 @@ export interface DaemonErrorDetails {
  * A failure with a code of spec err.2. The message is sent to the client: it contains no secret, and no path that the
  * client did not send.
  */
-export class DaemonError extends Error {
+export class DaemonError extends CodedError<ErrorCode> {
   override readonly name = 'DaemonError'
-  readonly code: ErrorCode
   readonly candidates: readonly string[] | undefined
   readonly status: number | undefined
 
   constructor(code: ErrorCode, message: string, details: DaemonErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
-    this.code = code
+    super(code, message, {}, details.cause)
     this.candidates = details.candidates
     this.status = details.status
   }

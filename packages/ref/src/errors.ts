@@ -1,3 +1,4 @@
+import { ReasonedError } from '@svc/internal-errors'
 import type { RepoId } from './repo.ts'
 
 /** Why a reference, a digest or a part of them was refused; stable, for programs. */
@@ -49,18 +50,14 @@ export interface RefErrorDetails {
 }
 
 /** The one error of this package. `code` is the API's, `reason` is finer; both are stable, the message is for people. */
-export class RefError extends Error {
+export class RefError extends ReasonedError<RefErrorCode, RefErrorReason> {
   override readonly name = 'RefError'
-  readonly code: RefErrorCode
-  readonly reason: RefErrorReason
   readonly candidates: readonly string[]
   readonly repo: RepoId | undefined
   readonly suggestion: string | undefined
 
   constructor(reason: RefErrorReason, message: string, details: RefErrorDetails = {}) {
-    super(message)
-    this.reason = reason
-    this.code = CODES[reason] ?? 'E_PARSE'
+    super(CODES[reason] ?? 'E_PARSE', reason, message)
     this.candidates = details.candidates ?? []
     this.repo = details.repo
     this.suggestion = details.suggestion
