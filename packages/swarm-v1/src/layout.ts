@@ -26,11 +26,11 @@ export interface V1Layout {
   readonly info: Uint8Array
 }
 
-const MAX_METADATA_BYTES = 10_000_000
+export const MAX_METADATA_BYTES = 10_000_000
 const MAX_FILES = 10_000
 const MAX_PIECES = 2_000_000
 const MIN_PIECE_LENGTH = 1 << 14
-const MAX_PIECE_LENGTH = 1 << 26
+export const MAX_PIECE_LENGTH = 1 << 26
 const MAX_SEGMENT_BYTES = 255
 const MAX_PATH_DEPTH = 32
 

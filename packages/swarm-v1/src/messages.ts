@@ -1,4 +1,5 @@
 import { isHost, isPort } from '@svc/internal-net'
+import { MAX_METADATA_BYTES, MAX_PIECE_LENGTH } from './layout.ts'
 
 // The messages between a `V1Swarm` and its thread: plain data. Messages from the thread are validated as if a stranger
 // had sent them.
@@ -69,8 +70,6 @@ export type FromThread =
   | { readonly kind: 'left'; readonly id: number }
 
 const MAX_TEXT = 500
-const MAX_INFO_BYTES = 10_000_000
-const MAX_PIECE_BYTES = 1 << 26
 
 /** @throws TypeError unless it is a {@link FromThread} within its limits. */
 export function parseFromThread(message: unknown): FromThread {
@@ -87,15 +86,15 @@ export function parseFromThread(message: unknown): FromThread {
     case 'unable':
       return { kind, message: text(fields.message) }
     case 'metadata':
-      return { kind, id: count(fields.id), info: bytes(fields.info, MAX_INFO_BYTES) }
+      return { kind, id: count(fields.id), info: bytes(fields.info, MAX_METADATA_BYTES) }
     case 'get':
       return {
         kind,
         id: count(fields.id),
         call: count(fields.call),
         piece: count(fields.piece),
-        offset: count(fields.offset, MAX_PIECE_BYTES),
-        length: count(fields.length, MAX_PIECE_BYTES)
+        offset: count(fields.offset, MAX_PIECE_LENGTH),
+        length: count(fields.length, MAX_PIECE_LENGTH)
       }
     case 'put':
       return {
@@ -103,7 +102,7 @@ export function parseFromThread(message: unknown): FromThread {
         id: count(fields.id),
         call: count(fields.call),
         piece: count(fields.piece),
-        bytes: bytes(fields.bytes, MAX_PIECE_BYTES)
+        bytes: bytes(fields.bytes, MAX_PIECE_LENGTH)
       }
     case 'progress':
       return { kind, id: count(fields.id), progress: parseProgress(fields.progress) }

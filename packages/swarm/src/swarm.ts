@@ -20,6 +20,7 @@ import { Transport } from './net/transport.ts'
 import { IncomingHandshake } from './peer/handshaking.ts'
 import { SlotPool } from './piece/slot-pool.ts'
 import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment.ts'
+import type { PeerSet } from './torrent/peer-set.ts'
 import { Torrent } from './torrent/torrent.ts'
 import { torrentIdentityOf } from './torrent/torrent-identity.ts'
 import type { TorrentOptions } from './torrent/torrent-options.ts'
@@ -86,7 +87,7 @@ const REJECTS_PER_SECOND = { total: 5_000, each: 200 }
 const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
 
 /** A torrent of an engine, as its callers have it. */
-export type SwarmTorrent = Omit<Torrent, 'accept' | 'handshake' | 'mostUseless' | 'start' | 'tick'>
+export type SwarmTorrent = Omit<Torrent, 'connections' | 'handshake' | 'start' | 'tick'>
 
 /** A BitTorrent engine: one listener, one set of buffers and threads, any number of torrents. */
 export interface Swarm {
@@ -259,7 +260,7 @@ export class Engine implements Swarm {
       {
         done: (connection) => {
           this.#greeting.delete(transport)
-          this.#torrents.get(wireKey(connection.handshake.infohash))!.accept(connection, place)
+          this.#torrents.get(wireKey(connection.handshake.infohash))!.connections.accept(connection, place)
         },
         failed: () => {
           this.#greeting.delete(transport)
@@ -285,9 +286,9 @@ export class Engine implements Swarm {
       transport.close()
       return true
     }
-    let worst: ReturnType<Torrent['mostUseless']>
+    let worst: ReturnType<PeerSet['mostUseless']>
     for (const torrent of this.#torrents.values()) {
-      const found = torrent.mostUseless(nowMs)
+      const found = torrent.connections.mostUseless(nowMs)
       if (found !== undefined && (worst === undefined || found.forMs > worst.forMs)) worst = found
     }
     worst?.peer.close(new SwarmError('E_CLOSED', 'useless', 'another peer takes its place'))

@@ -3,6 +3,7 @@
 import { BencodeDictionary, decodeBencode, decodeBencodePrefix } from '@svc/metainfo'
 import Wire from 'bittorrent-protocol'
 import { SwarmV1Error } from '../errors.ts'
+import { MAX_METADATA_BYTES } from '../layout.ts'
 
 /** The internals of a connection of `bittorrent-protocol` 5 that are changed here. */
 interface WireInternals {
@@ -33,7 +34,6 @@ const MAX_BLOCK_BYTES = 1 << 17
 /** Fragments of a message that are shorter are joined as they come. */
 const SHORT_BYTES = 1_024
 const MAX_QUEUED_REQUESTS = 2_000
-const MAX_METADATA_BYTES = 10_000_000
 const METADATA_PIECE_BYTES = 1 << 14
 const MAX_PEX_PEERS = 500
 /** Of one connection, of either kind; a message may bring 1,000 each minute. */

@@ -31,11 +31,9 @@ export interface VerifyCalls {
 const IDLE_MS = 10_000
 
 /** Threads that hash and write pieces. They start with the first job and stop after ten idle seconds. */
-export class Verifier {
-  readonly #threads: WorkerPool<VerifyCalls>
-
+export class Verifier extends WorkerPool<VerifyCalls> {
   constructor(threads: number, nice = 0) {
-    this.#threads = new WorkerPool({
+    super({
       url: workerUrl(import.meta.url.endsWith('.ts') ? '../verify-worker' : './verify-worker', import.meta.url),
       threads,
       workerData: { nice } satisfies VerifyData,
@@ -47,16 +45,7 @@ export class Verifier {
 
   /** Rejects with `E_CLOSED` after `close`, or with the thread's error if it dies. */
   submit(job: VerifyJob): Promise<VerifyReply> {
-    return this.#threads.call('verify', job)
-  }
-
-  warm(): void {
-    this.#threads.warm()
-  }
-
-  /** Resolves when the threads have ended; running jobs are rejected. Idempotent. */
-  close(): Promise<void> {
-    return this.#threads.close()
+    return this.call('verify', job)
   }
 }
 

@@ -17,9 +17,7 @@ import { PeerExchange } from '../discovery/pex.ts'
 import type { Priority } from '../download/picker.ts'
 import { SwarmError } from '../errors.ts'
 import type { EventOf, OutcomeEvent, PeerEvent, TorrentWarning } from '../events.ts'
-import type { ConnectionPlace } from '../net/connection-budget.ts'
 import { guarded } from '../net/guarded.ts'
-import type { ShakenConnection } from '../peer/handshaking.ts'
 import type { Peer } from '../peer/peer.ts'
 import type { PeerStatus } from '../peer/peer-status.ts'
 import { protocolError } from '../peer/protocol-error.ts'
@@ -56,10 +54,11 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   readonly trackers: readonly string[]
   /** @internal Our side of every handshake. */
   readonly handshake: Handshake
+  /** @internal */
+  readonly connections: PeerSet
   readonly #env: TorrentEnvironment
   readonly #options: TorrentOptions
   readonly #identity: TorrentIdentity
-  readonly #peers: PeerSet
   readonly #pex: PeerExchange
   #phase: MetadataPhase | ActivePhase
   #discoveries: readonly Discovery[] = []
@@ -80,13 +79,13 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       identity.info === undefined
         ? new MetadataPhase(identity.infohash, env.clock, (event) => this.#outcome(event))
         : this.#activePhase(identity.info)
-    this.#peers = new PeerSet({
+    this.connections = new PeerSet({
       env,
       handshake: this.handshake,
       pieceCount: this.layout?.pieceCount,
       emit: (event) => this.#peerEvent(event)
     })
-    this.#pex = new PeerExchange((address, allowPrivate) => this.#peers.add(address, 'pex', allowPrivate))
+    this.#pex = new PeerExchange((address, allowPrivate) => this.connections.add(address, 'pex', allowPrivate))
   }
 
   #activePhase(info: TorrentInfo): ActivePhase {
@@ -98,7 +97,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   start(): void {
     if (this.#options.seedOnly !== true) this.#env.verifier.warm()
     if (this.#phase instanceof ActivePhase) void this.#begin(this.#phase)
-    for (const address of this.#identity.peers) this.#peers.add(address, 'user', true)
+    for (const address of this.#identity.peers) this.connections.add(address, 'user', true)
     // Its user listens to warnings by then.
     queueMicrotask(guarded(() => this.#discover()))
   }
@@ -106,7 +105,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   #discover(): void {
     if (this.#closing !== undefined) return
     this.#discoveries = this.#env.discover(this, {
-      peer: (address, allowPrivate) => this.#peers.add(address, 'tracker', allowPrivate),
+      peer: (address, allowPrivate) => this.connections.add(address, 'tracker', allowPrivate),
       warning: (error) => this.#warn('discovery', 'discovery', error.message),
       stats: () => {
         const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()
@@ -151,21 +150,21 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     const progress = this.#active?.progress ?? NOTHING_YET
     let { downloadRate } = progress
     let uploadRate = 0
-    for (const peer of this.#peers.values()) {
+    for (const peer of this.connections.values()) {
       downloadRate += peer.down.bytesPerSecond
       uploadRate += peer.up.bytesPerSecond
     }
-    return { ...progress, state: this.state, downloadRate, uploadRate, peers: this.#peers.size }
+    return { ...progress, state: this.state, downloadRate, uploadRate, peers: this.connections.size }
   }
 
   /** The connections. */
   peers(): readonly PeerStatus[] {
-    return [...this.#peers.values()].map((peer) => peer.status)
+    return [...this.connections.values()].map((peer) => peer.status)
   }
 
   /** Dials an address given by the user. @throws SwarmError `E_ADDRESS`. */
   addPeer(peer: string | PeerAddress): void {
-    this.#peers.add(parsePeer(peer), 'user', true)
+    this.connections.add(parsePeer(peer), 'user', true)
   }
 
   /** 0: the file is not fetched; 3: it comes first. @throws SwarmError `E_OPTION`: no such file, or no metadata yet */
@@ -221,7 +220,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   async #close(): Promise<void> {
     this.#env.removed(this)
     const written = this.#phase.close()
-    this.#peers.close()
+    this.connections.close()
     // Threads write through the storage's descriptors: close it when they are done.
     const ends = await Promise.allSettled([written, ...this.#discoveries.map((discovery) => discovery.close())])
     try {
@@ -245,7 +244,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     try {
       await phase.open()
       if (this.#isOver) return
-      for (const peer of [...this.#peers.values()]) this.#admit(phase, peer)
+      for (const peer of [...this.connections.values()]) this.#admit(phase, peer)
       await phase.takeStock()
     } catch (error) {
       this.#fail(storageError(error))
@@ -276,8 +275,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   #metadataKnown(info: TorrentInfo): void {
     const phase = this.#activePhase(info)
     this.#phase = phase
-    this.#peers.setPieceCount(phase.layout.pieceCount)
-    for (const peer of [...this.#peers.values()]) peer.sendExtendedHandshake(this.#greeting(peer))
+    this.connections.setPieceCount(phase.layout.pieceCount)
+    for (const peer of [...this.connections.values()]) peer.sendExtendedHandshake(this.#greeting(peer))
     this.emit('metadata', info)
     void this.#begin(phase)
   }
@@ -286,12 +285,12 @@ export class Torrent extends EventEmitter<TorrentEvents> {
     if (this.#isOver) return
     this.#error = error
     void this.#phase.close()
-    this.#peers.close()
+    this.connections.close()
     this.emit('failed', error)
   }
 
   #banSender({ sender, reason }: EventOf<'bad-data'>): void {
-    const label = this.#peers.ban(sender, new SwarmError('E_PROTOCOL', 'bad-data', reason))
+    const label = this.connections.ban(sender, new SwarmError('E_PROTOCOL', 'bad-data', reason))
     if (label !== undefined) this.#warn('peer', label, reason, true)
   }
 
@@ -300,16 +299,6 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   }
 
   // Peers
-
-  /** @internal A connection from the listener whose handshake names this torrent. */
-  accept(connection: ShakenConnection, place: ConnectionPlace): void {
-    this.#peers.accept(connection, place)
-  }
-
-  /** @internal The peer that should make room first, and for how long it has been useless. */
-  mostUseless(nowMs: number): { readonly peer: Peer; readonly forMs: number } | undefined {
-    return this.#peers.mostUseless(nowMs)
-  }
 
   #greeting(peer: Peer): OurExtendedHandshake {
     const active = this.#active
@@ -334,8 +323,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       case 'joined':
         return this.#greet(peer)
       case 'extended':
-        if (!this.#peers.stands(peer)) return
-        if (this.#pexEnabled) this.#pex.joined(peer, this.#peers.values(), this.#env.clock.monotonic())
+        if (!this.connections.stands(peer)) return
+        if (this.#pexEnabled) this.#pex.joined(peer, this.connections.values(), this.#env.clock.monotonic())
         break
       case 'extension':
         if (event.extension !== 'ut_pex') break
@@ -347,7 +336,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       default:
     }
     this.#phase.take(event)
-    if (event.kind === 'closed') this.#peers.gone(peer)
+    if (event.kind === 'closed') this.connections.gone(peer)
   }
 
   /** Greets a peer. Without metadata we only announce our interest; while the storage is being asked, peers wait. */
@@ -377,11 +366,11 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   /** @internal About once a second. */
   tick(nowMs: number): void {
     if (this.#isOver) return
-    for (const peer of [...this.#peers.values()]) this.#tickPeer(peer, nowMs)
-    if (this.#phase instanceof MetadataPhase) this.#phase.tick(this.#peers.values(), nowMs)
+    for (const peer of [...this.connections.values()]) this.#tickPeer(peer, nowMs)
+    if (this.#phase instanceof MetadataPhase) this.#phase.tick(this.connections.values(), nowMs)
     else this.#phase.tick(nowMs)
-    if (this.#pexEnabled) this.#pex.tick(this.#peers.values(), nowMs)
-    this.#peers.pump()
+    if (this.#pexEnabled) this.#pex.tick(this.connections.values(), nowMs)
+    this.connections.pump()
   }
 
   #tickPeer(peer: Peer, nowMs: number): void {

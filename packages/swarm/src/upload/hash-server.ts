@@ -63,7 +63,7 @@ export class HashServer {
     const shape = this.#shape(file)
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
-    const kept = this.#deps.env.hashWork.tree(this.#key(file))
+    const kept = this.#deps.env.hashWork.trees.get(this.#key(file))
     // Only copies bytes, so it need not wait for its turn.
     if (window === undefined && kept !== undefined) return kept.answer(range)
     return this.#deps.env.hashWork.inTurn(async () => {
@@ -84,13 +84,13 @@ export class HashServer {
   /** Undefined when the piece layer is unavailable. */
   async #tree(file: LayoutFile, shape: TreeShape): Promise<PieceTree | undefined> {
     if (file.pieceCount === 1) return new PieceTree(shape, undefined)
-    const kept = this.#deps.env.hashWork.tree(this.#key(file))
+    const kept = this.#deps.env.hashWork.trees.get(this.#key(file))
     if (kept !== undefined) return kept
     const layer = this.#deps.hashes.layer(file) ?? (await this.#deps.options.storage.pieceLayer?.(file.index))
     if (layer?.length !== file.pieceCount * HASH_BYTES) return undefined
     const tree = await PieceTree.build(shape, layer, (hashes) => this.#pause(hashes))
     if (!equalBytes(tree.root!, file.piecesRoot!)) return undefined
-    this.#deps.env.hashWork.keep(this.#key(file), tree)
+    this.#deps.env.hashWork.trees.set(this.#key(file), tree)
     return tree
   }
 

@@ -10,8 +10,8 @@ const TREE_BYTES = 16 * 1024 * 1024
 
 /** What hash requests cost an engine: one answer at a time, so many pair hashes per second, so much memory for trees. */
 export class HashWork {
-  /** One that is larger than all that may be kept is kept alone. */
-  readonly #trees = new LRUCache<string, PieceTree>({
+  /** Of all torrents; one that is larger than all that may be kept is kept alone. */
+  readonly trees = new LRUCache<string, PieceTree>({
     maxSize: TREE_BYTES,
     sizeCalculation: ({ memoryBytes }) => Math.min(memoryBytes, TREE_BYTES)
   })
@@ -38,16 +38,8 @@ export class HashWork {
     this.#hashes.spend(hashes)
   }
 
-  tree(key: string): PieceTree | undefined {
-    return this.#trees.get(key)
-  }
-
-  keep(key: string, tree: PieceTree): void {
-    this.#trees.set(key, tree)
-  }
-
   /** The torrent was removed: its keys start with this. */
   forget(prefix: string): void {
-    for (const key of [...this.#trees.keys()]) if (key.startsWith(prefix)) this.#trees.delete(key)
+    for (const key of [...this.trees.keys()]) if (key.startsWith(prefix)) this.trees.delete(key)
   }
 }

@@ -81,9 +81,7 @@ function message(id: number, bodyBytes: number): Buffer {
 }
 
 /** A message without a payload: choke, unchoke, interested, notInterested, haveAll, haveNone. */
-export function formatSimple(id: number): Uint8Array {
-  return message(id, 0)
-}
+export const formatSimple = (id: number): Uint8Array => message(id, 0)
 
 /** Have, suggest, allowedFast. */
 export function formatIndex(id: number, piece: number): Uint8Array {
