@@ -168,9 +168,10 @@ async function main(): Promise<void> {
   if (reports.some(({ error }) => error !== undefined)) process.exitCode = 1
   for (const [name, program] of Object.entries(PROGRAMS))
     if (wanted.includes(name)) {
-      const lines: Line[] = []
-      for (const args of program.args(values.runs)) lines.push(...(await runProgram(program.file, args)))
-      if (lines.length > 0) reports.push({ row: name, lines })
+      const parts: (readonly Line[])[] = []
+      for (const args of program.args(values.runs)) parts.push(await runProgram(program.file, args))
+      // one that failed sent none: the row keeps its older figures
+      if (parts.every((lines) => lines.length > 0)) reports.push({ row: name, lines: parts.flat() })
       save()
     }
 }
