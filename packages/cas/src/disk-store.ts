@@ -26,7 +26,7 @@ import { StoreContext } from './store-context.ts'
 export interface DiskStoreOptions {
   /** The store's folder; created with mode 0700 if absent. */
   readonly root: string
-  /** The id of the store that must be there; nothing is made for another one, or where there is none. */
+  /** The id of the expected store; no other store is opened, and none is created. */
   readonly expectedId?: string | undefined
   /** The id for a store that has none; default: a random UUID. */
   readonly newId?: string | undefined

@@ -93,7 +93,7 @@ export class PrefixHash {
     }
   }
 
-  /** Resolves when no thread uses the descriptor any longer. */
+  /** Resolves when no thread uses the descriptor. */
   async stop(): Promise<void> {
     this.restart()
     await Promise.all(this.#dropping)

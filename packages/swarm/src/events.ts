@@ -35,7 +35,7 @@ export type PieceEvent =
   | { readonly kind: 'file-done'; readonly file: LayoutFile }
   /** The storage refused a file although its pieces are right: they have to be fetched again. */
   | { readonly kind: 'file-refused'; readonly file: LayoutFile }
-  /** The file can no longer be read, and is not offered to peers any longer. */
+  /** The file can no longer be read, and is no longer offered to peers. */
   | { readonly kind: 'file-lost'; readonly fileIndex: number; readonly error: Error }
 
 /** A problem that does not stop the torrent. */

@@ -53,7 +53,7 @@ export async function isOurs(path: string): Promise<boolean> {
   return (parent.uid === user || parent.uid === 0) && (parent.mode & 0o022) === 0
 }
 
-/** Whether nobody works in the folder at `path` any longer: its maker has ended, or the machine was restarted. */
+/** Whether the folder at `path` is abandoned: its maker has ended, or the machine was restarted. */
 export function isAbandoned(name: string, path: string, clock: Pick<Clock, 'now'> = systemClock): boolean {
   const [, atBoot, namespace, pid, start] = NAME.exec(name) ?? []
   if (pid === undefined || mine.has(name)) return false

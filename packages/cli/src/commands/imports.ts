@@ -64,7 +64,7 @@ export async function importLocal(session: Session, paths: readonly string[], op
   const as = importName(options.as, absolute[0]!)
   const sharedFrom = options.private === true ? undefined : await settleOwnModels(session)
   const { companions } = options
-  // whoever names each file has chosen
+  // a caller that names each file has chosen
   const aux = options.aux === undefined && absolute.every(isFile) ? {} : auxOf(options)
   const body = { paths: absolute, as, ...choiceOf(options), ...aux, ...(companions !== undefined && { companions }) }
   await finishImport(session, (field) => session.client.importLocal({ ...body, ...field }), options)

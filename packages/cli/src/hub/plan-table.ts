@@ -8,7 +8,7 @@ type Fit = 'fits' | 'tight' | 'no'
 
 /** Of a card, what a model may take of it: the screen and the driver have the rest. */
 const VRAM_SHARE = 0.9
-/** Of the machine's memory, so that the rest of it goes on. */
+/** Of the machine's memory, so that other programs keep running. */
 const RAM_SHARE = 0.75
 const TIGHT_SHARE = 0.95
 

@@ -156,7 +156,7 @@ export class Bridge {
     const body = method === 'POST' || method === 'PUT' ? await readBody(request) : {}
     const gone = new AbortController()
     response.on('close', () => gone.abort(new BridgeRefusal(499, 'E_ABORTED', 'the page has gone')))
-    // what changes something goes on
+    // a request that changes something continues without its page
     const signal = method === 'GET' ? gone.signal : undefined
     const answer = await route({ session: this.#session, params, query, body, signal })
     if (method !== 'GET') this.#feed.lookSoon()

@@ -73,7 +73,7 @@ export async function openRoot(options: DiskStoreOptions, busy = ''): Promise<Di
   }
 }
 
-/** The blobs that a target lacks. What an earlier attempt left there and is not wanted any longer is removed. */
+/** The blobs that a target lacks. Removes leftovers of earlier attempts that are no longer wanted. */
 export async function missingBlobs(
   target: BlobStore,
   wanted: ReadonlyMap<Sha256Digest, number>

@@ -27,7 +27,7 @@ export type CommitContext = Pick<Library, 'store' | 'documents' | 'repos' | 'art
  * Stage 5: merges the artifacts into the repository's index. Imports into one name take turns. Blobs are written first
  * and the state last, so that a crash leaves at worst unreferenced blobs.
  * @throws DaemonError `E_INVALID_INDEX` when the current index is corrupt or missing, `E_NOT_IMPORTABLE` with the quants as
- *   candidates where nothing may be replaced, `E_ABORTED` when it is not wanted any longer: the state is then unchanged
+ *   candidates where nothing may be replaced, `E_ABORTED` when it is no longer wanted: the state is then unchanged
  *   (spec route.13, add.45)
  */
 export async function commitArtifacts(

@@ -144,7 +144,7 @@ interface UsedFile {
 /** Groups of small files whose folders are held open: one more than the store takes at a time. */
 const GROUPS = 5
 
-/** The owner's file cannot be opened, is none any longer, or changes while it is read. */
+/** The owner's file cannot be opened, is no longer a file, or changes while it is read. */
 const isUnreadable = (error: unknown): boolean =>
   error instanceof DaemonError && ['E_INTERNAL', 'E_NOT_IMPORTABLE', 'E_SOURCE_NOT_REGULAR'].includes(error.code)
 

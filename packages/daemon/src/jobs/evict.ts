@@ -20,7 +20,7 @@ export interface EvictDeps
   readonly jobs: JobRegistry
   readonly copies: Copies
   readonly config: { readonly store: { readonly proofMs: number } }
-  /** Nothing gives it to others any longer. */
+  /** No door serves it any more. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
   /** It stays after all, and may be given to others again. */
   readonly onKept: (manifestDigest: Sha256Digest) => Promise<void>

@@ -128,7 +128,7 @@ export class Artifacts {
     })
   }
 
-  /** Nobody wants the companions any longer that a pinned import was to bring under a name `ns/name`. */
+  /** Companions that a pinned import was to bring under a name `ns/name` are no longer wanted. */
   endFutureCompanions(manifestDigest: Sha256Digest, name: string): Promise<boolean> {
     return this.#change(manifestDigest, ({ futureCompanions, ...rest }) =>
       futureCompanions?.name === name ? rest : undefined
@@ -307,7 +307,7 @@ export class Artifacts {
     })
   }
 
-  /** The artifact has the name, or is not to have it any longer; another name that it is to have stays. */
+  /** The artifact has the pending name, or no longer gets it; another pending name stays. */
   endFutureName(manifestDigest: Sha256Digest, name: string): Promise<boolean> {
     return this.#change(manifestDigest, ({ futureName, ...rest }) => (futureName === name ? rest : undefined))
   }
@@ -385,7 +385,7 @@ function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): Ar
   return Object.fromEntries(Object.entries(before.companions ?? {}).filter(([, digest]) => given.has(digest)))
 }
 
-/** A pinned import that goes on keeps the time of its record. */
+/** A resumed pinned import keeps the time of its record. */
 function beganAt(before: ArtifactState | undefined, { source, importedAt }: ArtifactImport): string | undefined {
   const goesOn = before?.incomplete === true || before?.futureName !== undefined
   return source.kind === 'bt' && goesOn ? before.importedAt : importedAt

@@ -50,7 +50,7 @@ export class ComingModels {
   readonly #became = new LRUCache<Sha256Digest, Sha256Digest>({ max: MAX_BECAME })
   readonly #listeners: ((standIn: Sha256Digest) => void)[] = []
 
-  /** Calls `onEnd` with each stand-in that stands for nothing any longer. */
+  /** Calls `onEnd` with each stand-in whose import has ended. */
   listen(onEnd: (standIn: Sha256Digest) => void): void {
     this.#listeners.push(onEnd)
   }

@@ -57,7 +57,7 @@ export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSo
   }
 }
 
-/** What the owner says of one name leaves the others as they are; so does whoever fetches the same bytes for somebody else. */
+/** The owner's decision on one name does not change the others; nor does a client's fetch of the same bytes. */
 export function mergedFollowed(
   before: ArtifactSource | undefined,
   now: ArtifactSource

@@ -171,7 +171,7 @@ function latestFacts(before: Provenance, now: Provenance): Provenance {
   return { ...now, confirmedPublicAt: now.confirmedPublicAt ?? before.confirmedPublicAt }
 }
 
-/** Whether two states of an artifact are the same to whoever may have it. */
+/** Whether two states of an artifact permit the same doors. */
 export const sameStanding = (a: WithProvenance, b: WithProvenance): boolean =>
   isDeepStrictEqual(standing(a), standing(b))
 

@@ -384,7 +384,7 @@ export class Views {
     }
   }
 
-  /** `gone` when none of our views is there any longer, `unknown` when that cannot be determined now. */
+  /** `gone` when none of our views is left there, `unknown` when that cannot be determined now. */
   async #look({ path, device }: ViewRecord): Promise<View | 'gone' | 'unknown'> {
     return (await deviceOf(dirname(path))) === device ? this.#read(path) : 'unknown'
   }

@@ -12,7 +12,7 @@ const MAX_JOBS = 4
 /** After a failure, the same thing is not tried again within this time. */
 const FAILED_MS = 30_000
 const MAX_FAILED = 1_000
-/** A job that nobody waits for goes on for so long: clients that are told to come again do so within half a minute. */
+/** How long a job without clients continues: clients that get a 429 retry within half a minute. */
 const GRACE_MS = 60_000
 /** With every place taken by other hosts, one goes to a host that had so much less of them. */
 const TURN_MS = 20_000

@@ -150,7 +150,7 @@ export class Demand {
     }
   }
 
-  /** The result of a promise, unless it takes too long: the work then goes on, and the client has to come again. @throws NotNowError */
+  /** The result of a promise, unless it takes too long: the work then continues, and the client has to retry. @throws NotNowError */
   async inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
     const tooLate = Promise.withResolvers<never>()
     const timer = this.clock.after(timeoutMs, () => tooLate.reject(later(what)))

@@ -23,7 +23,7 @@ export interface HubRequest {
   readonly repo: string
   /** Undefined: the default branch. */
   readonly revision: string | undefined
-  /** The commit that it has here, whoever names it. */
+  /** The commit that the store has. */
   readonly commitHere?: string | undefined
   /** When the hub said that this commit is the default branch's. */
   readonly branch?: LookFor['branch']
@@ -125,7 +125,7 @@ export class HubDemand {
     const visit = await this.#demand
       .inTime(visiting, ANSWER_MS, `${name} is being looked for`)
       .catch((error: unknown) => {
-        // it goes on without this client, who comes again
+        // the work continues; the client retries
         visiting.then((late) => late.leave()).catch(() => undefined)
         throw error
       })
@@ -161,7 +161,7 @@ export class HubDemand {
       try {
         return await this.#upstream.read(repo, file.name)
       } catch (error) {
-        // whoever sends other bytes than it lists would do so again
+        // a source that sends other bytes than it lists would do so again
         if ((error as { code?: unknown }).code === 'E_NOT_IMPORTABLE') this.#jobs.fail(key, HUB, error as Error)
         else spending.giveBack(Infinity)
         throw toNotNow(HUB, error)

@@ -25,7 +25,7 @@ export interface UpstreamJobs {
 
 const FETCHES: ReadonlySet<Job['kind']> = new Set(['ensure', 'import-bt'])
 
-/** The job that fetches an artifact's blobs, whoever wants them. */
+/** The job that fetches an artifact's blobs for any caller. */
 export const fetchOf = (jobs: Pick<UpstreamJobs, 'openOf'>, manifest: string): Job | undefined =>
   jobs.openOf(manifest).find(({ kind }) => FETCHES.has(kind))
 

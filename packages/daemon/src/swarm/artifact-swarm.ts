@@ -93,7 +93,7 @@ export class ArtifactSwarm {
     return { downloadedBytes, uploadedBytes }
   }
 
-  /** A seed does not replace what is joined: a fetch goes on as one when it is over. @throws the engine's error for invalid options. */
+  /** A seed does not replace what is joined: a fetch becomes one when it is over. @throws the engine's error for invalid options. */
   async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
     for (let there = this.#entries.get(torrent.manifestDigest); there !== undefined; ) {
       if (options.seedOnly) return there

@@ -61,7 +61,7 @@ export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
   return jobs.start(
     { kind: 'import-bt', ref, filesTotal: 1, ...(as !== undefined && { as }), ...(isResumed && { lane: 'demand' }) },
     (job) => new BtImport(request, deps, job).run(),
-    // what its owner gave up, nobody else goes on with
+    // an import that its owner gave up is not resumed for others
     async (aborted) => {
       if (as === undefined || !(aborted instanceof UnwantedError)) return
       await artifacts.endFutureName(pin, as)
@@ -126,7 +126,7 @@ class BtImport {
       if (repo !== undefined) await joinWhenDone(pin).catch(() => undefined)
       throw error
     }
-    // companions may be long in coming, and whoever gives them up has the model
+    // companions may take long; cancelling the wait keeps the model
     await joinWhenDone(pin)
     const { companions } = this.#request
     const beside =

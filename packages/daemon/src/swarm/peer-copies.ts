@@ -91,7 +91,7 @@ export class PeerCopies implements CopyWitness {
       signal.throwIfAborted()
       const [peer, ...others] = handle.peers()
       if (hasLied) return { is: 'gone', why: 'it sent the wrong bytes' }
-      // whoever dialled us may have given them instead
+      // a peer that dialled us may have sent them instead
       if (peer === undefined || peer.incoming || others.length > 0) return { is: 'silent', why: 'it does not answer' }
       if (!peer.seed) return { is: 'gone', why: 'it does not say that it has everything' }
       return isProven() ? { is: 'there' } : { is: 'silent', why: 'it gives nothing now' }

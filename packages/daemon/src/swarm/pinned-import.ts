@@ -25,7 +25,7 @@ export interface PinnedImport {
   /** Models may go that can be had again, where it does not fit. */
   readonly mayEvict?: boolean
   /**
-   * Not the owner goes on with an import of the owner's: it replaces nothing, and gives no name that the owner has given
+   * A client resumes an import of the owner's: it replaces nothing, and gives no name that the owner has given
    * up since. Default false.
    */
   readonly isResumed?: boolean

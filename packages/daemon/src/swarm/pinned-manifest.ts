@@ -42,7 +42,7 @@ class StatusError extends Error {
   }
 }
 
-/** There is none, or (in buckets whose keys nobody may list) nobody hears whether there is. */
+/** There is none, or (in buckets without listing) that is unknown. */
 const NO_LISTING: readonly number[] = [403, 404, 410]
 
 /** Reports why a webseed was unusable, for the result's warnings. */
@@ -134,7 +134,7 @@ export class WebseedDocuments {
       try {
         const { bytes, isMarked } = await this.#read(urlBelow(webseed, path), maxBytes, signal)
         const document = read(bytes, webseed)
-        // whoever sends the wrong bytes says nothing about these
+        // wrong bytes from one source say nothing about these
         if (isMarked) this.markedBy ??= `webseed ${webseed} answers with "Cache-Control: private"`
         this.#publisher ??= webseed
         return document

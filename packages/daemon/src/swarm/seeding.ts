@@ -98,7 +98,7 @@ export class ArtifactSeeding {
 
   /**
    * After a change of `[swarm] seed`: all seeds leave, or what is complete is re-hashed as at a start, and joins. Resolves when
-   * they have left; joining goes on in the background.
+   * they have left; joining continues in the background.
    */
   async changed(): Promise<void> {
     const { config, swarm } = this.#deps
@@ -134,7 +134,7 @@ export class ArtifactSeeding {
     }
   }
 
-  /** A fetch is over: the artifact goes on as a seed, with its connections. False where it has to be joined anew, or may not be seeded. */
+  /** A fetch is over: the artifact continues as a seed, with its connections. False where it has to be joined anew, or may not be seeded. */
   async goOn(manifestDigest: Sha256Digest): Promise<boolean> {
     const { artifacts, torrents, swarm } = this.#deps
     let isSeed = false
@@ -164,7 +164,7 @@ export class ArtifactSeeding {
     }
   }
 
-  /** Nothing needs the artifact any longer: it leaves. One that is being fetched leaves when that has ended. */
+  /** The artifact is no longer needed: it leaves. One that is being fetched leaves when that has ended. */
   async unneeded(manifestDigest: Sha256Digest): Promise<void> {
     this.#heldBack.delete(manifestDigest)
     await this.#leave(manifestDigest)

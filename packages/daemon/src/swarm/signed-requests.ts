@@ -7,7 +7,7 @@ import type { WebseedKeys } from './webseed-keys.ts'
 export interface SignedRequestsDeps extends Pick<Library, 'artifacts' | 'log'> {
   readonly keys: Pick<WebseedKeys, 'headersFor'>
   readonly swarm: Pick<ArtifactSwarm, 'joined'>
-  /** The artifact may be shared no longer: a fetch of it goes on accordingly. */
+  /** The artifact may no longer be shared: its fetch continues as permitted. */
   readonly onRestricted: (manifestDigest: Sha256Digest) => Promise<void>
 }
 

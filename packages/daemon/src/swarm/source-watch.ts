@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 
-/** How long a fetch goes on without getting anywhere. */
+/** How long a fetch continues without progress. */
 export interface FetchTimeouts {
   readonly clock: Clock
   /** After this long without a byte the fetch fails. */

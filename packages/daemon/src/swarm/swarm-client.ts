@@ -47,7 +47,7 @@ import { WebseedListener } from './webseed-listener.ts'
 
 /** Bootstrap nodes of the DHT without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
-/** The model is here by then: whoever has it and nothing beside it is not waited for longer. */
+/** The model is here by then: peers without companions are not awaited longer. */
 const COMPANIONS_TIMEOUT_MS = 30_000
 const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
@@ -427,7 +427,7 @@ export class SwarmClient {
     return this.#artifacts.readings.open(...reading)
   }
 
-  /** After a privacy change: the artifact leaves at once, or joins if it is complete; a fetch goes on as permitted. */
+  /** After a privacy change: the artifact leaves at once, or joins if it is complete; a fetch continues as permitted. */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
     await this.#seeding.withdraw(manifestDigest)
     await this.#fetches.changed(manifestDigest)
@@ -435,7 +435,7 @@ export class SwarmClient {
     await this.#seeding.join(manifestDigest)
   }
 
-  /** Nothing needs the artifact any longer. */
+  /** The artifact is no longer needed. */
   unneeded(manifestDigest: Sha256Digest): Promise<void> {
     return this.#seeding.unneeded(manifestDigest)
   }

@@ -80,7 +80,7 @@ export class HttpClient {
     const guard = new DialGuard(policy)
     guard.check(url.hostname)
     const agent = dispatcher ?? (await this.#agent(guard))
-    // a stream is sent for as long as it takes; undici watches that it goes on, and then for the head
+    // a stream is sent for as long as it takes; undici watches its progress, and then waits for the head
     const isStream = body !== undefined && !(body instanceof Uint8Array)
     const exchange = new ResponseHandler(url, { stallMs, slowMs }, signal, isStream)
     try {

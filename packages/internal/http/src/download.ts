@@ -171,7 +171,7 @@ class Download {
         signal.throwIfAborted()
         if (!(error instanceof DownloadError) || error.kind === 'no-ranges' || error.kind === 'changed') throw error
         // Progress of any range shows that the source works; a range that fails on its own uses up its attempts when
-        // the others are done. A drip is none: it would go on for ever.
+        // the others are done. A trickle does not count: it would never end.
         if (rate.keepsUpWith(this.#bytesDone - before)) backoff.progress()
         await backoff.after(error, signal)
       }

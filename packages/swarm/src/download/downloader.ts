@@ -388,7 +388,7 @@ export class Downloader {
     if (!this.#closed) for (const liar of liars) this.#name(liar, buffer.piece)
   }
 
-  /** Returns all slots; resolves when no thread is writing any longer. */
+  /** Returns all slots; resolves when no thread is writing. */
   async close(): Promise<void> {
     this.#closed = true
     this.#deps.env.pool.leave(this.#notify)

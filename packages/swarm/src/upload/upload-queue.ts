@@ -240,7 +240,7 @@ export class UploadQueue implements LimitedSender {
     } catch (error) {
       failure = error as Error
     }
-    // Otherwise nobody asks for these bytes any longer.
+    // Otherwise no peer waits for these bytes.
     const isWanted = this.#reading === run
     if (isWanted) this.#reading = undefined
     if (isWanted && failure === undefined) this.#sendRun(run)

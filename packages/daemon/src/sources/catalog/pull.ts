@@ -153,7 +153,7 @@ export class CatalogPull {
       if (webPossible && (swarmFailure !== undefined ? isUnreachable(swarmFailure) : silentMs >= webAfterMs)) {
         web = this.#fromWeb(signal).catch((error: unknown) => {
           webFailure = error
-          // there is none for what the swarm gives either
+          // then the bytes of the swarm find no space either
           if (isNoSpace(error)) swarmFailure = error
         })
         since = clock.monotonic()

@@ -32,7 +32,7 @@ export interface HubConfirmation {
 
 /** After the hub did not answer, it is not asked again within this time. */
 const SILENCE_MS = 60_000
-/** Of one start; the next one goes on. */
+/** Per start; the next start continues. */
 const MAX_QUESTIONS = 1_000
 
 /** @param hub without a token */

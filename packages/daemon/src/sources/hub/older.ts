@@ -8,7 +8,7 @@ import { orAbsent } from './errors.ts'
 
 export type OlderDeps = Pick<Library, 'store' | 'artifacts' | 'documents'>
 
-/** An earlier version of a file that the store has, open; whoever gets it closes it. */
+/** An earlier version of a file in the store, open; the caller closes it. */
 export interface HeldVersion {
   readonly file: HubFile
   readonly reader: BlobReader
