@@ -17,10 +17,7 @@ export const notFound = (digest: Sha256Digest): CasError =>
   new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
 
 export const notRegular = (digest: Sha256Digest, path: string): CasError =>
-  new CasError('E_CORRUPT', `${path} is not a regular file: move it away, then ingest the blob again`, {
-    digest,
-    path
-  })
+  new CasError('E_CORRUPT', `${path} is not a regular file: move it away, then ingest the blob again`, { digest, path })
 
 /** @throws CasError `E_RANGE` */
 export function checkRange(start: number, end: number, sizeBytes: number): void {

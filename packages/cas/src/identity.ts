@@ -123,14 +123,12 @@ export class RootGuard {
     try {
       const id = fs.readFileSync(join(root, FILE), 'utf8').trim()
       if (id !== this.#id && UUID.test(id)) return `another store (${id}) is where ${this.#id} was: ${advice}`
-      return `another folder is where the store was: ${advice}`
     } catch {
       // said below
     }
     try {
-      return fs.readdirSync(root).length === 0
-        ? `an empty folder is where the store was: ${advice}`
-        : `another folder is where the store was: ${advice}`
+      const what = fs.readdirSync(root).length === 0 ? 'an empty folder' : 'another folder'
+      return `${what} is where the store was: ${advice}`
     } catch {
       return `the store's folder is gone: ${advice}`
     }

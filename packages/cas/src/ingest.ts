@@ -121,10 +121,7 @@ export class Ingestor {
       throw new CasError(
         'E_SIZE_MISMATCH',
         `the file has ${sizeBytes} bytes instead of the announced ${options.sizeBytes}`,
-        {
-          sizeBytes,
-          expectedSizeBytes: options.sizeBytes
-        }
+        { sizeBytes, expectedSizeBytes: options.sizeBytes }
       )
     }
     return sizeBytes

@@ -18,9 +18,7 @@ const FIELDS = new Set(['version', 'key', 'sizeBytes', 'digest', 'ranges'])
 
 /** @throws CasError `E_RANGE` when the size or the key is out of bounds. */
 export function checkPartialKey(key: PartialKey): void {
-  if (!isKey(key.key)) {
-    throw new CasError('E_RANGE', `the key of a partial blob has 1 to ${MAX_KEY_LENGTH} characters`)
-  }
+  if (!isKey(key.key)) throw new CasError('E_RANGE', `the key of a partial blob has 1 to ${MAX_KEY_LENGTH} characters`)
   if (!isSize(key.sizeBytes)) {
     throw new CasError('E_RANGE', 'the size of a partial blob is a whole number of bytes')
   }

@@ -139,9 +139,8 @@ export class DiskPartialBlob implements PartialBlob {
     this.#throwIfEnded()
     const length = Math.min(target.length, Math.max(0, this.sizeBytes - offset))
     checkRange(offset, offset + length, this.sizeBytes)
-    if (!this.#ranges.contains(offset, offset + length)) {
+    if (!this.#ranges.contains(offset, offset + length))
       throw new CasError('E_INCOMPLETE', `[${offset}, ${offset + length}) is not written yet`)
-    }
     return this.#hold(async () => {
       const { context, fd } = this.#setup
       let found: Uint8Array

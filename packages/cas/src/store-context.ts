@@ -122,10 +122,7 @@ export function checkExpected(
     throw new CasError(
       'E_SIZE_MISMATCH',
       `the source has ${sizeBytes} bytes instead of the announced ${expected.sizeBytes}`,
-      {
-        sizeBytes,
-        expectedSizeBytes: expected.sizeBytes
-      }
+      { sizeBytes, expectedSizeBytes: expected.sizeBytes }
     )
   }
   if (expected.digest !== undefined && digest !== expected.digest) {

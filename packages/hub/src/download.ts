@@ -31,9 +31,8 @@ export async function downloadRange(
   options: DownloadOptions
 ): Promise<void> {
   const { sizeBytes, path } = file
-  if (sink.sizeBytes !== sizeBytes) {
+  if (sink.sizeBytes !== sizeBytes)
     throw new TypeError(`the sink holds ${sink.sizeBytes} bytes, "${path}" has ${sizeBytes}`)
-  }
   const { rangeBytes, rangesPerFile, writeBytes, smallFileBytes } = net.limits
   const lane = sizeBytes <= smallFileBytes ? lanes.small : lanes.large
   const settings = { ...options, timings: net.timings, rangeBytes, parallel: rangesPerFile, writeBytes, lane }

@@ -13,7 +13,7 @@ import { digestHex } from '@svc/ref'
 import { resolveUrl } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import type { Net } from './net.ts'
-import { networkFailure, type ResponseHead, statusFailure } from './outcome.ts'
+import { badAnswer, networkFailure, type ResponseHead, statusFailure } from './outcome.ts'
 import type { RangeProgress } from './range-protocol.ts'
 import type { DirectSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
@@ -83,7 +83,7 @@ export class HubFileSource implements RangeSource {
       ? networkFailure(error, url ?? origin, this.#net.about(this.#file))
       : error.defect === 'size'
         ? wrongBytes(this.#file, `it ${error.message}`)
-        : badAnswer(`${(url ?? origin).origin} ${error.message}, for "${path}"`, path)
+        : badAnswer(`${(url ?? origin).origin} ${error.message}, for "${path}"`, { path })
     // the hub may know another address, whose server is faster
     if (url !== undefined && (error as { code?: unknown } | null)?.code === 'ERR_SLOW') this.#forget(url)
     if (!(failure instanceof DownloadError) || !['stale-url', 'wrong', 'changed'].includes(failure.kind)) return failure
@@ -194,7 +194,7 @@ export class HubFileSource implements RangeSource {
     if (etag === this.#etag) return
     const { path } = this.#file
     const message = `"${path}" keeps changing at its source while it is fetched; try again later`
-    throw this.failure(new DownloadError('changed', badAnswer(message, path).error), url)
+    throw this.failure(new DownloadError('changed', badAnswer(message, { path }).error), url)
   }
 
   /** The metadata on the hub's own redirect must match the listing before any byte is accepted. */
@@ -215,9 +215,6 @@ export class HubFileSource implements RangeSource {
     }
   }
 }
-
-const badAnswer = (message: string, path: string): DownloadError<HubError> =>
-  new DownloadError('retry', new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', message, { path }))
 
 const wrongBytes = (file: HubFile, what: string): DownloadError<HubError> =>
   new DownloadError(

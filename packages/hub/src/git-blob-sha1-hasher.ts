@@ -10,9 +10,8 @@ export default function createGitBlobSha1Hasher(
   _options: unknown,
   sizeBytes: number | undefined
 ): { update(chunk: Uint8Array): void; digest(): Uint8Array } {
-  if (sizeBytes === undefined || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0) {
+  if (sizeBytes === undefined || !Number.isSafeInteger(sizeBytes) || sizeBytes < 0)
     throw new TypeError('a git blob is hashed with its size first: sizeBytes must be known before the first byte')
-  }
   const hash = createHash('sha1').update(`blob ${sizeBytes}\0`)
   return {
     update: (chunk) => void hash.update(chunk),

@@ -108,9 +108,8 @@ export interface Hub {
 export function createHub(options: HubOptions = {}): Hub {
   const endpoint: Endpoint = parseEndpoint(options.endpoint ?? PUBLIC_ENDPOINT)
   const token = options.token === undefined || options.token === '' ? undefined : options.token
-  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token)) {
+  if (token !== undefined && !/^[\x21-\x7e]+$/.test(token))
     throw new HubError('E_INTERNAL', 'bad-request', 'the hub token contains white space or characters beyond ASCII')
-  }
   const limits: HubLimits = { ...DEFAULT_LIMITS, ...options.limits }
   const timings: RetryTimings = { ...DEFAULT_TIMINGS, ...options.retry }
   const userAgent = options.userAgent ?? 'svc-hub'
@@ -138,9 +137,8 @@ export function createHub(options: HubOptions = {}): Hub {
     reuse: (file, findOlder, sink, given) => reuseOlder(shared, file, findOlder, sink, within(given)),
     read: async (file, range = { start: 0, end: file.sizeBytes }, given = {}) => {
       const { start, end } = range
-      if (!(start >= 0 && start <= end && end <= file.sizeBytes)) {
+      if (!(start >= 0 && start <= end && end <= file.sizeBytes))
         throw new RangeError('the range is not within the file')
-      }
       const memory = createMemorySink(end - start)
       // A view of the range: everything outside it counts as present, so that it is not requested.
       const window: HubSink = {

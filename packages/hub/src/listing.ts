@@ -1,9 +1,10 @@
-import { Backoff, DownloadError, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
+import { errnoOf } from '@svc/internal-errors'
+import { Backoff, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
 import { isObject, parseJson } from '@svc/internal-net'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
 import type { Net } from './net.ts'
-import { gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
+import { badAnswer, gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
 import { own } from './own-property.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
 
@@ -136,9 +137,8 @@ export async function fetchInfo(
   }
   const info = isObject(answer.value) ? answer.value : {}
   const commit = own(info, 'sha')
-  if (typeof commit !== 'string' || !SHA1.test(commit)) {
+  if (typeof commit !== 'string' || !SHA1.test(commit))
     throw refusedListing(repo, 'the hub does not say which commit the revision points to')
-  }
   const repoId = own(info, 'id') ?? own(info, 'modelId') ?? repo
   if (!isRepoId(repoId)) throw refusedListing(repo, 'the hub gives it an impossible name')
   const isPrivate = own(info, 'private')
@@ -173,9 +173,8 @@ export function nextPage(response: Response, base: URL, net: Net, repoId: string
   for (const [, target, parameters] of link.matchAll(/<([^<>]*)>((?:\s*;\s*[^,<>]*)*)/g)) {
     if (!/;\s*rel\s*=\s*(?:"(?:[^"]*\s)?next(?:\s[^"]*)?"|next)\s*(?:;|$)/i.test(parameters ?? '')) continue
     const url = URL.parse(target ?? '', base.href)
-    if (url === null || url.origin !== net.endpoint.origin || url.username + url.password !== '') {
+    if (url === null || url.origin !== net.endpoint.origin || url.username + url.password !== '')
       throw refusedListing(repoId, 'its next page is on another host than the hub; set the endpoint to that host')
-    }
     url.hash = ''
     return url
   }
@@ -207,33 +206,25 @@ async function tryJson(
   context: OutcomeContext,
   { signal, onBytes }: ListingOptions
 ): Promise<JsonAnswer> {
+  const unusable = (what: string, cause?: unknown): Error =>
+    badAnswer(`${url.origin} ${what}`, { url: printableUrl(url) }, cause)
   let response: Response | undefined
   try {
     response = await net.walk({ url, headers: { accept: 'application/json' }, signal, sameOriginOnly: true })
     if (response.status !== 200) throw statusFailure(response, context)
-    if (!isIdentity(response.headers))
-      throw badAnswer(response.url, 'encodes its response, although a plain one was requested')
+    if (!isIdentity(response.headers)) throw unusable('encodes its response, although a plain one was requested')
     const bytes = await response.bytes(net.limits.jsonBytes)
     onBytes?.(bytes.length)
     return { value: parseJson(bytes), bytes: bytes.length, response }
   } catch (error) {
     void response?.discard()
     signal?.throwIfAborted()
-    if ((error as { code?: unknown }).code === 'ERR_TOO_LARGE') {
+    if (errnoOf(error) === 'ERR_TOO_LARGE') {
       onBytes?.(net.limits.jsonBytes)
       throw refusedListing(context.repoId, `sent a response of more than ${net.limits.jsonBytes} bytes`)
     }
-    if (error instanceof SyntaxError || (error instanceof TypeError && 'code' in error && isDecoding(error))) {
-      throw badAnswer(url, 'does not respond with JSON; is the endpoint a model hub?', error)
-    }
+    if (error instanceof SyntaxError || errnoOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw unusable('does not respond with JSON; is the endpoint a model hub?', error)
     throw networkFailure(error, url, context)
   }
 }
-
-const isDecoding = (error: { code: unknown }) => error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA'
-
-const badAnswer = (url: URL, what: string, cause?: unknown) =>
-  new DownloadError(
-    'retry',
-    new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', `${url.origin} ${what}`, { url: printableUrl(url) }, cause)
-  )

@@ -67,6 +67,10 @@ export function networkFailure(error: unknown, url: URL, context: OutcomeContext
   )
 }
 
+/** An answer that cannot be used; another attempt may bring a better one. */
+export const badAnswer = (message: string, details: HubErrorDetails, cause?: unknown): DownloadError<HubError> =>
+  new DownloadError('retry', new HubError('E_SOURCE_UNAVAILABLE', 'bad-answer', message, details, cause))
+
 type Fail = (
   kind: DownloadErrorKind,
   code: HubErrorCode,

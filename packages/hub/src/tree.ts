@@ -103,19 +103,16 @@ export class ListingCheck {
     const lfsOid = own(lfs, 'oid')
     if (typeof lfsOid === 'string' && MASKED.test(lfsOid)) throw new MaskedHashes(path)
     const oid = this.#oid(path, entry)
-    if (typeof lfsOid !== 'string' || !SHA256.test(lfsOid)) {
+    if (typeof lfsOid !== 'string' || !SHA256.test(lfsOid))
       throw this.#refuse(`the lfs oid of ${shown(path)} is not a SHA-256 in hex`)
-    }
     if (own(lfs, 'size') !== sizeBytes) throw this.#refuse(`${shown(path)} has two different sizes`)
     const pointerSize = own(lfs, 'pointerSize')
-    if (pointerSize !== undefined && !isSize(pointerSize)) {
+    if (pointerSize !== undefined && !isSize(pointerSize))
       throw this.#refuse(`the pointer size of ${shown(path)} is not a whole number of bytes`)
-    }
     // Pointers with extension lines are longer, and cannot be reconstructed from the listing.
     const pointer = Buffer.from(lfsPointerText(lfsOid, sizeBytes))
-    if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid) {
+    if (pointer.length === pointerSize && gitBlobSha1(pointer) !== oid)
       throw this.#refuse(`the SHA-256 and size of ${shown(path)} do not belong to its oid`)
-    }
     return { ...base, sha256: digestFromHex(lfsOid), ...xetHashIn(entry) }
   }
 

@@ -59,9 +59,8 @@ function requirePlain(value: unknown, code: ManifestErrorCode, depth = 1): boole
     return isSorted
   }
   const prototype: unknown = Object.getPrototypeOf(value)
-  if (prototype !== Object.prototype && prototype !== null) {
+  if (prototype !== Object.prototype && prototype !== null)
     throw new ManifestError(code, 'value', 'a document can contain only plain objects and arrays')
-  }
   let previous: string | undefined
   for (const key of Object.keys(value)) {
     isSorted = requirePlain((value as Record<string, unknown>)[key], code, depth + 1) && isSorted

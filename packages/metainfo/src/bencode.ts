@@ -158,9 +158,8 @@ class Decoder {
     const end = this.#bytes[at]
     if (end === undefined) throw fail('truncated', at, 'the data ends within an integer')
     if (end !== LETTER_E || digits === 0) throw fail('integer-format', start, 'an integer must be i<digits>e')
-    if (this.#bytes[first] === DIGIT_0 && (digits > 1 || negative)) {
+    if (this.#bytes[first] === DIGIT_0 && (digits > 1 || negative))
       throw fail('integer-format', start, 'an integer must not have leading zeros, or be negative zero')
-    }
     this.#at = at + 1
     if (digits > 15) return this.#largeInteger(first, at, negative)
     let value = 0
@@ -192,9 +191,8 @@ class Decoder {
     const colon = this.#bytes[at]
     if (colon === undefined) throw fail('truncated', at, 'the data ends within a string')
     if (colon !== COLON) throw fail('string-length', start, 'a string must be <length>:<bytes>')
-    if (this.#bytes[start] === DIGIT_0 && at - start > 1) {
+    if (this.#bytes[start] === DIGIT_0 && at - start > 1)
       throw fail('string-length', start, 'the length of a string must not have leading zeros')
-    }
     at++
     if (length > this.#bytes.length - at) throw fail('truncated', start, 'a string is longer than the data')
     this.#at = at + length

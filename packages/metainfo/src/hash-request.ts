@@ -108,9 +108,8 @@ export function leavesForRequest(
 function requireLayerOf(shape: TreeShape, layer: Uint8Array | undefined): number {
   const count = pieceCount(shape.sizeBytes, shape.pieceLengthBytes)
   if (count === 0) throw fail('size', 'an empty file has no hash tree')
-  if (count > 1 ? layer?.length !== count * HASH_BYTES : layer !== undefined) {
+  if (count > 1 ? layer?.length !== count * HASH_BYTES : layer !== undefined)
     throw fail('layer-length', 'the piece layer does not belong to a file of this size')
-  }
   return count
 }
 
@@ -199,9 +198,8 @@ export class PieceTree {
     const window = leavesForRequest(request, this.shape)
     const lower: Uint8Array[] = []
     if (window !== undefined) {
-      if (leaves?.length !== (window.end - window.start) * HASH_BYTES) {
+      if (leaves?.length !== (window.end - window.start) * HASH_BYTES)
         throw fail('layer-length', `the answer needs the leaves ${window.start} to ${window.end}`)
-      }
       lower.push(leaves)
     }
     const hashAt = (level: number, index: number): Uint8Array => {

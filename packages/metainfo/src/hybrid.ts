@@ -31,9 +31,8 @@ export function checkHybrid(
   const pieces = info.get('pieces')
   if (!(pieces instanceof Uint8Array)) throw metainfoError('v1-pieces', '"pieces" is missing or not a string')
   const totalBytes = info.has('length') ? singleFileBytes(info, name, files) : listedBytes(info, pieceLength, files)
-  if (pieces.length !== Math.ceil(totalBytes / pieceLength) * SHA1_BYTES) {
+  if (pieces.length !== Math.ceil(totalBytes / pieceLength) * SHA1_BYTES)
     throw metainfoError('v1-pieces', '"pieces" does not have 20 bytes per piece')
-  }
   return true
 }
 
@@ -42,9 +41,8 @@ const mismatch = (message: string): Error => metainfoError('v1-mismatch', `the v
 function singleFileBytes(info: BencodeDictionary, name: string, files: readonly TorrentFile[]): number {
   const length = info.get('length')
   if (info.has('files')) throw mismatch('both "length" and "files"')
-  if (!isV1Length(length) || files.length !== 1 || files[0]!.path !== name || files[0]!.length !== length) {
+  if (!isV1Length(length) || files.length !== 1 || files[0]!.path !== name || files[0]!.length !== length)
     throw mismatch('the single file')
-  }
   return length
 }
 
@@ -62,9 +60,8 @@ function listedBytes(info: BencodeDictionary, pieceLength: number, files: readon
       if (length >= pieceLength) throw metainfoError('v1-alignment', 'a pad file must be shorter than a piece')
     } else {
       const file = files[next++]
-      if (file === undefined || file.length !== length || file.path !== pathOf(entry.get('path'))) {
+      if (file === undefined || file.length !== length || file.path !== pathOf(entry.get('path')))
         throw mismatch(`file number ${next}`)
-      }
       if (length > 0 && totalBytes % pieceLength !== 0) {
         throw metainfoError('v1-alignment', 'a file does not start at a piece boundary')
       }

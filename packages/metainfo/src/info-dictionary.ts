@@ -35,9 +35,8 @@ const isLength = (value: BencodeValue | undefined): value is number =>
   typeof value === 'number' && value >= 0 && value <= METAINFO_BOUNDS.lengthBytes
 
 function parseFile(entry: BencodeValue, path: string): { length: number; piecesRoot: Uint8Array | undefined } {
-  if (!(entry instanceof BencodeDictionary)) {
+  if (!(entry instanceof BencodeDictionary))
     throw metainfoError('file-entry', 'the entry of a file is not a dictionary', { path })
-  }
   const attributes = entry.get('attr')
   if (attributes !== undefined) {
     if (!(attributes instanceof Uint8Array)) throw metainfoError('file-entry', '"attr" is not a string', { path })
@@ -47,9 +46,8 @@ function parseFile(entry: BencodeValue, path: string): { length: number; piecesR
   }
   if (entry.has('symlink path')) throw metainfoError('symlink', 'a file tree must not contain symbolic links', { path })
   const length = entry.get('length')
-  if (!isLength(length)) {
+  if (!isLength(length))
     throw metainfoError('file-length', `the length of a file must be 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
-  }
   const root = entry.get('pieces root')
   if (length === 0) {
     if (root !== undefined) throw metainfoError('pieces-root', 'an empty file must not have a pieces root', { path })
@@ -77,27 +75,23 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
     files.push({ path, length, piecesRoot, firstPiece, pieceCount: count })
     firstPiece += count
     totalBytes += length
-    if (firstPiece > METAINFO_BOUNDS.pieces) {
+    if (firstPiece > METAINFO_BOUNDS.pieces)
       throw metainfoError('too-many-pieces', `more than ${METAINFO_BOUNDS.pieces} pieces`)
-    }
     if (totalBytes > METAINFO_BOUNDS.lengthBytes)
       throw metainfoError('total-length', 'the files are too large together')
   }
   const walk = (folder: BencodeValue | undefined, prefix: string, depth: number): void => {
-    if (!(folder instanceof BencodeDictionary)) {
+    if (!(folder instanceof BencodeDictionary))
       throw metainfoError(prefix === '' ? 'file-tree' : 'file-entry', 'a node of the file tree is not a dictionary')
-    }
     if (folder.size === 0) throw metainfoError('file-tree', 'a folder of the file tree is empty')
-    if (depth > METAINFO_BOUNDS.pathDepth) {
+    if (depth > METAINFO_BOUNDS.pathDepth)
       throw metainfoError('path-depth', `a path has more than ${METAINFO_BOUNDS.pathDepth} segments`)
-    }
     const seen = new Set<string>()
     for (const [key, node] of folder.entries()) {
       const segment = decodeSegment(key, 'path-segment')
       const folded = segment.normalize('NFC')
-      if (seen.has(folded)) {
+      if (seen.has(folded))
         throw metainfoError('path-duplicate', 'two names in one folder are the same after Unicode normalisation')
-      }
       seen.add(folded)
       const path = prefix === '' ? segment : `${prefix}/${segment}`
       if (node instanceof BencodeDictionary && node.has('')) {
@@ -116,14 +110,12 @@ function parseTree(tree: BencodeValue | undefined, pieceLength: number): Torrent
  * @throws MetainfoError `E_METAINFO` with a {@link MetainfoReason}, `E_BENCODE` for a malformed encoding.
  */
 export function parseInfo(infoBytes: Uint8Array): TorrentInfo {
-  if (infoBytes.length > METAINFO_BOUNDS.infoBytes) {
+  if (infoBytes.length > METAINFO_BOUNDS.infoBytes)
     throw metainfoError('too-large', `an info dictionary must have at most ${METAINFO_BOUNDS.infoBytes} bytes`)
-  }
   const info = decodeBencode(infoBytes)
   if (!(info instanceof BencodeDictionary)) throw metainfoError('not-a-dictionary', 'info is not a dictionary')
-  if (!info.has('meta version') && !info.has('file tree')) {
+  if (!info.has('meta version') && !info.has('file tree'))
     throw metainfoError('v1-only', 'this torrent is BitTorrent v1 only: a v2 or hybrid torrent is needed')
-  }
   if (info.get('meta version') !== 2) throw metainfoError('meta-version', '"meta version" is not 2')
   const nameBytes = info.get('name')
   if (!(nameBytes instanceof Uint8Array)) throw metainfoError('name', 'the torrent has no name')
@@ -183,9 +175,8 @@ export function buildInfo(spec: InfoSpec): TorrentInfo {
   const tree: TreeNode = new Map()
   for (const { path, length, piecesRoot } of spec.files) {
     const segments = path.split('/')
-    if (segments.length > METAINFO_BOUNDS.pathDepth) {
+    if (segments.length > METAINFO_BOUNDS.pathDepth)
       throw metainfoError('path-depth', `a path has more than ${METAINFO_BOUNDS.pathDepth} segments`, { path })
-    }
     let folder = tree
     for (const [i, segment] of segments.entries()) {
       if (!PLAIN_SEGMENT.test(segment)) {
@@ -194,21 +185,18 @@ export function buildInfo(spec: InfoSpec): TorrentInfo {
       }
       const existing = folder.get(segment) as TreeNode | undefined
       const isFile = i === segments.length - 1
-      if (existing !== undefined && (isFile || existing.has(''))) {
+      if (existing !== undefined && (isFile || existing.has('')))
         throw metainfoError('file-tree', 'a path occurs twice, or is both a file and a folder', { path })
-      }
       const node: TreeNode = existing ?? new Map()
       folder.set(segment, node)
       folder = node
     }
-    if (!isLength(length) || !Number.isInteger(length)) {
+    if (!isLength(length) || !Number.isInteger(length))
       throw metainfoError('file-length', `the length of a file must be 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
-    }
     folder.set('', piecesRoot === undefined ? { length } : { length, 'pieces root': piecesRoot })
   }
-  if (!Number.isSafeInteger(spec.pieceLength)) {
+  if (!Number.isSafeInteger(spec.pieceLength))
     throw metainfoError('piece-length', 'the piece length must be a power of two from 16 KiB to 512 MiB')
-  }
   if (!spec.name.isWellFormed()) throw metainfoError('name', 'unsafe name: not UTF-8')
   return parseInfo(
     encodeBencode({

@@ -60,9 +60,8 @@ function fromBase32(text: string): Uint8Array {
 
 function parseV2Topic(value: string): Uint8Array {
   const hex = value.toLowerCase()
-  if (!hex.startsWith('1220') || hex.length !== 68) {
+  if (!hex.startsWith('1220') || hex.length !== 68)
     throw fail('topic-format', 'the topic urn:btmh: must be a SHA-256 multihash: "1220" and 64 hex characters')
-  }
   const hash = tryFromHex(hex.slice(4))
   if (hash === undefined) throw fail('topic-format', 'the topic urn:btmh: is not hex')
   return hash
@@ -127,9 +126,8 @@ export function parseMagnetTopics(text: string): MagnetTopics {
       const isV2 = topic[1]!.toLowerCase() === 'btmh'
       const hash = isV2 ? parseV2Topic(topic[2]!) : parseV1Topic(topic[2]!)
       const known = isV2 ? infohash : infohashV1
-      if (known !== undefined && toHex(known) !== toHex(hash)) {
+      if (known !== undefined && toHex(known) !== toHex(hash))
         throw fail('topic-conflict', 'the magnet link names two torrents')
-      }
       if (isV2) infohash = hash
       else infohashV1 = hash
     } else if (value !== '') {
@@ -137,9 +135,8 @@ export function parseMagnetTopics(text: string): MagnetTopics {
       hints[key].add(value)
     }
   }
-  if (infohash === undefined && infohashV1 === undefined) {
+  if (infohash === undefined && infohashV1 === undefined)
     throw fail('no-topic', 'the magnet link has no BitTorrent topic (xt=urn:btmh:1220…)')
-  }
   return { infohash, infohashV1, name, trackers: [...hints.tr], webseeds: [...hints.ws], peers: [...hints['x.pe']] }
 }
 
@@ -149,9 +146,8 @@ export function parseMagnetTopics(text: string): MagnetTopics {
  */
 export function parseMagnet(text: string): Magnet {
   const magnet = parseMagnetTopics(text)
-  if (magnet.infohash === undefined) {
+  if (magnet.infohash === undefined)
     throw fail('v1-only', 'the magnet link is BitTorrent v1 only: one with xt=urn:btmh:1220… is needed')
-  }
   return { ...magnet, infohash: magnet.infohash }
 }
 
@@ -159,9 +155,8 @@ export function parseMagnet(text: string): Magnet {
 export function formatMagnet(magnet: Partial<MagnetTopics>): string {
   const { infohash, infohashV1 } = magnet
   if (infohash === undefined && infohashV1 === undefined) throw fail('no-topic', 'a magnet link needs an infohash')
-  if ((infohash?.length ?? 32) !== 32 || (infohashV1?.length ?? 20) !== 20) {
+  if ((infohash?.length ?? 32) !== 32 || (infohashV1?.length ?? 20) !== 20)
     throw fail('topic-format', 'a v2 infohash must have 32 bytes, a v1 infohash 20')
-  }
   const encode = (value: string): string => {
     if (!value.isWellFormed()) throw fail('encoding', 'a parameter contains a lone surrogate')
     return encodeURIComponent(value)

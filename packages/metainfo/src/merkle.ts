@@ -109,17 +109,15 @@ export function ancestorLayer(layer: Uint8Array, level: number, levels: number):
  * `level`. Given the leaves of one piece and the piece's level, this is the piece's hash.
  */
 export function foldLayer(layer: Uint8Array, level: number, levels: number): Uint8Array {
-  if (layer.length === 0 || layer.length / HASH_BYTES > 2 ** levels) {
+  if (layer.length === 0 || layer.length / HASH_BYTES > 2 ** levels)
     throw fail('layer-length', `between 1 and ${2 ** levels} hashes can be folded ${levels} levels`)
-  }
   return ancestorLayer(layer, level, levels)
 }
 
 function requireLeaves(leaves: Uint8Array, sizeBytes: number): void {
   requireSize(sizeBytes)
-  if (leaves.length !== blockCount(sizeBytes) * HASH_BYTES) {
+  if (leaves.length !== blockCount(sizeBytes) * HASH_BYTES)
     throw fail('layer-length', `the leaf layer of ${sizeBytes} bytes has ${blockCount(sizeBytes)} hashes of 32 bytes`)
-  }
 }
 
 /**
@@ -167,9 +165,8 @@ export function rootOfPieceLayer(layer: Uint8Array, sizeBytes: number, pieceLeng
   const level = pieceLevel(pieceLengthBytes)
   const count = pieceCount(sizeBytes, pieceLengthBytes)
   if (count < 2) throw fail('size', 'only files larger than a piece have a piece layer')
-  if (layer.length !== count * HASH_BYTES) {
+  if (layer.length !== count * HASH_BYTES)
     throw fail('layer-length', `the piece layer of ${sizeBytes} bytes has ${count} hashes of 32 bytes`)
-  }
   return ancestorLayer(layer, level, heightOf(count))
 }
 

@@ -21,9 +21,8 @@ export function filesWithLayers(info: Pick<TorrentInfo, 'files' | 'pieceLength'>
     if (file.piecesRoot === undefined || file.length <= info.pieceLength) continue
     const root = toHex(file.piecesRoot)
     const twin = files.get(root)
-    if (twin !== undefined && twin.length !== file.length) {
+    if (twin !== undefined && twin.length !== file.length)
       throw metainfoError('pieces-root', 'files of different lengths have the same pieces root', { path: file.path })
-    }
     files.set(root, file)
   }
   return files

@@ -61,9 +61,8 @@ function trackersOf(root: BencodeDictionary): string[][] {
  * @throws MetainfoError `E_METAINFO` with a `MetainfoReason`, `E_BENCODE`.
  */
 export function parseTorrent(bytes: Uint8Array): Metainfo {
-  if (bytes.length > METAINFO_BOUNDS.torrentBytes) {
+  if (bytes.length > METAINFO_BOUNDS.torrentBytes)
     throw metainfoError('too-large', `a .torrent must have at most ${METAINFO_BOUNDS.torrentBytes} bytes`)
-  }
   const root = decodeBencode(bytes, { allowTrailing: true })
   if (!(root instanceof BencodeDictionary)) throw metainfoError('not-a-dictionary', 'a .torrent must be a dictionary')
   const infoBytes = root.span('info')

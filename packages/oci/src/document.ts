@@ -100,9 +100,8 @@ export function parseObject(bytes: Uint8Array, what: string): Readonly<Record<st
 function checkVersion(document: Readonly<Record<string, unknown>>, mediaType: string, what: string): void {
   if (document.schemaVersion !== 2) throw malformed(`${what} does not have schemaVersion 2`)
   const { mediaType: given } = document
-  if (given !== undefined && given !== mediaType) {
+  if (given !== undefined && given !== mediaType)
     throw malformed(`${what} says it is ${JSON.stringify(String(given).slice(0, 200))}`)
-  }
 }
 
 function descriptor(value: unknown, what: string): Descriptor {
@@ -129,9 +128,8 @@ function list(value: unknown, what: string): readonly unknown[] {
 
 function annotations(value: unknown, what: string): Readonly<Record<string, string>> | undefined {
   if (value === undefined || value === null) return undefined
-  if (!isObject(value) || !Object.values(value).every((text) => typeof text === 'string')) {
+  if (!isObject(value) || !Object.values(value).every((text) => typeof text === 'string'))
     throw malformed(`annotations of ${what} must be strings`)
-  }
   return value as Record<string, string>
 }
 

@@ -133,9 +133,8 @@ interface Before {
 async function openTarget(folder: string): Promise<Before> {
   // a killed attempt may have left its first file
   const names = (await readdir(folder)).filter((name) => name !== `${LAYOUT_FILE}.partial`)
-  if (names.length > 0 && !names.includes(LAYOUT_FILE)) {
+  if (names.length > 0 && !names.includes(LAYOUT_FILE))
     throw new OciError('E_BAD_TARGET', `${folder} is neither empty nor an OCI image layout`, { path: folder })
-  }
   if (names.length === 0) await replace(join(folder, LAYOUT_FILE), LAYOUT_CONTENT)
   await makeFolders(join(folder, 'blobs/sha256'))
   if (!names.includes(INDEX_FILE)) return { rest: {}, entries: [] }

@@ -137,9 +137,8 @@ const isCompressed = (block: Buffer): boolean =>
   ['1f8b', '28b52ffd', 'fd377a58', '425a68'].some((magic) => block.toString('hex').startsWith(magic))
 
 async function readSmall({ path, offset, sizeBytes }: BlobPlace): Promise<Uint8Array> {
-  if (sizeBytes > MAX_DOCUMENT_BYTES) {
+  if (sizeBytes > MAX_DOCUMENT_BYTES)
     throw new OciError('E_FORMAT', `a document in ${path} has more than ${MAX_DOCUMENT_BYTES} bytes`, { path })
-  }
   await using handle = await openRegular(path, { follow: true })
   const bytes = Buffer.alloc(sizeBytes)
   if ((await readFully(handle, bytes, offset)) === sizeBytes) return bytes

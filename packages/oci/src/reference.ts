@@ -34,9 +34,8 @@ export function parseRegistryReference(text: string): RegistryReference {
   const colon = named.indexOf(':', slash)
   const repository = colon < 0 ? named.slice(slash + 1) : named.slice(slash + 1, colon)
   const tag = colon < 0 ? 'latest' : named.slice(colon + 1)
-  if (repository.length > MAX_REPOSITORY_CHARACTERS || !REPOSITORY.test(repository)) {
+  if (repository.length > MAX_REPOSITORY_CHARACTERS || !REPOSITORY.test(repository))
     throw bad('the name must have lower-case letters and digits, with single separators between them')
-  }
   if (!TAG.test(tag)) throw bad('a tag must have at most 128 letters, digits, ".", "_" and "-"')
   return { registry, repository, tag, ...(digest !== undefined && { digest }) }
 }

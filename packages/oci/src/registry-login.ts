@@ -112,9 +112,8 @@ export class RegistryLogin {
       signal
     })
     const body = await readBody(answer, MAX_TOKEN_BYTES)
-    if (answer.status === 401 || answer.status === 403) {
+    if (answer.status === 401 || answer.status === 403)
       throw new OciError('E_DENIED', `${url.host} refuses the login for ${this.#base.host}`, { status: answer.status })
-    }
     if (answer.status !== 200) {
       throw new OciError('E_UNAVAILABLE', `${url.host} sent no token: status ${answer.status}`, {
         status: answer.status

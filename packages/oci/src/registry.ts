@@ -90,9 +90,8 @@ export class Repository {
     const answer = await this.expect({ method: 'GET', target, headers, scope: 'pull', signal }, what, 200)
     const bytes = await readBody(answer, MAX_DOCUMENT_BYTES)
     const digest = digestOf(bytes)
-    if (isDigest(tagOrDigest) && digest !== tagOrDigest) {
+    if (isDigest(tagOrDigest) && digest !== tagOrDigest)
       throw new OciError('E_DIGEST_MISMATCH', `${this.#name} answers ${tagOrDigest} with other bytes`, { digest })
-    }
     const mediaType = answer.header('content-type')?.replace(/;.*$/, '').trim() ?? MANIFEST_TYPE
     if (DOCKER_TYPES.includes(mediaType)) {
       throw new OciError(

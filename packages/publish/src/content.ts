@@ -34,9 +34,8 @@ export async function openContent({ content, sizeBytes }: KnownContent): Promise
   if (handle === undefined) throw new PublishError('E_DIGEST_MISMATCH', `${path} is not a file of ${sizeBytes} bytes`)
   return {
     async fill(target, start) {
-      if ((await readFully(handle, target, start)) < target.length) {
+      if ((await readFully(handle, target, start)) < target.length)
         throw new PublishError('E_DIGEST_MISMATCH', `${path} was truncated while it was read`)
-      }
     },
     close: () => handle.close()
   }

@@ -83,9 +83,8 @@ const BRIEFLY = 'max-age=300'
 export async function publicationOf(input: PublicationInput, signal?: AbortSignal): Promise<Publication> {
   const { manifestDigest, manifest, ref, url, trackers = [], isWithheld = false } = input
   const sealed = parseSealedManifest(manifest)
-  if (sealed.digest !== manifestDigest) {
+  if (sealed.digest !== manifestDigest)
     throw new PublishError('E_DIGEST_MISMATCH', `the manifest does not match its digest ${manifestDigest}`)
-  }
   const torrent = torrentOf(sealed)
   const webseeds = url === undefined ? [] : [url]
   return {

@@ -175,9 +175,8 @@ export const tryParseRef = (text: string): ModelRef | undefined => tried(() => p
 export function parseShortRef(text: string): ModelRef {
   assertLength(text)
   if (foldAscii(text.slice(0, 4)) === 'svc:') return parseRef(text)
-  if (/^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text)) {
+  if (/^[A-Za-z][A-Za-z0-9+.-]*:\/\//.test(text))
     throw new RefError('scheme', `${quote(text)} has another scheme; write ns/name:quant or svc:///ns/name:quant`)
-  }
   return parseBody(text)
 }
 

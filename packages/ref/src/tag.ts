@@ -20,9 +20,8 @@ function banned(text: string): string | undefined {
  */
 export function parseTag(text: string): string {
   const why = banned(text)
-  if (why !== undefined) {
+  if (why !== undefined)
     throw new RefError('tag-banned', `${quote(text)} cannot be a tag: ${why}; choose another name, such as "v1"`)
-  }
   if (!TAG.test(text)) {
     throw new RefError(
       'tag-format',

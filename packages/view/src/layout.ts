@@ -4,7 +4,7 @@ import { dirname, join, relative } from 'node:path'
 import { isLinkRefused, makeFolders, openRegular, readChunks } from '@svc/internal-files'
 import type { ViewLayout } from './marker.ts'
 import { type Blob, type PlaceContext, placeBlob } from './place.ts'
-import { gitBlobHash, writeNewFile } from './written-file.ts'
+import { type ByteChunks, gitBlobHash, writeNewFile } from './written-file.ts'
 
 /** Places the files of a view according to a layout. The names have been claimed before. */
 export interface LayoutWriter {
@@ -12,7 +12,7 @@ export interface LayoutWriter {
   readonly folder: string
   blob(name: string, blob: Blob): Promise<void>
   /** Writes exactly `sizeBytes` bytes; otherwise the caller discards the view. */
-  bytes(name: string, sizeBytes: number, source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>
+  bytes(name: string, sizeBytes: number, source: ByteChunks): Promise<void>
   /** Writes the last files. @returns those that do not belong to the model, below the view's folder */
   finish(): Promise<string[]>
 }
@@ -49,11 +49,7 @@ class FilesLayout implements LayoutWriter {
     await placeBlob(blob, { to: join(draft, name), finalPath: join(target, name) }, this.#context)
   }
 
-  async bytes(
-    name: string,
-    _sizeBytes: number,
-    source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  ): Promise<void> {
+  async bytes(name: string, _sizeBytes: number, source: ByteChunks): Promise<void> {
     const path = join(this.#context.draft, name)
     await makeFolders(dirname(path))
     await writeNewFile(path, source, [], this.#context)
@@ -91,11 +87,7 @@ class HubLayout implements LayoutWriter {
     })
   }
 
-  async bytes(
-    name: string,
-    sizeBytes: number,
-    source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  ): Promise<void> {
+  async bytes(name: string, sizeBytes: number, source: ByteChunks): Promise<void> {
     const folder = join(this.#context.draft, this.#repo, 'blobs')
     await makeFolders(folder)
     const incoming = join(folder, 'incoming')

@@ -10,6 +10,8 @@ export interface Written {
   readonly hashes: readonly string[]
 }
 
+export type ByteChunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+
 type OnBytes = (bytes: number) => void
 
 /**
@@ -19,7 +21,7 @@ type OnBytes = (bytes: number) => void
  */
 export async function writeNewFile(
   path: string,
-  source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  source: ByteChunks,
   hashes: readonly Hash[] = [],
   { signal, onBytes }: { readonly signal?: AbortSignal | undefined; readonly onBytes?: OnBytes | undefined } = {}
 ): Promise<Written> {

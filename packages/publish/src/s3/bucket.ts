@@ -83,9 +83,8 @@ export class Bucket {
   static async open(place: Extract<Place, { kind: 's3' }>, options: S3Options): Promise<Bucket> {
     const env = options.env ?? process.env
     const endpoint = options.endpoint ?? set(env.AWS_ENDPOINT_URL_S3) ?? set(env.AWS_ENDPOINT_URL)
-    if (endpoint !== undefined && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? '')) {
+    if (endpoint !== undefined && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? ''))
       throw new PublishError('E_BAD_TARGET', `the endpoint ${endpoint} is not an http or https URL`)
-    }
     const region = options.region ?? set(env.AWS_REGION) ?? set(env.AWS_DEFAULT_REGION)
     const config: S3ClientConfig = {
       ...credentialsOf(env),

@@ -74,9 +74,8 @@ export class S3Target implements Target {
         !(await sendInParts(this.#bucket, object, partBytes, options)) &&
         !(await this.has(object, { signal }))
       ) {
-        if (!(await sendInParts(this.#bucket, object, partBytes, { signal }))) {
+        if (!(await sendInParts(this.#bucket, object, partBytes, { signal })))
           throw new PublishError('E_UNAVAILABLE', `${this.name} drops uploads before they are complete: ${object.key}`)
-        }
       }
       const facts = await this.#bucket.head(object.key, signal)
       if (facts?.sizeBytes !== object.sizeBytes) {
