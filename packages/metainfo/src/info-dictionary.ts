@@ -4,7 +4,13 @@ import type { MetainfoError } from './errors.ts'
 import { checkHybrid } from './hybrid.ts'
 import { isPieceLength, pieceCount } from './merkle.ts'
 import { sha1, sha256 } from './sha256.ts'
-import { METAINFO_BOUNDS, metainfoError, type TorrentFile, type TorrentInfo } from './torrent-info.ts'
+import {
+  METAINFO_BOUNDS,
+  type MetainfoReason,
+  metainfoError,
+  type TorrentFile,
+  type TorrentInfo
+} from './torrent-info.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const UNSAFE = /[\u0000-\u001f\u007f/\\]/
@@ -35,33 +41,22 @@ const isLength = (value: BencodeValue | undefined): value is number =>
   typeof value === 'number' && value >= 0 && value <= METAINFO_BOUNDS.lengthBytes
 
 function parseFile(entry: BencodeValue, path: string): { length: number; piecesRoot: Uint8Array | undefined } {
-  if (!(entry instanceof BencodeDictionary))
-    throw metainfoError('file-entry', 'the entry of a file is not a dictionary', { path })
+  const bad = (reason: MetainfoReason, message: string): MetainfoError => metainfoError(reason, message, { path })
+  if (!(entry instanceof BencodeDictionary)) throw bad('file-entry', 'the entry of a file is not a dictionary')
   const attributes = entry.get('attr')
-  if (attributes !== undefined) {
-    if (!(attributes instanceof Uint8Array)) throw metainfoError('file-entry', '"attr" is not a string', { path })
-    if (attributes.includes(0x70)) throw metainfoError('pad-file', 'a file tree must not contain pad files', { path })
-    if (attributes.includes(0x6c))
-      throw metainfoError('symlink', 'a file tree must not contain symbolic links', { path })
-  }
-  if (entry.has('symlink path')) throw metainfoError('symlink', 'a file tree must not contain symbolic links', { path })
+  if (attributes !== undefined && !(attributes instanceof Uint8Array)) throw bad('file-entry', '"attr" is not a string')
+  if (attributes?.includes(0x70)) throw bad('pad-file', 'a file tree must not contain pad files')
+  if (attributes?.includes(0x6c) || entry.has('symlink path'))
+    throw bad('symlink', 'a file tree must not contain symbolic links')
   const length = entry.get('length')
-  if (!isLength(length))
-    throw metainfoError('file-length', `the length of a file must be 0 to ${METAINFO_BOUNDS.lengthBytes}`, { path })
+  if (!isLength(length)) throw bad('file-length', `the length of a file must be 0 to ${METAINFO_BOUNDS.lengthBytes}`)
   const root = entry.get('pieces root')
   if (length === 0) {
-    if (root !== undefined) throw metainfoError('pieces-root', 'an empty file must not have a pieces root', { path })
+    if (root !== undefined) throw bad('pieces-root', 'an empty file must not have a pieces root')
     return { length, piecesRoot: undefined }
   }
-  if (!(root instanceof Uint8Array) || root.length !== 32 || root.every((byte) => byte === 0)) {
-    throw metainfoError(
-      'pieces-root',
-      'a file with content must have a pieces root of 32 bytes that are not all zero',
-      {
-        path
-      }
-    )
-  }
+  if (!(root instanceof Uint8Array) || root.length !== 32 || root.every((byte) => byte === 0))
+    throw bad('pieces-root', 'a file with content must have a pieces root of 32 bytes that are not all zero')
   return { length, piecesRoot: root }
 }
 

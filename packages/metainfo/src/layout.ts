@@ -40,11 +40,8 @@ export class TorrentLayout {
   /** @throws MetainfoError `E_METAINFO` `piece-length`: pieces too large for a receive slot. */
   constructor(info: TorrentInfo) {
     if (info.pieceLength > MAX_PIECE_LENGTH_BYTES) {
-      throw new MetainfoError(
-        'E_METAINFO',
-        'piece-length',
-        `pieces of ${info.pieceLength} bytes are not supported; the limit is ${MAX_PIECE_LENGTH_BYTES}`
-      )
+      const message = `pieces of ${info.pieceLength} bytes are not supported; the limit is ${MAX_PIECE_LENGTH_BYTES}`
+      throw new MetainfoError('E_METAINFO', 'piece-length', message)
     }
     this.name = info.name
     this.pieceLengthBytes = info.pieceLength

@@ -59,11 +59,9 @@ function fromBase32(text: string): Uint8Array {
 }
 
 function parseV2Topic(value: string): Uint8Array {
-  const hex = value.toLowerCase()
-  if (!hex.startsWith('1220') || hex.length !== 68)
+  const hash = value.startsWith('1220') && value.length === 68 ? tryFromHex(value.slice(4).toLowerCase()) : undefined
+  if (hash === undefined)
     throw fail('topic-format', 'the topic urn:btmh: must be a SHA-256 multihash: "1220" and 64 hex characters')
-  const hash = tryFromHex(hex.slice(4))
-  if (hash === undefined) throw fail('topic-format', 'the topic urn:btmh: is not hex')
   return hash
 }
 

@@ -40,18 +40,14 @@ const TRACKER_SCHEMES = ['http:', 'https:', 'udp:', 'ws:', 'wss:']
 const WEBSEED_SCHEMES = ['http:', 'https:']
 
 function trackersOf(root: BencodeDictionary): string[][] {
-  const tiers = root.get('announce-list')
-  const announce = root.get('announce')
-  const found: string[][] = []
-  if (tiers !== undefined) {
-    if (!Array.isArray(tiers)) throw metainfoError('hints', '"announce-list" is not a list')
-    if (tiers.length > MAX_HINTS) throw metainfoError('hints', `more than ${MAX_HINTS} tracker tiers`)
-    for (const tier of tiers as readonly BencodeValue[]) found.push(urlsOf(tier, TRACKER_SCHEMES))
-  }
-  const usable = found.filter((tier) => tier.length > 0)
+  const listed = root.get('announce-list') ?? []
+  if (!Array.isArray(listed)) throw metainfoError('hints', '"announce-list" is not a list')
+  if (listed.length > MAX_HINTS) throw metainfoError('hints', `more than ${MAX_HINTS} tracker tiers`)
+  const usableOf = (tiers: readonly BencodeValue[]): string[][] =>
+    tiers.map((tier) => urlsOf(tier, TRACKER_SCHEMES)).filter((urls) => urls.length > 0)
+  const usable = usableOf(listed)
   // BEP 12: "announce" is ignored when there is a list.
-  if (usable.length === 0 && announce !== undefined) usable.push(urlsOf(announce, TRACKER_SCHEMES))
-  return usable.filter((tier) => tier.length > 0)
+  return usable.length > 0 ? usable : usableOf([root.get('announce') ?? []])
 }
 
 /**

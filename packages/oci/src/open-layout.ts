@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { ifAbsent } from '@svc/internal-errors'
 import { openRegular, readFully } from '@svc/internal-files'
 import { TAR_BLOCK, tarPadding } from '@svc/internal-tar'
-import type { Sha256Digest } from '@svc/ref'
 import { type Descriptor, digestOf, MAX_DOCUMENT_BYTES, type OciIndex, parseOciIndex } from './document.ts'
 import { ioError, OciError } from './errors.ts'
 import { blobName, INDEX_FILE, LAYOUT_FILE } from './layout.ts'
@@ -65,15 +64,13 @@ async function layoutOf(path: string, find: Find): Promise<OpenedLayout> {
     index: parseOciIndex(await readSmall(index)),
     place,
     document: async (descriptor) => {
+      const { digest } = descriptor
       const bytes = await readSmall(await place(descriptor))
-      return checked(bytes, descriptor.digest, path)
+      if (digestOf(bytes) === digest) return bytes
+      const message = `the blob ${digest} in ${path} does not match its digest`
+      throw new OciError('E_DIGEST_MISMATCH', message, { path, digest })
     }
   }
-}
-
-function checked(bytes: Uint8Array, digest: Sha256Digest, path: string): Uint8Array {
-  if (digestOf(bytes) === digest) return bytes
-  throw new OciError('E_DIGEST_MISMATCH', `the blob ${digest} in ${path} does not match its digest`, { path, digest })
 }
 
 const inFolder =

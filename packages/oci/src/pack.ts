@@ -87,7 +87,7 @@ export function packArtifact(input: PackInput): PackedImage {
 
 /** An image of these parts. @param more further fields of its manifest */
 export function packedImage(
-  { annotations, manifestDigest, ref, isWithheld }: PackInput,
+  input: PackInput,
   config: OciDocument,
   layers: readonly PackedLayer[],
   more: { readonly artifactType?: string } = {}
@@ -98,9 +98,9 @@ export function packedImage(
     ...more,
     config: descriptorOf(config),
     layers: layers.map(({ descriptor }) => descriptor),
-    annotations: manifestAnnotations({ annotations, manifestDigest, ref, isWithheld })
+    annotations: manifestAnnotations(input)
   })
-  return { manifest, config, layers, ref, isWithheld }
+  return { manifest, config, layers, ref: input.ref, isWithheld: input.isWithheld }
 }
 
 export const contentOfFile = ({ digest, sizeBytes, path }: PackFile): BlobContent => ({
@@ -174,12 +174,7 @@ function modelConfig({ annotations, ref, model = {} }: PackInput, layers: readon
 }
 
 /** The manifest's annotations without the licence texts, with the pin and the name added; sorted. */
-function manifestAnnotations({
-  annotations,
-  manifestDigest,
-  ref,
-  isWithheld
-}: Omit<PackInput, 'files' | 'model'>): Record<string, string> {
+function manifestAnnotations({ annotations, manifestDigest, ref, isWithheld }: PackInput): Record<string, string> {
   const own = Object.entries(annotations).filter(([key]) => !key.startsWith(LICENCE_FILE))
   const licence = annotations['svc.license']
   return Object.fromEntries(

@@ -214,11 +214,8 @@ async function whereIs(
   signal: AbortSignal | undefined
 ): Promise<{ readonly location: URL; readonly done: number }> {
   const answer = await repository.call({ method: 'GET', target: upload, scope: 'push', signal })
-  if (answer.status !== 204) {
-    await answer.discard()
-    throw forgotten()
-  }
   await answer.discard()
+  if (answer.status !== 204) throw forgotten()
   const range = /^(?:bytes=)?0-(\d{1,16})$/.exec(answer.header('range') ?? '')
   const location = answer.header('location')
   return {

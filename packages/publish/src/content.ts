@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { openSized, readFully } from '@svc/internal-files'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { PublishError } from './errors.ts'
+import type { ObjectOptions } from './target.ts'
 
 const CHUNK_BYTES = 1 << 20
 
@@ -65,6 +66,21 @@ export async function* contentChunks(known: KnownContent, start = 0): AsyncGener
   } finally {
     await reader.close()
   }
+}
+
+/** The hash of all its bytes, in hex. */
+export async function contentHash(
+  known: KnownContent,
+  algorithm: 'sha256' | 'md5',
+  { signal, onBytes }: ObjectOptions
+): Promise<string> {
+  const hash = createHash(algorithm)
+  for await (const chunk of contentChunks(known)) {
+    signal?.throwIfAborted()
+    hash.update(chunk)
+    onBytes?.(chunk.length)
+  }
+  return hash.digest('hex')
 }
 
 export function wrongBytes({ content, digest }: KnownContent): PublishError {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type FileHandle,
   lstat,
@@ -24,7 +23,7 @@ import {
   writePartial
 } from '@svc/internal-files'
 import { digestHex } from '@svc/ref'
-import { contentChunks, digestOf, wrongBytes } from './content.ts'
+import { contentChunks, contentHash, digestOf, wrongBytes } from './content.ts'
 import { attempt, ioError, PublishError } from './errors.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './target.ts'
 
@@ -101,10 +100,7 @@ export class FolderTarget implements Target {
     throw new PublishError('E_NO_SPACE', `${this.name} needs ${needed} bytes of free space and has ${bavail * bsize}`)
   }
 
-  async has(
-    { key, sizeBytes, digest }: PublishedObject,
-    { signal, onBytes, trustKey }: ObjectOptions
-  ): Promise<boolean> {
+  async has({ key, sizeBytes, digest }: PublishedObject, options: ObjectOptions): Promise<boolean> {
     const path = join(this.#root, key)
     const look = async (): Promise<boolean> => {
       const stats = await lstat(path).catch(ifAbsent)
@@ -112,16 +108,10 @@ export class FolderTarget implements Target {
       if (stats.isDirectory())
         throw new PublishError('E_BAD_TARGET', `${path} is a folder, but svc must write a file there`)
       if (!stats.isFile() || stats.size !== sizeBytes) return false
-      if (trustKey === true) return true
-      const hash = createHash('sha256')
-      for await (const chunk of contentChunks({ content: { path }, sizeBytes, digest })) {
-        signal?.throwIfAborted()
-        hash.update(chunk)
-        onBytes?.(chunk.length)
-      }
-      return `sha256:${hash.digest('hex')}` === digest
+      if (options.trustKey === true) return true
+      return (await contentHash({ content: { path }, sizeBytes, digest }, 'sha256', options)) === digestHex(digest)
     }
-    return attempt(`read ${path}`, look, signal)
+    return attempt(`read ${path}`, look, options.signal)
   }
 
   async put(object: PublishedObject, options: ObjectOptions): Promise<void> {

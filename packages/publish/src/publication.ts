@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import {
   type ArtifactTorrent,
   COMPANION_BOUNDS,
@@ -11,7 +10,7 @@ import {
   torrentOf
 } from '@svc/manifest'
 import {
-  BLOCK_BYTES,
+  blockCount,
   encodeTorrent,
   filesWithLayers,
   formatMagnet,
@@ -169,20 +168,14 @@ async function makeLayers(
   for (const [root, { path, length }] of filesWithLayers(torrent)) {
     const digest = digests.get(path)!
     if (digest === torrent.manifestDigest) continue
-    const leaves = new Uint8Array(Math.ceil(length / BLOCK_BYTES) * HASH_BYTES)
+    const leaves = new Uint8Array(blockCount(length) * HASH_BYTES)
     let at = 0
     // chunks are 1 MiB, a multiple of the block size
     for await (const chunk of contentChunks({ content: { path: pathOf(digest) }, sizeBytes: length, digest })) {
       signal?.throwIfAborted()
-      for (let block = 0; block < chunk.length; block += BLOCK_BYTES) {
-        leaves.set(
-          createHash('sha256')
-            .update(chunk.subarray(block, block + BLOCK_BYTES))
-            .digest(),
-          at
-        )
-        at += HASH_BYTES
-      }
+      const own = leafLayer(chunk)
+      leaves.set(own, at)
+      at += own.length
     }
     layers.set(root, pieceLayer(leaves, length, torrent.pieceLength))
   }

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto'
 import { digestHex } from '@svc/ref'
-import { contentChunks, digestOf, readContentRange, wrongBytes } from '../content.ts'
+import { contentHash, digestOf, readContentRange, wrongBytes } from '../content.ts'
 import { attempt, PublishError } from '../errors.ts'
 import type { Place } from '../place.ts'
 import type { ObjectOptions, PublishedObject, StoredDocument, Target } from '../target.ts'
@@ -46,22 +45,14 @@ export class S3Target implements Target {
     )
   }
 
-  async has(object: PublishedObject, { signal, onBytes, trustKey }: ObjectOptions): Promise<boolean> {
-    const facts = await this.#bucket.head(object.key, signal)
+  async has(object: PublishedObject, options: ObjectOptions): Promise<boolean> {
+    const facts = await this.#bucket.head(object.key, options.signal)
     if (facts === undefined || facts.isEncoded || facts.sizeBytes !== object.sizeBytes) return false
     if (facts.sha256 !== undefined) return facts.sha256 === digestHex(object.digest)
-    if (trustKey === true) return true
+    if (options.trustKey === true) return true
     if (facts.md5 === undefined) return false
-    const hash = createHash('md5')
-    const read = async (): Promise<void> => {
-      for await (const chunk of contentChunks(object)) {
-        signal?.throwIfAborted()
-        hash.update(chunk)
-        onBytes?.(chunk.length)
-      }
-    }
-    await attempt(`read ${object.key}`, read, signal)
-    return hash.digest('hex') === facts.md5
+    const md5 = await attempt(`read ${object.key}`, () => contentHash(object, 'md5', options), options.signal)
+    return md5 === facts.md5
   }
 
   async put(object: PublishedObject, options: ObjectOptions): Promise<void> {
