@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
-import { openSized, readFully } from '@svc/internal-files'
+import { type CopyOptions, openSized, readFully } from '@svc/internal-files'
 import { digestFromBytes, type Sha256Digest } from '@svc/ref'
 import { PublishError } from './errors.ts'
-import type { ObjectOptions } from './target.ts'
 
 const CHUNK_BYTES = 1 << 20
 
@@ -72,7 +71,7 @@ export async function* contentChunks(known: KnownContent, start = 0): AsyncGener
 export async function contentHash(
   known: KnownContent,
   algorithm: 'sha256' | 'md5',
-  { signal, onBytes }: ObjectOptions
+  { signal, onBytes }: CopyOptions
 ): Promise<string> {
   const hash = createHash(algorithm)
   for await (const chunk of contentChunks(known)) {

@@ -1,3 +1,4 @@
+import type { CopyOptions } from '@svc/internal-files'
 import type { KnownContent } from './content.ts'
 
 /** One object of the layout, with the key to store it under. */
@@ -9,10 +10,7 @@ export interface PublishedObject extends KnownContent {
 }
 
 /** Cancellation and progress of one operation. */
-export interface ObjectOptions {
-  readonly signal?: AbortSignal | undefined
-  /** Called with the number of bytes of each step, including those that were already present. */
-  readonly onBytes?: ((bytes: number) => void) | undefined
+export interface ObjectOptions extends CopyOptions {
   /** The key is named after the content: an object of the right size is taken for it, without a look at its bytes. */
   readonly trustKey?: boolean | undefined
 }

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { errnoOf } from '@svc/internal-errors'
-import { nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
+import { type CopyOptions, nodeFilePort, syncFolder, writeAt } from '@svc/internal-files'
 import { throwIfAborted } from './errors.ts'
 
 /** The result of a write: the length, and the requested hashes in hex. */
@@ -12,8 +12,6 @@ export interface Written {
 
 export type ByteChunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
-type OnBytes = (bytes: number) => void
-
 /**
  * Writes a new file, read-only from the start, and syncs it. Existing files are never touched (`EEXIST`).
  * @param hashes updated with every byte
@@ -23,7 +21,7 @@ export async function writeNewFile(
   path: string,
   source: ByteChunks,
   hashes: readonly Hash[] = [],
-  { signal, onBytes }: { readonly signal?: AbortSignal | undefined; readonly onBytes?: OnBytes | undefined } = {}
+  { signal, onBytes }: CopyOptions = {}
 ): Promise<Written> {
   await using handle = await open(path, 'wx', 0o444)
   let sizeBytes = 0

@@ -1,5 +1,6 @@
 import { ByteRangeSet, type ByteRanges, cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import { forEachLimited } from '@svc/internal-concurrency'
+import { SinkFailure } from '@svc/internal-http'
 import type { DownloadOptions, RequestGates } from '../download.ts'
 import { HubError } from '../errors.ts'
 import type { Net } from '../net.ts'
@@ -32,11 +33,6 @@ const COPY_BYTES = 1 << 20
 const COPIES_AT_ONCE = 4
 const FETCHES_AT_ONCE = 8
 
-/** The sink failed: its error is passed on unchanged. */
-class SinkError extends Error {
-  override readonly name = 'SinkError'
-}
-
 /** Puts what an older version has into the sink. Errors: see `Hub.reuse`. */
 export async function reuseOlder(
   { net, lanes, cas }: { readonly net: Net; readonly lanes: RequestGates; readonly cas: Cas },
@@ -65,7 +61,7 @@ export async function reuseOlder(
     return delta.outcome()
   } catch (error) {
     options.signal?.throwIfAborted()
-    if (error instanceof SinkError) throw error.cause
+    if (error instanceof SinkFailure) throw error.cause
     if (!(error instanceof XetAnswerError || error instanceof HubError)) throw error
     return delta.outcome(error)
   }
@@ -166,7 +162,7 @@ class Delta {
     try {
       await this.#sink.write(offset, bytes)
     } catch (cause) {
-      throw new SinkError('the sink failed', { cause })
+      throw new SinkFailure(cause)
     }
     this.#doneBytes += bytes.length
     this.#options.onProgress?.(this.#doneBytes)
