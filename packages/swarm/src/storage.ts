@@ -17,7 +17,7 @@ export interface FileWriter {
   /**
    * `[start, end)`, a piece, was written through `fd` or `write` and is verified. `leaves` are the hashes of its blocks
    * (32 bytes per 16 KiB), proven by the piece's hash: a storage that keeps them need not hash the bytes again.
-   * Until the returned promise settles the engine keeps the memory of the piece, so that it fetches no faster than the storage takes.
+   * Until the returned promise settles the engine keeps the piece's memory: it fetches no faster than the storage takes.
    */
   markWritten(start: number, end: number, leaves: Uint8Array): Promise<void> | undefined | void
   /** `[start, end)` is not valid after all. */

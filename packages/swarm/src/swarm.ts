@@ -48,8 +48,8 @@ export interface SwarmOptions {
    */
   readonly trusted?: readonly string[]
   /**
-   * Label of the rack or site of this engine: 1 to 64 letters, digits, `.`, `_`, `-`. Sent to trusted peers only. Pieces that a peer of
-   * the same zone has are not requested from other zones. Default: no zone.
+   * Label of the engine's rack or site: 1 to 64 letters, digits, `.`, `_`, `-`. Sent to trusted peers only. Pieces that a
+   * peer of the same zone has are not requested from other zones. Default: no zone.
    */
   readonly zone?: string
   /** Bytes per second over all torrents; 0: unlimited. Or a limit that the program's other senders share. */

@@ -1,9 +1,8 @@
 /**
- * A rate limit in units (bytes, hashes) per second, with a burst of half a second's worth, at least 131,072. Pure: the
- * caller supplies the clock.
+ * A rate limit in units (bytes, hashes) per second, with a burst of half a second's worth, at least 131,072. Pure.
  *
- * Invariant: `-2 × burst ≤ tokens ≤ burst`. Debt is allowed, so that a block of any size can be sent: the floor is the longest one at
- * least. It limits how long others wait for it.
+ * Invariant: `-2 × burst ≤ tokens ≤ burst`. Debt is allowed, so that a block of any size can be sent; its floor limits how
+ * long others wait for that.
  */
 export class TokenBucket {
   /** 0 or less: unlimited. It may change at any time. */

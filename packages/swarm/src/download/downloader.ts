@@ -52,7 +52,7 @@ const STANDSTILL_MS = 3_000
 const MAX_ATTEMPTS = 8
 /** Who had a suspicious piece alone and did not finish it gets it again after this long. */
 const PASSED_MS = 10_000
-/** How long a peer may take for a suspicious piece that nobody else is asked for; twice as long after each that did not finish it. */
+/** How long a peer may have a suspicious piece alone; twice as long after each that did not finish it. */
 const PAROLE_MS = 30_000
 /** Up to eight minutes: who comes back under ever new names gains nothing beyond. */
 const MAX_PAROLE_DOUBLINGS = 4
@@ -238,8 +238,9 @@ export class Downloader {
     const max = Math.max(1, Math.floor(maxBytes / this.#deps.layout.pieceLengthBytes))
     const { sparing } = source
     const found = this.#closed ? undefined : this.#deps.picker.pickRun(firstPiece, endPiece, max, { from, sparing })
+    if (found === undefined) return []
     const buffers: PieceBuffer[] = []
-    for (let piece = found?.first ?? 0; piece < (found?.first ?? 0) + (found?.count ?? 0); piece += 1) {
+    for (let piece = found.first; piece < found.first + found.count; piece += 1) {
       const buffer = this.#open(piece)
       if (buffer === undefined) break
       buffer.exclusive = source.id

@@ -2,7 +2,7 @@
 // neighbourhood computes it for itself, and those who see each other come to the same answer: rendezvous hashing.
 // Pure: times in milliseconds of one monotonic clock.
 
-/** Of the pieces that no near peer has, those that a far source is asked for, one at a time; undefined: all pieces, as from a near one. */
+/** Of the pieces that no near peer has, those to ask a far source for, one at a time; undefined: all, as of a near one. */
 export type Sparing = ((piece: number) => boolean) | undefined
 
 export interface WebseedAllowance {

@@ -2,7 +2,7 @@ import { type BodyRangeError, bodyRange, type Headers, headerOf, parseRetryAfter
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 
-/** Encodes all but unreserved characters (RFC 3986 §2.3), as signatures of object stores require; every server decodes the rest. */
+/** Encodes all but unreserved characters (RFC 3986 §2.3), as signatures of object stores require. */
 const encodeSegment = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 

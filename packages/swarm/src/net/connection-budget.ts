@@ -11,8 +11,8 @@ export interface ConnectionPlace {
 const KEPT_FOR_OUTGOING = 1 / 4
 
 /**
- * Limits an engine's connections, half-open ones included. Incoming ones leave a quarter of the places to those that we open ourselves, and
- * each host has a limit, so that nobody can take all places.
+ * Limits an engine's connections, half-open ones included. Incoming ones leave a quarter of the places to those that we
+ * open, and each host has a limit, so that nobody can take all places.
  *
  * Invariants: `incoming + outgoing` ≤ total; incoming ≤ three quarters of it; each host ≤ `perHost`; a place counts
  * until it is released, once.
@@ -24,7 +24,7 @@ export class ConnectionBudget {
   readonly #used: Record<Direction, number> = { incoming: 0, outgoing: 0 }
   readonly #byHost = new Map<string, number>()
 
-  /** @param perHost for one host, both directions together; an IPv6 host counts as its /64, which usually belongs to one customer */
+  /** @param perHost both directions together; an IPv6 host counts as its /64, which usually belongs to one customer */
   constructor(total: number, perHost: number) {
     this.total = total
     this.#perHost = perHost

@@ -313,8 +313,8 @@ export class Leeching {
   }
 
   /**
-   * While near peers have nothing that we lack, it is no fault of theirs that they give nothing. When every piece is under way it is:
-   * the last ones must not wait for a near peer that has stopped.
+   * While near peers have nothing that we lack, it is no fault of theirs that they give nothing. When every piece is under
+   * way it is: the last ones must not wait for a near peer that has stopped.
    */
   #noteNear(): void {
     const { openCount } = this.#picker

@@ -28,8 +28,8 @@ const IN_FLIGHT = 8
 const TIMEOUT_MS = 10_000
 
 /**
- * Fetches from up to three peers at once, each sending the whole of it, so that a wrong dictionary has a single sender. Uses at most
- * 4 MiB of memory per peer.
+ * Fetches from up to three peers at once, each sending the whole of it, so that a wrong dictionary has a single sender.
+ * Uses at most 4 MiB of memory per peer.
  *
  * Invariants: nothing but metadata is requested from peers, and no pieces are announced to them; a peer is tried once.
  */

@@ -177,8 +177,8 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   }
 
   /**
-   * Somebody waits for these bytes: their pieces are requested before all others, except of files with priority 0. Replaces the ranges
-   * of the call before; those beyond the end of a file, and of files that there are not, do not count. Without metadata it does nothing.
+   * Somebody waits for these bytes: their pieces are requested before all others, except of files with priority 0.
+   * Replaces the ranges of the call before; what is in no file does not count. Without metadata it does nothing.
    */
   hasten(ranges: readonly FileRange[]): void {
     this.#active?.hasten(ranges)

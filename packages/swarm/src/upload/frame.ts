@@ -30,7 +30,7 @@ export class Frame {
     return this.#filled === FRAME_BYTES ? this.#bytes : this.#bytes.subarray(0, this.#filled)
   }
 
-  /** Memory at its end for at most {@link FRAME_BLOCK_BYTES} of an empty one. Adding them block by block, in order, overwrites none of them too early. */
+  /** Memory at the end of an empty one, for at most {@link FRAME_BLOCK_BYTES}; `add` in order overwrites none too early. */
   tail(bytes: number): Uint8Array {
     return this.#bytes.subarray(FRAME_BYTES - bytes)
   }

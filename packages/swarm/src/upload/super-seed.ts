@@ -3,7 +3,7 @@ import { Bitfield } from '../bitfield.ts'
 /** Limit of unused offers per peer. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
-/** Offered to all and not passed on yet: what left within the last second or two, twice, and at least so much, and a piece for each peer. */
+/** Offered and not passed on yet: twice what left within the last second or two, at least so much, and a piece for each peer. */
 const MIN_OFFERED_BYTES = 16 * 1_048_576
 const MIN_OFFERED = 8
 const RATE_MS = 1_000
@@ -177,7 +177,7 @@ export class SuperSeed {
     this.#claims[piece] = 0
   }
 
-  /** Number of offers that may be outstanding. What is offered long before it can leave might go to somebody who passes it on sooner. */
+  /** Offers that may be outstanding: what cannot leave soon might go to somebody who passes it on sooner. */
   #budget(nowMs: number): number {
     if (nowMs - this.#leftSince >= RATE_MS) {
       this.#leftBefore = nowMs - this.#leftSince < 2 * RATE_MS ? this.#leftNow : 0

@@ -6,21 +6,19 @@ import { until } from '@svc/testkit/until'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFileStorage } from '../../src/index.ts'
 import { Engines, expectFiles } from '../engines.ts'
-import { type Fixture, makeTorrent, sha256Hex } from '../torrent-fixture.ts'
+import { type Fixture, sha256Hex } from '../torrent-fixture.ts'
 import { startWebseed } from '../webseed-server.ts'
 import { hasLibtorrent, Libtorrent } from './libtorrent.ts'
 
-let engines: Engines
+const engines = new Engines()
 let fixture: Fixture
 let sessions: Libtorrent[]
 beforeEach(() => {
-  engines = new Engines()
   sessions = []
 })
 afterEach(async () => {
   await Promise.all(sessions.map((session) => session.stop()))
   await engines.close()
-  await fixture.remove()
 })
 
 async function libtorrent(options: object = {}): Promise<Libtorrent> {
@@ -44,7 +42,7 @@ const oddSizes = (piece: number) => ({
 
 describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   test('computes the same infohash and piece layers from the same files', async () => {
-    fixture = await makeTorrent(oddSizes(65_536), 65_536)
+    fixture = await engines.torrent(oddSizes(65_536), 65_536)
     const lt = await libtorrent()
     const out = path.join(await fixture.target('out'), 'lt.torrent')
     const made = await lt.ask({ cmd: 'make', path: path.join(fixture.folder, 'torrent'), piece: 65_536, out }, 'made')
@@ -59,7 +57,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   test.each([16_384, 65_536, 1_048_576, 4_194_304])(
     'downloads from us with pieces of %i bytes, by .torrent and by magnet alone',
     async (piece) => {
-      fixture = await makeTorrent(oddSizes(piece), piece)
+      fixture = await engines.torrent(oddSizes(piece), piece)
       const { swarm, torrent } = await engines.seed(fixture)
       const lt = await libtorrent()
       const byFile = await fixture.target('by-file')
@@ -91,7 +89,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   test.each([16_384, 65_536, 4_194_304])(
     'is downloaded from by us with pieces of %i bytes, by info, with layers, by magnet',
     async (piece) => {
-      fixture = await makeTorrent(oddSizes(piece), piece)
+      fixture = await engines.torrent(oddSizes(piece), piece)
       const lt = await libtorrent()
       lt.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
       await lt.wait('added')
@@ -113,7 +111,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   )
 
   test.each([512, 1025])('hash requests work both ways for a file of %i pieces', async (pieces) => {
-    fixture = await makeTorrent({ big: pieces * 16_384 - 5, small: 10 }, 16_384)
+    fixture = await engines.torrent({ big: pieces * 16_384 - 5, small: 10 }, 16_384)
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent()
     const folder = await fixture.target('lt')
@@ -140,7 +138,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('with its defaults (uTP first, then encryption) gets the first block without waiting for uTP', async () => {
-    fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536)
+    fixture = await engines.torrent({ a: 300_000, b: 1 }, 65_536)
     engines.overUdp = true
     const { swarm } = await engines.seed(fixture)
     // A second until it dials again, by TCP. Without an answer by uTP it waits for a minute, where three seconds are usual.
@@ -158,7 +156,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('that insists on encryption, both ways', async () => {
-    fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536)
+    fixture = await engines.torrent({ a: 300_000, b: 1 }, 65_536)
     const forced = { settings: { in_enc_policy: 0, out_enc_policy: 0, allowed_enc_level: 2 } }
     const { swarm } = await engines.seed(fixture)
     const lt = await libtorrent(forced)
@@ -186,7 +184,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('sends us a third peer by peer exchange', async () => {
-    fixture = await makeTorrent({ a: 2_000_000, b: 1 }, 65_536)
+    fixture = await engines.torrent({ a: 2_000_000, b: 1 }, 65_536)
     // libtorrent tells both ends of each other at the same moment. Only one end may dial, or the connection that stays could
     // be the seed's, which shows another port: the seed hears nothing.
     const { swarm } = await engines.seed(fixture, { uploadLimit: 200_000, pex: false })
@@ -209,7 +207,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('learns of a third peer from us', async () => {
-    fixture = await makeTorrent({ a: 500_000, b: 1 }, 65_536)
+    fixture = await engines.torrent({ a: 500_000, b: 1 }, 65_536)
     const seed = await libtorrent()
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
     await seed.wait('added')
@@ -233,7 +231,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
     const tracker = await startTracker()
     const { http, udp } = tracker
     try {
-      fixture = await makeTorrent({ a: 300_000, b: 1 }, 65_536, { trackers: [http] })
+      fixture = await engines.torrent({ a: 300_000, b: 1 }, 65_536, { trackers: [http] })
       await engines.seed(fixture, {}, { trackers: [udp] })
       const folder = await fixture.target('us')
       const torrent = (await engines.open()).add({
@@ -256,7 +254,7 @@ describe.skipIf(!hasLibtorrent)('libtorrent', () => {
   })
 
   test('and a webseed feed one download together', async () => {
-    fixture = await makeTorrent({ a: 2_000_000, b: 900_000 }, 65_536)
+    fixture = await engines.torrent({ a: 2_000_000, b: 900_000 }, 65_536)
     const webseed = await startWebseed(fixture)
     const seed = await libtorrent({ settings: { upload_rate_limit: 300_000 } })
     seed.send({ cmd: 'add', id: 's', torrent: fixture.torrentFile, save: fixture.folder, seed: true })
