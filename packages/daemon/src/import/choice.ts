@@ -23,9 +23,8 @@ import { type ImportSource, isRemote, type SourceFile } from './source.ts'
 const READS_AT_ONCE = 8
 
 /**
- * Stage 1 with the caller's selection: names are normalized, and only the chosen weights and aux files are kept. If there
- * is a choice, unrecognised files are not fetched either. Headers of safetensors and the root `config.json` are read
- * only if the quant of safetensors decides.
+ * Stage 1 with the caller's selection of weights and aux files. If there is one, unrecognised files are not fetched
+ * either. Headers of safetensors and the root `config.json` are read only if the quant of safetensors decides.
  * @throws as `planListing`; DaemonError `E_NO_MEMBER` (400) for a quant that the listing does not have; ClassifyError
  *   `E_NOT_IMPORTABLE` for two files with one name, or when no weights are left
  */

@@ -85,10 +85,7 @@ interface ImportContext extends JobContext, Pick<IngestContext, 'onDescribed'> {
 /** Planning a listing is bounded by the limits of its source; there is no job yet that could be cancelled. */
 const UNSTOPPED = new AbortController().signal
 
-/**
- * Runs the pipeline of spec rec.1 to rec.4, which is the same for every source: plan → ingest → classify → seal →
- * commit.
- */
+/** The pipeline, the same for every source (spec rec.1 to rec.4): plan → ingest → classify → seal → commit. */
 export class Importer {
   readonly #deps: ImporterDeps
   readonly #listeners: ((manifestDigest: Sha256Digest) => void)[] = []
@@ -103,8 +100,8 @@ export class Importer {
   }
 
   /**
-   * Accepts an import: the listing is checked now, the rest happens in the job. The source is always closed.
-   * @throws DaemonError as `planListing`, or `E_SHUTTING_DOWN`
+   * Accepts an import: the listing is checked now. The source is always closed.
+   * @throws as `planListing`, `E_SHUTTING_DOWN`
    */
   async start(request: ImportRequest): Promise<Job> {
     const { kind, ref, repo, source, selection, lane, signal = UNSTOPPED } = request
@@ -426,8 +423,8 @@ const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonl
     .map(({ name }) => blobs.get(name)!.digest)
 
 /**
- * A rule needs the signature, whatever else lies beside what was chosen, and all that lies there: also of an import that a client of a
- * mirror caused.
+ * A rule needs the signature and all that lies beside it, whatever was chosen: also of what a client of a mirror
+ * caused.
  */
 function withSignature(plan: PlannedImport, rule: TrustRule | undefined): PlannedImport {
   const { source, recognition, files } = plan

@@ -49,9 +49,8 @@ export interface IngestContext extends Pick<Library, 'store' | 'leafLayers' | 'w
 const SPARE_BYTES = 1 << 20
 
 /**
- * Brings every file of a plan into the store, reading each once: entries become blobs; members of tars, `config.json`
- * and licence texts are read on the side. @throws DaemonError `E_NO_SPACE` before the first byte if there is not enough
- * space; errors of the source and the store
+ * Brings every file of a plan into the store, reading each once; members of tars, `config.json` and licence texts are
+ * read on the side. @throws DaemonError `E_NO_SPACE` before the first byte; errors of the source and the store
  */
 export async function ingestFiles(plan: PlannedImport, context: IngestContext): Promise<Ingested> {
   const { source, recognition } = plan
@@ -94,10 +93,7 @@ const describes = ({ file, use, keep }: UsedFile): boolean =>
     ? file.digest === undefined || !(file.sizeBytes > LARGE_BYTES || /\.(?:gguf|safetensors)$/.test(use.entry))
     : use.use !== 'skip' || keep !== undefined
 
-/**
- * Checks the space for what has to be written: excludes blobs that the store has, ranges from an earlier attempt, and
- * files whose blocks the store can share.
- */
+/** Blobs that are here, ranges of an earlier attempt, and files whose blocks the store can share take no space. */
 async function requireSpace({ recognition, files, companions }: PlannedImport, context: IngestContext): Promise<void> {
   const { store, signal, room, mayEvict } = context
   let needed = SPARE_BYTES
@@ -190,10 +186,7 @@ class FileIngest {
     progress.finish(file.name)
   }
 
-  /**
-   * Brings small local files into the store, which opens them. Those that it cannot take are opened one by one, which
-   * reports why.
-   */
+  /** The store opens small files itself. Those that it cannot take are opened one by one, which reports why. */
   async #small(files: readonly UsedFile[], signal: AbortSignal): Promise<void> {
     const { store, leafLayers, progress, proof } = this.#context
     progress.start(...files.map(({ file }) => file))

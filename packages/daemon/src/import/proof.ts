@@ -14,8 +14,8 @@ interface NamedDigest extends Pick<SourceFile, 'name'> {
 const MAX_NAMES = 100
 
 /**
- * Follows which bytes of an import its source was seen to give. A listing that names the digest of bytes that are here
- * proves nothing: whoever knows the digest of a private blob could ask for it that way (spec add.37).
+ * Which bytes of an import its source was seen to give. A listing that names the digest of bytes that are here proves
+ * nothing: whoever knows the digest of a private blob could ask for it that way (spec add.37).
  */
 export class Proof {
   readonly #holdings: Holdings
@@ -54,12 +54,11 @@ export class Proof {
   }
 
   /**
-   * Before bytes of the blob `of` are copied into the partial blob of a file, because the source says that they are the same.
-   *
-   * It says so, and does not give them: whoever knows the digest of something that was made from a private file could have the rest put together here, and
-   * fetch the whole. So the file is as the listing of `of` itself would be: where that proves nothing, because `of` is here only through what is withheld, the
-   * file is unproven too, whatever the source gives of it besides. That is noted with the arrivals before the first byte is copied, so that an import that
-   * goes on later, and fetches the rest, does not take all of it for given. Where everybody may have `of`, a copy gives nobody what they could not have.
+   * Before bytes of the blob `of` are copied into a file's partial blob, because the source says that they are the
+   * same. It does not give them: whoever knows the digest of something made from a private file could have the rest
+   * put together here, and fetch it. So where the listing of `of` itself would prove nothing, the file is unproven,
+   * whatever the source gives of it besides. That is noted before the first byte is copied, so that a later import
+   * does not take all of it for given.
    */
   async reuse(
     { name, digest }: NamedDigest,
@@ -114,9 +113,9 @@ export class Proof {
   }
 
   /**
-   * {@link provenances} of one artifact while its files arrive: what is here of them by another way, whole or in part, counts as it would if
-   * the import came to it now. @param listed names of all entries, by the digests that the source gave them @param files of the artifact;
-   * default all of these
+   * {@link provenances} of one artifact while its files arrive: what is here of them by another way counts as if the
+   * import came to it now. @param listed names of all entries, by the digests that the source gave @param files of
+   * the artifact; default: all
    */
   async provenanceNow(
     facts: Provenance,

@@ -32,8 +32,8 @@ export interface SealContext extends Pick<Library, 'store' | 'leafLayers'> {
 }
 
 /**
- * Stage 4: writes manifest, piece layers and distribution record of each artifact as blobs. Equal entries and
- * annotations give equal bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
+ * Stage 4: writes manifest, piece layers and distribution record of each artifact. Equal entries and annotations give
+ * equal bytes. @throws DaemonError `E_NOT_IMPORTABLE` for files that no manifest or torrent can hold
  */
 export async function sealArtifacts(
   plan: PlannedArtifacts,

@@ -11,9 +11,7 @@ import type { Provenance } from '../library/provenance.ts'
  */
 export interface OpenedFile {
   readonly fd: number
-  /**
-   * Called after the last read and before anything becomes addressable. Throws if the file changed since it was opened.
-   */
+  /** Called after the last read, before anything is addressable. Throws if the file changed since it was opened. */
   unchanged(): Promise<void>
   close(): Promise<void>
 }
@@ -45,16 +43,10 @@ export interface FetchContext {
 
 /** What a source says of one of its files. */
 interface SourceFileFacts {
-  /**
-   * Artifact-relative path separated by `/`; checked in the plan stage (spec rec.22: no `..`, backslash, control
-   * character, …).
-   */
+  /** Artifact-relative path separated by `/`; the plan refuses what spec rec.22 does. */
   readonly name: string
   readonly sizeBytes: number
-  /**
-   * The SHA-256 promised by the source: if the store has that blob it is not fetched again, and other bytes are
-   * refused.
-   */
+  /** The SHA-256 that the source promises: a blob that is here is not fetched, and other bytes are refused. */
   readonly digest?: Sha256Digest
   /** The same for one that is fetched whether the store has it or not. */
   readonly readAs?: Sha256Digest
@@ -62,10 +54,7 @@ interface SourceFileFacts {
   readonly tree?: BlobTree
   /** The source has brought it into the store itself. `isSeen`: it gave all of its bytes just now. */
   readonly stored?: { readonly isSeen: boolean }
-  /**
-   * The key of the partial blob if no SHA-256 is known in advance, e.g. `git-blob-sha1:<hex>`. Remote files have one of
-   * the two.
-   */
+  /** The partial blob's key where no SHA-256 is known, as `git-blob-sha1:<hex>`. A remote file has one of both. */
   readonly partialKey?: string
   /** Further hashes for `accept`, computed in the same pass. The name `leaves` is reserved. */
   readonly attachments?: readonly HashAttachment[]
@@ -77,8 +66,8 @@ interface SourceFileFacts {
 export interface FileHere extends SourceFileFacts {
   open(signal: AbortSignal): Promise<OpenedFile>
   /**
-   * A shortcut for small local files: the store opens the file where it reads it, many at a time. If that fails for any
-   * reason, `open` reports the error. A file with it has no `digest`, `accept` or `attachments`.
+   * A shortcut for small files, many at a time: the store opens them where it reads them. If that fails, `open`
+   * reports the error. A file with it has no `digest`, `accept` or `attachments`.
    */
   readonly holdName?: () => Promise<HeldName>
 }
@@ -114,10 +103,7 @@ export interface ImportSource {
   readonly givesAll?: boolean
   /** Annotations for the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */
   readonly annotations: Readonly<Record<string, string>>
-  /**
-   * True if the whole listing is fetched, recognised or not (spec hub.5); unrecognised files are dropped after the
-   * check.
-   */
+  /** The whole listing is fetched (spec hub.5); what is not recognised is dropped after the check. */
   readonly fetchUnrecognised: boolean
   /** Number of files processed concurrently. Local imports are bounded by the hashing threads. */
   readonly concurrency: number

@@ -31,7 +31,7 @@ export interface CollectDeps
 }
 
 /**
- * POST /v1/gc: removes blobs that nothing needs, or with `dryRun` counts them; with `views` also the managed views of
+ * POST /v1/gc: removes, or with `dryRun` counts, blobs that nothing needs; with `views` also managed views of
  * artifacts without a name. Partial blobs are left alone.
  */
 export function collect(body: GcBody, deps: CollectDeps): Job {

@@ -38,9 +38,9 @@ export interface Freed {
 }
 
 /**
- * Frees the weights of artifacts, and keeps all else of them. First the record says that they are away, durably; then they leave
- * the swarm; then bytes go as in a collection. A crash in between leaves weights that the next eviction removes; the next collection, too, unless all are
- * here still: then they were not evicted.
+ * Frees the weights of artifacts, and keeps all else. First the record says that they are away, durably; then they
+ * leave the swarm; then bytes go as in a collection. After a crash in between, the next eviction or collection
+ * removes them, unless all are here still: then they were not evicted.
  */
 export class Evictions {
   readonly #deps: EvictDeps

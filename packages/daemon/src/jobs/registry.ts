@@ -6,10 +6,7 @@ import type { Lanes } from './lanes.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
 
-/**
- * Limits of waiting and running jobs, and of the files they list together: listings are held in memory until their job
- * ends.
- */
+/** Of jobs that wait or run, and of the files that they list together, which are in memory until their job ends. */
 export const OPEN_LIMITS = { jobs: 10_000, files: 300_000 } as const
 
 /** The reason of a job that its owner cancelled, as opposed to one that a stop or a time limit ended. */

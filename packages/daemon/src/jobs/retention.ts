@@ -17,8 +17,8 @@ interface Ended {
 }
 
 /**
- * Decides which finished jobs are kept. A long job ends after many that started later, so the time of its end counts:
- * by order of acceptance it would vanish the moment it ends, before anybody saw its result.
+ * Which finished jobs are kept. The time of its end counts: by order of acceptance, a long job would vanish the
+ * moment it ends, before anybody saw its result.
  */
 export class Retention {
   /** In the order of their ends. */

@@ -71,22 +71,17 @@ export class Artifacts {
   }
 
   /**
-   * Records an artifact. Hints of earlier imports are kept with the new ones (at most 100 per list, new ones first),
-   * and so is the data of a BitTorrent v1 swarm. A pinned import knows nothing about the model's origin: it never
-   * overrides an earlier import's facts. What is known of who may have the bytes is merged (spec add.37). It also starts without blobs, so the
-   * artifact is incomplete until {@link complete}, and a name that it is to have is recorded only until then. A pinned
-   * artifact stays needed. Everything else comes from the
-   * latest import. A damaged record is replaced, and could have said that the artifact is private: it is so until the owner
-   * says otherwise (spec disk.19).
+   * Records an artifact. All comes from the latest import, but hints (100 per list, new ones first) and the data of a
+   * BitTorrent v1 swarm are kept, and who may have the bytes is merged (spec add.37). A pinned import knows nothing
+   * of the origin, and overrides no earlier facts; it starts without blobs: until {@link complete} the artifact is
+   * incomplete, and its future name recorded. A damaged record could have said that it is private: it is so until the
+   * owner says otherwise (spec disk.19).
    */
   record(state: ArtifactImport): Promise<void> {
     return this.#inTurn(() => this.#record(state))
   }
 
-  /**
-   * Records what the owner says: nobody may have it, or others may.
-   * @returns the new state; an unknown artifact is created. @throws CorruptStateError
-   */
+  /** Records what the owner says of who may have it; an unknown artifact is created. @throws CorruptStateError */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     const decision = decided(value ? 'private' : 'shared', this.#clock)
     return this.#amend(manifestDigest, (before) => ({ ...before, provenance: { ...before.provenance, decision } }))
@@ -357,8 +352,8 @@ export class Artifacts {
   }
 
   /**
-   * All known artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With `cached`,
-   * files that have not changed are not read again, as in {@link known}.
+   * All artifacts, sorted by digest. Records that cannot be read are passed to `onUnreadable`, or else thrown. With
+   * `cached`, only those that changed are read again, as in {@link known}.
    */
   async *list(
     onUnreadable?: OnUnreadable,

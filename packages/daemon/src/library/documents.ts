@@ -93,10 +93,8 @@ class DocumentCache<T> {
 }
 
 /**
- * Reads a small blob and verifies its digest (documents control how other bytes are interpreted, so they are never
- * trusted unverified).
- * @returns undefined when it is absent. @throws DocumentError `no-document` when it is too large, `corrupt` when it
- *   does not match its digest.
+ * Documents decide how other bytes are read, so they are never trusted unverified. @returns undefined when absent
+ * @throws DocumentError `no-document` when it is too large, `corrupt` when it does not match its digest
  */
 async function readBlob(port: FilePort, path: string, digest: Sha256Digest): Promise<Uint8Array | undefined> {
   let bytes
@@ -170,10 +168,7 @@ export class Documents {
     throw new DaemonError('E_NOT_FOUND', `the manifest ${digest} is not in the store`)
   }
 
-  /**
-   * Like {@link manifest}, but returns its bytes, too, from a single read. Does not evict others from the cache.
-   * @throws as {@link manifest}
-   */
+  /** {@link manifest} with its bytes, from one read. Evicts no other from the cache. @throws as {@link manifest} */
   sealedManifest(digest: Sha256Digest): Promise<Sealed<Manifest> | undefined> {
     return this.#manifest(digest, async () => ({ digest, ...(await this.#manifests.readWithBytes(digest, true)) }))
   }

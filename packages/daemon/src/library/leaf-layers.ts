@@ -99,16 +99,15 @@ export class LeafLayers {
   }
 
   /**
-   * The tree of a blob that was already in the store. Reads the blob again, since there is no root to check a cached
-   * layer against. @throws DaemonError `E_CORRUPTION` when the blob is damaged
+   * The tree of a blob that is here. Reads it again: a cached layer has no root to be checked against.
+   * @throws DaemonError `E_CORRUPTION` when the blob is damaged
    */
   async treeOf(digest: Sha256Digest, signal?: AbortSignal): Promise<BlobTree> {
     return this.keep(await this.#rebuilt(digest, signal))
   }
 
   /**
-   * The leaf layer of a blob, checked against its root; computed from the blob when it is missing from the cache or
-   * wrong.
+   * The leaf layer of a blob, checked against its root; computed again where the cache has none, or a wrong one.
    * @throws DaemonError `E_CORRUPTION` when the blob itself is damaged or has another root
    */
   async leaves(

@@ -50,17 +50,14 @@ export class Needed {
     return repos.changes + artifacts.changes + views.changes
   }
 
-  /**
-   * True while the artifact is needed. Unreadable state counts as no need: this decides only what is announced, not
-   * what is deleted.
-   */
+  /** Unreadable state counts as no need: this decides only what is announced, not what is deleted. */
   async has(manifestDigest: Sha256Digest): Promise<boolean> {
     return (await this.#known()).needed.has(manifestDigest)
   }
 
   /**
-   * True while names permit sharing the artifact: one that was removed or replaced leaves the swarm, though a managed
-   * view keeps its bytes (spec add.13).
+   * Whether names permit sharing it: what was removed or replaced leaves the swarm, though a view keeps its bytes
+   * (spec add.13).
    */
   async isGiven(manifestDigest: Sha256Digest): Promise<boolean> {
     return (await this.#known()).given.has(manifestDigest)

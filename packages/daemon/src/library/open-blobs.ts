@@ -18,9 +18,8 @@ interface Opened {
 }
 
 /**
- * Blobs that peers read in small pieces: opened at the first request and kept open, at most `maxOpen` at a time, the
- * least recently used being closed first. A reader that is closed during a read finishes that read (see
- * `BlobReader.close`).
+ * Blobs that peers read in small pieces: kept open from the first request on, the `maxOpen` most recently used. A
+ * reader that is closed during a read finishes that read (see `BlobReader.close`).
  */
 export class OpenBlobs {
   readonly #store: BlobStore

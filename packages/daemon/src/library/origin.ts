@@ -30,10 +30,7 @@ export interface ArtifactSource {
   readonly companions?: Sha256Digest
   /** Upstream names, by the names in the manifest, for files where they differ (spec add.2). */
   readonly names?: Readonly<Record<string, string>>
-  /**
-   * The data that a BitTorrent v1 swarm needs to continue seeding after a restart; only that source reads and writes
-   * it.
-   */
+  /** What a BitTorrent v1 swarm needs to seed after a restart; only that source reads and writes it. */
   readonly bittorrentV1?: Readonly<Record<string, unknown>>
 }
 

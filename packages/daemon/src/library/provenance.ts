@@ -21,10 +21,7 @@ export interface Provenance {
   readonly by?: Credential
   /** UTC, RFC 3339: when the hub last said that everybody may have it. */
   readonly confirmedPublicAt?: string
-  /**
-   * Names of files whose bytes are of an artifact that is withheld here, and which this artifact's source was not seen
-   * to give.
-   */
+  /** Files whose bytes are of an artifact that is withheld here, and which this source was not seen to give. */
   readonly unproven?: readonly string[]
   /** Whoever exported it marked it as not for others (spec add.39). */
   readonly marked?: true

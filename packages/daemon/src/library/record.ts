@@ -27,9 +27,8 @@ const LAST_LINE_BYTES = lastLine(0).length
 const ENVELOPE = ['version', 'readers', 'checksum']
 
 /**
- * Parses a record: a JSON object with `version`, `readers` and `checksum` beside its own keys (spec disk.18). The
- * checksum is the CRC-32 of all bytes before the line that has it, which is the last: neither the order of keys nor their
- * spelling matters, and no byte can change unnoticed.
+ * A record is a JSON object with `version`, `readers` and `checksum` beside its own keys (spec disk.18). The
+ * checksum, the CRC-32 of all bytes before its line, is the last: so no byte can change unnoticed.
  * @throws CorruptStateError, ForeignStateError
  */
 export const parseStateRecord = <State, Recorded>(

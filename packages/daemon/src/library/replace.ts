@@ -94,8 +94,8 @@ export class ReplacedFiles {
   }
 
   /**
-   * Makes the current content of a file durable, for a change that would write the same again: the earlier write may
-   * have failed at its last sync, or its process may have been killed before it.
+   * Makes a file's content durable, for a change that would write the same again: the earlier write may have failed
+   * at its last sync, or its process may have been killed before.
    */
   async confirm(file: string): Promise<void> {
     if (this.#settled.has(file)) return

@@ -78,9 +78,8 @@ export class Repos {
   }
 
   /**
-   * Replaces the state of one repository by the result of `change`, with no other change in between. If `change`
-   * throws, the state is unchanged. If it returns the same object, nothing is written, but the state is durable
-   * afterwards.
+   * Replaces the state by the result of `change`, with no other change in between. If that throws, nothing changes;
+   * if it returns the same object, nothing is written, but the state is durable afterwards.
    */
   async update(repo: RepoId, change: (current: RepoState | undefined) => Promise<RepoState>): Promise<RepoState> {
     return (await this.change(repo, change))!

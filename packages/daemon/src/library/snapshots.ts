@@ -30,8 +30,8 @@ interface HeldSnapshot {
 }
 
 /**
- * Complete states of the store, for backups: the state files of one moment, in which no state is written, and the blobs
- * that they need, which no collection takes while the snapshot is held (spec add.43).
+ * For backups: the state files of one moment, in which no state is written, and the blobs that they need, which no
+ * collection takes while the snapshot is held (spec add.43).
  */
 export class Snapshots {
   readonly #deps: SnapshotsDeps

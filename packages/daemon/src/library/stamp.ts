@@ -3,8 +3,8 @@ import { statSync } from 'node:fs'
 const LOOK = { throwIfNoEntry: false } as const
 
 /**
- * Identifies a version of a cached file. Taken with a synchronous `stat` on purpose: that takes about 2 µs, whereas the
- * thread pool behind the asynchronous one is shared with imports, and every resolve would wait behind their reads.
+ * Identifies a version of a file. Taken with a synchronous `stat` on purpose: that takes 2 µs, and the thread pool
+ * behind the asynchronous one is shared with imports, whose reads every resolve would wait for.
  */
 export interface FileStamp {
   readonly ino: number

@@ -11,7 +11,7 @@ export interface TagChange extends RepoId {
 }
 
 /**
- * Sets or removes a tag. @returns the digest that it points to now, or pointed to before.
+ * Sets or removes a tag. @returns the digest that it points to now, or pointed to before
  * @throws DaemonError `E_UNKNOWN_REF` for an unknown repository or tag, `E_NO_INDEX`, `E_INVALID_INDEX`
  */
 export async function changeTag(

@@ -8,10 +8,7 @@ import { isDigest, type Sha256Digest } from '@svc/ref'
 const FLUSH_MS = 60_000
 const MAX_BYTES = 64 << 20
 
-/**
- * When each artifact was last requested, for people who look for models to remove. Only a hint: kept in `cache/`,
- * written occasionally without a sync, and harmless to lose.
- */
+/** When each artifact was last requested: only a hint, kept in `cache/` without a sync, and harmless to lose. */
 export class Usage {
   readonly #clock: Clock
   readonly #file: string

@@ -12,8 +12,8 @@ export interface CreateRequest extends Omit<ViewSource, 'blobPath'>, Omit<ViewOp
 }
 
 /**
- * The operations of the thread for views. There is a single thread, because only the process and thread that makes a
- * view knows that it is in progress; another one would take it for the leftovers of a killed process.
+ * There is a single thread for views: only the process and thread that makes one knows that it is in progress;
+ * another would take it for the leftovers of a killed process.
  */
 export interface ViewCalls {
   /** Reports the number of bytes copied. */

@@ -131,8 +131,8 @@ export class Views {
   }
 
   /**
-   * Paths of the managed views of artifacts without any of these names: a path was requested once, and the artifact was
-   * removed or replaced since. Excludes views that are held or being made, and those younger than `graceMs`.
+   * Paths of managed views that nobody holds or makes, older than `graceMs`, of artifacts that have none of these
+   * names: a path was asked for once, and the artifact was removed or replaced since.
    */
   async idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<string[]> {
     const idle: string[] = []
@@ -167,8 +167,8 @@ export class Views {
   }
 
   /**
-   * Like {@link make}, for callers who must not decide what is kept: a view below `cache` that holds nothing, is not
-   * listed, and does not count as use. With `mayLack` only what is unpacked has to be here. @throws as {@link make}
+   * {@link make} for callers who must not decide what is kept: a view below `cache` that holds nothing, is not
+   * listed, and counts as no use. With `mayLack` only what is unpacked has to be here. @throws as {@link make}
    */
   lend(manifest: Sha256Digest, { mayLack = false }: { readonly mayLack?: boolean } = {}): Promise<ViewAnswer> {
     // only the digest matters: a pinned artifact has no name of its own
@@ -266,8 +266,8 @@ export class Views {
   }
 
   /**
-   * All views, sorted by path. Records of views that were deleted by other programs are dropped; those that cannot be read
-   * are left out.
+   * All views, sorted by path. Records of views that others deleted are dropped; those that cannot be read are left
+   * out.
    */
   async list(): Promise<ViewList> {
     const views = new Map<string, ViewEntry>()

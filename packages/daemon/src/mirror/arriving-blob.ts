@@ -40,9 +40,9 @@ export interface ArrivingOptions {
 }
 
 /**
- * A blob that is read while it arrives. Each byte has passed a check: the proof of its piece, or the SHA-256 of the blob, which is in
- * the store then. Unless it is read in parts, the last byte that a read asks for waits for the latter. A reserve is given little by
- * little while nothing comes, so that clients do not give up.
+ * A blob that is read while it arrives. Each byte has passed the proof of its piece, or the SHA-256 of the blob,
+ * which is in the store then; the last byte of a read waits for the latter, unless it is read in parts. A reserve is
+ * given little by little while nothing comes, so that clients do not give up.
  */
 export class ArrivingBlob implements BlobReader {
   readonly fd = undefined

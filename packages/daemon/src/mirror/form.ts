@@ -9,8 +9,8 @@ const MAX_PATHS = 1_000
 const BOUNDS = { depth: 4, strings: MAX_PATHS + 16 }
 
 /**
- * The list `paths` in a body, as JSON or a form like the hub's clients send it, without duplicates; undefined when it
- * is invalid, too large or incomplete. The cost of a body is limited before it is parsed, since anybody can send one.
+ * The list `paths` in a body, JSON or a form as the hub's clients send it, without duplicates; undefined when it is
+ * invalid, too large or incomplete. A body's cost is limited before it is parsed: anybody can send one.
  */
 export async function readForm(request: IncomingMessage): Promise<readonly string[] | undefined> {
   const isJson = request.headers['content-type']?.startsWith('application/json') === true

@@ -15,8 +15,8 @@ interface HostTime {
 }
 
 /**
- * For how long hosts had something that all want, the longer ago the less. Whoever had less is served first: so one
- * request of a host that asks rarely waits for no queue of hosts that always ask, however many there are.
+ * For how long hosts had something that all want, the longer ago the less. Whoever had less comes first: a host that
+ * asks rarely waits for no queue of hosts that always ask, however many there are.
  */
 export class HostUse {
   readonly #nowMs: () => number

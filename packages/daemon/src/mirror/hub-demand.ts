@@ -39,8 +39,9 @@ interface SmallFile {
 }
 
 /**
- * The way through the hub: what a client of the hub mirror requests and the store lacks (spec add.34). Small files are fetched alone and
- * into memory only, a large one with its artifact, by an ordinary import. Concurrent requests for the same thing share one fetch.
+ * The way through the hub: what clients ask for and the store lacks (spec add.34). Small files are fetched alone and
+ * into memory only, a large one with its artifact, by an ordinary import. Concurrent requests for the same thing
+ * share one fetch.
  */
 export class HubDemand {
   readonly #demand: Demand
@@ -75,10 +76,9 @@ export class HubDemand {
   }
 
   /**
-   * The upstream repository, or undefined if there is none that may be shared, under the name that was asked for and
-   * under the one that the hub answers with. With `isBrief` a silent or refusing hub is not an error, since there is a
-   * response without it. `host` is the client's IP address.
-   * @throws NotNowError
+   * The upstream repository; undefined if there is none that may be shared, under the name that was asked for and the
+   * one that the hub answers with. With `isBrief` a silent or refusing hub is no error: there is a response without
+   * it. @throws NotNowError
    */
   async look({ repo, revision, commitHere, isBrief, host, branch }: HubRequest): Promise<UpstreamRepo | undefined> {
     if (!this.allows(repo)) return undefined
@@ -110,9 +110,9 @@ export class HubDemand {
   }
 
   /**
-   * A large file, for one client. The hub has no proofs of parts of it, so nothing of it is read before the whole is verified; what takes
-   * longer than a client waits for a head is a reader that waits. Whatever the store has under that digest, it is read only when the
-   * hub has given these bytes to strangers. @throws NotNowError
+   * A large file, for one client. The hub has no proofs of parts, so nothing is read before the whole is verified; a
+   * reader waits for what takes longer than a client waits for a head. What the store has under that digest is read
+   * only when the hub has given these bytes to strangers. @throws NotNowError
    */
   async large(repo: UpstreamRepo, file: UpstreamFile, client: WaitingClient): Promise<BlobReader> {
     const { sha256: digest, name, sizeBytes } = file

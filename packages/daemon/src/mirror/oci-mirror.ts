@@ -153,8 +153,8 @@ export class OciMirror {
   }
 
   /**
-   * The walk of a pull, from a name and a tag or digest to the artifacts that may be meant, packed: what the name has and is here, then
-   * what is still to come. Asking for a digest causes no fetch but of the artifact that must be meant. @throws NotNowError
+   * The walk of a pull: from a name and a tag or digest to the artifacts that may be meant, packed; what is here
+   * first, then what is to come. A digest causes no fetch but of the artifact that must be meant. @throws NotNowError
    */
   async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const tag = isDigest(wanted) ? undefined : wanted

@@ -156,8 +156,8 @@ export class ServedModels {
   }
 
   /**
-   * Which artifacts a door gives at this moment. To be asked last, with nothing awaited between this and the head of the answer: what was
-   * true when the request came may have changed while the answer was made.
+   * Which artifacts a door gives at this moment. To be asked last, with nothing awaited before the head of the
+   * answer: what was true when the request came may have changed since.
    */
   given(manifests: Iterable<Sha256Digest>, door: Door): Promise<ReadonlySet<Sha256Digest>> {
     return this.#those(manifests, async (manifest) => verdictOf(await this.#standing(manifest), door).given)

@@ -20,8 +20,8 @@ interface RecordedFile {
 export type AnchorFile = HubFile | RecordedFile
 
 /**
- * The list that determines which bytes are right (spec cat.6): the hub's tree at the revision to which the listing's
- * webseed is pinned, or, with consent, for a model that is gone from there, the catalog's own record.
+ * The list that determines which bytes are right (spec cat.6): the hub's tree at the revision that the webseed is
+ * pinned to, or, with consent, for a model that is gone from there, the catalog's own record.
  */
 export interface Anchor {
   readonly kind: 'hub' | 'catalog'

@@ -251,7 +251,7 @@ export class Catalog {
     }
   }
 
-  /** Hubs for the listing's webseed, which serves the hub's addresses on its own origin, or is the hub. */
+  /** For the listing's webseed, which serves the hub's addresses on its own origin, or is the hub. */
   async #webSources(entry: ListedTorrent, anchor: Anchor, hub: Hub): Promise<Hub[]> {
     const sources: Hub[] = anchor.kind === 'hub' ? [hub] : []
     const suffix = `/${entry.repo}/resolve/${entry.webseed?.revision}`

@@ -24,9 +24,8 @@ export function wantedFile(path: string, sizeBytes: number, anchor: AnchorFile):
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**
- * The bytes of one content while several sources fetch it at once: each writes what is still missing. If the store
- * already has it, it is read from there. It becomes a blob only through {@link commit}, after {@link verify} compared
- * it with the anchor.
+ * The bytes of one content while several sources fetch it: each writes what is still missing. What the store has is
+ * read from there. It becomes a blob only through {@link commit}, after {@link verify} compared it with the anchor.
  */
 export class AnchoredContent {
   /** The first of those that have it. */

@@ -61,10 +61,9 @@ export interface Pulled {
 const MAX_WARNINGS = 50
 
 /**
- * One anchored pull. The BitTorrent v1 swarm and, if it delivers nothing, the web sources fill the same partial blobs.
- * Then every content is compared with the anchor; only when all of them match does the first become a blob.
- *
- * Invariant: `#contents` has one entry per distinct content, however many files share it.
+ * One anchored pull. The BitTorrent v1 swarm and, if it delivers nothing, the web sources fill the same partial
+ * blobs. Only when all match the anchor does the first become a blob. Invariant: `#contents` has one entry per
+ * content, however many files share it.
  */
 export class CatalogPull {
   readonly #options: AnchoredPullOptions

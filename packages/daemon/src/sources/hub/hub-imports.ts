@@ -27,10 +27,7 @@ import { followedBy, hubTarget } from './target.ts'
 import { createUpstream } from './upstream.ts'
 import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 
-/**
- * Longest wait for the hub's rate limit while the client waits for its response; within a job, five minutes. A limit
- * that requires more is reported at once.
- */
+/** While a client waits for its response; within a job, five minutes. A limit that requires more is reported at once. */
 const MAX_LISTING_WAIT_MS = 60_000
 /** A client that waits for its response gets one before its connection is closed as idle. */
 const MAX_RESPONSE_MS = 100_000

@@ -47,10 +47,9 @@ export interface PlanDeps {
 }
 
 /**
- * What an import would do, derived from the listing, `config.json`, licence texts and, only if the quant depends on
- * them, the headers of safetensors. No weights are fetched. Small texts are not compared with their hashes, since
- * nothing is kept.
- * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planWished`
+ * What an import would do, from the listing, `config.json`, licence texts and, only if the quant depends on them, the
+ * headers of safetensors. Small texts are not compared with their hashes, since nothing is kept.
+ * @throws ClassifyError `E_NOT_IMPORTABLE` as the import would; HubError; DaemonError of `planSelected`
  */
 export async function planHub(
   hub: Pick<Hub, 'read'>,
@@ -185,9 +184,7 @@ async function readFacts(hub: Pick<Hub, 'read'>, { recognition }: PlannedImport,
   return { headers, licences, config, openQuestions }
 }
 
-/**
- * Identifies an unknown licence text. One that is too large to be kept is read only if the listing gives no SHA-256.
- */
+/** One that is too large to be kept is read only if the listing gives no SHA-256. */
 async function digestOf(hub: Pick<Hub, 'read'>, file: HubFile, bytes: Uint8Array | undefined): Promise<Sha256Digest> {
   if (file.sha256 !== undefined) return file.sha256
   if (bytes === undefined && file.sizeBytes > MAX_TEXT_BYTES) {

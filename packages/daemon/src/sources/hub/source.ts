@@ -54,8 +54,8 @@ interface FileOptions extends HubSourceOptions {
 }
 
 /**
- * The bytes that the hub has given to strangers. An import that one of them caused takes nothing else from the store: a
- * listing may name any digest, also that of a private file (spec add.40).
+ * The bytes that the hub has given to strangers: an import that one of them caused takes nothing else from the store,
+ * since a listing may name any digest, also that of a private file (spec add.40).
  */
 export class StrangerBytes {
   readonly #keys = new LRUCache<string, true>({ max: MAX_STRANGER_FILES })
@@ -69,10 +69,7 @@ export class StrangerBytes {
   }
 }
 
-/**
- * The key of what a stranger's import has of a repository's file so far: never the owner's partial, which it would have
- * to wait for, nor another repository's.
- */
+/** Never the owner's partial, which a stranger's import would have to wait for, nor another repository's. */
 export function strangerKey({ repoId, sha256, gitBlobSha1 }: HubFile): string {
   return `stranger:${shortOf(repoId)} ${sha256 ?? `git-blob-sha1:${gitBlobSha1}`}`
 }

@@ -9,9 +9,9 @@ import { isCommit } from '../../library/origin.ts'
 const OWNERLESS = 'hf.co'
 
 /**
- * The name for an import of `repo`: `as`, else the requested id in lower case, below `hf.co` without an owner (spec hub.2), even if the hub redirects
- * to another name, because the hub must not choose which model is changed here.
- * @throws DaemonError `E_BAD_REQUEST` naming the field
+ * The name for an import: `as`, else the requested id in lower case, below `hf.co` without an owner (spec hub.2).
+ * That a hub redirects to another name changes nothing: it must not choose which model is changed here.
+ * @throws DaemonError `E_BAD_REQUEST`
  */
 export function hubTarget({ repo, revision, as, follows }: ImportHfBody): RepoId {
   if (!isRepoId(repo)) {

@@ -50,8 +50,8 @@ interface CachedRepo {
 }
 
 /**
- * The hub as a mirror's source, with the rights of a stranger (spec add.34, add.40): without the owner's token. All
- * errors are DaemonErrors with the codes of an import.
+ * The hub as a mirror's source, with the rights of a stranger: no token (spec add.34, add.40). Errors are
+ * DaemonErrors of an import.
  */
 export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps) {
   const known = new WeakMap<UpstreamRepo, CachedRepo>()
@@ -160,9 +160,9 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       return Math.max(0, total - heldBytes) + beside
     },
     /**
-     * Starts the import of one artifact: that of the default branch under the default name, unless the owner has something
-     * there; every other one under a name of the namespace `svc`.
-     * @throws DaemonError `E_NOT_IMPORTABLE` if that name has another artifact of that quant, which stays
+     * Starts the import of one artifact: that of the default branch under the default name, unless the owner has
+     * something there; any other under a name of the namespace `svc`. @throws DaemonError `E_NOT_IMPORTABLE` if that
+     * name has another one of that quant
      */
     async bring(repo: UpstreamRepo, quant: string): Promise<Job> {
       const { asked, listing, branch } = require(repo)

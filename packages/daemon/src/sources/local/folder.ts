@@ -4,10 +4,9 @@ import { isOnNetworkFileSystem, nodeFilePort, QuickReads } from '@svc/internal-f
 import { DaemonError } from '../../errors.ts'
 
 /**
- * Folders that are held open, so that names are looked up in the folder that was checked rather than in whatever is at
- * its path now. Node has no `openat`; on Linux `/proc/self/fd/<fd>/<name>` does the same. Without /proc (other systems)
- * names are looked up by path: links as the last component are still refused, but not a swap of a parent folder during
- * the walk.
+ * Folders are held open, so that names are looked up in the folder that was checked rather than in what is at its
+ * path now. Node has no `openat`; on Linux `/proc/self/fd/<fd>/<name>` does the same. Elsewhere names are looked up
+ * by path: links as the last component are still refused, but not a swap of a parent folder during the walk.
  */
 const HAS_PROC_FD = existsSync('/proc/self/fd')
 

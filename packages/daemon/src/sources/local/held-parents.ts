@@ -10,9 +10,9 @@ interface CachedParent {
 }
 
 /**
- * Keeps the folders of listed files open: the walk to a file costs two system calls per component, a third of importing
- * a small one. At most the 16 most recently used stay open. Files are looked up in the folder that the first walk
- * found, whatever is at its path now.
+ * Keeps the folders of listed files open, the 16 most recently used: the walk to a file costs two system calls per
+ * component, a third of importing a small one. Files are looked up in the folder that the first walk found, whatever
+ * is at its path now.
  */
 export class HeldParents {
   readonly #held = new LRUCache<string, CachedParent>({

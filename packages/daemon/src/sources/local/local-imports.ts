@@ -42,8 +42,7 @@ export class LocalImports {
   }
 
   /**
-   * Walks the paths, and accepts the job. Before that, only headers of safetensors are read, and only if a quant is
-   * chosen.
+   * Before the job, only headers of safetensors are read, and only if a quant is chosen.
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`, `E_NO_MEMBER`
    */
   async importLocal({ paths, as, companions, ...more }: ImportLocalBody): Promise<Job> {
@@ -60,9 +59,8 @@ export class LocalImports {
   }
 
   /**
-   * Checks the files, and accepts the job. Blobs that the store already has by the given digests are not read again.
-   * Bytes that do not match end the job with `E_NOT_IMPORTABLE` and the file's name as the only candidate.
-   * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
+   * Blobs that are here by the given digests are not read again. Other bytes end the job with `E_NOT_IMPORTABLE`, and
+   * the file's name as the only candidate. @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`
    */
   async adopt({ files, as, hub, ...more }: AdoptBody): Promise<Job> {
     const { clock, importer, store, confirmation } = this.#deps

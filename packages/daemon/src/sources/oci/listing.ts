@@ -79,10 +79,7 @@ export async function listRegistry(
   }
 }
 
-/**
- * Some registries let everybody read manifests, and require a login for blobs. Whether one is needed has to be known
- * before the import.
- */
+/** Some registries let everybody read manifests, and want a login for blobs: that has to be known before the import. */
 async function askForAccess(
   repository: InstanceType<Oci['Repository']>,
   { files: [first] }: OciModel,

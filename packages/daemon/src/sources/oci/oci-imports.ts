@@ -27,10 +27,7 @@ export class OciImports {
     this.#seedLocal = seedLocal
   }
 
-  /**
-   * Accepts the job; a problem with the source is an error of the job.
-   * @throws DaemonError `E_BAD_REQUEST`
-   */
+  /** A problem with the source is an error of the job. @throws DaemonError `E_BAD_REQUEST` */
   async importOci(body: ImportOciBody): Promise<Job> {
     const { path, image, as } = body
     const repo = importTarget(as, 'as')
