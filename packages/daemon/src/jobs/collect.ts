@@ -1,5 +1,5 @@
 import type { GcBody, Job } from '@svc/client/protocol'
-import { formatRepoId, type Sha256Digest } from '@svc/ref'
+import { formatRepoId } from '@svc/ref'
 import { endAwayOfAll } from '../library/away.ts'
 import { isBeforeTag } from '../library/before-tags.ts'
 import type { Library } from '../library/library.ts'
@@ -15,18 +15,12 @@ const DEFAULT_GRACE_SECONDS = 24 * 3600
 /** Progress is reported after every this many blobs. */
 const REPORT_EVERY = 256
 
-/** The managed views that only exist by themselves: no name refers to their artifact. */
-interface IdleViews extends Pick<Views, 'records'> {
-  idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<readonly string[]>
-  removeIdle(path: string): Promise<boolean>
-}
-
 export interface CollectDeps
   extends Pick<
     Library,
     'store' | 'needed' | 'repos' | 'artifacts' | 'holdings' | 'leafLayers' | 'clock' | 'documents' | 'superseded'
   > {
-  readonly views: IdleViews
+  readonly views: Pick<Views, 'records' | 'idle' | 'removeIdle'>
   readonly jobs: JobRegistry
 }
 

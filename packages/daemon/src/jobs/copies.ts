@@ -41,8 +41,8 @@ export class Copies {
   /** Asks until a place has it, and records what they say. One that does not answer keeps the proof of an earlier time. */
   async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<CopyProof> {
     const { artifacts, documents, clock, witnesses } = this.#deps
-    const state = await artifacts.standing(manifestDigest)
-    if (state === undefined || state === 'damaged') return { provenMs: undefined, why: ['its origin is unknown'] }
+    const state = await artifacts.soundState(manifestDigest)
+    if (state === undefined) return { provenMs: undefined, why: ['its origin is unknown'] }
     const manifest = await documents.manifest(manifestDigest)
     const why: string[] = []
     let { copies = [] } = state

@@ -72,9 +72,6 @@ export async function ensure(
         missing: [...absent].filter((each) => each !== indexDigest),
         artifact
       }
-      // duplicates within a manifest are one blob, so files are counted in the manifest itself
-      const copies = (done: ReadonlySet<Sha256Digest>): number =>
-        manifest.files.filter((file) => done.has(file.digest)).length
       await filler.fill(request, {
         signal,
         mayEvict,
@@ -85,7 +82,7 @@ export async function ensure(
             ...(active !== undefined && { files: [...active] })
           })
       })
-      update({ filesDone: present.length + copies(absent), bytesDone: bytesTotal })
+      update({ filesDone: manifest.files.length, bytesDone: bytesTotal })
       const beside = await filler.fillBeside(digest, { signal, update })
       return beside === undefined ? {} : { result: { manifests: [digest], skipped: 0, ...beside } }
     })

@@ -85,9 +85,7 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
     bytesDone += size
     report()
   })
-  const standing = await artifacts.standing(digest)
-  for (const each of await companionBlobs(standing === 'damaged' ? undefined : standing, documents))
-    await check(each, { signal })
+  for (const each of await companionBlobs(await artifacts.soundState(digest), documents)) await check(each, { signal })
   return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
 }
 
@@ -115,8 +113,7 @@ async function mismatchedOf(
 
 /** What was evicted is not missing. */
 async function isAwayNow(artifacts: Artifacts, manifest: Sha256Digest): Promise<boolean> {
-  const standing = await artifacts.standing(manifest)
-  return typeof standing === 'object' && standing.away === true
+  return (await artifacts.soundState(manifest))?.away === true
 }
 
 async function verifyAll(

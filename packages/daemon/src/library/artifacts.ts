@@ -70,6 +70,12 @@ export class Artifacts {
     return isDamaged ? 'damaged' : state
   }
 
+  /** {@link standing} of one whose record can be read. */
+  async soundState(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
+    const standing = await this.standing(manifestDigest)
+    return standing === 'damaged' ? undefined : standing
+  }
+
   /**
    * Records an artifact. All comes from the latest import, but hints (100 per list, new ones first) and the data of a
    * BitTorrent v1 swarm are kept, and who may have the bytes is merged (spec add.37). A pinned import knows nothing
@@ -113,8 +119,8 @@ export class Artifacts {
   /** A name that the artifact lost takes its companions with it, unless another name has the same. */
   dropCompanions(manifestDigest: Sha256Digest, name: string): Promise<void> {
     return this.#inTurn(async () => {
-      const before = await this.standing(manifestDigest)
-      if (before === undefined || before === 'damaged') return
+      const before = await this.soundState(manifestDigest)
+      if (before === undefined) return
       const { [name]: dropped, ...companions } = before.companions ?? {}
       if (dropped === undefined) return
       const { companions: ofSource, ...source } = before.source

@@ -10,8 +10,7 @@ export async function endAway(
   manifestDigest: Sha256Digest,
   { store, artifacts, documents }: AwayDeps
 ): Promise<boolean> {
-  const standing = await artifacts.standing(manifestDigest)
-  if (typeof standing !== 'object' || standing.away !== true) return false
+  if ((await artifacts.soundState(manifestDigest))?.away !== true) return false
   const manifest = await documents.manifest(manifestDigest)
   if (manifest === undefined) return false
   const weights = manifest.files.filter(isEvictable)

@@ -68,8 +68,7 @@ export async function keptCompanions(
   }: Pick<Manifest, 'files' | 'annotations'> & { readonly digest: Sha256Digest },
   { store, artifacts, documents }: CompanionDeps
 ): Promise<KeptCompanions | { readonly digest?: undefined; readonly warnings: readonly string[] }> {
-  const standing = await artifacts.standing(manifestDigest)
-  const state = standing === 'damaged' ? undefined : standing
+  const state = await artifacts.soundState(manifestDigest)
   const digest = companionsUnder(state, formatRepoId(asked))
   const document = digest && (await documents.companions(digest))
   const isOfHub = annotations['svc.hf.repo'] !== undefined

@@ -75,8 +75,7 @@ export class Holdings {
   /** Whether an artifact names the blob and waits for bytes still. */
   async isAwaited(digest: Sha256Digest): Promise<boolean> {
     for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
-      const standing = await this.#deps.artifacts.standing(manifestDigest)
-      if (standing !== undefined && standing !== 'damaged' && standing.incomplete === true) return true
+      if ((await this.#deps.artifacts.soundState(manifestDigest))?.incomplete === true) return true
     }
     return false
   }

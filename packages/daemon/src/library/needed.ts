@@ -82,8 +82,7 @@ export class Needed {
       for (const [tag, index] of state.tags)
         if (await has(index)) holders.push({ kind: 'tag', what: `${ns}/${name}:${tag}` })
     }
-    const standing = await artifacts.standing(manifestDigest)
-    if (standing !== 'damaged' && standing?.pinned === true) holders.push({ kind: 'pin' })
+    if ((await artifacts.soundState(manifestDigest))?.pinned) holders.push({ kind: 'pin' })
     const views = (await this.#deps.views.held(ignore)).filter(({ manifest }) => manifest === manifestDigest)
     for (const what of new Set(views.map(({ place }) => place))) holders.push({ kind: 'view', what })
     return holders
@@ -188,8 +187,7 @@ export class Needed {
   ): Promise<void> {
     const { documents, artifacts } = this.#deps
     blobs.add(manifestDigest)
-    const standing = await artifacts.standing(manifestDigest)
-    const state = standing === 'damaged' ? undefined : standing
+    const state = await artifacts.soundState(manifestDigest)
     for (const record of [...records, ...(state?.record === undefined ? [] : [state.record])])
       await this.#addRecord(record, blobs)
     const isAway = state?.away === true && !whole

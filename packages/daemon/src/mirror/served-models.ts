@@ -265,8 +265,7 @@ export class ServedModels {
 
   /** When the import of one of {@link awaited} began. */
   async importedAt(manifest: Sha256Digest): Promise<string | undefined> {
-    const standing = await this.#deps.artifacts.standing(manifest)
-    return standing === 'damaged' ? undefined : standing?.importedAt
+    return (await this.#deps.artifacts.soundState(manifest))?.importedAt
   }
 
   /** What {@link awaited} has for all names. */
@@ -288,8 +287,8 @@ export class ServedModels {
   /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
   async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
     const { artifacts, holdings, jobs, signed } = this.#deps
-    const state = await artifacts.standing(manifest)
-    if (state === 'damaged' || state?.futureName !== name) return false
+    const state = await artifacts.soundState(manifest)
+    if (state?.futureName !== name) return false
     if ((await signed.ruleFor(state, name)) !== undefined) return false
     const isComing = state.incomplete === true
     if (!isComing && !jobs.openOf(manifest).some(({ as }) => as === name)) return false
@@ -309,8 +308,8 @@ export class ServedModels {
   }
 
   async #shownState({ name, manifest }: ByName, door: NameDoor): Promise<ArtifactState | undefined> {
-    const state = await this.#deps.artifacts.standing(manifest)
-    if (state === undefined || state === 'damaged' || !isShown(state, door)) return undefined
+    const state = await this.#deps.artifacts.soundState(manifest)
+    if (state === undefined || !isShown(state, door)) return undefined
     return (await this.#isSigned(state, name)) ? state : undefined
   }
 

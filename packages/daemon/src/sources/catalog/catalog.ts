@@ -115,8 +115,8 @@ export class Catalog {
 
   /** After an artifact's standing or need changed: leaves or rejoins the BitTorrent v1 swarm that it came from. */
   async withhold(manifestDigest: Sha256Digest): Promise<void> {
-    const artifact = await this.#context.artifacts.standing(manifestDigest)
-    const infohash = artifact === undefined || artifact === 'damaged' ? undefined : this.#learn(artifact)
+    const artifact = await this.#context.artifacts.soundState(manifestDigest)
+    const infohash = artifact && this.#learn(artifact)
     if (infohash !== undefined) await this.#settle(infohash)
   }
 

@@ -105,10 +105,9 @@ export class V1Seeds {
 
   async #layoutOf(seed: V1Seed): Promise<V1Layout | undefined> {
     try {
-      const info = await this.#store.stat(seed.info)
-      if (info === undefined || info.sizeBytes > MAX_INFO_BYTES) throw new Error('the info dictionary is gone')
-      const bytes = await readSmallBlob(this.#store, seed.info, MAX_INFO_BYTES)
-      const layout = parseV1Torrent(bytes!, seed.infohash)
+      const info = await readSmallBlob(this.#store, seed.info, MAX_INFO_BYTES)
+      if (info === undefined) throw new Error('the info dictionary is gone')
+      const layout = parseV1Torrent(info, seed.infohash)
       if (layout.files.length !== seed.files.length) throw new Error('the list of files has changed')
       for (const [index, file] of layout.files.entries()) {
         const digest = seed.files[index]!

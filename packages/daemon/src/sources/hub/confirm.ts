@@ -1,5 +1,5 @@
 import { type Hub, HubError, type HubFile } from '@svc/hub'
-import { type Clock, systemClock } from '@svc/internal-clock'
+import type { Clock } from '@svc/internal-clock'
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState } from '../../library/artifacts.ts'
@@ -18,31 +18,23 @@ interface Claim {
 /** `public`: the hub gives a repository, with these files at this commit, to everybody. */
 export type HubAnswer = 'public' | 'not-public' | 'other-files' | 'no-answer'
 
-/** Asks the hub without a token, even if there is one, what everybody may have (spec add.37). */
-export interface HubConfirmation {
-  /** @param isListed whether a file of `names` is what the hub lists. @throws only for an abort */
-  ask(
-    repo: string,
-    commit: string,
-    isListed: (listed: HubFile | undefined, name: string) => Promise<boolean>,
-    names: readonly string[],
-    signal: AbortSignal
-  ): Promise<HubAnswer>
-}
-
 /** After the hub did not answer, it is not asked again within this time. */
 const SILENCE_MS = 60_000
 /** Per start; the next start continues. */
 const MAX_QUESTIONS = 1_000
 
-/** @param hub without a token */
-export function createConfirmation(
-  hub: Pick<Hub, 'listing' | 'probe'>,
-  clock: Pick<Clock, 'monotonic'> = systemClock
-): HubConfirmation {
+/** Asks the hub without a token, even if there is one, what everybody may have (spec add.37). @param hub without a token */
+export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>, clock: Pick<Clock, 'monotonic'>) {
   let silentSince: number | undefined
   return {
-    async ask(repo, commit, isListed, names, signal) {
+    /** @param isListed whether a file of `names` is what the hub lists. @throws only for an abort */
+    async ask(
+      repo: string,
+      commit: string,
+      isListed: (listed: HubFile | undefined, name: string) => Promise<boolean>,
+      names: readonly string[],
+      signal: AbortSignal
+    ): Promise<HubAnswer> {
       if (silentSince !== undefined && clock.monotonic() - silentSince < SILENCE_MS) return 'no-answer'
       try {
         const listing = await hub.listing(repo, commit, { signal, maxRateWaitMs: 0 })
@@ -61,6 +53,8 @@ export function createConfirmation(
     }
   }
 }
+
+export type HubConfirmation = ReturnType<typeof createConfirmation>
 
 /** Whether a listed file has the hash that a cache gives it. */
 export const isClaimed = (listed: HubFile | undefined, { sha256, gitSha1 }: Claim): boolean =>

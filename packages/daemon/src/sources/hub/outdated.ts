@@ -112,9 +112,7 @@ class OutdatedCheck {
       // one that cannot be read is reported by the inventory
       const index = state.index && (await documents.index(state.index).catch(orAbsent))
       for (const { quant, manifest } of index?.members ?? []) {
-        const standing = await artifacts.standing(manifest)
-        const known = standing === 'damaged' ? undefined : standing
-        models.push({ ref: `${as}:${quant}`, as, quant, manifest, state: known })
+        models.push({ ref: `${as}:${quant}`, as, quant, manifest, state: await artifacts.soundState(manifest) })
       }
     }
     return models

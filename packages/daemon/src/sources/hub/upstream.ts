@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
 import type { Hub, HubFile, HubListing } from '@svc/hub'
 import { timestampOf } from '@svc/internal-clock'
 import { COMPANION_BOUNDS } from '@svc/manifest'
-import { digestFromBytes, formatRepoId, type RepoId } from '@svc/ref'
+import { digestFromHex, formatRepoId, type RepoId } from '@svc/ref'
 import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
@@ -123,18 +123,15 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
     async read(repo: UpstreamRepo, name: string): Promise<Uint8Array> {
       const file = fileOf(repo, name)
       if (file.sizeBytes > MAX_SMALL_BYTES) throw new Error(`${name} is too large to be read at once`)
-      try {
-        const bytes = await hub.read(file)
-        if (isWhatWasListed(file, bytes)) {
-          const { signed } = require(repo)
-          if (signed === undefined || signed.covers(name, digestFromBytes(createHash('sha256').update(bytes).digest())))
-            return bytes
-          throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the signature`)
-        }
-      } catch (error) {
+      const bytes = await hub.read(file).catch((error: unknown) => {
         throw hubFailure(error)
-      }
-      throw new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the listing`)
+      })
+      const wrong = (what: string): DaemonError =>
+        new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the ${what}`)
+      const digest = digestFromHex(hash('sha256', bytes))
+      if (!isWhatWasListed(file, bytes, digest)) throw wrong('listing')
+      if (require(repo).signed?.covers(name, digest) === false) throw wrong('signature')
+      return bytes
     },
     /** The artifact of a file; for a file that all artifacts share, the smallest one. */
     async artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }> {
@@ -235,7 +232,7 @@ function strangersName({ repoId, commit }: HubListing): RepoId {
     .slice(repoId.indexOf('/') + 1)
     .toLowerCase()
     .slice(0, 80)
-  const tag = createHash('sha256').update(repoId.toLowerCase()).digest('hex').slice(0, 8)
+  const tag = hash('sha256', repoId.toLowerCase()).slice(0, 8)
   return { ns: 'svc', name: `${/^[a-z0-9]/.test(name) ? name : `x${name}`}.${commit.slice(0, 12)}.${tag}` }
 }
 
@@ -264,9 +261,9 @@ async function heldBytesOf(file: HubFile, store: DiskBlobStore, brought: Strange
   return isHere ? sizeBytes : Math.min(sizeBytes, store.partialStatus(strangerKey(file))?.writtenBytes ?? 0)
 }
 
-function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uint8Array): boolean {
+function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uint8Array, digest: string): boolean {
   if (bytes.length !== sizeBytes) return false
-  if (sha256 !== undefined) return `sha256:${createHash('sha256').update(bytes).digest('hex')}` === sha256
+  if (sha256 !== undefined) return digest === sha256
   return createHash('sha1').update(`blob ${sizeBytes}\0`).update(bytes).digest('hex') === gitBlobSha1
 }
 

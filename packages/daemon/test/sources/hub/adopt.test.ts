@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from '@svc/client/protocol'
 import { createHub } from '@svc/hub'
+import { systemClock } from '@svc/internal-clock'
 import type { FakeHub, FakeRepo } from '@svc/testkit/fake-hub'
 import { contentChunks, nameContent } from '@svc/testkit/fake-hub-content'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -146,6 +147,6 @@ test.each([
   const hub = createHub({ endpoint: fake.endpoint })
   onTestFinished(() => hub.close())
   const deps = { ...rig.daemon.context, onConfirmed: async () => undefined }
-  await confirmUnknown(createConfirmation(hub), deps, new AbortController().signal)
+  await confirmUnknown(createConfirmation(hub, systemClock), deps, new AbortController().signal)
   expect(isGiven(await rig.daemon.context.artifacts.read(state.manifestDigest))).toBe(false)
 })
