@@ -1,5 +1,5 @@
 export type { ByteRanges } from '@svc/internal-byte-ranges'
-export type { RetryWait } from '@svc/internal-http'
+export type { RangeSink, RetryWait } from '@svc/internal-http'
 export type { DownloadOptions } from './download.ts'
 export { isRepoId, isRevision } from './endpoint.ts'
 export { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'

@@ -1,3 +1,4 @@
+export type { CopyOptions } from '@svc/internal-files'
 export type { StoreSnapshot } from './backup/format.ts'
 export { type Backup, openBackup } from './backup/read.ts'
 export { type BackedUp, type BackupOptions, type BackupProgress, backUp } from './backup/write.ts'
