@@ -97,6 +97,11 @@ function canonicalText(value: unknown, code: ManifestErrorCode): string {
   }
 }
 
+function requireLength({ length }: Uint8Array, maxBytes: number, code: ManifestErrorCode): void {
+  if (length > maxBytes)
+    throw new ManifestError(code, 'too-large', `the document has ${length} bytes, and the limit is ${maxBytes}`)
+}
+
 /**
  * Parses the bytes of a document strictly: size limit, fatal UTF-8, depth, JSON, plain values. The bytes must be the
  * canonical ones, which also refuses repeated keys, and escapes and number formats that RFC 8785 does not use.
@@ -104,13 +109,7 @@ function canonicalText(value: unknown, code: ManifestErrorCode): string {
  */
 export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMENT_BYTES): unknown {
   const corrupt = 'E_CORRUPTION'
-  if (bytes.length > maxBytes) {
-    throw new ManifestError(
-      corrupt,
-      'too-large',
-      `the document has ${bytes.length} bytes, and the limit is ${maxBytes}`
-    )
-  }
+  requireLength(bytes, maxBytes, corrupt)
   let text: string
   try {
     text = utf8.decode(bytes)
@@ -135,12 +134,6 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
 /** Seals a checked document. @throws ManifestError `E_INVALID` `too-large`, `value`. */
 export function sealDocument<T>(document: T, maxBytes: number = MAX_DOCUMENT_BYTES): Sealed<T> {
   const bytes = canonicalBytes(document)
-  if (bytes.length > maxBytes) {
-    throw new ManifestError(
-      'E_INVALID',
-      'too-large',
-      `the document has ${bytes.length} bytes, and the limit is ${maxBytes}`
-    )
-  }
+  requireLength(bytes, maxBytes, 'E_INVALID')
   return { document, bytes, digest: digestFromBytes(sha256(bytes)) }
 }

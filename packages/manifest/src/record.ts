@@ -13,16 +13,13 @@ function checkRecord(value: unknown, code: ManifestErrorCode): DistributionRecor
   read.constant(document.artifactType, 'artifactType', 'distribution')
   const manifestDigest = read.digest(document.manifestDigest, 'manifestDigest')
   const torrent = read.object(document.torrent, 'torrent')
-  if (tryParseInfohash(read.text(torrent.infohash, 'torrent.infohash')) === undefined) {
+  if (tryParseInfohash(read.text(torrent.infohash, 'torrent.infohash')) === undefined)
     read.fail('infohash', 'torrent.infohash must be "btmh:1220" and 64 lower-case hex characters')
-  }
-  if (torrent.name !== torrentName(manifestDigest)) {
+  if (torrent.name !== torrentName(manifestDigest))
     read.fail('torrent-name', `torrent.name must be ${torrentName(manifestDigest)}, after the manifest's digest`)
-  }
   const pieceLength = read.count(torrent.pieceLength, 'torrent.pieceLength')
-  if (!isPieceLength(pieceLength) || pieceLength < 2 ** 20 || pieceLength > METAINFO_BOUNDS.pieceLengthBytes) {
+  if (!isPieceLength(pieceLength) || pieceLength < 2 ** 20 || pieceLength > METAINFO_BOUNDS.pieceLengthBytes)
     read.fail('piece-length', 'torrent.pieceLength must be a power of two from 1 MiB to 512 MiB')
-  }
   read.digest(torrent.pieceLayersDigest, 'torrent.pieceLayersDigest')
   return value as DistributionRecord
 }
