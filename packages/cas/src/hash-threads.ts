@@ -98,7 +98,7 @@ export class HashThreads {
   }
 
   /**
-   * Like {@link take}, but first waits its turn for one of two places per thread: for passes that keep a thread busy.
+   * Like {@link acquire}, but first waits its turn for one of two places per thread: for passes that keep a thread busy.
    */
   async acquireBusy(signal?: AbortSignal): Promise<AcquiredThread> {
     const leave = await this.#passGate.enter(signal)

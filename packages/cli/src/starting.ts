@@ -67,7 +67,7 @@ function runtimeFacts(socketPath: string, nowMs: number): StartState | undefined
   }
 }
 
-/** Whether somebody listens there, or it is for the request to find out. */
+/** Whether a daemon listens there; if that is unknown, the request finds out. */
 const isAnswered = (path: string): Promise<boolean> =>
   new Promise((settle) => {
     const socket = createConnection({ path })

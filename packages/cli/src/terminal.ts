@@ -6,7 +6,7 @@ export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: n
 
 /** The environment of one run of `svc`: that of the process, or that of a test. */
 export interface Terminal {
-  /** The input for answers to questions; absent if nobody can be asked. */
+  /** The input for answers to questions; absent without a terminal. */
   readonly stdin?: Readable & { readonly isTTY?: boolean }
   readonly stdout: Output
   readonly stderr: Output

@@ -78,7 +78,7 @@ async function listJobs(session: Session): Promise<void> {
   if (all.some(({ state }) => state === 'failed')) session.note('svc jobs ID says why a job failed')
 }
 
-/** Marks garbage collections that only count, such as those of `svc du`, so that nobody takes them for real ones. */
+/** Marks garbage collections that only count, such as those of `svc du`, so that they are not mistaken for real ones. */
 const kindOf = ({ kind, dryRun }: Job): string => (dryRun === true ? `${kind} --dry-run` : kind)
 
 const stateOf = ({ state, error }: Job): string =>

@@ -21,7 +21,7 @@ export interface ModelToPack {
   readonly canonical: string
   /** `ns/name:quant`; absent if it has no name here. */
   readonly ref: string | undefined
-  /** Withheld, and passed on because somebody said so. */
+  /** Withheld, and passed on at the user's request. */
   readonly isWithheld: boolean
 }
 

@@ -14,7 +14,7 @@ export type Ask = (question: string) => Promise<string | undefined>
  */
 export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) => Promise<T>): Promise<T> {
   const { createInterface } = await import('node:readline')
-  // an input that has ended tells nobody so again
+  // an input that has ended does not say so again
   const isOver = terminal.stdin!.readableEnded
   const lines = createInterface({ input: terminal.stdin!, terminal: false })
   const answers = lines[Symbol.asyncIterator]()

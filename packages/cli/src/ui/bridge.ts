@@ -8,7 +8,7 @@ import { LiveFeed } from './live-feed.ts'
 import { findRoute } from './routes.ts'
 
 /**
- * What anybody sees who has no session: a refusal, whose script redeems the token behind `#`. A fragment is in no
+ * The page without a session: a refusal, whose script redeems the token behind `#`. A fragment is in no
  * request, so no log or `Referer` has it, and no fetch ahead of a click uses it up.
  */
 const ENTRY = `<!doctype html>

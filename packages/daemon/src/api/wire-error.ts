@@ -194,7 +194,7 @@ function unforeseen(error: unknown): WireError {
   return wire('E_INTERNAL', ioMessage(system, system.syscall), { hidden: true })
 }
 
-/** What the usual ones mean to somebody who has to do something about it. */
+/** What the usual ones mean, and what the user can do. */
 const WORDS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is mounted read-only',
   EACCES: 'the user of the daemon has no permission',

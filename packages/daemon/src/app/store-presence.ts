@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 
 type Looked = Pick<DiskBlobStore, 'requireRoot' | 'check'>
 
-/** How soon the log says that the store went away, while nobody asks for anything. */
+/** How soon the log says that the store is gone, while there are no requests. */
 const LOOK_MS = 5_000
 
 /**

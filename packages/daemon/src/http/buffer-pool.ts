@@ -29,7 +29,7 @@ export class BufferPool {
     return Buffer.allocUnsafeSlow(this.#chunkBytes)
   }
 
-  /** Returns a buffer from {@link take}, whole and once; nobody may use it, or a view of it, afterwards. */
+  /** Returns a buffer from {@link acquire}, whole and once; it must not be used afterwards, nor a view of it. */
   release(buffer: Buffer): void {
     const memory = buffer.buffer as ArrayBuffer
     if (memory.resizable) loopBudget.later('blobs', () => memory.resize(0))

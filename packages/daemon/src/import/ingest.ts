@@ -87,7 +87,7 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
 /** Files of other names are in large-file storage from this size on. */
 const LARGE_BYTES = 10 << 20
 
-/** What has to be here before anybody can say which files an artifact has, and what they are. */
+/** The documents that say which files an artifact has. */
 const describes = ({ file, use, keep }: UsedFile): boolean =>
   use.use === 'entry'
     ? file.digest === undefined || !(file.sizeBytes > LARGE_BYTES || /\.(?:gguf|safetensors)$/.test(use.entry))

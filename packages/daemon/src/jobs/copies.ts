@@ -59,7 +59,7 @@ export class Copies {
       }
       if (isThere) return { provenMs: newestMs(copies), why }
     }
-    // nobody would bring it back from where nobody asks
+    // a source that is not asked cannot bring it back
     for (const { kind, where } of copies)
       if (!asked.some((each) => each.kind === kind && each.where === where))
         ({ copies = [] } = await artifacts.setCopy(manifestDigest, { kind, where, at: undefined }))

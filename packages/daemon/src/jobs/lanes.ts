@@ -16,7 +16,7 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   outdated: 1
 }
 
-/** As many as the two mirrors start, so that nobody waits here. */
+/** As many as the two mirrors start, so that none waits here. */
 const DEMAND_WIDTH = 8
 
 /** A first-in, first-out queue per kind of job, and one for what strangers cause. */

@@ -211,7 +211,7 @@ function ofKept(error: unknown): undefined {
   if (!(error instanceof DaemonError) || error.code !== 'E_KEPT') throw error
 }
 
-/** What clients of a mirror had fetched, its owner never used: it goes first, so that strangers cost nobody a model. */
+/** What clients of a mirror had fetched, its owner never used: it goes first, so that strangers cost the owner no model. */
 const usedMsOf = ({ importedAt = '', source }: ArtifactState, lastUsedAt = ''): number =>
   Math.max(
     0,

@@ -11,7 +11,7 @@ interface ArrivalRecord {
   readonly committed: boolean
 }
 
-/** Stands for sources that nobody noted. */
+/** Stands for unknown sources. */
 const UNKNOWN = 'unknown'
 
 /**

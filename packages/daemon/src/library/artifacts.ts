@@ -87,7 +87,7 @@ export class Artifacts {
     return this.#inTurn(() => this.#record(state))
   }
 
-  /** Records what the owner says of who may have it; an unknown artifact is created. @throws CorruptStateError */
+  /** Records the owner's decision, private or shared; an unknown artifact is created. @throws CorruptStateError */
   setPrivate(manifestDigest: Sha256Digest, value: boolean): Promise<ArtifactState> {
     const decision = decided(value ? 'private' : 'shared', this.#clock)
     return this.#amend(manifestDigest, (before) => ({ ...before, provenance: { ...before.provenance, decision } }))
@@ -136,7 +136,7 @@ export class Artifacts {
     )
   }
 
-  /** Changes what is recorded of an artifact; one without a record gets one of which nobody knows who may have it. */
+  /** Changes what is recorded of an artifact; one without a record gets one with unknown access. */
   #amend(manifestDigest: Sha256Digest, change: (before: ArtifactState) => ArtifactState): Promise<ArtifactState> {
     return this.#inTurn(async () => {
       const standing = await this.standing(manifestDigest)
@@ -155,7 +155,7 @@ export class Artifacts {
     })
   }
 
-  /** The hub said to nobody in particular that everybody may have it. */
+  /** The hub said without a credential that it is public. */
   confirmPublic(manifestDigest: Sha256Digest): Promise<boolean> {
     return this.#change(manifestDigest, (before) => {
       if (before.provenance.access !== 'unknown') return undefined

@@ -18,7 +18,7 @@ export interface ComingModel {
 export interface StandIn extends ComingModel {
   readonly standIn: Sha256Digest
   readonly by: ComingImport
-  /** Of nobody knows whom it may be given to: its {@link ComingImport} does. */
+  /** Of unknown access: its {@link ComingImport} knows it. */
   readonly state: ArtifactState
 }
 

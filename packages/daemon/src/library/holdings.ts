@@ -140,7 +140,7 @@ export class Holdings {
     for (const manifestDigest of (await this.#index.upToDate()).get(digest) ?? []) {
       const standing = await artifacts.standing(manifestDigest)
       if (standing === undefined || (standing !== 'damaged' && standing.incomplete === true)) continue
-      // nobody can tell what it has: it vouches for nothing
+      // its files are unknown: it vouches for nothing
       if ((await manifestIn(documents, manifestDigest)) === undefined) continue
       yield standing === 'damaged' ? ofDamaged(manifestDigest) : standing
     }
@@ -168,6 +168,6 @@ const gaveItself = ({ source, provenance }: HoldingArtifact, now: ArtifactSource
   provenance.unproven === undefined &&
   !isPrivate({ provenance })
 
-/** The owner had it from somebody who does not give it to everybody. */
+/** The owner got it from a source that does not serve everyone. */
 const isForeign = ({ provenance: { access, marked } }: HoldingArtifact): boolean =>
   access === 'restricted' || access === 'unknown' || marked === true

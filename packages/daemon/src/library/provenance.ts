@@ -14,7 +14,7 @@ export interface Provenance {
   /**
    * `own`: the owner had it on this machine. `public`: the source gave it without a credential, or said that everybody
    * may have it. `restricted`: the source gave it to a credential of the owner's, or said that not everybody may have
-   * it. `unknown`: nobody could say.
+   * it. `unknown`: it could not be determined.
    */
   readonly access: 'own' | 'public' | 'restricted' | 'unknown'
   /** The credential of restricted bytes, where one was used. */
@@ -144,7 +144,7 @@ export function mergedProvenance(before: Provenance, now: Provenance, { isPinned
   const facts = isPinned ? pinnedFacts(before, now, wasComplete) : latestFacts(before, now)
   const { decision: _, marked: __, ...rest } = facts
   const decision = now.decision ?? before.decision
-  // what was here is not given less because somebody else marks it
+  // a mark from elsewhere does not restrict what was here
   const marked = isPinned && wasComplete ? before.marked : (now.marked ?? before.marked)
   return { ...rest, ...(marked !== undefined && { marked }), ...(decision !== undefined && { decision }) }
 }

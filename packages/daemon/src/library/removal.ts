@@ -45,7 +45,7 @@ export class Removals {
   async remove(request: RemovalRequest): Promise<RemovedModel> {
     const { repos, store } = this.#deps
     const { ns, name, quant } = request
-    // nobody can tell what it named
+    // what it named is unknown
     if (quant === undefined && (await repos.setAside(request))) {
       await this.#endFutureNames(request)
       return { ref: formatRepoId(request), tags: [], quants: [], freeableBytes: 0 }
@@ -76,7 +76,7 @@ export class Removals {
       const named = new Set<Sha256Digest>()
       for (const digest of new Set([current?.index, ...(current?.tags.values() ?? [])])) {
         const index = digest && (await indexOf(digest, documents, true))
-        // nobody can tell whom it names
+        // what it names is unknown
         if (digest !== undefined && index === undefined) return current
         for (const { manifest } of index?.members ?? []) named.add(manifest)
       }

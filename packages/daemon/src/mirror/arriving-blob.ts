@@ -10,7 +10,7 @@ const TRICKLE_MS = 3_000
 /** At this rate the reserve lasts for most of an hour. */
 const TRICKLE_BYTES = 64
 
-/** The transfer of what somebody waits for. */
+/** The transfer of a blob that clients wait for. */
 export interface Arrival {
   /** Settles when no more data will arrive: with the error if the transfer failed. */
   readonly over: Promise<Error | undefined>

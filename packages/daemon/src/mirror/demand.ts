@@ -28,7 +28,7 @@ export interface WaitingClient {
   readonly host: string
   /** Aborted when its connection is gone. */
   readonly gone: AbortSignal
-  /** Whether it has left, or closed its sending side: which of both nobody can say. */
+  /** Whether it has left, or closed its sending side: the two cannot be told apart. */
   sendsNoMore(): boolean
   /** Cuts its connection. */
   cut(): void

@@ -26,7 +26,7 @@ export interface HubRevision {
   readonly files: ReadonlyMap<string, RepoFile>
   /** The folders of these files, each with a trailing slash. */
   readonly folders: ReadonlySet<string>
-  /** Undefined where nobody knows: of imports before that was kept. */
+  /** Undefined for imports from before it was recorded. */
   readonly leftOut: LeftOut | undefined
   readonly importedAt: string | undefined
   /** When the hub said that it is the default branch's commit. */
@@ -106,7 +106,7 @@ export class HubRevisions {
   }
 
   async #leftOut(states: readonly ArtifactState[], files: HubRevision['files']): Promise<LeftOut | undefined> {
-    // of one commit everybody has the same, whatever was chosen
+    // one commit has one answer, whatever was chosen
     for (const state of states) {
       const beside = await this.#served.companionsOf(state)
       if (beside === undefined) continue

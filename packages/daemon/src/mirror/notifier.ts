@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 
-/** Not everything that somebody waits for is an event: blobs also come in ways that tell nobody. */
+/** Not everything that is waited for is an event: blobs can also arrive without one. */
 const LOOK_MS = 500
 
 /** Wakes one who waits. What is told between {@link clear} and {@link next} is not missed. */

@@ -102,7 +102,7 @@ function headerOf({ headersDistinct }: IncomingMessage, name: string): string {
   return values.join(',')
 }
 
-/** boto3 presigns in the old way where nobody tells it otherwise. */
+/** boto3 presigns in the old way by default. */
 const notSigned = (query: readonly (readonly [string, string])[]): S3Error =>
   query.some(([name]) => name === 'AWSAccessKeyId')
     ? new S3Error('InvalidRequest', `signatures here are ${ALGORITHM} (boto3: signature_version="s3v4")`)

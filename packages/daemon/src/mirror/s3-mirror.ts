@@ -30,7 +30,7 @@ const SUBRESOURCES =
 
 export interface S3MirrorDeps extends FilesOf {
   readonly clock: Clock
-  /** Absent: nobody needs a key. */
+  /** Absent: no key is needed. */
   readonly s3Keys?: SecretFile<S3Keys> | undefined
 }
 
@@ -104,7 +104,7 @@ export class S3Mirror {
     throw new S3Error('SlowDown', 'the models kept changing while they were listed')
   }
 
-  /** An artifact that is to get a name; undefined as long as nobody knows under which quant. */
+  /** An artifact that is to get a name; undefined while its quant is unknown. */
   async #comingMember(name: string, manifest: Sha256Digest): Promise<NamedMember | undefined> {
     const presence = await this.#deps.ways.swarm?.presence(manifest)
     const quant = presence && (await futureQuant(this.#deps.store, presence))
@@ -193,7 +193,7 @@ const checksumOf = ({ digest }: ServedFile) => ({
   'x-amz-checksum-type': 'FULL_OBJECT'
 })
 
-/** Of artifacts of earlier versions nobody knows. */
+/** Unknown for artifacts of earlier versions. */
 const timeOf = (importedAt: string | undefined): Date => new Date(importedAt ?? 0)
 
 function decoded(path: string): string {

@@ -36,7 +36,7 @@ export interface AnchoredPullOptions
   readonly timings: PullTimings
   /** Whether others may have what comes. */
   readonly upload: boolean
-  /** Whether nobody may hear of it but `peers` (spec add.11). */
+  /** Whether only `peers` may hear of it (spec add.11). */
   readonly quiet: boolean
 }
 

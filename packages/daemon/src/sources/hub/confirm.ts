@@ -9,7 +9,7 @@ import { upstreamName } from '../../library/origin.ts'
 import { probeAccess } from './access-probe.ts'
 import { isListedAs } from './listed-bytes.ts'
 
-/** The hash that somebody says a file of a repository has. */
+/** The hash that a source states for a file of a repository. */
 interface Claim {
   readonly sha256?: string | undefined
   readonly gitSha1?: string | undefined
