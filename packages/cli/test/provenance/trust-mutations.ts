@@ -146,8 +146,8 @@ export const TRUST: readonly Mutation[] = [
     },
     {
       what: 'trust: a small file is compared with what is signed',
-      find: `signed === undefined || signed.covers(name, digestFromBytes(createHash('sha256').update(bytes).digest()))`,
-      replace: `signed === undefined || name !== ''`,
+      find: `require(repo).signed?.covers(name, digest) === false`,
+      replace: `Date.now() < 0`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
