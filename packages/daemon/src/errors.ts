@@ -20,10 +20,7 @@ export interface DaemonErrorDetails {
   readonly cause?: unknown
 }
 
-/**
- * A failure with a code of spec err.2. The message is sent to the client: it contains no secret, and no path that the
- * client did not send.
- */
+/** A failure with a code of spec err.2. Clients see the message: no secret, and no path that they did not send. */
 export class DaemonError extends CodedError<ErrorCode> {
   override readonly name = 'DaemonError'
   readonly candidates: readonly string[] | undefined

@@ -28,10 +28,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
 
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok  ', note: 'note', warn: 'warn', bad: 'BAD ' }
 
-/**
- * `svc doctor`: checks everything the store depends on, and says how to fix it. @throws CliError with exit code 1 when
- * a finding is `bad`, 5 when something kept is damaged; findings are printed first
- */
+/** `svc doctor`. @throws CliError after the findings: exit code 1 when one is `bad`, 5 for damage to something kept */
 export async function doctor(session: Session): Promise<void> {
   const findings = await examine(session)
   const bad = findings.filter(({ level }) => level === 'bad')

@@ -25,10 +25,7 @@ export interface DiskUse {
   readonly sharedBytes: number
 }
 
-/**
- * The space of each model, and of each repository, in the order of `models`; `sizes` are the blobs' sizes in bytes by
- * digest. Time and memory grow with the number of blobs of all models together.
- */
+/** The space of models and repositories, in the order of `models`; `sizes` are in bytes, by digest of the blobs. */
 export function diskUse(
   models: readonly StoredModel[],
   sizes: ReadonlyMap<string, number>

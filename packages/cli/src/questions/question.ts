@@ -8,10 +8,7 @@ export const canAsk = ({ json, quiet, terminal: { stdin, stderr } }: Session): b
 /** Asks a question; undefined at the end of input (Ctrl-D). */
 export type Ask = (question: string) => Promise<string | undefined>
 
-/**
- * Asks questions on the terminal, with one answer per line. Requires {@link canAsk}.
- * @throws CliError with exit code 130 on Ctrl-C
- */
+/** Asks on the terminal, one line per answer, if {@link canAsk}. @throws CliError with exit code 130 on Ctrl-C */
 export async function asking<T>({ terminal, signal }: Session, work: (ask: Ask) => Promise<T>): Promise<T> {
   const { createInterface } = await import('node:readline')
   // an input that has ended does not say so again

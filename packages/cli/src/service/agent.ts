@@ -7,10 +7,7 @@ export const AGENT_LABEL = 'io.svc.svcd'
 /** `sun_path` on macOS has 104 bytes, including a NUL. */
 export const MAX_MAC_SOCKET_BYTES = 103
 
-/**
- * The socket of the agent. Not in `$TMPDIR`, where macOS deletes files that were untouched for some days, even sockets
- * of running programs.
- */
+/** Not in `$TMPDIR`, where macOS deletes what was untouched for some days, even sockets of running programs. */
 export const agentSocketPath = (home: string): string => join(home, 'Library/Application Support/svc/svc.sock')
 
 /**

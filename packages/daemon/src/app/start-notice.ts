@@ -16,10 +16,7 @@ export interface StartNotice {
   withdraw(): Promise<void>
 }
 
-/**
- * Tells clients through `runtime.json` that a daemon is starting, and its progress. If the file cannot be written, the
- * start continues.
- */
+/** Tells clients by `runtime.json` how far a start is. If the file cannot be written, the start goes on. */
 export function tellStart(
   path: string,
   facts: StartingFacts,

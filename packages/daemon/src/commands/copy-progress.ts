@@ -37,10 +37,7 @@ function copyProgress(
   }
 }
 
-/**
- * Runs a copy that can be stopped by a signal, and prints what it returns. After a stop it prints `advice`, and the exit
- * code is 130.
- */
+/** Runs a copy, and prints what it returns; after a signal stops it, `advice`, with exit code 130. */
 export async function stoppably(
   flags: Flags,
   advice: string,

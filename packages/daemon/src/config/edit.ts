@@ -28,10 +28,7 @@ function lineOf(change: Change): SettingLine {
   return { section, key, text: `${key} = ${JSON.stringify(value)}` }
 }
 
-/**
- * The text with another value of one key, otherwise unchanged. @throws ConfigError when this cannot edit how it is
- * written (such as an inline table), or the result is not valid
- */
+/** The text with one key changed. @throws ConfigError if the edit is not possible (e.g. inline tables) or not valid */
 export function withKey(text: string, change: Change, file: string): string {
   const before: FileConfig = parseConfigText(text, file)
   const line = lineOf(change)

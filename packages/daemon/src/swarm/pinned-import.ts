@@ -24,10 +24,7 @@ export interface PinnedImport {
   readonly mayReplace?: MayReplace
   /** Models may go that can be had again, where it does not fit. */
   readonly mayEvict?: boolean
-  /**
-   * A client resumes an import of the owner's: it replaces nothing, and gives no name that the owner has given
-   * up since. Default false.
-   */
+  /** A client resumes the owner's import: it replaces nothing, and restores no name given up since. Default false. */
   readonly isResumed?: boolean
 }
 
