@@ -28,14 +28,15 @@ export class StartedThreads {
   /** Makes the newest thread of this name run an endless loop, which nothing in the thread can end. */
   async hang(name: string): Promise<void> {
     const worker = this.#newest(name)
-    const workerId = String(worker.threadId)
+    // The inspector counts `workerId` by itself; only the title has the thread's id.
+    const title = `[worker ${worker.threadId}] `
     const session = new Session()
     session.connect()
     const attached = new Promise<string>((resolve) =>
       // the type does not list events of this domain
       session.on('NodeWorker.attachedToWorker' as 'inspectorNotification', (message) => {
         const { sessionId, workerInfo } = message.params as unknown as AttachedToWorker
-        if (workerInfo.workerId === workerId) resolve(sessionId)
+        if (workerInfo.title.startsWith(title)) resolve(sessionId)
       })
     )
     session.post('NodeWorker.enable', { waitForDebuggerOnStart: false })
@@ -61,5 +62,5 @@ export class StartedThreads {
 
 interface AttachedToWorker {
   readonly sessionId: string
-  readonly workerInfo: { readonly workerId: string }
+  readonly workerInfo: { readonly title: string }
 }
