@@ -6,7 +6,6 @@ export const SYSTEM_CLOCK: Readonly<Record<string, string>> = {
   'packages/internal/clock/src/clock.ts': 'is the clock',
   'packages/internal/concurrency/src/loop-budget.ts': 'measures the CPU time of a turn of the event loop',
   'packages/internal/files/src/quick-reads.ts': 'measures how long a disk takes',
-  'packages/internal/http/src/response.ts': 'times a socket out, by a timer that each chunk begins again',
   'packages/ui/src/clock.ts': 'is the clock of the page, which a browser runs',
   'packages/internal/workers/src/pulse.ts': 'shows that the event loop of a thread turns'
 }

@@ -158,7 +158,7 @@ export class Engine implements Swarm {
       maxPeersPerTorrent: options.maxPeersPerTorrent ?? 200,
       nextId: () => this.#nextId++,
       // webseeds are reached directly, whatever proxy the environment names
-      http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000 }),
+      http: new HttpClient({ userAgent: 'svc-swarm', proxy: false, stallMs: 15_000, clock }),
       webseedHeaders: options.webseedHeaders,
       peerId: Buffer.concat([Buffer.from('-SV0100-', 'latin1'), randomBytes(12)]),
       // Torrents are added only after the listener is open.

@@ -1,3 +1,4 @@
+import { systemClock } from '@svc/internal-clock'
 import { Lazy } from '@svc/internal-concurrency'
 import { DialGuard, type DialPolicy } from '@svc/internal-net'
 import type { Dispatcher } from 'undici'
@@ -75,14 +76,15 @@ export class HttpClient {
    * disk that the client could not be loaded from; on abort the signal's reason
    */
   async send({ url, method = 'GET', headers, body, signal, policy }: HttpRequest): Promise<Response> {
-    const { dispatcher, userAgent = 'svc', stallMs = STALL_MS, slowMs = SLOW_MS } = this.#options
+    const { dispatcher, userAgent = 'svc' } = this.#options
+    const { stallMs = STALL_MS, slowMs = SLOW_MS, clock = systemClock } = this.#options
     signal?.throwIfAborted()
     const guard = new DialGuard(policy)
     guard.check(url.hostname)
     const agent = dispatcher ?? (await this.#agent(guard))
     // a stream is sent for as long as it takes; undici watches its progress, and then waits for the head
     const isStream = body !== undefined && !(body instanceof Uint8Array)
-    const exchange = new ResponseHandler(url, { stallMs, slowMs }, signal, isStream)
+    const exchange = new ResponseHandler(url, { stallMs, slowMs, clock }, signal, isStream)
     try {
       agent.dispatch(
         {

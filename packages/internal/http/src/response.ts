@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '@svc/internal-clock'
 import { type Headers, headerOf } from './headers.ts'
 import { leastBytesIn } from './min-rate.ts'
 
@@ -6,6 +7,8 @@ export interface ResponseTimings {
   readonly stallMs: number
   /** In each span of this length the body must bring {@link leastBytesIn} it. */
   readonly slowMs: number
+  /** Measures both, and the time for a whole body. */
+  readonly clock: Clock
 }
 
 class StallError extends Error {
@@ -39,8 +42,6 @@ const HIGH_WATER_BYTES = 1 << 20
 /** Unwanted bodies are read up to this length, so that the connection can be used again, and cut off there. */
 const DISCARD_BYTES = 65_536
 const DISCARD_MS = 10_000
-/** The longest that a timer can be set to. */
-const MAX_MS = 2 ** 31 - 1
 
 /**
  * The answer to a request. Its body is read by iterating, once, or by {@link bytes}; whoever does not read it calls {@link discard} or
@@ -51,12 +52,14 @@ export class Response implements AsyncIterable<Uint8Array> {
   readonly status: number
   readonly headers: Headers
   readonly #body: ResponseHandler
+  readonly #clock: Clock
 
-  constructor(url: URL, status: number, headers: Headers, body: ResponseHandler) {
+  constructor(url: URL, status: number, headers: Headers, body: ResponseHandler, clock: Clock) {
     this.url = url
     this.status = status
     this.headers = headers
     this.#body = body
+    this.#clock = clock
   }
 
   header(name: string): string | undefined {
@@ -77,10 +80,13 @@ export class Response implements AsyncIterable<Uint8Array> {
   }
 
   /** All of a small body. @throws an error of code `ERR_TOO_LARGE`; errors of the network */
-  async bytes(maxBytes: number, withinMs = MAX_MS): Promise<Buffer> {
+  async bytes(maxBytes: number, withinMs?: number): Promise<Buffer> {
     const chunks: Uint8Array[] = []
     let length = 0
-    const timer = setTimeout(() => this.destroy(new StallError('ERR_SLOW', length, withinMs)), withinMs)
+    const timer =
+      withinMs === undefined
+        ? undefined
+        : this.#clock.after(withinMs, () => this.destroy(new StallError('ERR_SLOW', length, withinMs)))
     try {
       if (Number(this.header('content-length')) > maxBytes) throw new TooLargeError(maxBytes)
       for await (const chunk of this) {
@@ -89,7 +95,7 @@ export class Response implements AsyncIterable<Uint8Array> {
         chunks.push(chunk)
       }
     } finally {
-      clearTimeout(timer)
+      timer?.cancel()
       this.destroy()
     }
     return Buffer.concat(chunks)
@@ -124,8 +130,8 @@ export class ResponseHandler {
   #isEnded = false
   #error: { readonly error: unknown } | undefined
   #wake: (() => void) | undefined
-  #stall: NodeJS.Timeout | undefined
-  #slow: NodeJS.Timeout | undefined
+  #stall: Timer | undefined
+  #slow: Timer | undefined
 
   /** @param isUpload the request is sent for as long as it takes: no stall until the head has come */
   constructor(url: URL, timings: ResponseTimings, signal: AbortSignal | undefined, isUpload: boolean) {
@@ -180,19 +186,19 @@ export class ResponseHandler {
     // 1xx responses precede the final one.
     if (status < 200 || this.#error !== undefined) return
     this.#watch()
-    const { slowMs } = this.#timings
-    this.#slow = setInterval(() => {
+    const { slowMs, clock } = this.#timings
+    this.#slow = clock.every(slowMs, () => {
       if (!this.#wasPaused && this.#arrivedBytes < leastBytesIn(slowMs))
         this.fail(new StallError('ERR_SLOW', this.#arrivedBytes, slowMs))
       this.#arrivedBytes = 0
       this.#wasPaused = this.#paused
-    }, slowMs)
-    this.#head.resolve(new Response(this.#url, status, headers, this))
+    })
+    this.#head.resolve(new Response(this.#url, status, headers, this, clock))
   }
 
   onResponseData(controller: Controller, chunk: Uint8Array): void {
     if (this.#error !== undefined) return
-    this.#stall?.refresh()
+    this.#watch()
     this.#arrivedBytes += chunk.length
     this.#heardBytes += chunk.length
     this.#queuedBytes += chunk.length
@@ -216,27 +222,28 @@ export class ResponseHandler {
   }
 
   #watch(): void {
-    const { stallMs } = this.#timings
-    clearTimeout(this.#stall)
-    this.#stall = setTimeout(() => {
+    if (this.#isEnded || this.#error !== undefined) return
+    const { stallMs, clock } = this.#timings
+    this.#stall?.cancel()
+    this.#stall = clock.after(stallMs, () => {
       const heardBytes = this.#heardBytes
       // a thread that was held up reads first what has come meanwhile
       setImmediate(() => {
-        if (this.#paused) this.#stall?.refresh()
+        if (this.#paused) this.#watch()
         else if (this.#heardBytes === heardBytes) this.fail(new StallError('ERR_STALLED', 0, stallMs))
       })
-    }, stallMs)
+    })
   }
 
   #resume(): void {
     this.#paused = false
-    this.#stall?.refresh()
+    this.#watch()
     this.#controller?.resume()
   }
 
   #settle(): void {
-    clearTimeout(this.#stall)
-    clearInterval(this.#slow)
+    this.#stall?.cancel()
+    this.#slow?.cancel()
     this.#signal?.removeEventListener('abort', this.#onAbort)
     this.#wake?.()
   }

@@ -1,6 +1,7 @@
 // Servers on loopback that answer as they like: what a request makes of it.
 import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createSocketServer, type Socket } from 'node:net'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { HttpClient, type HttpClientOptions, type RedirectError, type Response } from '../src/index.ts'
 
@@ -12,7 +13,7 @@ async function serve(listener: RequestListener): Promise<URL> {
 }
 
 /** Writes `first` when a request comes, then `rest` again and again. */
-async function drip(first: string, rest: string): Promise<URL> {
+async function drip(first: string, rest: string, onRest?: () => void): Promise<URL> {
   const sockets = new Set<Socket>()
   const server = createSocketServer((socket) => {
     sockets.add(socket)
@@ -20,7 +21,7 @@ async function drip(first: string, rest: string): Promise<URL> {
     socket.on('error', () => undefined).on('close', () => clearInterval(timer))
     socket.once('data', () => {
       socket.write(first)
-      timer = setInterval(() => socket.write(rest), 10)
+      timer = setInterval(() => socket.write(rest, onRest), 10)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -69,9 +70,21 @@ test.each<[string, string, string, string]>([
   ['silence in the body', `${HEAD}some`, '', 'ERR_STALLED'],
   ['a drip', HEAD, 'x', 'ERR_SLOW']
 ])('%s is given up', async (_, first, rest, code) => {
-  const url = await drip(first, rest)
-  const timings = code === 'ERR_SLOW' ? { slowMs: 200 } : { stallMs: 200 }
-  const done = get(url, timings).then((response) => response.bytes(1_000_000))
+  const clock = new VirtualClock()
+  let onRest = (): void => undefined
+  const url = await drip(first, rest, () => onRest())
+  const answer = get(url, { clock, ...(code === 'ERR_SLOW' ? { slowMs: 200 } : { stallMs: 200 }) })
+  if (first.startsWith(HEAD)) await answer
+  const done = answer.then((response) => response.bytes(1_000_000))
+  const onGivenUp = vi.fn()
+  done.catch(onGivenUp)
+  for (let n = 0; n < 4; n++) {
+    expect(onGivenUp).not.toHaveBeenCalled()
+    await new Promise<void>((resolve) => {
+      onRest = resolve
+    })
+    await clock.advance(50)
+  }
   await expect(done).rejects.toMatchObject({ code })
 })
 
@@ -88,8 +101,7 @@ test('bytes that arrived before the connection broke are delivered, then the fai
 })
 
 test('a slow reader pauses the connection, and does not count as a slow server', async () => {
-  vi.useFakeTimers()
-  onTestFinished(() => void vi.useRealTimers())
+  const clock = new VirtualClock()
   const did: string[] = []
   const controller = {
     pause: () => did.push('pause'),
@@ -105,19 +117,20 @@ test('a slow reader pauses the connection, and does not count as a slow server',
   }
   const response = await get(new URL('http://8.8.8.8/'), {
     dispatcher: { dispatch } as never,
+    clock,
     stallMs: 300,
     slowMs: 100
   })
   for (let n = 0; n < 4; n++) handler.onResponseData!(controller, new Uint8Array(300_000))
   expect(did).toEqual(['pause'])
-  vi.advanceTimersByTime(10_000)
+  await clock.advance(10_000)
   const body = response[Symbol.asyncIterator]()
   for (let n = 0; n < 4; n++) expect((await body.next()).value).toHaveLength(300_000)
   expect(did).toEqual(['pause', 'resume'])
   // what comes after that is the server's again
-  const next = body.next()
-  vi.advanceTimersByTime(1_000)
-  await expect(next).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_S/) })
+  const next = expect(body.next()).rejects.toMatchObject({ code: expect.stringMatching(/^ERR_S/) })
+  await clock.advance(1_000)
+  await next
   expect(did).toEqual(['pause', 'resume', 'abort'])
 })
 
