@@ -10,14 +10,14 @@ interface More {
 
 const MORE: Readonly<Record<string, More>> = {
   'import local': {
-    text: 'Imports every quant found, unless --quant or --file select some. The first import asks whether to share models of your own with others.',
+    text: 'Imports every quant it finds, unless --quant or --file selects some. The first import asks whether to share your own models with others.',
     examples: [
       ['svc import local ./model-q8_0.gguf --as me/model', 'one file'],
-      ['svc import local ./my-model --as me/model --private', 'a folder, not shared with anybody']
+      ['svc import local ./my-model --as me/model --private', 'a folder, not shared']
     ]
   },
   'import hf': {
-    text: 'If a repository has several quants and none is named, svc lists them with their sizes and asks. Gated and private repositories need a token: svc login hf.',
+    text: 'If a repository has several quants and you name none, svc lists them with their sizes and asks. Gated and private repositories need a token: svc login hf.',
     examples: [
       ['svc import hf Qwen/Qwen3-0.6B-GGUF:Q8_0', 'one quant'],
       ['svc import hf Qwen/Qwen3-0.6B-GGUF:q4_k_m,q8_0', 'two; case does not matter'],
@@ -29,14 +29,14 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [["svc import bt 'magnet:?xt=…' --pin sha256:… --as me/model", '']]
   },
   'import catalog': {
-    text: 'The files come from a BitTorrent swarm that the catalog lists, and are verified against the digests of the hub. [catalog] endpoint in the configuration sets the catalog.',
+    text: 'svc downloads the files from a swarm that the catalog lists, and verifies them against the digests of the hub. To use another catalog, set [catalog] endpoint in the configuration.',
     examples: [
       ['svc catalog search qwen', 'find a model'],
       ['svc import catalog Qwen/Qwen3-0.6B-GGUF:q8_0', 'import it']
     ]
   },
   'import oci': {
-    text: 'A path that exists is read as an OCI layout; anything else names an artifact in a registry, with the login of docker, podman or oras.',
+    text: 'svc reads an existing path as an OCI layout, and anything else as an artifact in a registry. It uses the login of docker, podman or oras.',
     examples: [
       ['svc import oci ./models.tar', 'what svc export oci wrote'],
       ['svc import oci registry.example/team/model:q4_k_m', 'from a registry'],
@@ -44,18 +44,18 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   'export oci': {
-    text: 'If it is interrupted, run the same command again to resume.',
+    text: 'To resume after an interruption, run the same command again.',
     examples: [
       ['svc export oci acme/model:q8_0 ./models.tar', 'one file, to carry elsewhere'],
       ['svc export oci acme/model:q8_0 acme/model:q4_k_m ./layout', 'a folder; more can be added later']
     ]
   },
   push: {
-    text: 'Uses the login of docker, podman or oras. Skips what the registry already has.',
+    text: 'Uses the login of docker, podman or oras. Skips blobs that the registry already has.',
     examples: [['svc push acme/model:q8_0 registry.example/team/model', 'the tag is the quant']]
   },
   publish: {
-    text: 'The destination becomes a webseed: svc import bt and other BitTorrent v2 clients download from it. Skips what is already there; if it is interrupted, run the same command again to resume. Credentials for buckets come from the environment or ~/.aws, as with the AWS tools.',
+    text: 'The destination becomes a webseed: svc import bt and other BitTorrent v2 clients download from it. Skips files that are already there; to resume after an interruption, run the same command again. Credentials for buckets come from the environment or ~/.aws, as with the AWS tools.',
     examples: [
       [
         'svc publish acme/model:q8_0 /srv/www/models --url https://models.example/',
@@ -67,7 +67,7 @@ const MORE: Readonly<Record<string, More>> = {
   },
   'catalog search': { examples: [['svc catalog search llama 8b', '']] },
   ls: {
-    text: 'SHARED is "yes" for what is shared now, "not yet" for what will be from the next start of the daemon (or at once with svc share), "private" or "held back" for what is not shared.',
+    text: 'SHARED is "yes" if the model is shared now, "not yet" if sharing begins at the next start of the daemon (svc share begins it at once), "private" or "held back" if it is not shared.',
     examples: [
       ['svc ls qwen', 'models whose name contains it'],
       ["svc ls --filter 'size>10GB' --filter 'used>30d' --sort size", 'large ones, unused for a month'],
@@ -75,7 +75,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   du: {
-    text: 'ALONE is the space that removing it frees; SHARED is what other models need as well.',
+    text: 'ALONE is the space that removing the model frees; SHARED is the space that other models need as well.',
     examples: [['svc du qwen/qwen3-0.6b-gguf', 'one repository']]
   },
   path: {
@@ -98,7 +98,7 @@ const MORE: Readonly<Record<string, More>> = {
     examples: [['svc exec qwen/qwen3-0.6b-gguf -- llama-server -m {} --port 8080', '']]
   },
   show: {
-    text: 'With hf: what a repository of the hub contains, what of it is here, and whether it fits this machine. Memory covers the weights, the cache (f16) and an estimate of the compute buffer, for one sequence.',
+    text: 'With hf: lists the quants of a hub repository, and shows which are here and which fit this machine. Memory is for one sequence: weights, KV cache (f16) and an estimate of the compute buffer.',
     examples: [
       ['svc show acme/model:q8_0', 'a model that is here'],
       ['svc show hf Qwen/Qwen3-0.6B-GGUF --context 8192', 'before it is imported']
@@ -112,7 +112,7 @@ const MORE: Readonly<Record<string, More>> = {
   },
   resolve: { examples: [['svc resolve -q acme/model:q8_0', 'the digest of its manifest']] },
   rm: {
-    text: 'svc gc then frees the space. What another name, a tag or a view still needs stays.',
+    text: 'svc gc then frees the space. Files that another name, a tag or a view needs stay.',
     examples: [
       ['svc rm acme/model:q8_0', 'one quant'],
       ['svc rm acme/model', 'all of them']
@@ -126,7 +126,7 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   evict: {
-    text: 'First asks the hub, or the other sources of the model, whether they still have the same bytes. svc ls then shows the model as away; svc pull, svc path, svc view and svc exec fetch it again.',
+    text: 'First asks the hub or the other sources of the model whether they still have the same bytes. svc ls then shows the model as away; svc pull, svc path, svc view and svc exec fetch it again.',
     examples: [['svc evict acme/model:q8_0', '']]
   },
   pin: {
@@ -135,14 +135,14 @@ const MORE: Readonly<Record<string, More>> = {
   },
   unpin: { examples: [['svc unpin acme/model:q8_0', '']] },
   verify: {
-    text: 'Moves damaged files aside, and lists the affected models and how to repair them. svc fsck is the same as svc verify all.',
+    text: 'Quarantines damaged files, lists the affected models, and says how to repair them. svc fsck is the same as svc verify all.',
     examples: [
       ['svc verify', 'the whole store'],
       ['svc verify acme/model:q8_0', 'one model']
     ]
   },
   pull: {
-    text: 'Asks the hub if the model came from there, then peers. Continues in the daemon after Ctrl-C; svc cancel stops it.',
+    text: 'Asks the hub first if the model came from there, then peers. The daemon continues after Ctrl-C; svc cancel stops the job.',
     examples: [
       ['svc pull acme/model:q8_0', ''],
       ['svc pull acme/model:q8_0 --wait 10m', 'give peers more time']
@@ -151,26 +151,26 @@ const MORE: Readonly<Record<string, More>> = {
   search: {
     text: 'Lists the most downloaded first. Sends the words to the hub, with the token if there is one.',
     examples: [
-      ['svc search qwen3 --gguf --size -8B', 'what llama.cpp loads, up to 8 billion parameters'],
+      ['svc search qwen3 --gguf --size -8B', 'GGUF models of up to 8 billion parameters'],
       ['svc search qwen3 --here', 'without a network']
     ]
   },
   outdated: {
-    text: 'Asks about the branch or tag that an import followed; an import by its commit is pinned. The exit code is 0 even if there are newer ones. With [hub] check = "daily" the daemon asks on its own, and svc ls shows the result.',
+    text: 'Checks the branch or tag that the import followed; an import by commit is pinned. The exit code is 0 even if there are newer commits. With [hub] check = "daily" the daemon checks by itself, and svc ls shows the result.',
     examples: [
       ['svc outdated', 'all models'],
-      ['svc outdated -q', 'only the names of those that are newer']
+      ['svc outdated -q', 'only the names of models with newer commits']
     ]
   },
   upgrade: {
-    text: 'Fetches only what is not here. The older version stays as ns/name:before-<date>+quant until svc gc --older-than, or svc rm --tags.',
+    text: 'Fetches only files that are not here. The older version stays as ns/name:before-<date>+quant until svc gc --older-than, or svc rm --tags.',
     examples: [
       ['svc upgrade --all --dry-run', 'what it would fetch'],
       ['svc upgrade acme/model:q8_0', 'one model']
     ]
   },
   companions: {
-    text: 'Fetches generation_config.json, modules.json, README and the like at the commit of the model, but no weights. An import fetches these files, too.',
+    text: 'Fetches generation_config.json, modules.json, README and the like at the commit of the model, but no weights. Imports normally fetch them as well.',
     examples: [['svc companions acme/model:bf16', '']]
   },
   jobs: {
@@ -182,7 +182,7 @@ const MORE: Readonly<Record<string, More>> = {
   },
   cancel: { examples: [['svc cancel 3579b0e8', '']] },
   share: {
-    text: 'Announces it at once. The printed command works on any machine that can reach this one and runs svcd.',
+    text: 'Announces the model at once. The printed command works on any machine that can reach this one and runs svcd.',
     examples: [['svc share acme/model:q8_0', '']]
   },
   private: {
@@ -192,11 +192,11 @@ const MORE: Readonly<Record<string, More>> = {
     ]
   },
   why: {
-    text: 'Shows the origin of the model, the credential that fetched it, what its owner decided, and when the hub last confirmed that it is public.',
+    text: 'Shows the origin of the model, the credential that fetched it, your own decision, and when the hub last confirmed that the model is public.',
     examples: [['svc why acme/model:q8_0', '']]
   },
   'verify-signature': {
-    text: 'Lists the files that the signature covers, ignores and lacks. Fails if a file is changed, missing or not signed. Fetches nothing. A signature says who vouches for the files, not that the model is harmless.',
+    text: 'Lists the files that the signature covers, ignores and omits. Fails if a file is changed, missing or not signed. Downloads nothing. A signature says who vouches for the files, not that the model is harmless.',
     examples: [
       ['svc verify-signature acme/model:bf16 --key acme.pub', ''],
       [
@@ -225,16 +225,16 @@ const MORE: Readonly<Record<string, More>> = {
   },
   restore: { examples: [['svc restore /mnt/backup/models --root /mnt/new/models', '']] },
   login: {
-    text: 'Asks for the token without showing it, or reads it from standard input. It is kept in the file of the hub client (HF_TOKEN_PATH, HF_HOME), which other programs read as well.',
+    text: 'Asks for the token without showing it, or reads it from standard input. Stores it in the file of the hub client (HF_TOKEN_PATH, HF_HOME), which other programs read as well.',
     examples: [
       ['svc login hf', ''],
-      ['svc login hf < token.txt', 'without being asked']
+      ['svc login hf < token.txt', 'without a prompt']
     ]
   },
   logout: { examples: [['svc logout hf', '']] },
   move: { examples: [['svc move /mnt/big/models', '']] },
   ui: {
-    text: 'Prints a link, and opens it if there is a desktop. The link works once; anyone who opens it first may do what svc may. Over ssh, also prints the command that forwards the port.',
+    text: 'Prints a link, and opens it if there is a desktop. The link works once; whoever opens it first can do everything that svc can. Over ssh, it also prints the command that forwards the port.',
     examples: [
       ['svc ui', ''],
       ['svc ui --no-open --port 8765', 'on another machine']

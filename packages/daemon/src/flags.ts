@@ -29,23 +29,23 @@ export interface Flags {
 export const USAGE = [
   ['svcd [flags]', 'serve the API on a Unix socket, in the foreground'],
   ['svcd --check [flags]', 'check the configuration, print it, and exit'],
-  ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'name the current index (or that one)'],
+  ['svcd tag set NS/NAME:TAG [sha256:<hex>]', 'tag the current index, or the given one'],
   ['svcd tag rm NS/NAME:TAG', 'remove a tag'],
   ['svcd tag ls [NS/NAME]', 'list the tags'],
   ['svcd metrics', "print the running daemon's metrics, in Prometheus' text format"],
-  ['svcd health | svcd ready', 'probes: is the daemon alive, is it ready; exit code 0 or 1'],
-  ['svcd seed [on|off]', 'show whether models are shared, or set it in the configuration for the next start'],
-  ['svcd expect', "write the store's id into the configuration, so that no other store is opened or made"],
-  ['svcd restore SRC [--incomplete] [--json]', 'fill an absent or empty root from a backup of svc backup'],
-  ['svcd move DIR [--json] [--quiet]', 'move the store to another folder, while no daemon runs; the old one stays']
+  ['svcd health | svcd ready', 'check that the daemon is alive, or ready; exit code 0 or 1'],
+  ['svcd seed [on|off]', 'show whether models are shared, or turn sharing on or off from the next start'],
+  ['svcd expect', "write the store's id into the configuration; the daemon then opens or creates no other store"],
+  ['svcd restore SRC [--incomplete] [--json]', 'restore a backup of svc backup into an absent or empty root'],
+  ['svcd move DIR [--json] [--quiet]', 'copy the store to another folder while no daemon runs; the old one stays']
 ] as const
 
 /** The flags, for the help and the man page. */
 export const FLAG_HELP = [
-  ['--root FOLDER', 'the store (else SVC_ROOT, [store] root, $XDG_DATA_HOME/svc)'],
-  ['--config FILE', 'configuration (else SVC_CONFIG, $XDG_CONFIG_HOME/svc/config.toml)'],
-  ['--socket PATH', 'where to listen (else SVC_SOCKET, $XDG_RUNTIME_DIR/svc-<uid>/svc.sock)'],
-  ['--no-seed-verify', 'do not hash the store again before seeding; unsafe'],
+  ['--root FOLDER', 'root of the store (else SVC_ROOT, [store] root, $XDG_DATA_HOME/svc)'],
+  ['--config FILE', 'configuration file (else SVC_CONFIG, $XDG_CONFIG_HOME/svc/config.toml)'],
+  ['--socket PATH', 'socket to listen on (else SVC_SOCKET, $XDG_RUNTIME_DIR/svc-<uid>/svc.sock)'],
+  ['--no-seed-verify', 'seed without re-hashing the store; unsafe'],
   ['--log-level LEVEL', `${LOG_LEVELS.slice(0, -1).join(', ')} or ${LOG_LEVELS.at(-1)} (default info)`],
   ['--log-format FORMAT', `${LOG_FORMATS.join(' or ')} (default text on a terminal, json elsewhere)`],
   ['--check', 'check the configuration, print it, and exit'],
@@ -55,10 +55,10 @@ export const FLAG_HELP = [
 
 /** Exit codes of `svcd`, for the help and the man page. */
 export const EXIT_HELP = [
-  [0, 'done, stopped as asked, or the configuration is fine'],
+  [0, 'done, stopped on request, or the configuration is valid'],
   [1, 'failed'],
   [2, 'wrong usage or configuration'],
-  [5, 'a backup to restore is damaged'],
+  [5, 'the backup is damaged'],
   [130, 'a move or a restore was stopped; run it again to continue']
 ] as const
 

@@ -8,15 +8,15 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
       .option('--revision <rev>', 'a branch, tag or commit instead of the default branch')
       .addOption(AUX)
       .addOption(ALL)
-      .option('--dry-run', 'only show what would be fetched, stored and skipped')
+      .option('--dry-run', 'only show what it would fetch, store and skip')
   const ofEach = (command: Command): Command =>
     command
       .option('-d, --detach', 'do not wait; print the job id')
-      .option('--replace', 'give the name to this model, even if another one has it')
+      .option('--replace', 'take over the name if another model has it')
       .addOption(EVICT)
   const importSource = run('imports', 'importSource')
   ofHub(ofEach(imports))
-    .argument('[source]', 'org/name:quant or an address of the hub, or a path')
+    .argument('[source]', 'org/name:quant, a URL of the hub, or a path')
     .action((source: string | undefined, options, command: Command) =>
       source === undefined ? command.help() : importSource(source, options, command)
     )
@@ -28,19 +28,19 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .addOption(
       new Option(
         '--companions <which>',
-        'which companion files to share with it: those that loaders read (default), or all'
+        'companion files to share with the model: those that loaders read (default), or all'
       ).choices(['loaders', 'all'])
     )
     .action(run('imports', 'importLocal'))
-  ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the model hub, at one commit')).action(
+  ofHub(addImport('hf <org/name[:quant,...]>', 'import a repository of the hub at one commit')).action(
     run('imports', 'importHf')
   )
-  addImport('bt <magnet|infohash>', 'import what another machine shares, verified by its digest')
+  addImport('bt <magnet|infohash>', 'import a model that another machine shares, verified by its digest')
     .option('--pin <digest>', 'the expected digest of the manifest; required')
     .option('--companions <digest@infohash>', 'the pin and the torrent of the companion files')
     .option('--as <ns/name>', 'a name to keep it under')
     .addOption(PRIVATE)
-    .option('--webseed <url>', 'a web server that serves it; repeatable', list)
+    .option('--webseed <url>', 'a web server that serves the files; repeatable', list)
     .option('--tracker <url>', 'a tracker to ask for peers; repeatable', list)
     .addOption(PEER)
     .action(run('imports', 'importBt'))
@@ -57,10 +57,10 @@ export function addImportCommands({ add, group, run }: CommandTools): void {
     .action(run('catalog', 'importCatalog'))
   const ofOci = addImport(
     'oci <source>',
-    'from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag'
+    'import from an OCI image layout (a folder, a .tar) or a registry: registry/name:tag'
   )
-  imported(ofOci, 'the name to keep it under; default: the one that it was packed under')
-    .option('--tag <tag>', 'one model of a layout; default: all of them')
+  imported(ofOci, 'the name to keep it under; default: the name it was packed under')
+    .option('--tag <tag>', 'import only this model of a layout; default: all of them')
     .addOption(QUANT)
     .addOption(PLAIN_HTTP)
     .action(run('oci', 'importOci'))

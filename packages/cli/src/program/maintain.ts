@@ -8,30 +8,30 @@ export function addMaintainCommands(tools: CommandTools): void {
   const { add, run, runAtOnce } = tools
   add('status', 'show the daemon, its store and its jobs').action(run('daemon', 'status'))
   add('jobs [id]', 'list running and recent jobs')
-    .option('-f, --follow', 'follow a job to its end; without an id the newest running one')
+    .option('-f, --follow', 'follow a job to its end; without an id, the newest running job')
     .action(run('jobs', 'jobs'))
-  add('cancel <id>', 'cancel a job; verified data is kept for the next attempt').action(run('jobs', 'cancel'))
-  add('verify [target]', 'read a model, or the whole store, and verify every byte').action(run('jobs', 'verify'))
+  add('cancel <id>', 'cancel a job; the store keeps verified data for the next attempt').action(run('jobs', 'cancel'))
+  add('verify [target]', 'verify every byte of a model or of the whole store').action(run('jobs', 'verify'))
   add('fsck', 'the same as svc verify all').action(run('jobs', 'fsck'))
   add('doctor', 'check everything that the store depends on, and suggest fixes').action(runAtOnce('doctor', 'doctor'))
   addServiceCommands(tools)
   const hubs = ['hf'] as const
   add('login', 'store a token of the model hub, for gated and private repositories')
-    .addArgument(new Argument('<hub>', 'which').choices(hubs))
+    .addArgument(new Argument('<hub>', 'the hub').choices(hubs))
     .action(runAtOnce('login', 'login'))
   add('logout', 'remove the token of the model hub')
-    .addArgument(new Argument('<hub>', 'which').choices(hubs))
+    .addArgument(new Argument('<hub>', 'the hub').choices(hubs))
     .action(runAtOnce('login', 'logout'))
   add('move <dir>', 'copy the store to another disk; the old one stays until you delete it')
     .addOption(DAEMON)
     .action(runAtOnce('move', 'move'))
   const bucket = (command: Command): Command =>
     command
-      .option('--endpoint <url>', 'address of an S3-compatible store')
+      .option('--endpoint <url>', 'URL of an S3-compatible store')
       .option('--region <name>', 'region of the bucket')
   bucket(add('backup <dest>', 'copy the store to a folder or a bucket; a second run adds what is new'))
     .option('--verify', 'read existing files back, and replace damaged ones')
-    .option('--prune', 'then remove older snapshots, and files that only they need')
+    .option('--prune', 'afterwards remove older snapshots and the files that only they need')
     .action(runAtOnce('backup', 'backup'))
   bucket(add('restore <src>', 'restore a store from a backup into a new or empty folder'))
     .option('--root <dir>', 'the folder; default: the configured one')
@@ -42,7 +42,7 @@ export function addMaintainCommands(tools: CommandTools): void {
 }
 
 function addHelpCommands({ program, add, runAtOnce }: CommandTools): void {
-  add('completion', 'print a script for shell completion of commands and references')
+  add('completion', 'print a shell completion script')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
     .action(runAtOnce('completion', 'completion'))
   // Hidden: only the completion scripts call it.
@@ -67,14 +67,14 @@ function addServiceCommands({ add, group, runAtOnce }: CommandTools): void {
     add(name, description, services).addOption(
       new Option('--manager <name>', 'default: the service manager of this system').choices(MANAGERS)
     )
-  service('install', 'start the daemon now, and automatically from now on')
+  service('install', 'start the daemon now and at each login')
     .addOption(DAEMON)
-    .option('--dry-run', 'only show what would be written and run')
+    .option('--dry-run', 'only show what it would write and run')
     .action(runAtOnce('service', 'install'))
   service('remove', 'remove the service; keep the store and the configuration')
-    .option('--dry-run', 'only show what would be removed and run')
+    .option('--dry-run', 'only show what it would remove and run')
     .action(runAtOnce('service', 'remove'))
-  service('status', 'show whether the service is installed, runs and answers').action(
+  service('status', 'show whether the service is installed, running and responding').action(
     runAtOnce('service', 'serviceStatus')
   )
 }

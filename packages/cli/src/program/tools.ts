@@ -70,16 +70,19 @@ export const list = (value: string, before: readonly string[] | undefined): read
   value
 ]
 
-export const ALL = new Option('--all', 'all quants, without asking')
+export const ALL = new Option('--all', 'import all quants without asking')
 export const AUX = new Option(
   '--aux <choice>',
   'projectors and imatrix: f16, bf16, f32, imatrix (comma-separated), all or none; default: one projector'
 )
-export const DAEMON = new Option('--svcd <program>', 'the daemon; default: the one that came with this svc')
-export const EVICT = new Option('--evict', 'if space is short, evict models that can be fetched again, without asking')
+export const DAEMON = new Option('--svcd <program>', 'the svcd to run; default: the one installed with this svc')
+export const EVICT = new Option(
+  '--evict',
+  'if space is short, evict models that the daemon can fetch again, without asking'
+)
 export const IMAGE = new Option(
   '--image',
-  'an ordinary image with the files below models/, for runtimes that cannot mount artifacts'
+  'write an ordinary image with the files below models/, for runtimes that cannot mount artifacts'
 )
 export const PEER = new Option('--peer <host:port>', 'a peer to ask; repeatable').argParser(list)
 export const PLAIN_HTTP = new Option('--plain-http', 'use HTTP without TLS, as local registries do')

@@ -3,10 +3,10 @@ import { COMFYUI_USES } from '../models/comfyui.ts'
 import type { CommandTools } from './tools.ts'
 
 export function addUseCommands({ add, run }: CommandTools): void {
-  add('path <ref>', 'print the path that a program loads: the GGUF, the first shard, or the folder')
-    .option('--dir', 'the folder that contains all files')
-    .option('--all', 'every part of a split GGUF')
-    .option('--blob', "the blob's path in the store, without a file name")
+  add('path <ref>', 'print the path to load: the GGUF, its first shard, or the folder')
+    .option('--dir', 'print the folder with all files')
+    .option('--all', 'print every part of a split GGUF')
+    .option('--blob', "print the blob's path in the store, without a file name")
     .action(run('path', 'path'))
   add('view [ref] [dir]', 'lay a model out in a folder, under its real file names; without REF: list the views')
     .addOption(
@@ -14,25 +14,23 @@ export function addUseCommands({ add, run }: CommandTools): void {
         .choices(['files', 'hf'])
         .default('files')
     )
-    .addOption(
-      new Option('--copy', 'copies instead of links; reflinks if the file system supports them').conflicts('hardlink')
-    )
-    .option('--hardlink', 'hard links; writing to one changes the store')
+    .addOption(new Option('--copy', 'make copies instead of links; reflinks where supported').conflicts('hardlink'))
+    .option('--hardlink', 'make hard links; writing to one changes the store')
     .addOption(
       new Option(
         '--comfyui [use]',
-        'below DIR, in the folder for this use, with an extra_model_paths.yaml in DIR'
+        'lay it out below DIR for ComfyUI, in the folder for this use, with an extra_model_paths.yaml'
       ).choices(COMFYUI_USES)
     )
     .addOption(
-      new Option('--rm <dir>', 'remove a view; with REF only that model of a hub cache').conflicts([
+      new Option('--rm <dir>', 'remove a view; with REF, only that model of a hub cache').conflicts([
         'copy',
         'hardlink',
         'comfyui'
       ])
     )
     .action(run('view', 'view'))
-  add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal meanwhile')
+  add('exec <ref> <command...>', 'run a command with a model, and protect the model from removal until it exits')
     .passThroughOptions()
     .action(run('exec', 'exec'))
 }

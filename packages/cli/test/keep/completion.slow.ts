@@ -71,7 +71,7 @@ describe('in the shells', () => {
       expect(stderr).toBe('')
       return stdout.trimEnd().split('\n')
     }
-    expect((await complete('svc ver'))[0]).toEqual('verify\tread a model, or the whole store, and verify every byte')
+    expect((await complete('svc ver'))[0]).toEqual('verify\tverify every byte of a model or of the whole store')
     expect(await complete('svc path acme/tiny:q')).toEqual(['acme/tiny:q4_0', 'acme/tiny:q8_0'])
     expect((await complete('svc path ')).length).toBe(3)
     expect(await complete('svc import local one')).toEqual(['one.gguf'])
