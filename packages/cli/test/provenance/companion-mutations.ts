@@ -8,31 +8,31 @@ const OWN_TEST = { file: 'packages/daemon/test/import/own-companions.test.ts' }
 export const COMPANIONS: readonly Mutation[] = [
   ...of('daemon/src/library/given-companions.ts', [
     {
-      what: 'companions: what an import noted counts, wherever the artifact came from later',
+      what: 'companions: the note of an import counts, whatever the source of a later import',
       find: `file.own ?? (`,
       replace: `(`,
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: without a note, names of a local folder are judged',
+      what: 'companions: without a note, names decide about files of a local folder',
       find: `(source.kind === 'local' && !isForLoaders(file.path))`,
       replace: `(source.kind !== source.kind && !isForLoaders(file.path))`,
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: the owner’s own are not given',
+      what: 'companions: the owner’s own files do not leave',
       find: `const given = files.filter((file) => !isOwn(file, origin))`,
       replace: `const given = files`,
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: names of what stayed are not told',
+      what: 'companions: names of the owner’s omitted files are not shown',
       find: `omitted.filter((file) => !isOwnOmission(file, origin))`,
       replace: `omitted`,
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: names of hidden files and secrets are never told',
+      what: 'companions: names of hidden files and secrets are never shown',
       find: `file.reason === 'hidden' || file.reason === 'secret' || (`,
       replace: `(`,
       caughtBy: OWN_TEST
@@ -40,7 +40,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('classify/src/loaders.ts', [
     {
-      what: 'companions: a secret’s name is no loader’s',
+      what: 'companions: a file with the name of a secret is not for loaders',
       find: `pattern.test(name)) && !isSecretByName(path)`,
       replace: `pattern.test(name))`,
       caughtBy: OWN_TEST
@@ -48,7 +48,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/import/companions.ts', [
     {
-      what: 'companions: secrets do not come in',
+      what: 'companions: an import omits secrets',
       find: `&& isSecretByName(name)) omit('secret')`,
       replace: `&& Date.now() < 0) omit('secret')`,
       caughtBy: OWN_TEST
@@ -60,7 +60,7 @@ export const COMPANIONS: readonly Mutation[] = [
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: an import notes which names are the owner’s own',
+      what: 'companions: an import notes which omitted files are the owner’s own',
       find: `file.reason === 'artifact' ? file : markedOwn(file, { source: origin }, givesAll)`,
       replace: `file`,
       caughtBy: OWN_TEST
@@ -68,7 +68,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/artifacts.ts', [
     {
-      what: 'companions: an import that opens an artifact does not open those that came with a credential',
+      what: 'companions: an import that makes an artifact public does not publish companions that came with a credential',
       find: `const isOpened = before !== undefined && !verdictOf(before, 'export').given && verdictOf(next, 'export').given`,
       replace: `const isOpened = false as boolean`,
       caughtBy: { file: 'packages/daemon/test/library/artifacts.test.ts' }
@@ -76,7 +76,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/companions.ts', [
     {
-      what: 'companions: views and openers hear which are the owner’s own',
+      what: 'companions: views and open files know which companions are the owner’s own',
       find: `new Set(ownCompanions(document, state).map(({ path }) => path))`,
       replace: `new Set<string>()`,
       caughtBy: OWN_TEST
@@ -84,13 +84,13 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/api/routes/models.ts', [
     {
-      what: 'companions: the answer to why counts what leaves',
+      what: 'companions: `why` counts the files that may leave',
       find: `givenCompanions(document, state)?.document.files.length ?? 0`,
       replace: `document.files.length`,
       caughtBy: OWN_TEST
     },
     {
-      what: 'companions: the answer to why names what stays',
+      what: 'companions: `why` names the files that stay',
       find: `own: ownCompanions(document, state).map(({ path }) => path)`,
       replace: `own: []`,
       caughtBy: OWN_TEST
@@ -98,7 +98,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('cli/src/models/packing.ts', [
     {
-      what: 'companions: what is exported or pushed has none of the owner’s own',
+      what: 'companions: an export or push contains none of the owner’s own files',
       find: `view.files.filter(({ own }) => own !== true)`,
       replace: `view.files`,
       caughtBy: { file: 'packages/cli/test/companions.test.ts' }
@@ -106,7 +106,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/artifacts.ts', [
     {
-      what: 'companions: what it took to have them counts',
+      what: 'companions: the credential that fetched companions restricts their artifact',
       find: `provenance: mergedProvenance(before.provenance, facts, { isPinned: true, wasComplete: false }),`,
       replace: `provenance: before.provenance,`,
       caughtBy: {
@@ -117,7 +117,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/artifact-torrents.ts', [
     {
-      what: 'companions: their torrent has none of the owner’s own',
+      what: 'companions: their torrent contains none of the owner’s own files',
       find: `document && givenCompanions(document, state)`,
       replace: `document && givenCompanions({ ...document, files: document.files.map((f) => ({ ...f, own: false })) }, state)`,
       caughtBy: PINNED_TEST
@@ -125,7 +125,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/companions-swarm.ts', [
     {
-      what: 'companions: what may be given is announced',
+      what: 'companions: the companions that may leave are announced',
       find: `await torrents.givenCompanions(digest, state)`,
       replace: `undefined`,
       caughtBy: PINNED_TEST
@@ -133,7 +133,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/pinned-companions.ts', [
     {
-      what: 'companions: those of what is withheld are asked for quietly',
+      what: 'companions: those of a withheld model are fetched without announcing',
       find: `state === undefined || isWithheld(state)`,
       replace: `state === undefined`,
       caughtBy: PINNED_TEST
@@ -141,7 +141,7 @@ export const COMPANIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/views.ts', [
     {
-      what: 'companions: what mirrors show has none of the owner’s own',
+      what: 'companions: mirrors show none of the owner’s own files',
       find: `isLent ? kept.files.filter(({ path }) => !own.has(path)) : kept.files`,
       replace: `kept.files`,
       caughtBy: { file: 'packages/daemon/test/mirror/own-companions.test.ts' }

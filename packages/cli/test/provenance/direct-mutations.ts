@@ -21,31 +21,31 @@ const DAMAGED_TEST = { file: `${TESTS}/api/damaged-state.test.ts`, name: 'stays 
 export const DIRECT: readonly Mutation[] = [
   ...of('daemon/src/library/provenance.ts', [
     {
-      what: 'what was not seen to be given is withheld',
+      what: 'an artifact with unproven bytes is withheld',
       find: `if (unproven.length > 0) {`,
       replace: `if (Date.now() < 0) {`,
       caughtBy: RULE_TEST
     },
     {
-      what: 'what has no record is withheld',
+      what: 'an artifact without a record is withheld',
       find: `if (state === undefined) return withheld(`,
       replace: `if (state === undefined) return Date.now() > 0 ? GIVEN : withheld(`,
       caughtBy: RULE_TEST
     },
     {
-      what: 'what has a damaged record is withheld',
+      what: 'an artifact with a damaged record is withheld',
       find: `if (state === 'damaged') return withheld(`,
       replace: `if (state === 'damaged') return Date.now() > 0 ? GIVEN : withheld(`,
       caughtBy: RULE_TEST
     },
     {
-      what: 'a pinned import makes nothing of what was complete',
+      what: 'a pinned import does not change the provenance of a complete artifact',
       find: `if (wasComplete) return before`,
       replace: `if (wasComplete) return now`,
       caughtBy: RULE_TEST
     },
     {
-      what: 'a source that nobody can tell of makes nothing better',
+      what: 'a source of unknown access does not make an artifact public',
       find: `if (isWorse) return before`,
       replace: `if (isWorse) return { access: 'public' }`,
       caughtBy: RULE_TEST
@@ -53,7 +53,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/artifacts.ts', [
     {
-      what: 'what a damaged record could have said counts',
+      what: 'a damaged record counts as private',
       find: `{ access: 'unknown', decision: { is: 'private' } }`,
       replace: `{ access: 'public' }`,
       caughtBy: DAMAGED_TEST
@@ -61,7 +61,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/import/proof.ts', [
     {
-      what: 'bytes that the store had are not the source’s',
+      what: 'bytes that the store already had do not count as the source’s',
       find: `else this.#taken.set(name, digest)`,
       replace: `else if (Date.now() < 0) this.#taken.set(name, digest)`,
       caughtBy: PROOF_TEST
@@ -69,7 +69,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/holdings.ts', [
     {
-      what: 'only what is given, or what the source gave, proves bytes',
+      what: 'only artifacts that may leave, or that the same source gave, prove bytes',
       find: `(state) => (!isRestricted && isGiven(state)) || gaveItself(state, source)`,
       replace: `(state) => state !== undefined`,
       caughtBy: PROOF_TEST
@@ -81,19 +81,19 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: PROOF_TEST
     },
     {
-      what: 'what the owner keeps proves nothing',
+      what: 'a private artifact proves nothing',
       find: `!isPrivate({ provenance })`,
       replace: `provenance !== undefined`,
       caughtBy: PROOF_TEST
     },
     {
-      what: 'bytes of an import that did not finish are its own',
+      what: 'bytes of an unfinished import count for that import alone',
       find: `(digest) => this.arrivals.isAlone(digest, key, { isBlob: true })`,
       replace: `async () => key !== ''`,
       caughtBy: PROOF_TEST
     },
     {
-      what: 'bytes from disk inherit what they are here through',
+      what: 'bytes from disk inherit the provenance of the same bytes in the store',
       find: `isOthers = !isForeign(state)`,
       replace: `isOthers = true`,
       caughtBy: PROOF_TEST
@@ -107,13 +107,13 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/hub/confirm.ts', [
     {
-      what: 'only what the hub says is public is confirmed',
+      what: 'only a repository that the hub calls public is confirmed',
       find: `if (word !== 'public') continue`,
       replace: ``,
       caughtBy: ADOPT_TEST
     },
     {
-      what: 'the hub’s word is about the files that are here',
+      what: 'the hub’s confirmation requires that it lists the same files',
       find: `if (!(await isListed(files.get(name), name))) return 'other-files'`,
       replace: `await isListed(files.get(name), name)`,
       caughtBy: ADOPT_TEST
@@ -121,7 +121,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/hub/hub-imports.ts', [
     {
-      what: 'strangers have no token',
+      what: 'requests for strangers carry no token',
       find: `const listings = new StrangerListings({ ...common, ...STRANGER_HUB })`,
       replace: `const listings = new StrangerListings({ ...common, ...STRANGER_HUB, ...(token !== undefined && { token }) })`,
       caughtBy: STRANGERS_TEST
@@ -129,7 +129,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/hub/source.ts', [
     {
-      what: 'a digest that a listing names is not taken from the store for a stranger',
+      what: 'a digest in a listing gives a stranger no bytes from the store',
       find: `: options.strangers === undefined
         ? { digest: sha256 }`,
       replace: `: Date.now() > 0
@@ -139,13 +139,13 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/hub-demand.ts', [
     {
-      what: 'the hub’s own name of a repository has to be allowed',
+      what: 'the hub’s canonical name of a repository must be allowed, too',
       find: `if (found === undefined || !this.allows(found.repo)) return undefined`,
       replace: `if (found === undefined) return undefined`,
       caughtBy: STRANGERS_TEST
     },
     {
-      what: 'the store’s bytes are given to strangers only when the hub gave them to strangers',
+      what: 'strangers get the store’s bytes only if the hub served them without a credential',
       find: `const mayRead = async (): Promise<boolean> => this.#upstream.hasBrought(repo, name)`,
       replace: `const mayRead = async (): Promise<boolean> => true`,
       caughtBy: STRANGERS_TEST
@@ -153,13 +153,13 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/hub-mirror.ts', [
     {
-      what: 'what is withheld is not brought in under its former names',
+      what: 'a withheld model is not fetched under its former names',
       find: `(await this.#withholds(upstream.repo))) return here`,
       replace: `Date.now() < 0) return here`,
       caughtBy: STRANGERS_TEST
     },
     {
-      what: 'the hub’s mirror asks last',
+      what: 'the hub’s mirror asks again before it answers',
       find: `manifests, 'hub-mirror')).size === manifests.size`,
       replace: `manifests, 'hub-mirror')).size <= manifests.size`,
       caughtBy: MEANWHILE_TEST
@@ -167,25 +167,25 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/served-models.ts', [
     {
-      what: 'mirrors that know names make nothing of what is withheld',
+      what: 'mirrors that look models up by name find no withheld model',
       find: `!isShown(state, door)) return undefined`,
       replace: `state.incomplete === true) return undefined`,
       caughtBy: MEANWHILE_TEST
     },
     {
-      what: 'the last question is the rule’s',
+      what: 'the last check asks the rule',
       find: `async (manifest) => verdictOf(await this.#standing(manifest), door).given`,
       replace: `async () => door !== undefined`,
       caughtBy: MEANWHILE_TEST
     },
     {
-      what: 'the last question is asked again when a record changed',
+      what: 'the last check repeats if a record changed',
       find: `if (artifacts.changes === changes) return those`,
       replace: `if (changes >= 0) return those`,
       caughtBy: MEANWHILE_TEST
     },
     {
-      what: 'what is to come is not shown when bytes of it came by another way',
+      what: 'a pending model is not shown if another import brought some of its bytes',
       find: `...(unproven.length > 0 && { unproven })`,
       replace: `...(unproven.length > 0 && {})`,
       caughtBy: { file: `${TESTS}/mirror/oci-unproven.test.ts` }
@@ -193,7 +193,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/arriving-blob.ts', [
     {
-      what: 'a blob that arrives while a client waits for it is asked about',
+      what: 'a blob that arrives while a client waits is checked before it is sent',
       find: `&& (await this.#options.mayRead()))`,
       replace: `)`,
       caughtBy: { file: `${TESTS}/mirror/oci-unproven.test.ts` }
@@ -201,7 +201,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/send-file.ts', [
     {
-      what: 'a file is asked about when it is open',
+      what: 'a file is checked once it is open',
       find: `if (!(await orClosed(reader, mayGive))) return false`,
       replace: ``,
       caughtBy: MEANWHILE_TEST
@@ -209,7 +209,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/seeding.ts', [
     {
-      what: 'what is not given is held back',
+      what: 'a model that may not leave is held back from the swarm',
       find: `    const reason = heldBackReason(state, config)
     if (reason !== undefined) {`,
       replace: `    const reason = heldBackReason(state, config)
@@ -217,13 +217,13 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/swarm/seeding.test.ts`, name: 'a model that needed a token is withheld' }
     },
     {
-      what: 'a join looks at the state again',
+      what: 'a join reads the state again',
       find: `if (!(await this.#isShared(torrent.manifestDigest))) return`,
       replace: ``,
       caughtBy: JOINING_TEST
     },
     {
-      what: 'what becomes private waits for a join under way',
+      what: 'making a model private waits for a join in progress',
       find: `await this.#joins.get(manifestDigest)`,
       replace: ``,
       caughtBy: JOINING_TEST
@@ -231,7 +231,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/fetches.ts', [
     {
-      what: 'a fetch of what is withheld is quiet',
+      what: 'a fetch of a withheld model does not announce',
       find: `quiet: !verdictOf(state, 'swarm', config).given`,
       replace: `quiet: false`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'held-back model' }
@@ -239,7 +239,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/swarm-client.ts', [
     {
-      what: 'a private import that has no manifest yet is quiet',
+      what: 'a private import without its manifest does not announce',
       find: `isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given`,
       replace: `isWithheld: () => false`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'is not announced while it looks' }
@@ -255,7 +255,7 @@ export const DIRECT: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/catalog/catalog.ts', [
     {
-      what: 'a private pull tells nobody',
+      what: 'a private pull does not announce',
       find: `quiet = !verdictOf({ provenance }, 'swarm', config.swarm).given`,
       replace: `quiet = false`,
       caughtBy: { file: `${TESTS}/sources/catalog/withheld.slow.ts`, name: 'is not announced to the listing' }

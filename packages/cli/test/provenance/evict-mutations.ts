@@ -11,31 +11,31 @@ const QUOTA: DirectTest = { file: `${ROOM}/quota.slow.ts`, name: 'the space to k
 export const EVICTIONS: readonly Mutation[] = [
   ...of('daemon/src/jobs/evict.ts', [
     {
-      what: 'what has no proven copy stays',
+      what: 'a model without a proven copy stays',
       caughtBy: MODEL,
       find: 'if (keptFact({ kept: undefined, provenMs: proof.provenMs }, this.limits) !== undefined) throw',
       replace: 'if (Date.now() < 0) throw'
     },
     {
-      what: 'what is viewed stays',
+      what: 'a model with a view stays',
       caughtBy: MODEL,
       find: 'if (view !== undefined) return',
       replace: 'if (Date.now() < 0) return'
     },
     {
-      what: 'what is pinned would not go',
+      what: 'a pinned model stays',
       caughtBy: QUOTA,
       find: 'if (standing?.kept) return',
       replace: 'if (Date.now() < 0) return'
     },
     {
-      what: 'what is read stays',
+      what: 'a model that is being read stays',
       caughtBy: evict('bytes that another'),
       find: 'if (weights.some(({ digest }) => store.isLeased(digest)))',
       replace: 'if (Date.now() < 0)'
     },
     {
-      what: 'what others brought in of a model that is away is theirs',
+      what: 'weights that another import brings back do not belong to the model that is away',
       caughtBy: evict('bytes that others'),
       find: 'await endAwayOfAll(this.#deps, manifest)',
       replace: ''
@@ -43,7 +43,7 @@ export const EVICTIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/jobs/room.ts', [
     {
-      what: 'nothing goes for another model without its owner’s word',
+      what: 'no model is evicted for another without the owner’s consent',
       caughtBy: QUOTA,
       find: 'if (!mayEvict) throw',
       replace: 'if (Date.now() < 0) throw'
@@ -51,14 +51,14 @@ export const EVICTIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/jobs/copies.ts', [
     {
-      what: 'a place that has it no longer proves nothing',
+      what: 'a place that no longer has the bytes proves nothing',
       caughtBy: MODEL,
       find: `const at = is === 'there' ? timestampOf(clock) : undefined`,
       replace: `if (is === 'gone') continue
         const at = timestampOf(clock)`
     },
     {
-      what: 'a place that is no longer asked proves nothing',
+      what: 'a place that is no longer a source proves nothing',
       caughtBy: evict('an earlier source proves nothing'),
       find: 'if (!asked.some((each) => each.kind === kind && each.where === where))',
       replace: 'if (Date.now() < 0)'
@@ -69,13 +69,13 @@ export const EVICTIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/hub/listed-bytes.ts', [
     {
-      what: 'the hub lists the same bytes',
+      what: 'the hub must list the same bytes',
       caughtBy: evict('a hub that lists other bytes'),
       find: 'if (listed.sha256 !== undefined) return listed.sha256 === digest',
       replace: 'if (listed.sha256 !== undefined) return true'
     },
     {
-      what: 'the hub lists the same bytes that are in git',
+      what: 'the hub must list the same bytes of a file in git',
       caughtBy: evict('a hub that lists other bytes'),
       find: 'return listed.gitBlobSha1 === (await',
       replace: `return '' !== (await`
@@ -83,13 +83,13 @@ export const EVICTIONS: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/hub/copies.ts', [
     {
-      what: 'the hub gives each file',
+      what: 'the hub must serve each file',
       caughtBy: evict('a hub that lists other bytes'),
       find: 'await signed.hub.read(found!, { start: 0, end: Math.min(1, file.size) }, timeouts)',
       replace: ''
     },
     {
-      what: 'a mirror of this daemon is no other place',
+      what: 'a mirror of this daemon does not count as another place',
       caughtBy: evict('this daemon itself'),
       find: 'await this.#deps.others.now()',
       replace: 'await this.#deps.owners.now()'

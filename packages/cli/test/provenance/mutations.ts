@@ -10,13 +10,13 @@ const MARKED_TEST = { file: 'packages/cli/test/provenance/roads.slow.ts', name: 
 /** The rule itself. */
 const RULE = of('daemon/src/library/provenance.ts', [
   {
-    what: 'what the owner keeps private is withheld',
+    what: 'a model that the owner keeps private is withheld',
     dies: [1, 58],
     find: `if (decision?.is === 'private') return`,
     replace: `if (Date.now() < 0) return`
   },
   {
-    what: 'what needed a credential is withheld',
+    what: 'a model that needed a credential is withheld',
     dies: [2, 140],
     find: `if (access === 'restricted' && !(`,
     replace: `if (Date.now() < 0 && !(`
@@ -28,26 +28,26 @@ const RULE = of('daemon/src/library/provenance.ts', [
     replace: `!seedRestricted`
   },
   {
-    what: 'what its packer marked is withheld',
+    what: 'a model that its packer marked is withheld',
     caughtBy: RULE_TEST,
     find: `if (marked === true) return`,
     replace: `if (Date.now() < 0) return`
   },
 
   {
-    what: 'what nobody can tell is withheld',
+    what: 'a model of unknown access is withheld',
     dies: [2, 48],
     find: "if (access === 'unknown') return",
     replace: 'if (Date.now() < 0) return'
   },
   {
-    what: 'the owner’s word outlives the next import',
+    what: 'the owner’s decision outlives the next import',
     dies: [1, 68],
     find: `const decision = now.decision ?? before.decision`,
     replace: `const decision = now.decision`
   },
   {
-    what: 'an import marks what it brings as private',
+    what: 'a private import marks its models as private',
     dies: [1, 82],
     find: `isMarkedPrivate ? { ...provenance, decision: decided('private', clock) } : provenance`,
     replace: `isMarkedPrivate && Date.now() < 0 ? { ...provenance, decision: decided('private', clock) } : provenance`
@@ -58,7 +58,7 @@ const RULE = of('daemon/src/library/provenance.ts', [
 const DOORS = [
   ...of('daemon/src/swarm/seeding.ts', [
     {
-      what: 'what is given no longer leaves the swarm',
+      what: 'a model that becomes withheld leaves the swarm',
       dies: [1, 60],
       find: `if (reason === undefined) return
       this.#heldBack`,
@@ -84,7 +84,7 @@ const DOORS = [
   ]),
   ...of('daemon/src/api/routes/models.ts', [
     {
-      what: 'the swarm hears of what is made private',
+      what: 'the swarm hears when a model is made private',
       dies: [1, 58],
       find: `await deps.onWithheld(manifestDigest)`,
       replace: `await undefined`
@@ -92,13 +92,13 @@ const DOORS = [
   ]),
   ...of('daemon/src/mirror/served-models.ts', [
     {
-      what: 'the hub’s mirror shows only what is given',
+      what: 'the hub’s mirror shows only models that may leave',
       dies: [1, 285],
       find: `if (!isShown(state, 'hub-mirror')) continue`,
       replace: `if (state.incomplete === true) continue`
     },
     {
-      what: 'the hub’s mirror does not know of a repository of which something is withheld',
+      what: 'the hub’s mirror hides a repository with a withheld model',
       dies: [20, 34],
       find: `if (!verdictOf(state, 'hub-mirror').given) withheld.add(key)`,
       replace: `if (Date.now() < 0) withheld.add(key)`
@@ -110,7 +110,7 @@ const DOORS = [
 const SOURCES = [
   ...of('daemon/src/sources/hub/provenance.ts', [
     {
-      what: 'what the hub closes is restricted',
+      what: 'a model in a gated or private repository of the hub is restricted',
       dies: [2, 140],
       find: `if (!restricted) return`,
       replace: `if (Date.now() > 0) return`
@@ -118,7 +118,7 @@ const SOURCES = [
   ]),
   ...of('daemon/src/sources/oci/listing.ts', [
     {
-      what: 'what a registry gave to a login is restricted',
+      what: 'a model that a registry gave to a login is restricted',
       dies: [5, 240],
       find: `repository.usedCredentials ?`,
       replace: `repository.usedCredentials && Date.now() < 0 ?`
@@ -126,7 +126,7 @@ const SOURCES = [
   ]),
   ...of('daemon/src/sources/local/adopted.ts', [
     {
-      what: 'the hub is asked who may have what is in a cache',
+      what: 'the hub decides whether an adopted cache is public',
       caughtBy: { file: 'packages/daemon/test/sources/hub/adopt.test.ts', name: 'an adopted' },
       find: `if (said === 'public') return`,
       replace: `if (said !== undefined) return`
@@ -172,7 +172,7 @@ const PASSING_ON = [
   ]),
   ...of('oci/src/pack.ts', [
     {
-      what: 'what is withheld says so where it is packed',
+      what: 'a withheld model is marked when it is packed',
       caughtBy: MARKED_TEST,
       find: `...(isWithheld === true ? [`,
       replace: `...(isWithheld === true && Date.now() < 0 ? [`
@@ -180,7 +180,7 @@ const PASSING_ON = [
   ]),
   ...of('oci/src/unpack.ts', [
     {
-      what: 'what is packed as withheld is read as such',
+      what: 'an artifact packed as withheld is read as withheld',
       caughtBy: MARKED_TEST,
       find: `isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined`,
       replace: `isWithheld: Date.now() < 0`
@@ -188,7 +188,7 @@ const PASSING_ON = [
   ]),
   ...of('daemon/src/sources/oci/listing.ts', [
     {
-      what: 'imports of OCI artifacts honour the mark',
+      what: 'imports of OCI artifacts honour the mark of the packer',
       caughtBy: MARKED_TEST,
       find: `...(model.isWithheld && { marked: true })`,
       replace: `...(model.isWithheld && Date.now() < 0 && { marked: true })`

@@ -24,25 +24,25 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: { file: 'packages/cli/test/signature.test.ts', name: 'OCI artifact' }
     },
     {
-      what: 'trust: companions that come later need the rule',
+      what: 'trust: companions that come later ask for the rule',
       find: `this.#ruled(repo, await planListing(listed, offload))`,
       replace: `{ ...(await planListing(listed, offload)), rule: undefined }`,
       caughtBy: HUB('does not cover are refused')
     },
     {
-      what: 'trust: a model is known by the name of its source, too',
+      what: 'trust: a rule also matches the name of a model’s source',
       find: `trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])`,
       replace: `trust.ruleFor(formatRepoId(repo))`,
       caughtBy: HUB('refused, whatever the name here')
     },
     {
-      what: 'trust: an import for a client of a mirror brings the signature',
+      what: 'trust: an import for a mirror’s client brings the signature',
       find: `...withSignature(plan, rule), rule`,
       replace: `...plan, rule`,
       caughtBy: HUB('a client of the mirror gets every file')
     },
     {
-      what: 'trust: the signature of what a client of a mirror caused is kept',
+      what: 'trust: an import for a mirror’s client keeps the signature',
       find: ` || rule?.mode === 'require'`,
       replace: ``,
       caughtBy: MIRRORS('client caused is shown after a restart')
@@ -62,7 +62,7 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/trust.ts', [
     {
-      what: 'trust: what is in the store already is checked',
+      what: 'trust: files that are already in the store are checked',
       find: `await this.complaintOfStored(rule, ...stored)`,
       replace: `undefined`,
       caughtBy: PINNED('refused, and nothing of it')
@@ -76,7 +76,7 @@ export const TRUST: readonly Mutation[] = [
       caughtBy: PINNED('refused, and nothing of it')
     },
     {
-      what: 'trust: weights are not fetched for a model without a signature',
+      what: 'trust: an unsigned model’s weights are not fetched',
       find: `await trust.requireSigned(rule, brought.document.files, { store, clock })`,
       replace: ``,
       caughtBy: PINNED('no weights are fetched')
@@ -90,25 +90,25 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/swarm/pinned-companions.ts', [
     {
-      what: 'trust: what lies beside a pinned import asks for the rule',
+      what: 'trust: companions of a pinned import ask for the rule',
       find: `const rule = manifest && ruleFor(trust, repo, manifest)`,
       replace: `const rule = undefined as TrustRule | undefined`,
       caughtBy: PINNED('warn lets a changed model in')
     },
     {
-      what: 'trust: what lies beside a pinned import is checked',
+      what: 'trust: companions of a pinned import are checked',
       find: `isToCheck ? await checkBrought(rule, manifest!, { document }, deps.context, job) : []`,
       replace: `isToCheck ? [] : []`,
       caughtBy: PINNED('warn lets a changed model in')
     },
     {
-      what: 'trust: a pinned model is known by the name of its source, too',
+      what: 'trust: a rule also matches the source of a pinned model',
       find: `, manifest.annotations['svc.hf.repo'])`,
       replace: `)`,
       caughtBy: PINNED('without a local name')
     },
     {
-      what: 'trust: a pinned import is checked by what is in the store',
+      what: 'trust: a pinned import is checked against the files in the store',
       find: `trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => update({ message }) })`,
       replace: `Promise.resolve([])`,
       caughtBy: PINNED('refused, and nothing of it')
@@ -116,7 +116,7 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/catalog/catalog.ts', [
     {
-      what: 'trust: a pull uploads nothing that needs a signature',
+      what: 'trust: a pull does not upload a model that needs a signature',
       find: ` && trust.ruleFor(formatRepoId(repo), entry.repo)?.mode !== 'require'`,
       replace: ``,
       caughtBy: {
@@ -127,43 +127,43 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/sources/hub/upstream.ts', [
     {
-      what: 'trust: what a client of a mirror asks for has a rule',
+      what: 'trust: a request of a mirror’s client asks for the rule',
       find: `const rule = trust.ruleFor(asked, listed.repoId)`,
       replace: `const rule = undefined as ReturnType<typeof trust.ruleFor>`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
-      what: 'trust: a repository is looked at with its signature',
+      what: 'trust: a lookup reads the repository’s signature',
       find: `const signed = await signedOf(asked, { repoId, files: listed, leftOut, more }, onBytes)`,
       replace: `const signed = undefined as SignedListing | undefined`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
-      what: 'trust: a client of a mirror sees what is signed',
+      what: 'trust: a mirror’s client sees only signed files',
       find: `signed === undefined || mayBeSigned(signed, listed[at]!)`,
       replace: `signed === undefined || listed[at] !== undefined`,
       caughtBy: HUB('an unsigned file that no import brings')
     },
     {
-      what: 'trust: a small file is compared with what is signed',
+      what: 'trust: a small file must match its signed digest',
       find: `require(repo).signed?.covers(name, digest) === false`,
       replace: `Date.now() < 0`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
-      what: 'trust: a digest that is listed has to be the signed one',
+      what: 'trust: a listed digest must be the signed one',
       find: `sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)`,
       replace: `sha256 === undefined ? signed.names(path) : true`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
-      what: 'trust: nothing is given of a repository that an import would refuse',
+      what: 'trust: a repository that an import would refuse gives no files',
       find: `isBrought(file) && !mayBeSigned(signed, file)`,
       replace: `isBrought(file) && Date.now() < 0`,
       caughtBy: HUB('no client of the mirror gets the file')
     },
     {
-      what: 'trust: bytes of an import that was refused are given to nobody',
+      what: 'trust: bytes of a refused import are not served',
       find: `require(repo).signed === undefined || checked.has(commitKey(repo))`,
       replace: `require(repo).commit !== ''`,
       caughtBy: HUB('no client of the mirror gets the file')
@@ -171,26 +171,26 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/mirror/served-models.ts', [
     {
-      what: 'trust: the hub’s mirror shows what is signed',
+      what: 'trust: the hub’s mirror shows only models with a valid signature',
       find: ` &&
         (await this.#isSigned(state))`,
       replace: ``,
       caughtBy: YOUNGER
     },
     {
-      what: 'trust: what is to come is shown when it is checked',
+      what: 'trust: a pending model is shown only after its check',
       find: `if ((await signed.ruleFor(state, name)) !== undefined) return false`,
       replace: ``,
       caughtBy: PINNED('began before the rule')
     },
     {
-      what: 'trust: mirrors ask about what is here',
+      what: 'trust: mirrors check stored models',
       find: `(await this.#deps.signed.complaint(state, name)) === undefined`,
       replace: `state !== undefined && name !== ''`,
       caughtBy: YOUNGER
     },
     {
-      what: 'trust: mirrors by names show what is signed',
+      what: 'trust: mirrors that look models up by name show only signed ones',
       find: `(await this.#isSigned(state, name)) ? state : undefined`,
       replace: `state`,
       caughtBy: YOUNGER
@@ -198,19 +198,19 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/library/signed-models.ts', [
     {
-      what: 'trust: what is here is known by the name of its source, too',
+      what: 'trust: a rule also matches the source of a stored model',
       find: `trust.ruleFor(name, source.repo, upstream)`,
       replace: `trust.ruleFor(name)`,
       caughtBy: YOUNGER
     },
     {
-      what: 'trust: what is here has a rule',
+      what: 'trust: a stored model asks for the rule',
       find: `const rule = await this.ruleFor(state, name)`,
       replace: `const rule = undefined as TrustRule | undefined`,
       caughtBy: YOUNGER
     },
     {
-      what: 'trust: what is here is compared with its signature',
+      what: 'trust: a stored model is compared with its signature',
       find: `await trust.complaintOfStored(rule, manifest, beside,`,
       replace: `await ((..._: unknown[]) => undefined as string | undefined)(rule, manifest, beside,`,
       caughtBy: YOUNGER
@@ -218,7 +218,7 @@ export const TRUST: readonly Mutation[] = [
   ]),
   ...of('daemon/src/api/routes/models.ts', [
     {
-      what: 'trust: `why` tells what mirrors do not show for want of a signature',
+      what: 'trust: `why` names the models that mirrors hide for want of a signature',
       find: `isHere ? await signed.complaint(state, formatRepoId(resolved)) : undefined`,
       replace: `isHere ? undefined : undefined`,
       caughtBy: YOUNGER

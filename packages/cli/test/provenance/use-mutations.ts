@@ -38,7 +38,7 @@ const LIBRARY = [
     ],
     [
       ROADS('by an archive'),
-      'the result of an import says what is withheld',
+      'the result of an import names withheld models',
       'const notice = withheldNotice(',
       'const notice = ((..._: unknown[]) => undefined as string | undefined)('
     ]
@@ -46,7 +46,7 @@ const LIBRARY = [
   ...of('import/importer.ts', [
     [
       COMING('a model that needs a signature'),
-      'what needs a signature is shown when it is checked',
+      'a model that needs a signature is shown only after its check',
       "if (rule?.mode === 'require') return undefined",
       ''
     ]
@@ -54,25 +54,25 @@ const LIBRARY = [
   ...of('import/proof.ts', [
     [
       COMING('another source began'),
-      'what another source has begun is not this one’s before its turn either',
+      'bytes that another source began do not count before this import reaches them',
       'const isOthers = isBegun && !(await this.#holdings.arrivals.isAlone(digest, this.#key, { isBlob }))',
       'const isOthers = isBegun && Date.now() < 0'
     ],
     [
       COMING('weights are private here'),
-      'what is here is not this import’s before its turn either',
+      'bytes in the store do not count before this import reaches them',
       'if (isBlob || isOthers) taken.set(name, digest)',
       'if (isOthers) taken.set(name, digest)'
     ],
     [
       PROOF('leftovers of an interrupted gated import'),
-      'a partial blob of another source is not this one’s',
+      'a partial blob of another source does not count for this one',
       'const isAlone = await arrivals.isAlone(digest, this.#key, { isBlob: false })',
       'const isAlone = Date.now() > 0'
     ],
     [
       PROOF('local weights that are here only'),
-      'own files inherit what they are here through',
+      'own files inherit the provenance of the same bytes in the store',
       "facts.access === 'own' ? await this.#holdings.inherited(weights) : undefined",
       'undefined as undefined | Map<Sha256Digest, Provenance>'
     ]
@@ -80,13 +80,13 @@ const LIBRARY = [
   ...of('library/artifacts.ts', [
     [
       KEYS,
-      'a key that was used counts',
+      'a webseed key that was used restricts its artifact',
       "return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })",
       'return Promise.resolve(manifestDigest.length < 0)'
     ],
     [
       UNPROVEN,
-      'bytes of a pinned import that came by another way count',
+      'bytes that a pinned import did not fetch itself count',
       'const provenance = mergedProvenance(before.provenance, now, { isPinned: true, wasComplete: false })',
       'const { provenance } = before'
     ],
@@ -98,19 +98,19 @@ const LIBRARY = [
     ],
     [
       testOf(`${DAEMON}/api/damaged-state.test.ts`, 'stays private'),
-      'what a damaged record could have said counts at the next import',
+      'a damaged record counts as private at the next import',
       'mergedProvenance(OF_DAMAGED, now, { isPinned, wasComplete: true })',
       'now'
     ],
     [
       MEANWHILE('nothing is unpacked for'),
-      'mirrors look again when an artifact is given again',
+      'mirrors look again when an artifact may leave again',
       ' || !sameStanding(a, b)',
       ''
     ],
     [
       ARTIFACTS,
-      'the hub’s word counts only where nobody could say',
+      'the hub’s confirmation changes only unknown access',
       "if (before.provenance.access !== 'unknown') return undefined",
       'if (before === undefined) return undefined'
     ]
@@ -118,13 +118,13 @@ const LIBRARY = [
   ...of('library/holdings.ts', [
     [
       UNPROVEN,
-      'a door hears what an unfinished artifact has by another way',
+      'a door learns which bytes of an unfinished artifact came from another import',
       'const asked = this.unprovenOf(manifestDigest)',
       'const asked = Promise.resolve<readonly string[]>([])'
     ],
     [
       PROOF('a listing that names the digest of a private file'),
-      'only what is given vouches for bytes',
+      'only artifacts that may leave vouch for bytes',
       "const isGiven = (state: HoldingArtifact): boolean => verdictOf(state, 'export').given",
       'const isGiven = (state: HoldingArtifact): boolean => state !== undefined'
     ]
@@ -132,19 +132,19 @@ const LIBRARY = [
   ...of('library/members.ts', [
     [
       MODELS,
-      'the list says what is private',
+      'the list marks private models',
       '(state !== undefined && isPrivate(state)),',
       '(state !== undefined && Date.now() < 0),'
     ],
     [
       MODELS,
-      'the list says what is restricted',
+      'the list marks restricted models',
       '(state !== undefined && isRestricted(state)))',
       '(state !== undefined && Date.now() < 0))'
     ],
     [
       MODELS,
-      'the list says what is withheld',
+      'the list marks withheld models',
       "const verdict = verdictOf(state, 'export')",
       "const verdict = verdictOf({ provenance: { access: 'own' } }, 'export')"
     ]
@@ -152,13 +152,13 @@ const LIBRARY = [
   ...of('library/provenance.ts', [
     [
       PRIVATE('a private import is not announced, also after'),
-      'what is withheld is held back from the swarm',
+      'a withheld model is held back from the swarm',
       "const verdict = verdictOf(state, 'swarm', config)",
       'const verdict: Verdict = GIVEN'
     ],
     [
       ROADS('by a webseed'),
-      'a notice names what is withheld',
+      'a notice names withheld models',
       "const verdict = verdictOf(state, 'export')",
       'const verdict: Verdict = GIVEN'
     ]
@@ -181,13 +181,13 @@ const MIRRORS = [
     ],
     [
       STRANGERS('a file fetched for a stranger'),
-      'what comes from the hub is asked about last',
+      'a file from the hub is checked last',
       'if (upstream !== undefined && ((await this.#withholds(repo)) || (await this.#withholds(upstream.repo))))',
       'if (Date.now() < 0)'
     ],
     [
       STRANGERS('is not looked up under'),
-      'what is withheld is not looked for by the name that was asked for',
+      'a withheld model is not looked up under the requested name',
       'if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here',
       'if (demand?.allows(repo) !== true) return here'
     ]
@@ -229,7 +229,7 @@ const MIRRORS = [
   ...of('mirror/hub-demand.ts', [
     [
       STRANGERS('a private file is not sent'),
-      'the store has nothing for strangers but what the hub gave them',
+      'strangers get from the store only bytes that the hub served them',
       'if ((await mayRead()) && (await this',
       'if ((await this'
     ]
@@ -237,7 +237,7 @@ const MIRRORS = [
   ...of('swarm/companions-swarm.ts', [
     [
       testOf(`${DAEMON}/swarm/companions-withheld.test.ts`, 'has just become withheld'),
-      'companions of what is held back are not announced',
+      'companions of a model that is held back are not announced',
       '?.seeding !== true || heldBackReason(standing, config) !== undefined)',
       '?.seeding !== true)'
     ]
@@ -253,55 +253,55 @@ const MIRRORS = [
   ...of('mirror/served-models.ts', [
     [
       COMING('a private import is invisible'),
-      'nobody waits for an import that is withheld',
+      'clients do not wait for a withheld import',
       'const { given } = verdictOf({ provenance: await by.provenanceOf() }, door)',
       'const given = by !== undefined && door !== undefined'
     ],
     [
       COMING('an import into a repository with a withheld artifact'),
-      'nobody waits for an import from a repository of which something is withheld',
+      'clients do not wait for an import into a repository with a withheld model',
       'if (given && !(await this.withholds(repoOf(by)))) coming.push(by)',
       'if (given) coming.push(by)'
     ],
     [
       COMING('readers that wait are cut'),
-      'what an import makes is withheld with its repository',
+      'models of a running import are withheld with their repository',
       'if (await this.withholds(repoOf(model.by))) return undefined',
       ''
     ],
     [
       COMING('a private import is invisible'),
-      'what an import makes is asked about at each request',
+      'models of a running import are checked at each request',
       '{ ...model.state, provenance: await model.by.provenanceOf(model.manifest) }',
       "{ ...model.state, provenance: { access: 'public' } }"
     ],
     [
       COMING('an import into a repository with a withheld artifact'),
-      'a repository is withheld whichever way its models came',
+      'a repository is withheld whatever the source of its models',
       "if (!verdictOf(state, 'hub-mirror').given) others.push(digest)",
       ''
     ],
     [
       MEANWHILE('a running download ends'),
-      'what is being sent ends when it is withheld',
+      'a download ends when its model becomes withheld',
       "const { given } = verdictOf(await this.#standing(manifest).catch(() => 'damaged' as const), door)",
       'const given = true'
     ],
     [
       UNPROVEN,
-      'what is to come is asked about at each request',
+      'a pending model is checked for unproven bytes at each request',
       'const unproven = isComing ? await holdings.unprovenNow(manifest) : []',
       'const unproven: string[] = []'
     ],
     [
       UNPROVEN,
-      'what is to come is shown as far as it is given',
+      'a pending model is shown only if it may leave',
       'return verdictOf({ provenance }, door).given',
       'return provenance !== undefined && door !== undefined'
     ],
     [
       MEANWHILE('nothing is unpacked for'),
-      'only what a door gives is laid out',
+      'only models that a door may serve are laid out',
       'state.incomplete !== true && verdictOf(state, door).given',
       'state.incomplete !== true && door !== undefined'
     ]
@@ -309,13 +309,13 @@ const MIRRORS = [
   ...of('mirror/artifact-files.ts', [
     [
       COMING('blobs from another source'),
-      'a read waits for the import, whatever is here meanwhile',
+      'a read waits for the import, whatever the store has meanwhile',
       'const isHere = by === undefined || !file.isBlob || (await by.hasGiven(file.digest))',
       'const isHere = true'
     ],
     [
       COMING('blobs from another source'),
-      'a reader gets what the import brought',
+      'a reader gets only bytes that the import brought',
       'const mayRead = async (): Promise<boolean> => (await by.hasGiven(file.digest)) && reading.mayRead()',
       'const { mayRead } = reading'
     ]
@@ -323,13 +323,13 @@ const MIRRORS = [
   ...of('mirror/send-file.ts', [
     [
       MEANWHILE('a file is not sent'),
-      'an open file is asked about',
+      'an open file is checked',
       'mayBe = await mayGive()',
       'mayBe = mayGive !== undefined'
     ],
     [
       STRANGERS('a file fetched for a stranger'),
-      'what arrives is asked about when it is there',
+      'an arriving file is checked once it has arrived',
       'if (reader === undefined || !(await orClosed(reader, mayGive))) return false',
       'if (reader === undefined) return false'
     ]
@@ -337,7 +337,7 @@ const MIRRORS = [
   ...of('api/routes/models.ts', [
     [
       testOf('packages/cli/test/why.test.ts'),
-      '`why` tells the verdict of each door',
+      '`why` shows the verdict of each door',
       'verdictOf(state, door, config.swarm)',
       "verdictOf({ provenance: { access: 'own' } }, door)"
     ]
@@ -348,19 +348,19 @@ const SWARM = [
   ...of('swarm/fetches.ts', [
     [
       UNPROVEN,
-      'a fetch asks what is here by another way',
+      'a fetch asks which bytes came from another import',
       'const unproven = await holdings.unprovenOf(manifestDigest)',
       'const unproven: string[] = []'
     ],
     [
       UNPROVEN,
-      'a fetch records what is here by another way',
+      'a fetch records which bytes came from another import',
       'if (unproven.length > 0) await artifacts.tookUnproven(manifestDigest, unproven)',
       ''
     ],
     [
       PRIVATE('a model made private while it is fetched'),
-      'a fetch gives nothing of what is held back',
+      'a fetch uploads nothing of a model that is held back',
       'upload: heldBackReason(state, config) === undefined,',
       'upload: true,'
     ]
@@ -368,31 +368,31 @@ const SWARM = [
   ...of('swarm/import-bt.ts', [
     [
       PRIVATE('is not announced while it looks'),
-      'a private import looks for its manifest quietly',
+      'a private import looks for its manifest without announcing',
       'isWithheld({ provenance: this.#provenance }) || (before !== undefined',
       '(before !== undefined'
     ],
     [
       PRIVATE('is not announced while it looks'),
-      'an import of what is withheld here looks for its manifest quietly',
+      'an import of a withheld model looks for its manifest without announcing',
       ' || (before !== undefined && isWithheld(before))',
       ''
     ],
     [
       PRIVATE('a seeded model leaves the swarm'),
-      'a pinned import is marked as it was asked',
+      'a pinned import is private if the request says so',
       'return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)',
       'return { ...facts, ...marked }'
     ],
     [
       testOf(`${DAEMON}/swarm/webseed-keys.test.ts`, 'a manifest that came with a key'),
-      'documents that came with a key are held back',
+      'documents fetched with a webseed key are held back',
       'const facts: Provenance = this.#documents.isSigned',
       'const facts: Provenance = Date.now() < 0'
     ],
     [
       ROADS('by a webseed'),
-      'the result of a pinned import says what is withheld',
+      'the result of a pinned import names withheld models',
       'const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))',
       'const notice = undefined as string | undefined'
     ]
@@ -400,13 +400,13 @@ const SWARM = [
   ...of('swarm/pinned-manifest.ts', [
     [
       ROADS('that says'),
-      'a webseed’s header marks what it gives',
+      'a webseed’s header marks its model as withheld',
       'if (isMarked) this.markedBy',
       'if (Date.now() < 0) this.markedBy'
     ],
     [
       ROADS('whose listing'),
-      'a publication’s listing marks what it lists',
+      'a publication’s listing marks its models as withheld',
       'manifest === pin && withheld === true',
       'manifest === pin && Date.now() < 0'
     ]
@@ -414,13 +414,13 @@ const SWARM = [
   ...of('swarm/seeding.ts', [
     [
       SEEDING('at the end of its fetch'),
-      'a fetch that is over goes on as a seed where that is still permitted',
+      'a finished fetch becomes a seed only if that is still permitted',
       'isSeed = (await this.#isShared(manifestDigest)) && (await swarm.seed(',
       'isSeed = (await swarm.seed('
     ],
     [
       PRIVATE('a seeded model leaves the swarm'),
-      'what an import withholds leaves',
+      'a model that an import withholds leaves the swarm',
       'const reason = state && heldBackReason(state, config)',
       'const reason = undefined as string | undefined'
     ],
@@ -448,37 +448,37 @@ const V1 = [
   ...of('sources/catalog/catalog.ts', [
     [
       CATALOG('a model made private leaves'),
-      'a v1 torrent is joined where it may be given',
+      'a v1 torrent is joined only if its files may leave',
       ' && (await this.#mayGive(origin))',
       ''
     ],
     [
       CATALOG('a model made private leaves'),
-      'a v1 torrent is given as the rule says',
+      'a v1 torrent is seeded only as the rule permits',
       'else if (heldBackReason(standing, config.swarm) !== undefined) return false',
       ''
     ],
     [
       CATALOG('imported as private'),
-      'a private pull is known as such from the start',
+      'a private pull counts as private from the start',
       'const provenance = withMark(anchor.provenance, selection.private, clock)',
       'const { provenance } = anchor'
     ],
     [
       CATALOG('imported as private'),
-      'a pull uploads what may be given',
+      'a pull uploads only files that may leave',
       'heldBackReason({ provenance }, config.swarm) === undefined',
       'provenance !== undefined'
     ],
     [
       testOf(`${DAEMON}/sources/catalog/seeding-and-resuming.slow.ts`, 'even if the pull that noticed fails'),
-      'what a failed pull learned keeps its torrent out',
+      'a restriction that a failed pull found keeps its torrent out of the swarm',
       'if (isGiven) await this.#settle(infohash)',
       'await this.#settle(infohash)'
     ],
     [
       CATALOG('by another source'),
-      'what another import withholds leaves its v1 swarm',
+      'a model that another import withholds leaves its v1 swarm',
       'artifacts.listen((manifestDigest) => {',
       'void ((manifestDigest: Sha256Digest) => {'
     ]
@@ -486,7 +486,7 @@ const V1 = [
   ...of('sources/catalog/content.ts', [
     [
       CATALOG("another repository's interrupted import"),
-      'a pull knows what its source did not give',
+      'a pull knows which bytes its source did not give',
       'const isSeen = await proof.begin({ name, digest: sha256 }, { isEmpty: partial.ranges().length === 0 })',
       'const isSeen = (await proof.begin({ name, digest: sha256 }, { isEmpty: true })) || Date.now() > 0'
     ]
@@ -494,7 +494,7 @@ const V1 = [
   ...of('sources/catalog/pull.ts', [
     [
       CATALOG('what its owner keeps'),
-      'a pull uploads nothing that was here by another way',
+      'a pull uploads no bytes that came from another import',
       ' && contents.every((content) => content?.isSeen !== false)',
       ''
     ]
