@@ -1,4 +1,4 @@
-/** `node scripts/limits.ts`: writes the tables of docs/budgets.md from the constants in the sources. A test says when they are old. */
+/** `node scripts/limits.ts`: writes the table of docs/budgets.md from the constants in the sources. A test fails if it is out of date. */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { LIMITS, type LimitRow } from './limits/rows.ts'
@@ -79,34 +79,33 @@ const fill = (text: string, constants: Constants): string =>
     withUnit(constants.valueOf(place), unit ?? place)
   )
 
-/** The tables, by door. */
-export function limitTables(
+/** The table, by area. */
+export function limitTable(
   constants: Constants,
   limits: Readonly<Record<string, readonly LimitRow[]>> = LIMITS
 ): string {
-  const tables = Object.entries(limits).map(([title, rows]) => {
-    const lines = rows.map(({ what, limit, per, beyond, tests }) => {
+  const lines = Object.entries(limits).flatMap(([area, rows]) =>
+    rows.map(({ what, limit, per, beyond, tests }) => {
       const files = tests.split(' ').map((test) => `\`${test.includes('.') ? test : `${test}.test`}.ts\``)
-      const cells = [...[what, `${limit} (${per})`, beyond].map((cell) => fill(cell, constants)), files.join(', ')]
-      return `| ${cells.join(' | ')} |`
+      const texts = [area, what, `${limit} (${per})`, beyond].map((cell) => fill(cell, constants))
+      return `| ${[...texts, files.join(', ')].join(' | ')} |`
     })
-    return [`## ${title}`, '', '| What | Limit (per) | Beyond it | Test |', '| --- | --- | --- | --- |', ...lines].join(
-      '\n'
-    )
-  })
-  return tables.join('\n\n')
+  )
+  return ['| Area | What | Limit (per) | When exceeded | Test |', '| --- | --- | --- | --- | --- |', ...lines].join(
+    '\n'
+  )
 }
 
-/** The page with its tables put in anew. */
-export function withLimitTables(page: string, constants: Constants): string {
+/** The page with its table regenerated. */
+export function withLimitTable(page: string, constants: Constants): string {
   const [before, rest] = page.split(BEGIN)
   const after = rest?.split(END)[1]
   if (before === undefined || after === undefined) throw new Error(`docs/budgets.md lacks ${BEGIN} … ${END}`)
-  return `${before}${BEGIN}\n\n${limitTables(constants)}\n\n${END}${after}`
+  return `${before}${BEGIN}\n\n${limitTable(constants)}\n\n${END}${after}`
 }
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
   const path = join(root, 'docs/budgets.md')
-  writeFileSync(path, withLimitTables(readFileSync(path, 'utf8'), new Constants(root)))
+  writeFileSync(path, withLimitTable(readFileSync(path, 'utf8'), new Constants(root)))
 }

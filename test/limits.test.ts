@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Constants, limitTables, withLimitTables } from '../scripts/limits.ts'
+import { Constants, limitTable, withLimitTable } from '../scripts/limits.ts'
 
 const root = join(import.meta.dirname, '..')
 
-test('the tables of docs/budgets.md have the constants of the sources (`pnpm exec node scripts/limits.ts` writes them)', () => {
+test('the table of docs/budgets.md has the constants of the sources (`pnpm exec node scripts/limits.ts` writes it)', () => {
   const page = readFileSync(join(root, 'docs/budgets.md'), 'utf8')
-  expect(withLimitTables(page, new Constants(root))).toBe(page)
+  expect(withLimitTable(page, new Constants(root))).toBe(page)
 })
 
 /** The constants of one source file, `bowl.ts` of a package. */
@@ -33,11 +33,11 @@ test.each([
   ['take(options.maxPears ?? 500)', '{bowl#maxPears}', '500'],
   ['const MAX_PEARS = 7', '{knife#MAX_PEARS}', '7']
 ])('%s, as %s, is %s', (source, limit, shown) => {
-  expect(limitTables(constantsOf(source), row(limit))).toContain(
-    `| pears | ${shown} (bowl) | wait | \`bowl.test.ts\` |`
+  expect(limitTable(constantsOf(source), row(limit))).toContain(
+    `| Fruit | pears | ${shown} (bowl) | wait | \`bowl.test.ts\` |`
   )
 })
 
 test('a limit that no longer exists in the sources is an error', () => {
-  expect(() => limitTables(constantsOf('const MAX_PLUMS = 3'), row('{bowl#MAX_PEARS}'))).toThrow('MAX_PEARS')
+  expect(() => limitTable(constantsOf('const MAX_PLUMS = 3'), row('{bowl#MAX_PEARS}'))).toThrow('MAX_PEARS')
 })
