@@ -1,14 +1,12 @@
 import { join } from 'node:path'
 import { CasError, type DiskBlobStore, type DiskStoreOptions, openDiskStore, withLease } from '@svc/cas'
-import type { Job, SeedResult, UploadLimitResult } from '@svc/client/protocol'
+import type { Job } from '@svc/client/protocol'
 import type { Clock } from '@svc/internal-clock'
-import { KeyedLock } from '@svc/internal-concurrency'
 import { holdOffOnNetworkFileSystem, loadFilePort } from '@svc/internal-files'
 import type { Sha256Digest } from '@svc/ref'
 import { toWireError } from '../api/wire-error.ts'
 import type { DaemonConfig } from '../config/config.ts'
-import { writeKey } from '../config/edit.ts'
-import { DaemonError, StartError } from '../errors.ts'
+import { StartError } from '../errors.ts'
 import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
 import { Copies } from '../jobs/copies.ts'
@@ -43,6 +41,7 @@ import type { Log } from '../log.ts'
 import { Offload, STRANGERS_HEAP_MIB } from '../offload/pool.ts'
 import { LocalImports } from '../sources/local/local-imports.ts'
 import { OciImports } from '../sources/oci/oci-imports.ts'
+import { SharingChoices } from '../swarm/sharing-choices.ts'
 import type { NetworkFactories } from './networks.ts'
 
 /**
@@ -195,37 +194,8 @@ async function composeNetworks(context: DaemonContext, factories: NetworkFactori
   context.room.open({ evictions, copies })
   const local = new LocalImports({ ...context, confirmation: hub?.confirmation })
   const oci = new OciImports(context, () => local.seedLocal)
-  const turns = new KeyedLock()
-  const decideSeed = (seed: boolean): Promise<SeedResult> =>
-    turns.run('seed', undefined, () => switchSeed(context.config, seed, { swarm, catalog }))
-  const limitUpload = async (bytesPerSecond: number): Promise<UploadLimitResult> => {
-    const { file, swarm: habits } = context.config
-    if (file !== undefined) await writeKey(file, { swarm: { upload_limit: bytesPerSecond } })
-    habits.uploadLimitBytesPerSecond = bytesPerSecond
-    swarm?.limitChanged()
-    return { bytesPerSecond, ...(file !== undefined && { file }) }
-  }
-  return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, decideSeed, limitUpload }
-}
-
-/** Takes effect at once, and is saved in the configuration file, if there is one. */
-async function switchSeed(
-  { file, swarm: habits }: DaemonConfig,
-  seed: boolean,
-  { swarm, catalog }: Pick<Services, 'swarm' | 'catalog'>
-): Promise<SeedResult> {
-  if (seed)
-    await swarm?.prepareSeeding().catch((cause: Error) => {
-      const why = `[swarm] webseed_addr = "${habits.webseedAddr}": ${cause.message}`
-      throw new DaemonError('E_BAD_REQUEST', `sharing stays off: ${why}`, { cause })
-    })
-  if (file !== undefined) await writeKey(file, { swarm: { seed } })
-  if (habits.seed !== seed) {
-    habits.seed = seed
-    await swarm?.seedChanged()
-    await catalog?.start()
-  }
-  return { seed, ...(file !== undefined && { file }) }
+  const sharing = new SharingChoices({ ...context, swarm, catalog })
+  return { local, swarm, hub, catalog, oci, removals, filler, evictions, onWithheld, sharing }
 }
 
 /** Closes everything; the root's lock is released last. */

@@ -1,9 +1,10 @@
-import { ROUTES, type SeedResult, type ShareResult, type UploadLimitResult } from '@svc/client/protocol'
+import { ROUTES, type ShareResult } from '@svc/client/protocol'
 import { formatRepoId } from '@svc/ref'
 import { ConfigError, DaemonError } from '../../errors.ts'
 import type { Library } from '../../library/library.ts'
 import { digestsOf } from '../../library/open.ts'
 import type { LocalImports } from '../../sources/local/local-imports.ts'
+import type { SharingChoices } from '../../swarm/sharing-choices.ts'
 import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
@@ -27,16 +28,15 @@ export function shareRoutes({ resolver, documents, swarm }: ShareDeps) {
 
 /** The owner's decisions on what is shared. */
 export interface SeedDeps {
-  /** @throws ConfigError, DaemonError */
-  decideSeed(seed: boolean): Promise<SeedResult>
-  /** @throws ConfigError */
-  limitUpload(bytesPerSecond: number): Promise<UploadLimitResult>
+  readonly sharing: SharingChoices
   readonly local: LocalImports
 }
 
-export const seedRoutes = ({ local, decideSeed, limitUpload }: SeedDeps) => ({
-  uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) => refusingAsRequest(limitUpload(body.bytesPerSecond))),
-  seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(decideSeed(body.seed))),
+export const seedRoutes = ({ local, sharing }: SeedDeps) => ({
+  uploadLimit: defineRoute(ROUTES.uploadLimit, ({ body }) =>
+    refusingAsRequest(sharing.limitUpload(body.bytesPerSecond))
+  ),
+  seed: defineRoute(ROUTES.seed, ({ body }) => refusingAsRequest(sharing.decideSeed(body.seed))),
   seedLocal: defineRoute(ROUTES.seedLocal, ({ body }) => refusingAsRequest(local.decideSeedLocal(body.seedLocal)))
 })
 

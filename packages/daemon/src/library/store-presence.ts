@@ -2,20 +2,10 @@ import { CasError, type DiskBlobStore } from '@svc/cas'
 import type { Clock, Timer } from '@svc/internal-clock'
 import type { Log } from '../log.ts'
 
-type Looked = Pick<DiskBlobStore, 'requireRoot' | 'check'>
+type Looked = Pick<DiskBlobStore, 'check'>
 
 /** How soon the log says that the store is gone, while there are no requests. */
 const LOOK_MS = 5_000
-
-/**
- * Called before each request of the API. What tells about jobs, or cancels them, needs no store. Those that are asked
- * thousands of times a second look at the root alone, and at the folders only if they find nothing. @throws CasError
- * `E_STORE_GONE`, `E_IO`
- */
-export function requireStore(store: Looked, url: string): void {
-  if (/^\/v1\/(?:resolve|blob)\b/.test(url)) store.requireRoot()
-  else if (url.startsWith('/v1/') && !url.startsWith('/v1/jobs')) store.check()
-}
 
 /** What is wrong with the store, for probes; undefined if nothing is. */
 export function storeProblem(store: Looked): string | undefined {
