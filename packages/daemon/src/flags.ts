@@ -15,7 +15,7 @@ export interface Flags {
   readonly check: boolean
   /** `svcd move`, `svcd restore`, `svcd seed`: print the result as one line of JSON, and no progress. */
   readonly json: boolean
-  /** `svcd restore`: go on without what is damaged in the backup. */
+  /** `svcd restore`: continue without the damaged files of the backup. */
   readonly incomplete: boolean
   /** `svcd move`, `svcd restore`: print no progress; `svcd seed`: one word. */
   readonly quiet: boolean
@@ -99,7 +99,7 @@ export function parseFlags(args: readonly string[]): Flags {
       }
     })
   } catch (cause) {
-    // what follows the first sentence is about other ways to write arguments
+    // the further sentences suggest other ways to write arguments
     const [what = ''] = (cause as Error).message.split(/\n|\. /)
     throw new StartError(`${what.charAt(0).toLowerCase()}${what.slice(1)}\ntry: svcd --help`, { cause })
   }

@@ -102,13 +102,13 @@ function notFound(
   return new DaemonError('E_NOT_FOUND', `there is no path ${shown}`)
 }
 
-/** Sends the error envelope; details that are kept from the client are logged. */
+/** Sends the error envelope, and logs the details that the client must not see. */
 function sendError(request: IncomingMessage, response: ServerResponse, error: unknown, log: Log): void {
   const { status, envelope, hidden } = wireOf(error)
   const { code } = envelope.error
   const { method } = request
   if (request.destroyed && !request.complete) {
-    // nobody reads a response, and nothing failed here
+    // the client is gone: there is no reader, and nothing failed here
     log.debug({ method, path: pathOf(request) }, 'the client disconnected in the middle of its request')
     response.destroy()
     return

@@ -4,7 +4,7 @@ import { DaemonError } from '../errors.ts'
 import { parseJsonBody } from './json.ts'
 import type { SchemaProblem } from './schema-problems.ts'
 
-/** A sixth of the code that a start would load, which only requests with a body need. */
+/** Loaded lazily: a sixth of the code of a start, needed only for requests with a body. */
 const validator = new Lazy(() => import('./schema-problems.ts'))
 
 /**

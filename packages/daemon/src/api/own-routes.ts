@@ -9,7 +9,7 @@ export interface OwnRoutesDeps {
   /** The metrics in Prometheus' text format. */
   readonly figures: () => Promise<string>
   readonly isStopping: () => boolean
-  /** What keeps a daemon that answers from doing its work; undefined: nothing. */
+  /** Why a responding daemon is not ready; undefined if it is. */
   readonly problem: () => string | undefined
 }
 

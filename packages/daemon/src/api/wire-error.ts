@@ -18,7 +18,7 @@ import { UnreadableStateError } from '../library/strict.ts'
 export interface WireError {
   readonly status: number
   readonly envelope: ErrorEnvelope
-  /** True if the client gets fewer details than are known: then the error itself has to be logged. */
+  /** The client gets fewer details than are known, so the error itself must be logged. */
   readonly hidden: boolean
 }
 
@@ -152,7 +152,7 @@ const wire = (
 /** `rule` is undefined when a worker thread sent a code that its library does not have. */
 function byRule<E extends Error>(rule: Rule<E> | undefined, error: E): WireError {
   if (rule === undefined || rule === DEFECT) return unforeseen(error)
-  // a full disk is named as one, whatever it was found at
+  // a full disk is reported as such, whichever operation found it
   if (typeof rule !== 'string' && rule.code === 'E_INTERNAL' && isNoSpace(systemError(error))) return unforeseen(error)
   if (typeof rule === 'string') return wire(rule, error.message, { candidates: candidatesOf(error) })
   return wire(rule.code, rule.message(error), { hidden: true, status: rule.status })
@@ -194,7 +194,7 @@ function unforeseen(error: unknown): WireError {
   return wire('E_INTERNAL', ioMessage(system, system.syscall), { hidden: true })
 }
 
-/** What the usual ones mean, and what the user can do. */
+/** The usual errnos: their meaning, and what the user can do. */
 const WORDS: Readonly<Record<string, string>> = {
   EROFS: 'the file system is mounted read-only',
   EACCES: 'the user of the daemon has no permission',

@@ -53,7 +53,7 @@ export type DaemonContext = Awaited<ReturnType<typeof composeContext>>
 /** The import sources and the swarm client; a disabled one is absent. */
 export type Services = Awaited<ReturnType<typeof composeServices>>
 
-/** What tests replace of a store. */
+/** The parts of a store that tests replace. */
 type StoreReplacements = Pick<DiskStoreOptions, 'filePort' | 'hashThreads'>
 
 /** @throws StartError */
@@ -144,7 +144,7 @@ const jobRegistry = (clock: Clock, log: Log, store: DiskBlobStore): JobRegistry 
   new JobRegistry(new Lanes(), jobErrors(log), {
     clock,
     onDone: (job) => logImport(log, job),
-    // what a job touches stays until it ends; what removes keeps nothing itself
+    // a job's files stay until it ends; jobs that remove files keep none
     around: (kind, work) => (kind === 'gc' || kind === 'evict' ? work() : withLease(store, work))
   })
 
@@ -221,7 +221,7 @@ function logImport(log: Log, { id, kind, ref, as, result, manifest, bytesTotal, 
   if (kind?.startsWith('import-') !== true) return
   const tookMs =
     startedAt === undefined || finishedAt === undefined ? undefined : Date.parse(finishedAt) - Date.parse(startedAt)
-  // what people look for comes first
+  // the fields that people look for come first
   log.info({ as, quants: result?.quants, bytes: bytesTotal, tookMs, kind, ref, manifest, job: id }, 'imported')
 }
 

@@ -37,7 +37,7 @@ export interface DaemonOptions {
   readonly log?: Log
 }
 
-/** What tests replace besides. */
+/** Further parts that tests replace. */
 export interface InspectedOptions extends DaemonOptions {
   /** Makers of everything that contacts other machines; default: this build's. */
   readonly networks?: NetworkFactories
@@ -83,7 +83,7 @@ export async function startDaemon(options: DaemonOptions): Promise<RunningDaemon
 export async function startInspected(options: InspectedOptions): Promise<InspectedDaemon> {
   const log = options.log ?? createLog('silent')
   const given = options.config ?? mergeConfig(options.fileConfig ?? {}, { root: options.root }, {})
-  // a part of it changes: the caller's stays as it is
+  // a copy, since parts of it change later
   const config = { ...given, swarm: { ...given.swarm } }
   const clock = options.clock ?? systemClock
   const choice = socketChoice(options)

@@ -3,7 +3,7 @@ import { spokenBytes } from '../errors.ts'
 import type { Flags } from '../flags.ts'
 import type { CopyProgress } from './store-copy.ts'
 
-/** How far a copy of blobs is, and what is being done. */
+/** The progress of a copy of blobs, and its current step. */
 export interface CopyReport extends CopyProgress {
   readonly phase: string
 }

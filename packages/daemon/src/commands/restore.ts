@@ -6,7 +6,7 @@ import { stoppably } from './copy-progress.ts'
 import { CopyError } from './store-copy.ts'
 import { type RestoreOptions, restoreStore } from './store-restore.ts'
 
-/** As `svc` has it for what failed verification. */
+/** The exit code of `svc` for a failed verification. */
 const DAMAGED = 5
 
 /** `svcd restore SRC`: fills the configured root from a backup, in a folder or a bucket. @throws StartError, CopyError */

@@ -12,10 +12,10 @@ import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 interface StoreConfig {
   readonly root: string
   readonly expect?: string | undefined
-  /** Beyond it artifacts go that can be had again. */
+  /** Beyond it, artifacts that can be fetched again are evicted. */
   readonly maxBytes: number | undefined
   readonly minFreeBytes: number
-  /** How long ago another place may have been seen to have what is evicted. */
+  /** The greatest age of a proof that another place has the evicted bytes. */
   readonly proofMs: number
 }
 
@@ -63,13 +63,13 @@ export interface CatalogConfig {
   readonly uploadLimitBytesPerSecond: number
 }
 
-/** `[mirror] on_demand`, and what goes with it. */
+/** `[mirror] on_demand` and its further keys. */
 export interface OnDemandConfig {
   /** Whether `on_demand_allow` names `owner/name`, without regard to case. */
   readonly allows: (name: string) => boolean
   readonly bytesPerDay: number
   readonly timeoutMs: number
-  /** Commits that may be fetched: those that a branch or tag of the hub names, or any. */
+  /** Commits that may be fetched: only those of a branch or tag of the hub, or any. */
   readonly revisions: 'named' | 'any'
 }
 
@@ -83,7 +83,7 @@ export interface MirrorConfig {
   readonly s3Keys: string | undefined
   /** Further names of this machine, in lower case, that clients may use with any port. */
   readonly names: readonly string[]
-  /** undefined: what is not here is not fetched. */
+  /** Undefined: nothing is fetched on demand. */
   readonly onDemand: OnDemandConfig | undefined
   /** `SVC_MIRROR_TOKEN`: required by the mirrors of hub and registries. */
   readonly token: string | undefined
@@ -118,7 +118,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** An empty variable counts as unset, as the XDG specification requires. */
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
 
-/** As the hub's own client finds it, where ours is not set (spec hub.4). */
+/** Where the hub's own client keeps it, if our variable is not set (spec hub.4). */
 function hubToken(env: Environment, usesClients: boolean): Pick<HubConfig, 'token' | 'tokenName' | 'tokenFile'> {
   const isClients = usesClients && !/^(?:1|on|yes|true)$/i.test(env.HF_HUB_DISABLE_IMPLICIT_TOKEN ?? '')
   for (const tokenName of ['SVC_HF_TOKEN', ...(isClients ? ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'] : [])]) {
@@ -194,7 +194,7 @@ function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig |
   return mirror.on_demand === true ? { allows, bytesPerDay, timeoutMs, revisions } : undefined
 }
 
-/** Whoever reaches a mirror that fetches on demand spends the owner's disk: beyond this machine that takes a decision. */
+/** A mirror's clients spend the owner's disk when it fetches on demand: beyond this machine, the owner must allow that. */
 function requireDecision({ hubAddr, ociAddr, onDemand, token }: MirrorConfig, isAnonymous = false): void {
   if (onDemand === undefined || token !== undefined || isAnonymous) return
   for (const [key, text] of Object.entries({ hub_addr: hubAddr, oci_addr: ociAddr })) {
@@ -206,7 +206,7 @@ function requireDecision({ hubAddr, ociAddr, onDemand, token }: MirrorConfig, is
   }
 }
 
-/** Clients of object stores know no token: beyond this machine, and where a mirror asks for a token, they have keys. */
+/** S3 clients cannot send a token: beyond this machine, and where mirrors require a token, they need keys. */
 function requireKeys({ s3Addr, s3Keys, token }: MirrorConfig): void {
   if (s3Addr === undefined || s3Keys !== undefined) return
   if (token === undefined && isLoopback(configuredAddress(s3Addr, '[mirror] s3_addr'))) return
@@ -228,7 +228,7 @@ const storeOf = (root: string, store: FileConfig['store'] = {}): StoreConfig => 
   expect: expectedId(store.expect),
   maxBytes: store.max_bytes,
   minFreeBytes: store.min_free ?? 0,
-  // one of now is used a moment later
+  // at least a minute: a fresh proof is used a moment later
   proofMs: Math.max(MINUTE_MS, (store.proof_days ?? DEFAULT_PROOF_DAYS) * DAY_MS)
 })
 

@@ -47,7 +47,7 @@ export function withKey(text: string, change: Change, file: string): string {
 }
 
 function* edits(text: string, { section, key, text: line }: SettingLine): Generator<string> {
-  // of lines that end as on Windows, each keeps its carriage return
+  // lines that end with CRLF keep their carriage return
   const lines = text.split('\n')
   const replaced = (at: number, by: string): string => {
     const [, comment = '', end = ''] = BEHIND.exec(lines[at]!) ?? []
@@ -68,12 +68,12 @@ function* edits(text: string, { section, key, text: line }: SettingLine): Genera
   yield `${text}${gap}[${section}]${eol}${line}${eol}`
 }
 
-/** The comment behind a value of one line with the blanks before it, and what ends the line. */
+/** A one-line value's trailing comment, with the blanks before it and the line ending. */
 const BEHIND = /^(?:[^=]*=\s*(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s#"']+)(\s*#[^\r]*))?.*?(\r?)$/
 
 const absent = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT'
 
-/** The file that a configuration is or is to be, behind all links. */
+/** The configuration file behind all links, whether or not it exists yet. */
 async function realFile(file: string): Promise<string> {
   for (let [at, links] = [file, 0]; ; links++) {
     try {
@@ -99,7 +99,7 @@ export async function checkKeyWritable(file: string, change: Change): Promise<vo
   }
 }
 
-/** One change at a time: none loses another that is made at the same time. */
+/** One change at a time, so that concurrent changes do not overwrite each other. */
 const turns = new KeyedLock()
 
 /** Writes a key atomically and durably. The file keeps its mode, its owner and the link to it. @throws ConfigError */

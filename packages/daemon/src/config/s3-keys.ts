@@ -12,7 +12,7 @@ export const S3_KEYS = '[mirror] s3_keys'
 export const s3KeysOf = ({ s3Keys }: Pick<MirrorConfig, 's3Keys'>): SecretFile<S3Keys> | undefined =>
   s3Keys === undefined ? undefined : new SecretFile(s3Keys, parseS3Keys)
 
-/** A file of lines `ID:SECRET`; empty lines and those that begin with `#` are skipped. @throws ConfigError repeating nothing of it */
+/** A file of lines `ID:SECRET`; empty lines and comments (`#`) are skipped. @throws ConfigError that quotes nothing of the file */
 function parseS3Keys(text: string): S3Keys {
   const keys = new Map<string, string>()
   for (const [i, line] of text.split(/\r?\n/).entries()) {

@@ -26,11 +26,11 @@ export interface TrustTable {
   readonly root?: string
 }
 
-/** Whose signature models of some names need (spec conf.9). */
+/** Whose signature models with matching names need (spec conf.9). */
 export interface TrustRuleConfig {
   /** For messages: `[[trust]] 1 (nvidia/*)`. */
   readonly label: string
-  /** Whether the rule is for a model of these names; one of which no name is known is meant by `*` alone. */
+  /** Whether the rule applies to a model with these names; only `*` matches a model without a known name. */
   readonly isFor: (names: readonly string[]) => boolean
   readonly mode: 'off' | 'warn' | 'require'
   /** Absolute paths. */

@@ -46,7 +46,7 @@ export function webseedKeyConfigs(tables: Readonly<Record<string, WebseedTable>>
   })
 }
 
-/** @throws ConfigError that `wrong` makes, for a path that depends on where the daemon was started */
+/** @throws ConfigError that `wrong` makes, for a relative path */
 export function absolutePath(path: string, key: string, wrong: (what: string) => ConfigError): string {
   if (isAbsolute(path)) return path
   if (path.startsWith('~/') && isAbsolute(homedir())) return join(homedir(), path.slice(2))

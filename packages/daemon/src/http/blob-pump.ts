@@ -35,7 +35,7 @@ export interface PumpOptions {
   /** The budget's; default: the system's. */
   readonly clock?: Clock
   readonly slowReaderTimeoutMs?: number | undefined
-  /** The head is sent without waiting for the first bytes, which may take long to come. */
+  /** Send the head without waiting for the first bytes, which may be slow. */
   readonly headFirst?: boolean
 }
 
@@ -85,7 +85,7 @@ export async function pumpBlob(
         : await read(blob, buffer, length, offset)
       if (body.isGone) return
 
-      // Send it, and go on reading meanwhile.
+      // Send it, and read on meanwhile.
       if (count === 0) throw new Error(`the file of ${blob.digest} is shorter than its size`)
       body.write(count)
       offset += count
@@ -133,7 +133,7 @@ class ResponseBody {
   constructor(response: ServerResponse, pool: BufferPool, slowMs: number, headFirst: boolean) {
     this.#response = response
     this.#pool = pool
-    // what is not written yet, because it has not been read, is not the client's fault
+    // a slow read is not the client's fault
     this.#slowTimer = setTimeout(
       () => (this.writesPending > 0 ? response.destroy() : this.#slowTimer.refresh()),
       slowMs

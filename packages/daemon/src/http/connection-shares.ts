@@ -4,7 +4,7 @@ import type { Clock } from '@svc/internal-clock'
 import type { Connections } from './connection.ts'
 import { HostShares } from './host-shares.ts'
 
-/** Accepted beyond the limit, and closed again in the same turn of the event loop: who comes must be compared with who is there. */
+/** Accepted beyond the limit, and closed again in the same turn of the event loop: the newcomer must be compared with the present ones. */
 const NEWCOMERS = 64
 
 interface OpenConnection {

@@ -32,7 +32,7 @@ export class Connections {
     this.clock = clock
   }
 
-  /** Whether nothing was asked on a connection that has no answer yet. */
+  /** Whether the connection has no unanswered request. */
   isIdle(socket: Duplex): boolean {
     return this.#bySocket.get(socket)?.isIdle ?? true
   }
@@ -144,14 +144,14 @@ export class Connection {
       if (this.#socket.destroyed) return this.#drop()
       const next = this.#take(0)
       if (next !== undefined) this.#begin(next)
-      // the one that was due was incomplete, and taken back by its refusal
+      // the refusal withdrew the incomplete request that was due
       else if (this.#last !== undefined) return refuseRaw(this.#socket, this.#last, this.#all.clock)
       if (this.#waiting.length > 0) this.#pauseSoon()
       else this.#readOn(next)
     })
   }
 
-  /** No request waits any more: reads the connection again, unless nothing more is accepted. */
+  /** No request waits any more: reads the connection again, unless it accepts no more. */
   #readOn(active: PendingExchange | undefined): void {
     if (this.#last !== undefined || this.#isOver) return
     this.#socket.resume()

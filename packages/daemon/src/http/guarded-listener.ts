@@ -102,7 +102,7 @@ export class GuardedListener {
     }
   }
 
-  /** The daemon logs what is wrong; strangers, who may ask often, get no line of their own. */
+  /** The daemon logs the problem itself; requests of strangers, which may be many, are not logged. */
   #hasStore(): boolean {
     try {
       this.#options.requireStore?.()

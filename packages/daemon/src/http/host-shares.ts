@@ -1,14 +1,14 @@
 import { hostKey } from '@svc/internal-net'
 
 export interface EvictionPolicy<T> {
-  /** Whether the one who holds a place has probably left: such a place goes first, for its own host and those that have fewer. */
+  /** Whether the holder has probably left: its place is taken first, for its own host and for hosts with fewer. */
   readonly hasLeft?: (holder: T) => boolean
   /** Chooses among the holders of one host, at least one, the oldest first; default: the oldest. */
   readonly leastOf?: (held: ReadonlySet<T>) => T
 }
 
 /**
- * Places that hosts share: while all are taken, a host that has more than the one that asks gives one up. So a client,
+ * Places that hosts share: while all are taken, a host with more than the newcomer's gives one up. So a client,
  * or a proxy for many, may use all of them while alone, and keeps none from others. At most `limit` holders are in,
  * each once.
  */
@@ -31,7 +31,7 @@ export class HostShares<T> {
 
   /**
    * Gives a place to `holder`, of the client at IP address `host`.
-   * @returns who has to go for it, and is no longer in: undefined if there was room, `holder` itself if its host has its share.
+   * @returns the holder that lost its place: undefined if there was room, `holder` itself if its host has its share.
    */
   add(host: string, holder: T): T | undefined {
     const key = hostKey(host)
@@ -56,14 +56,14 @@ export class HostShares<T> {
     return undefined
   }
 
-  /** Undefined if no host has two more than the one that `own` is of. */
+  /** Undefined if no host has two more than the host of `own`. */
   #ofTheGreediest(own: ReadonlySet<T>): T | undefined {
     let most = own
     for (const held of this.#byHost.values()) if (held.size > most.size) most = held
     return most.size < own.size + 2 ? undefined : this.#leastOf(most)
   }
 
-  /** Gives a place back; nothing happens for who is not in. */
+  /** Gives a place back, if `holder` has one. */
   delete(holder: T): void {
     const key = this.#hostOf.get(holder)
     if (key === undefined) return

@@ -18,7 +18,7 @@ export interface BlobConditions {
   readonly ifUnmodifiedSince?: string | undefined
 }
 
-/** What conditions are held against. */
+/** The properties of the blob that conditions refer to. */
 export interface BlobVersion {
   /** Quoted. */
   readonly etag: string
@@ -114,7 +114,7 @@ export function blobAnswer(
   sizeBytes: number
 ): BlobAnswer {
   const { ifMatch, ifNoneMatch, ifRange, range, ifModifiedSince, ifUnmodifiedSince } = conditions
-  // in seconds, as dates in headers are; a comparison with what is no date is false
+  // in seconds, like dates in headers; a comparison with an invalid date is false
   const modified = modifiedAt === undefined ? Number.NaN : Math.floor(modifiedAt.getTime() / 1000) * 1000
   const isChanged = ifMatch === undefined ? modified > dateOf(ifUnmodifiedSince) : !listed(ifMatch, etag, false)
   if (isChanged) return { status: 412 }

@@ -31,7 +31,7 @@ export class Traffic {
     this.#mark = mark
   }
 
-  /** Its daemon asks who else has something, and reached itself. */
+  /** The daemon reached itself while it looked for other sources. */
   isOfItself({ headers }: IncomingMessage): boolean {
     return this.#mark !== undefined && headers['user-agent']?.includes(this.#mark) === true
   }
@@ -69,9 +69,9 @@ export class Traffic {
   }
 }
 
-/** The listeners of a daemon: for its metrics, and so that it is never taken for another place. */
+/** The listeners of a daemon: for its metrics, and to recognise its own mirrors. */
 export class Listeners {
-  /** In the user agent of what none of them may answer; another one at each start, so that nobody is known by it. */
+  /** In the user agent of requests that none of them may answer; new at each start, so that it identifies no machine. */
   readonly mark = randomBytes(8).toString('hex')
   readonly #all: Traffic[] = []
 

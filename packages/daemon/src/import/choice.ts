@@ -70,7 +70,7 @@ async function notSelected(
   }
 }
 
-/** The quants that an import of everything makes, under the names that the selection says. @throws as {@link planSelected} */
+/** The quants of an import of everything, under the selection's names. @throws as {@link planSelected} */
 export async function selectedQuants(
   source: ImportSource,
   { normalizedNames }: Pick<SourceSelection, 'normalizedNames'>,
@@ -88,7 +88,7 @@ async function quantOf(plan: PlannedImport, signal: AbortSignal): Promise<string
   return safetensorsQuant(config, headers.values())
 }
 
-/** What decides it: the root `config.json`, or else the headers of all safetensors, by name. */
+/** The evidence for it: the root `config.json`, or else the headers of all safetensors, by name. */
 export async function quantFacts({ recognition, files }: PlannedImport, signal: AbortSignal) {
   const reads = requiredReads(recognition)
   const read = reads.find(({ what }) => what === 'config')

@@ -17,7 +17,7 @@ export interface Committed {
   readonly indexDigest: Sha256Digest
   /** The artifacts that had one of these quants before. */
   readonly replaced: readonly Pick<IndexMember, 'quant' | 'manifest'>[]
-  /** The tag of the state before, where one was asked for and something changed. */
+  /** The tag of the former state, if one was requested and something changed. */
   readonly before: string | undefined
 }
 
@@ -42,7 +42,7 @@ export async function commitArtifacts(
     readonly mayReplace?: MayReplace
     readonly keepBefore?: boolean
     readonly companions?: Sha256Digest | undefined
-    /** Asked in the repository's turn; after false nothing is merged. */
+    /** Called in the repository's turn; false: nothing is merged. */
     readonly isWanted?: () => Promise<boolean>
   },
   { store, documents, repos, artifacts, superseded: listeners, clock }: CommitContext
@@ -113,7 +113,7 @@ export async function requireVacancyBefore(
 
 const HUB_FACTS = ['svc.hf.repo', 'svc.hf.revision']
 
-/** What loses its quant to another manifest. */
+/** The artifacts that lose their quant to another manifest. */
 const replacedIn = (before: ModelIndex | undefined, sealed: readonly SealedArtifact[]): Committed['replaced'] =>
   (before?.members ?? [])
     .filter((own) => sealed.some(({ member }) => member.quant === own.quant && member.manifest !== own.manifest))

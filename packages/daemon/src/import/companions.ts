@@ -18,7 +18,7 @@ import type { BlobTree } from '../library/leaf-layers.ts'
 import { type ArtifactSource, upstreamName } from '../library/origin.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
-/** What is kept beside an import's artifacts, and what is not (spec doc.21, rec.24). */
+/** The companions of an import, kept and omitted (spec doc.21, rec.24). */
 export interface CompanionPlan {
   /** By the names that recognition sees. */
   readonly files: ReadonlyMap<string, SourceFile>
@@ -27,14 +27,14 @@ export interface CompanionPlan {
 
 const NO_COMPANIONS: CompanionPlan = { files: new Map(), omitted: [] }
 
-/** Views need that name at their root for themselves. */
+/** Views use that name at their root. */
 const NAME_OF_VIEWS: typeof MARKER = '.svc-view.json'
 
 const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('/.')
 
 /**
  * Chooses companions among all files of a source: small ones that no manifest has as they are, those nearest to the root first.
- * Hidden files of a folder on the owner's disk are nobody's business.
+ * Names of hidden files in a folder on the owner's disk are not recorded.
  * @param uses of all files, sorted by name
  */
 export function planCompanions(
@@ -93,7 +93,7 @@ export function companionsOf(
     else listed.push({ path, size, digest })
   }
   const all = [...omitted, ...unreadable]
-  // what the manifests have comes last: they say it, too
+  // files in manifests come last: the manifests list them, too
   const kept = all
     .sort((a, b) => Number(a.reason === 'artifact') - Number(b.reason === 'artifact'))
     .slice(0, COMPANION_BOUNDS.omitted)
@@ -123,7 +123,7 @@ export function fetchedAnew(file: SourceFile, origin: ArtifactSource): SourceFil
   }
 }
 
-/** Whether a file that no row takes is read or fetched. */
+/** Whether a file that recognition does not know is read or fetched. */
 export const isFetched = (
   name: string,
   {
@@ -144,7 +144,7 @@ const TOLD = {
   unreadable: 'unreadable'
 } as const
 
-/** What an import tells of files that its folder lacks. @param names of the files that manifests have */
+/** The warnings about files that the folder lacks. @param names of the files in manifests */
 export async function companionWarnings(
   companions: Pick<Sealed<Companions>, 'document'>,
   names: ReadonlySet<string>,

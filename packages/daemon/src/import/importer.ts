@@ -41,7 +41,7 @@ export interface ImporterDeps
   readonly jobs: JobRegistry
   readonly room: IngestContext['room']
   readonly offload: Offload
-  /** For the lane of what clients of the mirrors cause, so that the owner's work never waits for theirs (spec add.40). */
+  /** In the lane of the mirrors' clients, so that the owner's work never waits for theirs (spec add.40). */
   readonly strangersOffload: Offload
 }
 
@@ -59,11 +59,11 @@ export interface ImportRequest {
   readonly signal?: AbortSignal
 }
 
-/** An artifact that is here, and where files lie beside it. */
+/** A stored artifact, and the source of its companions. */
 export interface CompanionsRequest {
   /** `ref` of the job (spec job.5). */
   readonly ref: string
-  /** The name that the artifact was asked for by. */
+  /** The requested name of the artifact. */
   readonly repo: RepoId
   readonly manifestDigest: Sha256Digest
   /** Lists the source, which is always closed then. @throws DaemonError when it is not that of the artifact */
@@ -142,7 +142,7 @@ export class Importer {
   }
 
   /**
-   * Brings in what lies beside an artifact, and nothing else (spec add.49).
+   * Fetches only the companions of an artifact (spec add.49).
    * @throws DaemonError `E_SHUTTING_DOWN`, `E_RATE_LIMITED`
    */
   startCompanions({ ref, repo, manifestDigest, source: list }: CompanionsRequest): Job {
@@ -195,7 +195,7 @@ export class Importer {
   }
 
   /**
-   * Brings files of a source in again, by their upstream names, and records nothing: what is known of their artifact stays as it is.
+   * Fetches files of a source again, by their upstream names. The record of their artifact does not change.
    * The source is closed then. @throws as an import's job
    */
   async bringBack(
@@ -261,7 +261,7 @@ export class Importer {
     }
   }
 
-  /** Lets mirrors show what comes from the hub to its owner. What needs a signature is shown when that has been checked. */
+  /** Lets mirrors show the owner's imports from the hub while they run; a model that needs a signature only after its check. */
   async #begin(
     { source, rule, recognition, files }: RuledImport,
     selection: ImportSelection,
@@ -284,7 +284,7 @@ export class Importer {
       source: origin,
       beganAt,
       provenanceOf: (manifest) => proof.provenanceNow(facts, listed, manifest?.files, store),
-      // all else is fetched whether it is here or not
+      // all other files are fetched even if they are here
       hasGiven: async (digest) => !listed.has(digest) || proof.hasGiven(digest)
     })
   }
@@ -293,7 +293,7 @@ export class Importer {
     return withMark(await source.provenance(), selection.private, this.#deps.clock)
   }
 
-  /** What cannot be shown does not end the import. */
+  /** A failure to show a model does not end the import. */
   async #describe(
     by: ComingImport,
     plan: PlannedImport,
@@ -366,7 +366,7 @@ export class Importer {
     }
   }
 
-  /** With the rule for the signature of what comes from a source under a name. */
+  /** The plan with the rule for signatures that applies to this source and name. */
   #ruled(repo: RepoId, plan: PlannedImport): RuledImport {
     const { origin, annotations } = plan.source
     const rule = this.#deps.trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])
@@ -382,7 +382,7 @@ export class Importer {
     return warnings
   }
 
-  /** The companions of an import, and all that its signature is to cover. */
+  /** The companions of an import, and all files that its signature must cover. */
   #beside({ source, recognition, companions: planned, rule }: RuledImport, ingested: Ingested) {
     const companions = companionsOf(planned, source, ingested.companions)
     const entries = recognition.entries.map(({ kind, name }) => {
@@ -390,7 +390,7 @@ export class Importer {
       return { kind, name, digest, size }
     })
     const brought = { entries, companions: companions?.document.files ?? [], omitted: planned.omitted }
-    // what mirrors show later needs the signature again
+    // mirrors check the signature again later
     const isKept = source.origin.onDemand !== true || rule?.mode === 'require'
     return { companions: isKept ? companions : undefined, brought }
   }
@@ -416,7 +416,7 @@ export class Importer {
   }
 }
 
-/** Weights and adapters: what is derived from other files is nobody's in particular. */
+/** Weights and adapters: files derived from others belong to no source. */
 const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonly Sha256Digest[] =>
   recognition.entries
     .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')

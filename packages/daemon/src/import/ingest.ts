@@ -27,7 +27,7 @@ import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 export interface Ingested {
   /** By entry name. */
   readonly blobs: ReadonlyMap<string, BlobTree>
-  /** By upstream name; those that a disk did not give are absent. */
+  /** By upstream name; unreadable files of a disk are absent. */
   readonly companions: ReadonlyMap<string, BlobTree>
   /** Bytes of the root `config.json`; `tooLarge` if it was not read; absent if there is none. */
   readonly config: Uint8Array | 'tooLarge' | undefined
@@ -38,7 +38,7 @@ export interface IngestContext extends Pick<Library, 'store' | 'leafLayers' | 'w
   readonly progress: ImportProgress
   readonly proof: Proof
   readonly room: Pick<Room, 'shortBytes' | 'require'>
-  /** The owner agreed that models go for what does not fit. */
+  /** The owner agreed to evictions if space is short. */
   readonly mayEvict: boolean
   readonly signal: AbortSignal
   /** Called when everything is here but large files whose digests the source has listed. */
@@ -56,7 +56,7 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   const { source, recognition } = plan
   await requireSpace(plan, context)
   const work = new FileIngest(plan, context)
-  // what describes the model, and then the largest
+  // files that describe the model first, then the largest
   const inOrder = [...recognition.uses]
     .filter(([name, { use }]) => use !== 'skip' || isFetched(name, plan))
     .map(([name, use]) => work.used(name, use))
@@ -121,7 +121,7 @@ async function isShareable(file: FileHere, store: DiskBlobStore, signal: AbortSi
   }
 }
 
-/** What readers wait for comes before the rest. */
+/** Files that readers wait for come first. */
 function firstOf(units: ReadonlySet<readonly UsedFile[]>, wanted: WantedBlobs): readonly UsedFile[] {
   const rankOf = (unit: readonly UsedFile[]): number =>
     Math.min(...unit.map(({ file }) => wanted.rankOf(readAs(file)) ?? Infinity))
@@ -133,7 +133,7 @@ const holdNameOf = (file: SourceFile): FileHere['holdName'] => (isRemote(file) ?
 interface UsedFile {
   readonly file: SourceFile
   readonly use: FileUse
-  /** For what becomes a blob. */
+  /** For files that become blobs. */
   readonly keep?: (tree: BlobTree) => void
 }
 

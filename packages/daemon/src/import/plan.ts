@@ -4,13 +4,13 @@ import type { Offload } from '../offload/pool.ts'
 import { type CompanionPlan, isFetched, planCompanions } from './companions.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
-/** The result of stage 1: what a listing contains, by its names alone. Nothing was read yet. */
+/** The result of stage 1: the contents of a listing, by names alone. Nothing was read yet. */
 export interface PlannedImport {
   readonly source: ImportSource
   readonly recognition: Recognition
   /** By upstream name. */
   readonly files: ReadonlyMap<string, SourceFile>
-  /** What is kept beside the artifacts: of the whole listing, whatever was chosen of it. */
+  /** The companions: of the whole listing, whatever the selection. */
   readonly companions: CompanionPlan
   /** Bytes that will be read or fetched. */
   readonly bytesTotal: number

@@ -8,9 +8,9 @@ export class ImportProgress {
   #filesDone = 0
   /** Of all files, those in progress included. */
   #bytesDone = 0
-  /** From the source, also what was wrong. */
+  /** From the source, wrong bytes included. */
   fetchedBytes = 0
-  /** Of other blobs of the store. */
+  /** Copied from other blobs of the store. */
   reusedBytes = 0
 
   constructor(update: (progress: JobProgress) => void) {

@@ -21,7 +21,7 @@ export class Proof {
   readonly #holdings: Holdings
   readonly #source: ArtifactSource
   readonly #key: string
-  /** Files whose bytes were here by another way. */
+  /** Files whose bytes came from another import. */
   readonly #taken = new Map<string, Sha256Digest>()
   readonly #arrived = new Set<Sha256Digest>()
   readonly #committed = new Set<Sha256Digest>()

@@ -103,11 +103,11 @@ export interface ImportSource {
   readonly givesAll?: boolean
   /** Annotations for the sealed manifests, e.g. `svc.hf.repo` and `svc.hf.revision`. Empty for local imports. */
   readonly annotations: Readonly<Record<string, string>>
-  /** The whole listing is fetched (spec hub.5); what is not recognised is dropped after the check. */
+  /** The whole listing is fetched (spec hub.5); unrecognised files are dropped after the check. */
   readonly fetchUnrecognised: boolean
   /** Number of files processed concurrently. Local imports are bounded by the hashing threads. */
   readonly concurrency: number
-  /** Who may have what came from here (spec add.37). Called after the last file, since some sources find out late. */
+  /** Who may have bytes from this source (spec add.37). Called after the last file, since some sources find out late. */
   readonly provenance: () => Provenance | Promise<Provenance>
   readonly origin: ArtifactSource
   /** The branch or tag that the owner follows under the name of the import; empty for the commit alone. Default: what was said before. */

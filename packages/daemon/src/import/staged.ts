@@ -41,7 +41,7 @@ export interface StagedFetchContext extends Pick<Library, 'store' | 'wanted'> {
 
 interface StagedFetchOptions<T> {
   readonly attachments?: readonly HashAttachment[]
-  /** Called once the partial is held: what another import has brought in meanwhile need not be fetched. */
+  /** Called once the partial is held: another import may have brought the bytes meanwhile. */
   readonly present?: () => Promise<T | undefined>
   /** Verifies the partial, and commits, keeps or discards it. */
   readonly settle: (partial: PartialBlob) => Promise<T>

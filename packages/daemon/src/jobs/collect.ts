@@ -47,7 +47,7 @@ interface CollectOptions {
   readonly tagsOlderThanMs?: number
 }
 
-/** One walk over the blobs: what is {@link Unneeded} and older than the grace period goes. */
+/** One walk over the blobs, which removes those that are {@link Unneeded} and older than the grace period. */
 class Collection {
   readonly #deps: CollectDeps
   readonly #job: JobContext
@@ -139,10 +139,10 @@ class Collection {
     return removed
   }
 
-  /** Forgets artifacts whose manifest is gone, which nothing needs, and which nobody is importing. */
+  /** Forgets artifacts whose manifest is gone, and which no name and no import needs. */
   async #forgetArtifacts(): Promise<void> {
     const { artifacts, store, needed } = this.#deps
-    // a record that cannot be read may name them, and nobody is to forget that they are private
+    // an unreadable record may name them, and say that they are private
     if ((await unreadableRecords(this.#deps)).length > 0) return
     for await (const { manifestDigest } of artifacts.list(() => undefined)) {
       this.#job.signal.throwIfAborted()

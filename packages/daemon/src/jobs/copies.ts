@@ -5,7 +5,7 @@ import type { ProvenCopy } from '../library/artifact-record.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { Library } from '../library/library.ts'
 
-/** What a place said when it was asked for an artifact's weights. `silent`: it gave no answer at all. */
+/** A place's answer about an artifact's weights; `silent`: none. */
 export interface CopyAnswer extends Pick<ProvenCopy, 'kind' | 'where'> {
   readonly is: 'there' | 'gone' | 'silent'
   /** For people; of one that is not `there`. */
@@ -30,7 +30,7 @@ export interface CopyProof {
   readonly why: readonly string[]
 }
 
-/** Whether an artifact's weights could be had again, from what is recorded of its sources. */
+/** Whether an artifact's weights could be fetched again, according to the records of its sources. */
 export class Copies {
   readonly #deps: CopiesDeps
 
@@ -38,7 +38,7 @@ export class Copies {
     this.#deps = deps
   }
 
-  /** Asks until a place has it, and records what they say. One that does not answer keeps the proof of an earlier time. */
+  /** Asks until a place has it, and records the answers. A place that does not answer keeps its earlier proof. */
   async prove(manifestDigest: Sha256Digest, signal: AbortSignal): Promise<CopyProof> {
     const { artifacts, documents, clock, witnesses } = this.#deps
     const state = await artifacts.soundState(manifestDigest)

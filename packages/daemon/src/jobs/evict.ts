@@ -26,7 +26,7 @@ export interface EvictDeps
   readonly onKept: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
-/** What keeps an artifact's weights here, whatever its sources have. */
+/** Why an artifact's weights stay, whatever its sources have. */
 interface Kept {
   readonly fact: Exclude<KeptFact, 'unproven'>
   readonly why: string
@@ -117,7 +117,7 @@ export class Evictions {
     const { artifacts, views, onUnneeded, onKept } = this.#deps
     const unneeded = new Unneeded(this.#deps)
     await endAwayOfAll(this.#deps, manifest)
-    // while it cannot be told what is needed, nothing is changed
+    // while the needs are unknown, nothing changes
     await unneeded.read()
     const weights = await this.#weights(manifest)
     for (const { path } of viewsOf(manifest, await this.views()))

@@ -4,10 +4,10 @@ import type { Sha256Digest } from '@svc/ref'
 import type { ArtifactState } from '../library/artifacts.ts'
 import type { JobContext } from './job-work.ts'
 
-/** What became of companions. */
+/** The outcome for companions. */
 export type Beside = Pick<ImportResult, 'companions' | 'omitted' | 'warnings'>
 
-/** What to fetch from the swarm: every listed blob is absent from the store. */
+/** A fetch from the swarm: the store lacks every listed blob. */
 export interface FillRequest {
   readonly manifestDigest: Sha256Digest
   readonly manifest: Manifest

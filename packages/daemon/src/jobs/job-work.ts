@@ -19,7 +19,7 @@ export interface JobStart {
   readonly dryRun?: boolean
   readonly filesTotal?: number
   readonly bytesTotal?: number
-  /** A lane of its own for what clients of the mirrors cause, which nothing of the owner's waits for. Default: that of the kind. */
+  /** The separate lane of the mirrors' clients, which the owner's jobs never wait for. Default: the lane of the kind. */
   readonly lane?: 'demand'
 }
 
@@ -38,7 +38,7 @@ export interface JobProgress {
   readonly bytesDone?: number
   readonly bytesTotal?: number
   readonly manifest?: string
-  /** A line for people about what the job waits for; `undefined` clears it. */
+  /** A line for people about the job's current wait; `undefined` clears it. */
   readonly message?: string | undefined
   /** Remarks on the running work, for people who might want to cancel it. */
   readonly warnings?: readonly string[]

@@ -19,7 +19,7 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
 /** As many as the two mirrors start, so that none waits here. */
 const DEMAND_WIDTH = 8
 
-/** A first-in, first-out queue per kind of job, and one for what strangers cause. */
+/** A first-in, first-out queue per kind of job, and one for jobs of strangers. */
 export class Lanes {
   readonly #gates: ReadonlyMap<JobKind | 'demand', Gate>
 

@@ -11,7 +11,7 @@ import type { JobRegistry } from './registry.ts'
 const HOUR_MS = 3600_000
 /** Sources asked for one decision. */
 const MAX_ASKED = 64
-/** What was planned may be in use by then: it is planned anew. */
+/** A planned model may be in use by then: the plan is made again. */
 const MAX_ROUNDS = 4
 
 /** `[store] max_bytes` and `min_free` */
@@ -37,7 +37,7 @@ interface Evictors {
   readonly copies: Pick<Copies, 'prove'>
 }
 
-/** Keeps the store within its quota, and sees to room for what is to come. */
+/** Keeps the store within its quota, and makes room for imports. */
 export class Room {
   readonly #deps: RoomDeps
   #evictors: Evictors | undefined
@@ -47,7 +47,7 @@ export class Room {
     this.#deps = deps
   }
 
-  /** Gives what asks sources and evicts, and looks after the quota from now on, until `close`. */
+  /** Sets the means to ask sources and to evict, and enforces the quota from now on, until `close`. */
   open(evictors: Evictors): void {
     this.#evictors = evictors
     const { clock, config } = this.#deps
@@ -72,7 +72,7 @@ export class Room {
 
   /**
    * Returns when so many more bytes fit. Where they do not, artifacts go that can be had again, if the owner agreed.
-   * @throws DaemonError `E_NO_SPACE`, with the references of what would go as candidates where that is enough
+   * @throws DaemonError `E_NO_SPACE`, with the evictable references as candidates if these are enough
    */
   async require(
     neededBytes: number,
@@ -86,7 +86,7 @@ export class Room {
       const evictors = this.#evictors
       const plan = evictors && round < MAX_ROUNDS ? await this.#plan(evictors, shortBytes, signal) : undefined
       const going = plan?.evicted ?? []
-      // what is to come would not fit all the same; a quota is better kept in part than not at all
+      // an import would not fit anyway, but a quota is better kept in part than not at all
       if (going.length === 0 || (neededBytes > 0 && plan!.freedBytes < shortBytes))
         throw await this.#noSpace(neededBytes)
       if (!mayEvict) throw await this.#wouldGo(neededBytes, going)
@@ -101,7 +101,7 @@ export class Room {
     }
   }
 
-  /** Evicts what the quota asks for, as a job. It never fails for what is not to be had: that is logged. */
+  /** Evicts models for the quota, as a job. If too few are evictable, it logs that and does not fail. */
   async settle(): Promise<void> {
     const { jobs, log } = this.#deps
     try {
@@ -114,7 +114,7 @@ export class Room {
     }
   }
 
-  /** What goes, oldest use first. Sources are asked until it is enough. */
+  /** The models to evict, least recently used first. Sources are asked until these are enough. */
   async #plan(
     evictors: Evictors,
     shortBytes: number,
@@ -124,7 +124,7 @@ export class Room {
     const found = await this.#candidates(evictors)
     const oldest = found.filter(({ kept, blobs }) => kept === undefined && blobs.length > 0)
     oldest.sort((a, b) => a.usedMs - b.usedMs)
-    // what was not come to yet stays, and what it shares stays with it
+    // models not reached yet stay, and so do the blobs that they share
     const decided = new Map<Sha256Digest, EvictionCandidate>(
       found.map((each) => [each.manifest, { ...each, kept: each.kept ?? 'in-use' }])
     )
@@ -211,7 +211,7 @@ function ofKept(error: unknown): undefined {
   if (!(error instanceof DaemonError) || error.code !== 'E_KEPT') throw error
 }
 
-/** What clients of a mirror had fetched, its owner never used: it goes first, so that strangers cost the owner no model. */
+/** The owner never used models that a mirror's clients had fetched: these are evicted first, so that strangers cost the owner no model. */
 const usedMsOf = ({ importedAt = '', source }: ArtifactState, lastUsedAt = ''): number =>
   Math.max(
     0,

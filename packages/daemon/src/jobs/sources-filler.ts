@@ -5,7 +5,7 @@ import type { Library } from '../library/library.ts'
 import type { FillContext, Filler, FillRequest } from './fill.ts'
 import type { Room } from './room.ts'
 
-/** Gives what it has of an artifact that came from it. @throws as {@link Filler} */
+/** Fetches files of an artifact that came from this source. @throws as {@link Filler} */
 export type SourceFiller = Pick<Filler, 'fill' | 'canFill'>
 
 export interface SourcesFillerDeps extends Pick<Library, 'store' | 'artifacts'> {
@@ -15,7 +15,7 @@ export interface SourcesFillerDeps extends Pick<Library, 'store' | 'artifacts'> 
   readonly swarm: Filler | undefined
 }
 
-/** Asks the source that an artifact came from, and the swarm for what that did not give. */
+/** Asks the source that an artifact came from, then the swarm for the rest. */
 export class SourcesFiller implements Filler {
   readonly #deps: SourcesFillerDeps
 
@@ -56,7 +56,7 @@ export class SourcesFiller implements Filler {
     return this.#deps.swarm?.fillBeside(...args)
   }
 
-  /** @returns why it did not give all. @throws what no other source would change */
+  /** @returns why files are still missing. @throws errors that no other source would change */
   async #fromSource(source: SourceFiller, request: FillRequest, context: FillContext): Promise<Error | undefined> {
     try {
       await source.fill(request, context)
@@ -69,7 +69,7 @@ export class SourcesFiller implements Filler {
   }
 }
 
-/** What a source alone is to blame for. */
+/** Errors that only the source caused. */
 const OF_A_SOURCE: ReadonlySet<string> = new Set([
   'E_UNKNOWN_REF',
   'E_SOURCE_FORBIDDEN',

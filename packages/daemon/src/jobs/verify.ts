@@ -111,7 +111,7 @@ async function mismatchedOf(
   }
 }
 
-/** What was evicted is not missing. */
+/** Evicted weights are not missing. */
 async function isAwayNow(artifacts: Artifacts, manifest: Sha256Digest): Promise<boolean> {
   return (await artifacts.soundState(manifest))?.away === true
 }

@@ -5,7 +5,7 @@ import type { Sha256Digest } from '@svc/ref'
 export interface AbsentBlobs {
   /** In their order, without duplicates. */
   readonly digests: readonly Sha256Digest[]
-  /** Still to come: what earlier attempts have brought counts as here. */
+  /** Bytes still missing: those that earlier attempts brought count as present. */
   readonly bytes: number
 }
 

@@ -26,7 +26,7 @@ export class Arrivals {
     this.#notes = new StateRecords(root, files, ARRIVAL)
   }
 
-  /** Increases with every change of what is noted. */
+  /** Increases with every change. */
   get changes(): number {
     return this.#changes
   }

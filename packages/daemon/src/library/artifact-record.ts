@@ -31,7 +31,7 @@ export interface ArtifactState {
   readonly hints: SwarmHints
   /** Its owner said that its bytes stay: neither a quota nor an eviction takes them. */
   readonly kept?: true
-  /** Its weights were evicted, or are about to be: missing ones are no damage, and what is here of them is not needed. */
+  /** Its weights were or are being evicted: missing ones are no damage, and present ones are not needed. */
   readonly away?: true
   /** Where its weights were seen beside this store, the newest of each place. */
   readonly copies?: readonly ProvenCopy[]
@@ -39,9 +39,9 @@ export interface ArtifactState {
   readonly importedAt?: string
   /** A pinned import whose blobs were never complete: missing ones are no damage. */
   readonly incomplete?: true
-  /** The name, `ns/name`, that a pinned import is to give it; absent when it has that name, or nobody wants it to. */
+  /** The name, `ns/name`, that a pinned import will give it; absent once it has that name, or the import was cancelled. */
   readonly futureName?: string
-  /** The companions that a pinned import is to bring, until they are here or nobody wants the name. */
+  /** The companions that a pinned import will bring, until they are here or the import was cancelled. */
   readonly futureCompanions?: FutureCompanions
   /** The companions that imports brought (spec doc.21), by the name `ns/name` that each gave the artifact. */
   readonly companions?: Readonly<Record<string, Sha256Digest>>

@@ -58,7 +58,7 @@ export class Artifacts {
     return state && { manifestDigest, ...state }
   }
 
-  /** {@link known} for verdicts: a record that cannot be read is one that nobody may rely on. */
+  /** {@link known} for verdicts: `damaged` for a record that cannot be read. */
   async standing(manifestDigest: Sha256Digest): Promise<ArtifactState | 'damaged' | undefined> {
     let isDamaged = false
     const state = await readable(
@@ -136,7 +136,7 @@ export class Artifacts {
     )
   }
 
-  /** Changes what is recorded of an artifact; one without a record gets one with unknown access. */
+  /** Changes the record of an artifact; without a record, it gets one with unknown access. */
   #amend(manifestDigest: Sha256Digest, change: (before: ArtifactState) => ArtifactState): Promise<ArtifactState> {
     return this.#inTurn(async () => {
       const standing = await this.standing(manifestDigest)
@@ -169,7 +169,7 @@ export class Artifacts {
     return this.#whileIncomplete(manifestDigest, { access: 'restricted', by: 'webseed-key' })
   }
 
-  /** Bytes of an incomplete artifact are here by another way. */
+  /** Bytes of an incomplete artifact came from another import. */
   tookUnproven(manifestDigest: Sha256Digest, unproven: readonly string[]): Promise<boolean> {
     return this.#whileIncomplete(manifestDigest, { access: 'public', unproven })
   }
@@ -392,7 +392,7 @@ function beganAt(before: ArtifactState | undefined, { source, importedAt }: Arti
   return source.kind === 'bt' && goesOn ? before.importedAt : importedAt
 }
 
-/** What an import says nothing about. One by its pin has yet to bring the bytes of what is away; any other has brought them. */
+/** The fields that an import does not set. A pinned import has yet to bring the bytes of an artifact that is away; any other has brought them. */
 const wantedBeside = (
   { futureCompanions, kept, away, copies }: Partial<ArtifactState> = {},
   isPinned = false

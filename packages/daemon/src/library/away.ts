@@ -23,7 +23,7 @@ export async function endAway(
   }
 }
 
-/** Before bytes go: what others have brought in of artifacts that are away, these need again, and nobody asked their sources since. */
+/** Call before bytes are removed: other imports may have brought back all weights of an artifact that is away, which then needs them. */
 export async function endAwayOfAll(deps: AwayDeps, but?: Sha256Digest): Promise<void> {
   for await (const { manifestDigest, away } of deps.artifacts.list(() => undefined, { cached: true }))
     if (away === true && manifestDigest !== but) await endAway(manifestDigest, deps)

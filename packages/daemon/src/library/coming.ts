@@ -30,7 +30,7 @@ export interface ComingImport {
   readonly source: ArtifactSource
   /** UTC, RFC 3339. */
   readonly beganAt: string
-  /** Who may have an artifact, or all that the import brings, by what is here of it now. */
+  /** The provenance of one artifact, or of all, by the bytes that are here now. */
   provenanceOf(manifest?: Pick<Manifest, 'files'>): Promise<Provenance>
   /** Whether the source was seen to give a blob: only then may its bytes leave as the source's. */
   hasGiven(blob: Sha256Digest): Promise<boolean>
@@ -46,7 +46,7 @@ const MAX_BECAME = 10_000
 export class ComingModels {
   readonly #imports = new Set<ComingImport>()
   readonly #models = new Map<Sha256Digest, StandIn>()
-  /** The manifests of imports that are over, by what stood for them. */
+  /** The manifests of finished imports, by the digests that stood for them. */
   readonly #became = new LRUCache<Sha256Digest, Sha256Digest>({ max: MAX_BECAME })
   readonly #listeners: ((standIn: Sha256Digest) => void)[] = []
 
@@ -55,7 +55,7 @@ export class ComingModels {
     this.#listeners.push(onEnd)
   }
 
-  /** Somebody shows what is coming. */
+  /** A mirror shows pending imports. */
   get isWatched(): boolean {
     return this.#listeners.length > 0
   }

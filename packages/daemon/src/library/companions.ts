@@ -9,7 +9,7 @@ import type { StoreState } from './state.ts'
 
 export type CompanionDeps = Pick<StoreState, 'store' | 'artifacts' | 'documents'>
 
-/** All blobs of an artifact's companions: the documents that list them, what these list, and the documents that peers have of them. */
+/** All blobs of an artifact's companions: the documents that list them, the listed files, and the documents that peers get. */
 export async function companionBlobs(
   state: Pick<ArtifactState, 'companions' | 'source'> | undefined,
   documents: Documents
@@ -51,7 +51,7 @@ export interface KeptCompanions {
   /** Those of both that no road out takes. */
   readonly own: ReadonlySet<string>
   readonly omitted: Companions['omitted']
-  /** What is wrong with the folder without what is not here, for people. */
+  /** The problems of a folder without the missing files, for people. */
   readonly warnings: readonly string[]
 }
 
@@ -133,7 +133,7 @@ export async function partsLacking(
   return warnings
 }
 
-/** The folders of a model's parts, as the lists of sentence-transformers and diffusers name them; none in what is no such list. */
+/** The folders of a model's parts, from the lists of sentence-transformers and diffusers; none if the file is no such list. */
 function partsIn(bytes: Uint8Array): readonly string[] {
   let list: unknown
   try {

@@ -12,7 +12,7 @@ export async function storedConfigQuant(store: DiskBlobStore, { files }: Pick<Ma
     const { quantization } = parseModelConfig(bytes ?? new Uint8Array())
     return quantization !== undefined && isQuant(quantization) ? quantization : RAW
   } catch (error) {
-    // the publisher's document may differ from ours: that is no reason to refuse what the pin names
+    // the publisher's document may differ from ours: the pinned artifact is still accepted
     if (!(error instanceof ManifestError)) throw error
     return RAW
   }

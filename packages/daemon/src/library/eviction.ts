@@ -1,7 +1,7 @@
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 
-/** Weights are what takes room. The rest is small, and tars of it are made here: no source has them as they are. */
+/** Weights alone are evicted. Other files are small, and their tars are made here: no source has these. */
 export const isEvictable = ({ kind }: Pick<ManifestFile, 'kind'>): boolean => kind.startsWith('weights.')
 
 /** Why the weights of an artifact stay. */

@@ -13,7 +13,7 @@ const isOwn = (file: { readonly path: string; readonly own?: boolean }, { source
   // absent in documents of others' sources
   file.own ?? (source.kind === 'local' && !isForLoaders(file.path))
 
-/** Notes at an import what is the owner's own. @param givesAll the owner said that everything may leave */
+/** Marks the owner's own files at an import. @param givesAll the owner allowed all files to leave */
 export const markedOwn = <T extends { readonly path: string }>(file: T, origin: WithSource, givesAll: boolean): T =>
   isOwn(file, origin) ? { ...file, own: !givesAll } : file
 
@@ -22,7 +22,7 @@ export const ownCompanions = ({ files }: Pick<Companions, 'files'>, origin: With
   files.filter((file) => isOwn(file, origin))
 
 /**
- * What may leave of an artifact's companions: every road out asks this, after `verdictOf`. The document says nothing of what stays.
+ * The companions that may leave: every door calls this after `verdictOf`. The document does not mention the others.
  * @returns undefined where nothing is left
  */
 export function givenCompanions(
@@ -47,6 +47,6 @@ export const markedOmissions = ({ omitted }: Pick<Companions, 'omitted'>, origin
     return { path, size, reason, ...(isOwnOmission(file, origin) && { own: true }) }
   })
 
-/** Names of hidden files and secrets are nobody's business, whatever the owner said of the folder. */
+/** Names of hidden files and secrets are never shown, whatever the owner decided about the folder. */
 const isOwnOmission = (file: OmittedFile, origin: WithSource): boolean =>
   file.reason === 'hidden' || file.reason === 'secret' || (file.reason !== 'artifact' && isOwn(file, origin))

@@ -10,13 +10,13 @@ export interface HoldingsDeps extends Pick<StoreState, 'store' | 'artifacts' | '
   readonly arrivals: Arrivals
 }
 
-/** The name of a source, as far as what it gave once tells that it has it still. */
+/** Identifies a source, so that bytes it once gave count as its own again. */
 export const sourceKey = ({ kind, repo, revision }: ArtifactSource): string =>
   `${kind}:${repo?.toLowerCase() ?? revision ?? ''}`
 
 type HoldingArtifact = Pick<ArtifactState, 'manifestDigest' | 'source' | 'provenance' | 'incomplete'>
 
-/** Of blobs that are here: which artifacts have them, and what follows for another source that names them (spec add.37). */
+/** Which artifacts have the stored blobs, and what that means for another source that names them (spec add.37). */
 export class Holdings {
   readonly arrivals: Arrivals
   readonly #deps: HoldingsDeps

@@ -56,7 +56,7 @@ export class Needed {
   }
 
   /**
-   * Whether names permit sharing it: what was removed or replaced leaves the swarm, though a view keeps its bytes
+   * Whether names permit sharing it: a removed or replaced artifact leaves the swarm, though a view keeps its bytes
    * (spec add.13).
    */
   async isGiven(manifestDigest: Sha256Digest): Promise<boolean> {
@@ -108,7 +108,7 @@ export class Needed {
     const wanted = await this.#named(blobs, { onUnreadable, ignored })
     const held = (await this.#deps.views.held(onUnreadable)).filter(({ place }) => !ignored.has(place))
     for (const { manifest } of held) want(wanted, manifest)
-    // what a view shows is needed whole
+    // a view needs all files that it shows
     const shown = new Set(held.map(({ manifest }) => manifest))
     for (const place of new Set(held.map((each) => each.place)))
       for (const digest of await this.#deps.views.companionsAt(place))

@@ -4,7 +4,7 @@ import type { Sha256Digest } from '@svc/ref'
 export class NewerCommits {
   readonly #known = new Map<string, { readonly manifest: Sha256Digest; readonly commit: string }>()
 
-  /** @param manifest what the name stands for now */
+  /** @param manifest the current one of the name */
   of(ref: string, manifest: Sha256Digest): string | undefined {
     const known = this.#known.get(ref)
     return known?.manifest === manifest ? known.commit : undefined

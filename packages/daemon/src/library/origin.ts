@@ -77,7 +77,7 @@ export function hubCommitOf({ kind, repo, revision }: ArtifactSource) {
     : undefined
 }
 
-/** The origin as the API shows it under a name `ns/name`. What nobody imported under a name follows the default branch at most. */
+/** The origin as the API shows it under a name `ns/name`. A model that was never imported under a name follows the default branch at most. */
 export function shownOrigin({ kind, repo, revision, branch, followed }: ArtifactSource, name: string): Origin {
   const follows = followed === undefined ? branch : followed[name]
   return {

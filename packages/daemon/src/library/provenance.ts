@@ -128,7 +128,7 @@ export const decided = (is: 'private' | 'shared', clock = systemClock): NonNulla
   at: timestampOf(clock)
 })
 
-/** The import of an artifact that has a record: which source the new provenance is of, and what is here. */
+/** An import of an artifact that has a record: the new provenance's source, and the bytes that were here. */
 export interface Reimport {
   /** From peers and webseeds by its pin, which tells nothing of the model's origin. */
   readonly isPinned: boolean
@@ -144,7 +144,7 @@ export function mergedProvenance(before: Provenance, now: Provenance, { isPinned
   const facts = isPinned ? pinnedFacts(before, now, wasComplete) : latestFacts(before, now)
   const { decision: _, marked: __, ...rest } = facts
   const decision = now.decision ?? before.decision
-  // a mark from elsewhere does not restrict what was here
+  // a mark from elsewhere does not restrict an artifact that was here
   const marked = isPinned && wasComplete ? before.marked : (now.marked ?? before.marked)
   return { ...rest, ...(marked !== undefined && { marked }), ...(decision !== undefined && { decision }) }
 }

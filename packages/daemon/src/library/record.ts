@@ -142,7 +142,7 @@ export class StateRecords<State, Recorded = State> {
       return Object.fromEntries(Object.entries(fields).filter(([key]) => !isKnown(key)))
     } catch (error) {
       if (!(error instanceof CorruptStateError)) throw error
-      // copied rather than moved: a model whose record is gone for a moment would be one that nobody knows
+      // copied rather than moved: without its record, the model would be unknown for a moment
       const at = timestampOf(this.#clock).replaceAll(':', '')
       await this.#files.write(join(this.#state, 'damaged', this.#kind.folder, `${name}.${at}`), bytes)
       return {}

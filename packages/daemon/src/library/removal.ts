@@ -45,7 +45,7 @@ export class Removals {
   async remove(request: RemovalRequest): Promise<RemovedModel> {
     const { repos, store } = this.#deps
     const { ns, name, quant } = request
-    // what it named is unknown
+    // its former target is unknown
     if (quant === undefined && (await repos.setAside(request))) {
       await this.#endFutureNames(request)
       return { ref: formatRepoId(request), tags: [], quants: [], freeableBytes: 0 }
@@ -76,7 +76,7 @@ export class Removals {
       const named = new Set<Sha256Digest>()
       for (const digest of new Set([current?.index, ...(current?.tags.values() ?? [])])) {
         const index = digest && (await indexOf(digest, documents, true))
-        // what it names is unknown
+        // its target is unknown
         if (digest !== undefined && index === undefined) return current
         for (const { manifest } of index?.members ?? []) named.add(manifest)
       }

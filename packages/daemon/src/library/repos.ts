@@ -145,7 +145,7 @@ export class Repos {
   /** Existing names in a namespace, sorted. */
   async names(ns: string): Promise<readonly string[]> {
     const entries = await listFolderIfPresent(join(this.#root, ns))
-    // what is not a plain file is found when it is read
+    // the read reports an entry that is not a plain file
     return entries
       .filter(({ name }) => name.endsWith('.json'))
       .map(({ name }) => name.slice(0, -'.json'.length))
@@ -188,6 +188,6 @@ export const REPO_RECORD: RecordKind<RepoState, RecordedRepo> = {
     if (index === undefined && state.tags.size === 0) throw new CorruptStateError(file, '"index" is missing')
     return state
   },
-  // the order of tags does not matter, and JSON moves those that look like integers to the front
+  // the order of tags does not matter; JSON moves integer-like ones to the front
   encode: ({ index, tags }) => ({ index, tags: Object.fromEntries([...tags].sort(([a], [b]) => (a < b ? -1 : 1))) })
 }

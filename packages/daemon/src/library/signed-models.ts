@@ -34,7 +34,7 @@ export class SignedModels {
     return rule?.mode === 'require' ? rule : undefined
   }
 
-  /** Why a rule refuses an artifact that is complete here, or that nobody can tell; undefined where none does. For people. */
+  /** Why a rule refuses a complete artifact, or that this is unknown; undefined if no rule refuses it. For people. */
   async complaint(state: ArtifactState, name?: string): Promise<string | undefined> {
     const rule = await this.ruleFor(state, name)
     if (rule === undefined) return undefined

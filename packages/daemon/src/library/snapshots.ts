@@ -151,7 +151,7 @@ export class Snapshots {
     }
   }
 
-  /** While it cannot be told what is needed, everything is. */
+  /** While the needs are unknown, everything is needed. */
   async #neededBlobs(): Promise<ReadonlySet<Sha256Digest>> {
     const { needed, store, log } = this.#deps
     try {

@@ -5,7 +5,7 @@ import type { Artifacts } from './artifacts.ts'
 import type { Documents } from './documents.ts'
 import type { Repos } from './repos.ts'
 
-/** The store and what is recorded of it. Objects name the parts that they need with `Pick`; `app` makes them. */
+/** The store and its records. Objects name the parts they need with `Pick`; `app` creates them. */
 export interface StoreState {
   readonly clock: Clock
   readonly log: Log

@@ -7,7 +7,7 @@ type Looked = Pick<DiskBlobStore, 'check'>
 /** How soon the log says that the store is gone, while there are no requests. */
 const LOOK_MS = 5_000
 
-/** What is wrong with the store, for probes; undefined if nothing is. */
+/** The store's problem, for probes; undefined if it is sound. */
 export function storeProblem(store: Looked): string | undefined {
   try {
     store.check()

@@ -40,7 +40,7 @@ export class ForeignStateError extends UnreadableStateError {
   override readonly name = 'ForeignStateError'
 }
 
-/** What is wrong with a value that is called `what`, for people; undefined for a good one. */
+/** The problem of a value called `what`, for people; undefined for a valid one. */
 export type FieldRule = (value: unknown, what: string) => string | undefined
 
 /** A rule for each key of an object. */
@@ -53,7 +53,7 @@ const ruleOf =
 
 export const text = ruleOf('a string', (value) => typeof value === 'string')
 export const bool = ruleOf('a boolean', (value) => typeof value === 'boolean')
-/** A key that is there says yes. */
+/** True if the key is present. */
 export const yes = ruleOf('true', (value) => value === undefined || value === true)
 export const digest = ruleOf('a digest', isDigest)
 export const anything: FieldRule = () => undefined

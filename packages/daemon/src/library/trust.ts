@@ -27,7 +27,7 @@ export interface TrustRule extends Pick<TrustRuleConfig, 'label'> {
 
 /** What an import brings, before anything of it is visible. All blobs are in the store. */
 export interface BroughtModel {
-  /** Entries of a manifest, or what is to become these. */
+  /** Entries of a manifest, or of one to be written. */
   readonly entries: readonly Pick<ManifestFile, 'kind' | 'name' | 'digest' | 'size'>[]
   readonly companions: readonly Pick<CompanionFile, 'path' | 'size' | 'digest'>[]
   /** A `config.json` that is no companion. */
@@ -37,7 +37,7 @@ export interface BroughtModel {
 }
 
 export interface CheckContext extends Pick<StoreState, 'store' | 'clock'> {
-  /** Told what is read again: parts of files, where a signature lists these. */
+  /** Called with progress while parts of files are read again, for signatures that list these. */
   readonly onReading: (what: string) => void
 }
 
@@ -96,7 +96,7 @@ export class TrustRules {
     return this.#saidOf(rule, await complaintOf(rule, model, context))
   }
 
-  /** {@link check} of an artifact whose blobs are all here, with what lies beside it. */
+  /** {@link check} of an artifact whose blobs are all here, with its companions. */
   async checkStored(rule: TrustRule, ...stored: CheckedModel): Promise<string[]> {
     return this.#saidOf(rule, await this.complaintOfStored(rule, ...stored))
   }

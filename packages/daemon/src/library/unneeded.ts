@@ -25,7 +25,7 @@ export class Unneeded {
     this.#ignored = ignored
   }
 
-  /** Reads what the state needs, unless it is unchanged. @throws as `Needed.blobs` */
+  /** Reads the needs of the state, unless it is unchanged. @throws as `Needed.blobs` */
   async read(): Promise<void> {
     const { needed } = this.#deps
     // a change of the state during this walk restarts it
@@ -36,7 +36,7 @@ export class Unneeded {
     }
   }
 
-  /** Removes a blob if `may` agrees, too. @returns what was removed. @throws as {@link read} */
+  /** Removes a blob if `may` agrees. @returns the removed bytes. @throws as {@link read} */
   async take(digest: Sha256Digest, may: NonNullable<RemoveOptions['may']>): Promise<BlobInfo | undefined> {
     for (;;) {
       await this.read()

@@ -9,7 +9,7 @@ export interface UpstreamFile {
   /** Of one in large-file storage; others have git's name. */
   readonly sha256: Sha256Digest | undefined
   readonly gitBlobSha1: string | undefined
-  /** Imported with its artifact: weights, and what is too large for memory. Others are read alone. */
+  /** Imported with its artifact: weights, and files too large for memory. Others are read alone. */
   readonly isLarge: boolean
 }
 

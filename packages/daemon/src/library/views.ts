@@ -86,7 +86,7 @@ export class Views {
   /** Opens the views, and cleans up after killed processes that were making managed ones. */
   static async open(deps: ViewsDeps): Promise<Views> {
     const views = new Views(deps)
-    // most stores have none, and need not load what makes them
+    // most stores have none, and need not load the code that makes them
     const isEmpty = (await listFolderIfPresent(views.#folder)).length === 0
     const count = isEmpty ? 0 : await (await import('@svc/view')).recoverViews(views.#folder)
     if (count > 0) deps.log.info({ count }, 'removed leftovers of unfinished views')
@@ -98,7 +98,7 @@ export class Views {
     return this.#records.list(onUnreadable)
   }
 
-  /** Increases with every change of what is held. */
+  /** Increases with every change of the held views. */
   get changes(): number {
     return this.#changes
   }
@@ -222,7 +222,7 @@ export class Views {
     if (!isLent) usage.note(manifestDigest)
     const kept = await keptCompanions(resolved, { ...manifest, digest: manifestDigest }, this.#deps)
     const own = kept.digest === undefined ? new Set<string>() : kept.own
-    // others see what is lent
+    // a lent view is shown to others
     const companions =
       kept.digest === undefined
         ? undefined
@@ -285,7 +285,7 @@ export class Views {
         await this.#forget(record)
         continue
       }
-      // after a kill the record may name what was to come: what is there counts
+      // after a kill the record may name a view that was never made: the one on disk counts
       const there = typeof found === 'object' ? found : undefined
       const isOther =
         String([there?.manifestDigest, ...(there?.others ?? [])]) !== String([record.manifest, ...record.others])
@@ -334,7 +334,7 @@ export class Views {
     })
   }
 
-  /** Writes down what a view shows. */
+  /** Records the contents of a view. */
   async #record({ path, manifestDigest: manifest, others, layout, mode }: View): Promise<void> {
     const device = (await deviceOf(dirname(path))) ?? ''
     await this.#records.write({ path, manifest, others, layout, mode, device })
@@ -397,7 +397,7 @@ export class Views {
     }
   }
 
-  /** Writes down which view is there; until then both are held. */
+  /** Records which view is in place; until then both are held. */
   async #correct(record: ViewRecord): Promise<void> {
     await this.#change(record.path, async () => {
       const found = await this.#look(record)

@@ -1,6 +1,6 @@
 import type { Sha256Digest } from '@svc/ref'
 
-/** Blobs that readers wait for: whoever fetches files one after the other fetches these first, in the order in which they were asked for. */
+/** Blobs that readers wait for: fetches of files in sequence take these first, in the order of the requests. */
 export class WantedBlobs {
   readonly #wanted = new Map<Sha256Digest, { readonly rank: number; readers: number }>()
   #asked = 0
@@ -17,7 +17,7 @@ export class WantedBlobs {
     }
   }
 
-  /** The lower, the sooner; undefined if nobody waits for it. */
+  /** The lower, the sooner; undefined if no reader waits for it. */
   rankOf(digest: Sha256Digest | undefined): number | undefined {
     return digest && this.#wanted.get(digest)?.rank
   }

@@ -4,7 +4,7 @@ import type { Listeners } from '../http/traffic.ts'
 import { EventLoop } from './event-loop.ts'
 import type { Metric, Sample } from './exposition.ts'
 
-/** What clients of the mirrors wait for, and had fetched. */
+/** The waiting clients of the mirrors, and the bytes fetched for them. */
 interface DemandGauges {
   readonly jobs: number
   readonly jobsLimit: number

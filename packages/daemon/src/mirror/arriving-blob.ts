@@ -28,9 +28,9 @@ export interface Proven {
 export interface ArrivingOptions {
   /** Without it nothing is read before the whole is verified. `onNews` is to be called when there is more. */
   readonly proven?: ((onNews: () => void) => Proven) | undefined
-  /** Clients read parts of it, one after the other: what they ask for is given when it is proven, to its last byte. */
+  /** Clients read parts of it in sequence: requested bytes are sent once proven, the last byte included. */
   readonly inParts?: boolean
-  /** Whether what the store has under the digest may be read. */
+  /** Whether the store's bytes under the digest may be read. */
   readonly mayRead: () => Promise<boolean>
   /** Called once, when it is closed. */
   readonly onClose?: () => void

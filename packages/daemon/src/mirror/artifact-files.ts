@@ -33,7 +33,7 @@ export interface ArtifactFilesDeps {
   readonly waiting: Demand
   readonly jobs: Pick<UpstreamJobs, 'over'>
   readonly ways: Ways
-  /** A client that asks for bytes may have them fetched, as far as the configuration allows. Otherwise it follows what others fetch. */
+  /** A request for bytes may start a fetch if the configuration allows it. Otherwise it follows running fetches. */
   readonly mayStart: boolean
   /** Told of reads by clients whom the owner gave a token or a key: these count as use. */
   readonly onUse?: ((manifest: Sha256Digest) => void) | undefined
@@ -82,7 +82,7 @@ export class ArtifactFiles {
     const by = served.comingBy(awaited.manifest)
     if (request.method === 'GET' && by === undefined) this.#deps.onUse?.(awaited.manifest)
     return served.whileGiven(response, awaited.manifest, door, async () => {
-      // what is here otherwise is not for those who ask for what is coming
+      // a client of a pending model gets no bytes that came from another import
       const isHere = by === undefined || !file.isBlob || (await by.hasGiven(file.digest))
       if (isHere && (await sendFile(request, response, file, options))) return true
       const open = file.isBlob ? this.#arriving(awaited, file, by, { mayRead: given.mayGive, inParts }) : undefined

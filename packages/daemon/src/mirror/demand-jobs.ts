@@ -27,7 +27,7 @@ export interface DemandJobsDeps {
 export interface Way {
   /** For messages. */
   readonly source: string
-  /** Bad bytes show only when a whole file is here, and are gone then: they cost what the job was to cost. */
+  /** Bad bytes show only once a whole file is here, and are dropped then: they cost the job's full estimate. */
   readonly isVerifiedLate: boolean
 }
 
@@ -35,7 +35,7 @@ export interface Way {
 export interface Demanded {
   readonly key: string
   readonly way: Way
-  /** Bytes that would have to be fetched now. Asked again after a failure: what is still to be fetched has cost nothing. */
+  /** Bytes to fetch now. Called again after a failure: bytes that are still missing have cost nothing. */
   missingBytes(): Promise<number>
   start(): Promise<Job>
 }
@@ -97,7 +97,7 @@ export class DemandJobs {
     return this.#open.has(key)
   }
 
-  /** Waits for what is brought in already; undefined if nothing of this is. @throws NotNowError */
+  /** Joins a running job for this; undefined if there is none. @throws NotNowError */
   async join(key: string, host: string): Promise<Visit | undefined> {
     const open = this.#open.get(key)
     return open && this.#visit(open, host)
@@ -216,7 +216,7 @@ export class DemandJobs {
       const job = await jobs.over(id).finally(stopTimer)
       const error = failureOf(job)
       if (error === undefined) return undefined
-      // who comes back to what was ended for others, or for want of a client, goes on with it
+      // a client that returns to a job ended for others, or for want of a client, continues it
       if (open.ending === undefined) this.fail(key, way, error)
       if (!way.isVerifiedLate || job.error?.code !== 'E_NOT_IMPORTABLE') spending.giveBack(await missingBytes())
       return error
@@ -227,7 +227,7 @@ export class DemandJobs {
     }
   }
 
-  /** Ends a job that takes too long, unless somebody else wants the same artifact, and would only have to begin again. */
+  /** Ends a job that takes too long, unless another job needs the same artifact, and would only have to start again. */
   #limit(id: string): () => void {
     const { clock, jobs, timeoutMs } = this.#deps
     const timer = clock.every(timeoutMs, () => {
@@ -239,7 +239,7 @@ export class DemandJobs {
   }
 }
 
-/** Of a host's jobs the one that the fewest hosts wait for, the oldest of these. */
+/** The job of a host that the fewest hosts wait for; of several, the oldest. */
 function leastWanted(held: ReadonlySet<Open>): Open {
   const wanted = ({ hosts }: Open): number => new Set(hosts).size
   return [...held].reduce((least, open) => (wanted(open) < wanted(least) ? open : least))
@@ -258,7 +258,7 @@ export const keptFor = (ttl: number, now: () => number) => ({ ttl, ttlResolution
 
 const failureOf = ({ error }: Job): Error | undefined => (error === undefined ? undefined : new Error(error.message))
 
-/** Waits for a job whose end is nobody's business here. */
+/** Waits for a job, whatever its result. */
 export const followed = (jobs: Pick<UpstreamJobs, 'over'>, job: string): Visit => ({
   arrival: { over: jobs.over(job).then(failureOf, (error: Error) => error) },
   leave: () => undefined

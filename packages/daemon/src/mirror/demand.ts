@@ -10,9 +10,9 @@ import { DemandJobs, type Visit } from './demand-jobs.ts'
 import { HostQueue } from './host-queue.ts'
 import { later, type NotNowError, type UpstreamJobs } from './upstream.ts'
 
-/** Limit of clients that wait, or read what is still arriving. Hosts share it. */
+/** Limit of clients that wait or read arriving bytes. Hosts share it. */
 const MAX_WAITING = 256
-/** Listings and small files that are read at once, and what waits for that: they take memory, and time of one thread. */
+/** Concurrent reads of listings and small files, and waiting ones: they take memory, and time of one thread. */
 const READS = { atOnce: 2, maxWaiting: 64 }
 
 export interface DemandDeps {

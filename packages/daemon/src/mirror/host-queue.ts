@@ -23,7 +23,7 @@ export class HostQueue {
   readonly #use: HostUse
   readonly #refusal: () => Error
 
-  /** @param nowMs a monotonic clock. @param refusal made for what is not done */
+  /** @param nowMs a monotonic clock. @param refusal makes the error for refused work */
   constructor({ atOnce, maxWaiting }: QueueLimits, nowMs: () => number, refusal: () => Error) {
     this.#free = atOnce
     this.#places = new HostShares(maxWaiting)

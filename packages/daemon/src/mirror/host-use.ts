@@ -1,16 +1,16 @@
 import { hostKey } from '@svc/internal-net'
 import { LRUCache } from 'lru-cache'
 
-/** After so long, what a host had counts half. */
+/** The half-life of a host's past use. */
 const HALF_LIFE_MS = 600_000
-/** Hosts of which the use is known; the one that began longest ago is forgotten first. */
+/** Hosts whose use is known; the one known longest is forgotten first. */
 const MAX_HOSTS = 1_000
 
 interface HostTime {
-  /** As of `atMs`, of what has ended. */
+  /** Of ended uses, as of `atMs`. */
   usedMs: number
   atMs: number
-  /** When each of what is under way began. */
+  /** The start of each running use. */
   readonly begun: Set<{ readonly atMs: number }>
 }
 
@@ -27,7 +27,7 @@ export class HostUse {
     this.#nowMs = nowMs
   }
 
-  /** Milliseconds, what is under way included. */
+  /** Milliseconds, running uses included. */
   of(host: string): number {
     const known = this.#known.peek(hostKey(host))
     if (known === undefined) return 0

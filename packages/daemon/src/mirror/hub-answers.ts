@@ -19,7 +19,7 @@ export const commitHeaders = ({ commit }: Pick<AtCommit, 'commit'>): OutgoingHtt
   'X-Repo-Commit': commit
 })
 
-/** What names commits, as JSON; of what is here, that is the default branch. */
+/** The refs, as JSON; for local models, only the default branch. */
 export function refsBody({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchParams): Buffer {
   const branches = [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }]
   const withPulls = query.get('include_prs') === '1' ? { pullRequests: [] } : {}

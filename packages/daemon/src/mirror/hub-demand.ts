@@ -9,7 +9,7 @@ import { NotNowError, type Upstream } from './upstream.ts'
 
 /** Some official clients wait only ten seconds for the head of a response. */
 export const ANSWER_MS = 8_000
-/** A response from the store waits no longer than this to find out what else the hub has. */
+/** A response from the store waits no longer than this for the hub's further files. */
 const BRIEF_MS = 2_000
 /** How long a commit counts as named after a branch or tag named it: a client may read a snapshot for hours while the branch moves on. */
 const NAMED_MS = 12 * 3_600_000

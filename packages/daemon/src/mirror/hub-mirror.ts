@@ -255,7 +255,7 @@ export class HubMirror {
     }
   }
 
-  /** A repository with what is here of it and what could be brought in. @throws NotNowError */
+  /** A repository with its local files and those that could be fetched. @throws NotNowError */
   async #repository(client: WaitingClient, repo: string, revision: string): Promise<HubRevision | undefined> {
     const lowerCase = repo.toLowerCase()
     await this.#files.described(client, ANSWER_MS, ({ source }) => source.repo!.toLowerCase() === lowerCase)
@@ -263,7 +263,7 @@ export class HubMirror {
     const demand = this.#deps.ways.hub
     if (demand?.allows(repo) !== true || (await this.#withholds(repo))) return here
     const isMain = DEFAULT_BRANCH.has(revision)
-    // an import by its commit alone answers for the branch only where nobody can say what that is
+    // an import by commit alone answers for the branch only if the branch is unknown
     const isSure = here !== undefined && (!isMain || here.branch !== undefined)
     const upstream = await demand.look({
       repo,

@@ -9,7 +9,7 @@ import type { ServedModels } from './served-models.ts'
 /** The names by which clients request the default branch. */
 export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
 
-/** Of names and what belongs to each. */
+/** Of names and their entries. */
 const MAX_BYTES = 32 << 20
 const FILE_BYTES = 600
 
@@ -54,7 +54,7 @@ export class HubRevisions {
     this.#files = files
   }
 
-  /** With what could be brought in. */
+  /** With the files that could be fetched. */
   joined(here: HubRevision | undefined, upstream: UpstreamRepo): HubRevision {
     const known = this.#joins.get(upstream)
     if (known !== undefined && known.here === here) return known.joined
@@ -77,7 +77,7 @@ export class HubRevisions {
     const here = await this.#served.ofRepo(repo.toLowerCase())
     const coming = await this.#served.comingOfRepo(repo.toLowerCase())
     const all = [...here, ...coming]
-    // what is here of the branch is not withdrawn for what may take hours to come
+    // the local commit of the branch stays visible while a newer one, which may take hours, arrives
     const first = DEFAULT_BRANCH.has(revision)
       ? (latestOfBranch(here) ?? latestOfBranch(coming))
       : all.find(({ source }) => source.revision === revision)
@@ -91,7 +91,7 @@ export class HubRevisions {
     const known = this.#known.get(key)
     if (known !== undefined && same(known.states, states) && same(known.lists, lists)) return known
     const files = new Map<string, ServedFile>()
-    // those that are here come last, and count
+    // local ones come last, and win
     for (const [i, state] of [...states.entries()].reverse())
       for (const file of lists[i]!) files.set(upstreamName(state.source, file.name), file)
     if (files.size === 0) return undefined

@@ -11,7 +11,7 @@ const KNOWN_MS = 60_000
 const ABSENT_MS = 60_000
 const UNAVAILABLE_MS = 15_000
 const MAX_ABSENT = 1_000
-/** Of names and what belongs to each. */
+/** Of names and their entries. */
 const MAX_KNOWN_BYTES = 16 << 20
 const FILE_BYTES = 400
 
@@ -33,7 +33,7 @@ export interface LookupsDeps {
   readonly nowMs: () => number
 }
 
-/** Caches what is known about upstream repositories. Concurrent requests for the same one share a single lookup. */
+/** Caches lookups of upstream repositories. Concurrent requests for one repository share a lookup. */
 export class Lookups {
   readonly #upstream: Pick<Upstream, 'look'>
   readonly #day: DayBudget

@@ -92,12 +92,12 @@ export class Mirrors {
     }
   }
 
-  /** Lets the hub's mirror bring in what is not here, where the configuration says so. */
+  /** Lets the hub's mirror fetch missing files, if the configuration allows it. */
   attach(upstream: Upstream): void {
     if (this.#demand.jobs !== undefined) this.#ways.hub = new HubDemand(this.#demand, upstream)
   }
 
-  /** Lets the mirrors show what is being fetched, and start that where the configuration says so. */
+  /** Lets the mirrors show models that are being fetched, and start fetches if the configuration allows it. */
   attachSwarm(source: FillSource): void {
     this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
   }

@@ -3,7 +3,7 @@ import type { Clock } from '@svc/internal-clock'
 /** Not everything that is waited for is an event: blobs can also arrive without one. */
 const LOOK_MS = 500
 
-/** Wakes one who waits. What is told between {@link clear} and {@link next} is not missed. */
+/** Wakes a waiter. A notification between {@link clear} and {@link next} is not lost. */
 export class Notifier {
   readonly #clock: Clock
   #isThere = false
@@ -18,7 +18,7 @@ export class Notifier {
     this.#wake()
   }
 
-  /** Before what is waited for is looked at. */
+  /** Call before checking the condition. */
   clear(): void {
     this.#isThere = false
   }

@@ -66,7 +66,7 @@ export class OciMirror {
       await this.#answer(request, response, url)
     } catch (error) {
       const { status, message, headers: retry } = notNowOf(error)
-      // 429 and 503 are what clients of registries try again
+      // clients of registries retry 429 and 503
       const code = status === 429 ? 'TOOMANYREQUESTS' : status === 503 ? 'UNAVAILABLE' : 'DENIED'
       sendFailure(response, status, code, message, retry)
     }
@@ -182,7 +182,7 @@ export class OciMirror {
       coming.map(async (each) => {
         const { manifest, presence, isNamed } = each
         const mayStart = isMeant(each, coming, wanted, isBlob)
-        // what is no file in a manifest can be asked for only by those who have seen its description
+        // only a client that has seen its descriptor can request a blob that is no file of a manifest
         if (isBlob && !mayStart && !presence.isDescribed) return undefined
         if (!(await demand.described({ name, manifest }, presence, mayStart, client))) return undefined
         const quant = isNamed ? each.quant! : await this.#quantOf(manifest)
@@ -194,7 +194,7 @@ export class OciMirror {
     )
   }
 
-  /** What is to get a name, but for what would replace something: that is shown when it does, or to those who know its digest. */
+  /** Pending artifacts of a name, except those that would replace one: these are shown once they do, or by digest. */
   async #awaited(
     name: string,
     tag: string | undefined,
@@ -275,11 +275,11 @@ export class OciMirror {
   }
 }
 
-/** Whether a request for `wanted` is reason enough to fetch one of those that are to come: it must be the one that is meant. */
+/** Whether a request for `wanted` may start a fetch: only if it means exactly one pending artifact. */
 function isMeant(each: Coming, all: readonly Coming[], wanted: string, isBlob: boolean): boolean {
   if (isBlob) return each.presence.files.some(({ digest }) => digest === wanted)
   if (!isDigest(wanted) && each.quant !== undefined) return true
-  // of what a name has, what is to come is no rival
+  // pending artifacts do not compete with those that the name has
   return all.every((other) => other === each || (each.isNamed && !other.isNamed))
 }
 

@@ -86,7 +86,7 @@ function parseToken(token: string): PageStart {
 const formatToken = ({ text, isFolder }: PageStart): string =>
   Buffer.from(`${isFolder ? 'f' : 'k'}${text}`).toString('base64url')
 
-/** Collects a page from what is passed to it in the order of keys. */
+/** Collects a page from entries that arrive in the order of keys. */
 class PageBuilder<T> {
   readonly objects: ListedObject[] = []
   readonly folders: string[] = []

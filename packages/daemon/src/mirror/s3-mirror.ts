@@ -18,7 +18,7 @@ import { type NamedMember, notNowOf, type ServedModels, sorted } from './served-
 import { HOLD_MS } from './swarm-demand.ts'
 
 const LISTED_AT_ONCE = 2
-/** How often a page is made anew that names what was withheld meanwhile. */
+/** How often a page is rebuilt because a model in it was withheld meanwhile. */
 const MAX_TRIES = 4
 const DOOR = 's3-mirror'
 

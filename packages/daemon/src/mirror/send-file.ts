@@ -66,7 +66,7 @@ export async function sendArriving(
     : { ...readerOf(new Uint8Array()), sizeBytes }
   if (reader === undefined || !(await orClosed(reader, mayGive))) return false
   const refuseWith = refuseBlob(response, refuseHere)
-  // the first bytes of what has no descriptor may take long to come
+  // without a descriptor, the first bytes may be slow to arrive
   await sendBlob(request, response, reader, { ...options, headFirst: reader.fd === undefined, refuse: refuseWith })
   return true
 }

@@ -68,7 +68,7 @@ export class ServedFiles {
   }
 
   /**
-   * The files of an artifact of which only what is unpacked is here, under the names and in the order of {@link of}.
+   * The files of an artifact of which only the unpacked ones are here, under the names and in the order of {@link of}.
    * @throws as {@link of}
    */
   lacking(manifest: Sha256Digest): Promise<readonly ServedFile[]> {

@@ -107,7 +107,7 @@ export class ServedModels {
     })
   }
 
-  /** Sends something of an artifact, and ends that when it is withheld meanwhile. @returns what `send` does */
+  /** Sends bytes of an artifact, and stops if it becomes withheld. @returns the result of `send` */
   async whileGiven<T>(
     response: Pick<ServerResponse, 'destroy' | 'headersSent'>,
     manifest: Sha256Digest,
@@ -125,7 +125,7 @@ export class ServedModels {
 
   async #cutIfWithheld({ response, manifest, door }: Sending): Promise<void> {
     const { given } = verdictOf(await this.#standing(manifest).catch(() => 'damaged' as const), door)
-    // before the head the last question is still to come
+    // the last check comes before the head
     if (!given && response.headersSent) response.destroy()
   }
 
@@ -143,7 +143,7 @@ export class ServedModels {
     return shown
   }
 
-  /** Whether something of a repository of the hub is here that must not be shown: then nobody hears of the repository. */
+  /** Whether a repository of the hub has a withheld artifact here: then it is not shown at all. */
   async withholds(repo: string): Promise<boolean> {
     const { artifacts } = this.#deps
     for (let walks = 0; walks < MAX_WALKS; walks++) {
@@ -163,7 +163,7 @@ export class ServedModels {
     return this.#those(manifests, async (manifest) => verdictOf(await this.#standing(manifest), door).given)
   }
 
-  /** Of an artifact, or of what stands for one. */
+  /** Of an artifact, or of the digest that stands for one. */
   async #standing(manifest: Sha256Digest): Promise<ArtifactState | 'damaged' | undefined> {
     const { coming, artifacts } = this.#deps
     const model = coming.get(manifest)
@@ -193,7 +193,7 @@ export class ServedModels {
     return models.filter(({ standIn }) => given.has(standIn))
   }
 
-  /** The import that is making what a digest stands for. */
+  /** The import that is making the artifact a digest stands for. */
   comingBy(manifest: Sha256Digest): ComingImport | undefined {
     return this.#deps.coming.get(manifest)?.by
   }
@@ -292,7 +292,7 @@ export class ServedModels {
     if ((await signed.ruleFor(state, name)) !== undefined) return false
     const isComing = state.incomplete === true
     if (!isComing && !jobs.openOf(manifest).some(({ as }) => as === name)) return false
-    // what came by another way since its fetch began, its record does not name yet
+    // its record does not name the bytes that came from another import since the fetch began
     const unproven = isComing ? await holdings.unprovenNow(manifest) : []
     const provenance = { ...state.provenance, ...(unproven.length > 0 && { unproven }) }
     return verdictOf({ provenance }, door).given

@@ -16,7 +16,7 @@ const SWARM: Way = { source: 'the swarm', isVerifiedLate: false }
 
 /** What fetches artifacts through the swarm. Its errors have the API's codes. */
 export interface FillSource {
-  /** Starts to fetch what is missing of an artifact. */
+  /** Starts to fetch the missing files of an artifact. */
   fetchRest(manifestDigest: Sha256Digest): Promise<Job>
   /** Says which blobs are waited for: they are fetched first. What is proven is of the first of them, read from `offset` on. */
   reading(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset?: number): Proven
@@ -117,7 +117,7 @@ export class SwarmDemand {
     const known = await jobs?.join(manifest, host)
     if (known !== undefined) return known
     const job = fetchOf(this.#deps.jobs, manifest)
-    // what others fetch
+    // running fetches
     if (job !== undefined) return followed(this.#deps.jobs, job.id)
     if (jobs === undefined || !mayStart || !this.#demand.allows(name)) return undefined
     const start = async (): Promise<Job> => {

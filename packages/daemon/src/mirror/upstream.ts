@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders } from 'node:http'
 import type { ErrorCode, Job } from '@svc/client/protocol'
 import type { LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
 
-/** The mirror's source for what it lacks. Its errors have the API's codes. */
+/** The mirror's source for missing files. Its errors have the API's codes. */
 export interface Upstream {
   look(repo: string, revision: string | undefined, options: LookOptions): Promise<UpstreamRepo>
   read(repo: UpstreamRepo, name: string): Promise<Uint8Array>

@@ -17,13 +17,13 @@ export interface SocketChoice {
   readonly explicit: boolean
 }
 
-/** What is at a socket's path: this process's socket, nothing, something else, or unknown. */
+/** The state of a socket's path: this process's socket, nothing, something else, or unknown. */
 type SocketPresence = 'ours' | 'gone' | 'taken' | 'unknown'
 
 /** Identifies the listening socket of this process: at the end only that one is removed. */
 export interface ClaimedSocket {
   readonly path: string
-  /** Checks what is at the path now. */
+  /** Checks the path now. */
   look(): Promise<SocketPresence>
   /** Removes the socket file if it is still this process's. Idempotent. */
   release(): Promise<void>

@@ -12,7 +12,7 @@ function reachableHosts(host: string): string[] {
   return found.length > 0 ? found : ['127.0.0.1']
 }
 
-/** The addresses to tell another machine, and what prevents connections to all of them. */
+/** The addresses for another machine, and the reason if none of them can be reached. */
 export interface WaysIn {
   /** `host:port` */
   readonly peers: readonly string[]

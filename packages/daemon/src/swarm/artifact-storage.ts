@@ -13,7 +13,7 @@ export interface ArtifactStorageOptions {
   readonly blobs: OpenBlobs
   readonly torrent: ArtifactTorrent
   readonly signal: AbortSignal
-  /** The manifest's bytes, where these are not to come into the store. Nothing may be uploaded then. */
+  /** The manifest's bytes, if they must stay out of the store. Nothing may be uploaded then. */
   readonly heldManifest?: Uint8Array | undefined
   /** Called when a file became a blob, but not for existing ones. */
   readonly onBlob?: ((digest: Sha256Digest) => void) | undefined
@@ -47,7 +47,7 @@ export class ArtifactStorage implements TorrentStorage {
     this.#options = options
   }
 
-  /** Opens partial blobs for what is missing; waits while another user in this process holds one of them. */
+  /** Opens partial blobs for the missing files; waits while another user in this process holds one of them. */
   open(layout: TorrentLayout): Promise<void> {
     const byPath = new Map(this.#options.torrent.files.map((file) => [file.path, file]))
     this.#files = layout.files.map(({ path }) => {
@@ -70,7 +70,7 @@ export class ArtifactStorage implements TorrentStorage {
     return this.#options.blobs.read(this.#files[fileIndex]!.digest, offset, target)
   }
 
-  /** The file that is being fetched into the partial blob of that digest, which nobody else writes to meanwhile. */
+  /** The file that is being fetched into the partial blob of that digest, by this writer alone. */
   fetching(digest: Sha256Digest): number | undefined {
     for (const [index, { file, twin }] of this.#fetching) if (file.digest === digest && !twin) return index
     return undefined

@@ -49,7 +49,7 @@ export interface SwarmTotals {
 interface JoinedEntry extends JoinedArtifact {
   readonly storage: ArtifactStorage
   seeding: boolean
-  /** As if it had been joined to be seeded: it gives, and hides from nobody. */
+  /** As if it had joined as a seed: it uploads and announces. */
   readonly open: boolean
   readonly over: AbortController
 }
@@ -93,7 +93,7 @@ export class ArtifactSwarm {
     return { downloadedBytes, uploadedBytes }
   }
 
-  /** A seed does not replace what is joined: a fetch becomes one when it is over. @throws the engine's error for invalid options. */
+  /** A seed does not replace a joined torrent: a finished fetch becomes one. @throws the engine's error for invalid options. */
   async join(torrent: ArtifactTorrent, options: JoinOptions): Promise<JoinedArtifact> {
     for (let there = this.#entries.get(torrent.manifestDigest); there !== undefined; ) {
       if (options.seedOnly) return there

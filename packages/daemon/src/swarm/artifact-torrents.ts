@@ -34,7 +34,7 @@ export class ArtifactTorrents {
     return manifest && torrentOf(manifest)
   }
 
-  /** What others may have of an artifact's companions; undefined where their document is not here, or nothing may be given. */
+  /** The companions of an artifact that may leave; undefined if their document is absent, or none may leave. */
   async givenCompanions(digest: Sha256Digest, state: ArtifactState): Promise<Sealed<Companions> | undefined> {
     const document = await this.#deps.documents.companions(digest)
     return document && givenCompanions(document, state)

@@ -27,7 +27,7 @@ export class CompanionsSwarm {
   readonly #deps: CompanionsSwarmDeps
   readonly #turns = new KeyedLock<Sha256Digest>()
   readonly #stop = new AbortController()
-  /** What each seeded artifact gives. */
+  /** The companions of each seeded artifact that may leave. */
   readonly #given = new Map<Sha256Digest, ReadonlySet<Sha256Digest>>()
 
   constructor(deps: CompanionsSwarmDeps) {
@@ -48,7 +48,7 @@ export class CompanionsSwarm {
     }
   }
 
-  /** A fetch of companions is over: what could not be seeded meanwhile is. */
+  /** After a fetch of companions: seeds those that could not be seeded meanwhile. */
   fetched(digest: Sha256Digest): void {
     for (const [manifestDigest, given] of this.#given) if (given.has(digest)) void this.follow(manifestDigest)
   }
@@ -73,7 +73,7 @@ export class CompanionsSwarm {
       await this.#turns.run(digest, this.#stop.signal, () => this.#settle(digest, torrents.get(digest), manifestDigest))
   }
 
-  /** Undefined for an artifact that is not seeded, or has to leave: whoever withheld it may be slower. */
+  /** Undefined for an artifact that is not seeded, or must leave the swarm but has not yet. */
   async #seeded(manifestDigest: Sha256Digest): Promise<ArtifactState | undefined> {
     const { artifacts, swarm, config } = this.#deps
     const standing = await artifacts.standing(manifestDigest)
@@ -97,7 +97,7 @@ export class CompanionsSwarm {
     return false
   }
 
-  /** What others may have of companions, if all of it is here; undefined also where something is damaged. */
+  /** The companions that may leave, if all of these are here; undefined also if one is damaged. */
   async torrentOf(digest: Sha256Digest, state: ArtifactState): Promise<ArtifactTorrent | undefined> {
     const { torrents, beside, log } = this.#deps
     try {

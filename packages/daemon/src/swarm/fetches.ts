@@ -54,14 +54,14 @@ export class Fetches {
         await swarm.leave(torrent.manifestDigest)
         return warnings
       }
-      // bytes may have come by another way meanwhile
+      // another import may have brought bytes meanwhile
       await this.#prove(torrent.manifestDigest)
       await artifacts.complete(torrent.manifestDigest)
       return warnings
     })
   }
 
-  /** What is here by another way, the swarm is not seen to give (spec add.37). */
+  /** The swarm was not seen to give bytes that came from another import (spec add.37). */
   async #prove(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, holdings } = this.#deps
     if ((await artifacts.read(manifestDigest))?.incomplete !== true) return
@@ -69,7 +69,7 @@ export class Fetches {
     if (unproven.length > 0) await artifacts.tookUnproven(manifestDigest, unproven)
   }
 
-  /** After a change of what may be shared. Resolves when a running fetch has left the swarm. */
+  /** After a change of provenance or configuration. Resolves when a running fetch has left the swarm. */
   async changed(manifestDigest: Sha256Digest): Promise<void> {
     const round = this.#underWay.get(manifestDigest)
     if (round === undefined) return

@@ -122,7 +122,7 @@ class BtImport {
       const record = layers === undefined ? await this.#record(torrent, layers) : undefined
       named = repo && (await this.#name(repo, torrent, record ?? (await artifacts.read(pin))!.record!))
     } catch (error) {
-      // what was to have a name and got none leaves the swarm
+      // an artifact that did not get its name leaves the swarm
       if (repo !== undefined) await joinWhenDone(pin).catch(() => undefined)
       throw error
     }
@@ -244,7 +244,7 @@ class BtImport {
     }
   }
 
-  /** What requires a key is not for everybody (spec add.33); of files that require one their first request says so. */
+  /** Documents that require a key are restricted (spec add.33); for files, the first signed request says so. */
   get #provenance(): Provenance {
     const facts: Provenance = this.#documents.isSigned
       ? { access: 'restricted', by: 'webseed-key' }
@@ -253,7 +253,7 @@ class BtImport {
     return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)
   }
 
-  /** A web server may say so by habit: its owner is told, and how to give the model to others all the same. */
+  /** A web server may send the mark by habit: the notice says so, and how to share the model anyway. */
   async #withheld(named: NamedIndex | undefined): Promise<string[]> {
     const { pin, repo } = this.#request
     const ref = repo && named ? `${formatRepoId(repo)}:${named.quants[0]}` : `svc:///pinned/model@${pin}`
@@ -263,7 +263,7 @@ class BtImport {
     return [markedBy === undefined ? notice : `${markedBy}: ${notice}`]
   }
 
-  /** What is known of the artifact; with a name it is needed for as long as it has one. */
+  /** The artifact's record; with a name, the artifact is needed as long as it has the name. */
   #state(): ArtifactImport {
     const { pin, hints, repo, isResumed, companions } = this.#request
     const name = repo === undefined ? '' : formatRepoId(repo)
@@ -316,7 +316,7 @@ class BtImport {
   async #stopUnwanted(stop: AbortController): Promise<void> {
     const { repo, isResumed } = this.#request
     if (repo === undefined || isResumed !== true) return
-    // what cannot be read now is asked again
+    // unreadable files are requested again
     const isToBe = await this.#isToBe(repo).catch(() => true)
     if (!isToBe) stop.abort(new DaemonError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`))
   }

@@ -8,11 +8,11 @@ import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isEvictable } from '../library/eviction.ts'
 
-/** Of one artifact: a magnet may name a hundred. They are asked one after the other, so that nobody else can answer for one. */
+/** Of one artifact: a magnet may name a hundred. They are asked in sequence, so that no other peer can answer for one. */
 const MAX_ASKED = 4
 const CONNECT_MS = 5_000
 const TIMEOUT_MS = 20_000
-/** At places that nobody can foresee. */
+/** At unpredictable places. */
 const PIECES = 2
 
 export interface PeerCopiesDeps {
@@ -60,7 +60,7 @@ export class PeerCopies implements CopyWitness {
     return answers
   }
 
-  /** Nobody is told anything but that somebody wants these pieces. */
+  /** Peers learn only that these pieces are wanted. */
   async #ask(
     where: string,
     torrent: ArtifactTorrent,
@@ -127,7 +127,7 @@ function wantPieces(handle: SwarmTorrent, torrent: ArtifactTorrent, weights: Rea
   return pieces
 }
 
-/** Pieces are proven, and kept by nobody. */
+/** Pieces are verified, and not kept. */
 class Nowhere implements TorrentStorage {
   async open(): Promise<void> {}
   async close(): Promise<void> {}

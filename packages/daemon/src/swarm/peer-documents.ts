@@ -120,7 +120,7 @@ const documentIn = ({ name, files }: TorrentLayout, pin: Sha256Digest): LayoutFi
 const notBound = (pin: Sha256Digest, what: string): DaemonError =>
   new DaemonError('E_NOT_IMPORTABLE', `the torrent does not belong to the pin: ${what} ${pin}`)
 
-/** Undefined where anything differs from what the document says: by it the torrent has this infohash and no other. */
+/** Undefined if anything differs from the document, which determines the torrent's infohash. */
 function checkedCompanions(
   files: readonly MemoryFile[],
   pin: Sha256Digest,
@@ -201,7 +201,7 @@ async function fetchInto<T>(
   }
 }
 
-/** A file that came, with what follows from its bytes. */
+/** A received file, with the facts derived from its bytes. */
 interface MemoryFile {
   readonly bytes: Uint8Array
   readonly digest: Sha256Digest

@@ -25,7 +25,7 @@ export interface CompanionsPin {
   readonly infohash: string
 }
 
-/** The command that imports an artifact on another machine, with what lies beside it. */
+/** The command that imports an artifact with its companions on another machine. */
 export function importBtCommand({
   torrent: { infohash, name },
   pin,
@@ -54,7 +54,7 @@ export interface CompanionsDeps {
     readonly clock: Clock
   }
   readonly reading: WebseedReading
-  /** They are here, and given to everybody. */
+  /** They are here, and public. */
   readonly hasCompanions: (digest: Sha256Digest) => boolean
   /** Undefined if they came here meanwhile, as {@link hasCompanions} says. */
   readonly companionsFromPeers: (
@@ -68,11 +68,11 @@ export interface CompanionsDeps {
 /** Companions that are here as blobs, and known to no artifact yet. */
 export interface UnclaimedCompanions {
   readonly document: Companions
-  /** What their source said of who may have them. */
+  /** Their source's statement about who may have them. */
   readonly facts: Provenance
 }
 
-/** What became of the companions: for the result of the job, and for people. */
+/** The outcome for companions: for the job's result, and for people. */
 export interface BroughtCompanions {
   readonly result: Pick<ImportResult, 'companions' | 'omitted'>
   readonly warnings: readonly string[]
@@ -146,7 +146,7 @@ export async function fetchCompanions(
   const { store, leafLayers, artifacts, documents } = context
   const complaints: string[] = []
   const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
-  // what everybody has from here already proves nothing anew
+  // bytes that are already public here prove nothing new
   const known = async (): Promise<UnclaimedCompanions | undefined> => {
     const document = await documents.companions(wanted.digest)
     return document && { document, facts: { access: 'public' } }

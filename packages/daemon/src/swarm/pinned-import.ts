@@ -15,12 +15,12 @@ export interface PinnedImport {
   readonly hints: SwarmHints
   /** Peers may provide the manifest if no webseed does. */
   readonly manifestFromPeers: boolean
-  /** What lies beside the artifact, by a pin of its own. */
+  /** The artifact's companions, with their own pin. */
   readonly companions?: CompanionsPin | undefined
   /** The repository to add it to; without one the artifact is known by its digest only. */
   readonly repo: RepoId | undefined
   readonly private: boolean
-  /** What the name may lose to it, where the owner asks. Default: anything. */
+  /** The artifacts of the name that it may replace. Default: any. */
   readonly mayReplace?: MayReplace
   /** Models may go that can be had again, where it does not fit. */
   readonly mayEvict?: boolean

@@ -48,7 +48,7 @@ const NO_LISTING: readonly number[] = [403, 404, 410]
 /** Reports why a webseed was unusable, for the result's warnings. */
 export type Complain = (message: string) => void
 
-/** Requests from webseeds what is needed before peers can be asked, and is verified by a digest or a root. */
+/** Requests from webseeds the documents that are needed before peers can be asked; a digest or a root verifies each. */
 export class WebseedDocuments {
   readonly #reading: WebseedReading
   readonly #webseeds: readonly string[]
@@ -92,7 +92,7 @@ export class WebseedDocuments {
       } catch (error) {
         signal.throwIfAborted()
         if (diskErrorOf(error) !== undefined) throw error
-        // somebody else's file of that name says nothing
+        // an unrelated file of that name says nothing
         if (error instanceof PublishError || (error instanceof StatusError && NO_LISTING.includes(error.status))) return
         this.#complain(`webseed ${webseed}: its ${LISTING_KEY} could not be read: ${(error as Error).message}`)
       }

@@ -18,12 +18,12 @@ export interface FetchedBlob {
   read(target: Uint8Array, offset: number): Promise<number>
 }
 
-/** Somebody reads the first of some blobs while they are being fetched: what follows a read comes first from then on. */
+/** A reader of the first of some blobs that are being fetched: the bytes after each read are fetched first. */
 export interface Reading extends FetchedBlob {
   close(): void
 }
 
-/** What the engine is told, and asked. */
+/** The engine, as seen by readers. */
 export interface ReadingsDeps {
   /** {@link Readings.ranges} of an artifact have changed. */
   readonly onChange: (manifestDigest: Sha256Digest) => void
@@ -37,7 +37,7 @@ interface ReadPosition {
   offset: number
 }
 
-/** The readers of artifacts that are being fetched, or may soon be: what they wait for is fetched first. */
+/** The readers of artifacts that are or may soon be fetched: the bytes they wait for are fetched first. */
 export class Readings {
   readonly #places = new Map<Sha256Digest, Set<ReadPosition>>()
   readonly #deps: ReadingsDeps

@@ -43,9 +43,9 @@ export class ArtifactSeeding {
   readonly #stop = new AbortController()
   readonly #heldBack = new Map<Sha256Digest, HeldBack>()
   readonly #checked = new Map<Sha256Digest, Promise<VerifyStatus>>()
-  /** Artifacts that the start still has to re-hash: nobody else joins them. */
+  /** Artifacts that the start still has to re-hash: only the start joins them. */
   readonly #unverified = new Set<Sha256Digest>()
-  /** Running joins: concurrent callers wait for the same one, and what may no longer be shared leaves after it. */
+  /** Running joins: concurrent callers wait for the same one, and an artifact that becomes withheld leaves after it. */
   readonly #joins = new Map<Sha256Digest, Promise<void>>()
   /** Resolves when the start knows what to re-hash. */
   #listed: Promise<void> = Promise.resolve()
@@ -113,7 +113,7 @@ export class ArtifactSeeding {
     return this.#unverified.has(manifestDigest)
   }
 
-  /** Joins what was verified when it was ingested, unless it is to be held back, or the start still re-hashes it. */
+  /** Joins an artifact that was verified at its ingest, unless it is held back, or the start still re-hashes it. */
   async join(manifestDigest: Sha256Digest): Promise<void> {
     await this.#attempt(manifestDigest, async () => {
       await this.#listed
@@ -134,7 +134,7 @@ export class ArtifactSeeding {
     }
   }
 
-  /** A fetch is over: the artifact continues as a seed, with its connections. False where it has to be joined anew, or may not be seeded. */
+  /** After a fetch, the artifact continues as a seed, with its connections. False if it must be joined anew, or may not be seeded. */
   async goOn(manifestDigest: Sha256Digest): Promise<boolean> {
     const { artifacts, torrents, swarm } = this.#deps
     let isSeed = false
@@ -150,7 +150,7 @@ export class ArtifactSeeding {
     return isSeed
   }
 
-  /** After an import: what may no longer be shared leaves at once, whatever its state before. */
+  /** After an import: an artifact that may no longer be shared leaves at once, whatever its state before. */
   async withdraw(manifestDigest: Sha256Digest): Promise<void> {
     const { artifacts, config, log } = this.#deps
     try {
@@ -185,7 +185,7 @@ export class ArtifactSeeding {
   async #joinAll(listed: () => void): Promise<void> {
     const { artifacts, config, log } = this.#deps
     const states: ArtifactState[] = []
-    // what is needed was determined from the same files
+    // the needs were determined from the same files
     for await (const state of artifacts.list(
       (error) => log.error({ err: error }, 'a corrupt artifact state is left alone'),
       { cached: true }
@@ -322,7 +322,7 @@ export class ArtifactSeeding {
 
   async #joinOnce({ state, torrent }: SeedCandidate): Promise<void> {
     const { swarm, torrents, config } = this.#deps
-    // what peers gave is among them; the rest has its first seed here
+    // peers gave some of them; the rest has its first seed here
     const firstSeed = config.trusted.length > 0 && state.source.kind !== 'bt'
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     await this.#attempt(torrent.manifestDigest, async () => {

@@ -24,7 +24,7 @@ export class SignedRequests {
     this.#deps = deps
   }
 
-  /** Runs a fetch of a torrent that is no artifact's. @returns with it, whether anything was signed: the caller keeps what came from others */
+  /** Runs a fetch of a torrent that belongs to no artifact. @returns also whether any request was signed */
   async watching<T>(infohash: Uint8Array, fetch: () => Promise<T>): Promise<T & { readonly isSigned: boolean }> {
     const watched = { isSigned: false }
     this.#watched.set(toHex(infohash), watched)

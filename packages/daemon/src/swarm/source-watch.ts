@@ -11,7 +11,7 @@ export interface FetchTimeouts {
 
 const LOOK_MS = 250
 
-/** Finds out that a fetch gets nothing any more, or has nobody to get it from. */
+/** Notices that a fetch receives nothing any more, or has no source. */
 export class SourceWatch {
   readonly #timeouts: FetchTimeouts
   #bytes = -1

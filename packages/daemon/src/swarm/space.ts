@@ -3,7 +3,7 @@ import type { ArtifactTorrent } from '@svc/manifest'
 import type { MakeRoom, Room } from '../jobs/room.ts'
 import { type AbsentBlobs, absentBlobs } from '../library/absent.ts'
 
-/** What the store lacks of an artifact. */
+/** The files of an artifact that the store lacks. */
 export const absentOf = (store: DiskBlobStore, { files }: Pick<ArtifactTorrent, 'files'>): Promise<AbsentBlobs> =>
   absentBlobs(store, new Map(files.map(({ digest, length }) => [digest, length])))
 

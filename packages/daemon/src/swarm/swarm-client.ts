@@ -90,7 +90,7 @@ export class SwarmClient {
     fill: (request, context) => this.#fill(request, context),
     fillBeside: (manifestDigest, context) => this.#fillBeside(manifestDigest, context)
   }
-  /** What web servers and buckets have still, and peers. */
+  /** Which artifacts web servers, buckets and peers still have. */
   readonly copies: readonly CopyWitness[]
   readonly #context: SwarmClientDeps
   readonly #engine: Swarm
@@ -285,7 +285,7 @@ export class SwarmClient {
     }
   }
 
-  /** What another node needs. */
+  /** The details that another node needs. */
   async share({ ref, manifestDigest, name, join }: ShareRequest): Promise<ShareResult> {
     const { store, artifacts, config } = this.#context
     const torrent = await this.#torrents.of(manifestDigest)
@@ -422,7 +422,7 @@ export class SwarmClient {
     })
   }
 
-  /** Somebody waits for blobs of an artifact: whenever it is fetched, they come first. */
+  /** Notes that a reader waits for blobs of an artifact: its fetch takes them first. */
   reading(...reading: Parameters<Readings['open']>): Reading {
     return this.#artifacts.readings.open(...reading)
   }
@@ -493,13 +493,13 @@ export class SwarmClient {
       const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#companionsDeps, context)
       return { ...result, ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {
-      // the model is here, whatever becomes of what lies beside it
+      // the model is here, whatever becomes of its companions
       context.signal.throwIfAborted()
       return { warnings: [`the companions are not here: ${(error as Error).message}`] }
     }
   }
 
-  /** The engine can join a swarm only once, and what takes part in one would find itself there. */
+  /** The engine can join a swarm only once, and would find itself there. */
   async #aside<T>(manifestDigest: Sha256Digest, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     return this.#fetches.turns.run(manifestDigest, signal, async () => {
       const isSeed = this.#artifacts.joined.get(manifestDigest)?.seeding === true
@@ -514,7 +514,7 @@ export class SwarmClient {
 
   /** A fetched artifact continues as a seed, or leaves (spec swarm.8). */
   async #joinWhenDone(manifestDigest: Sha256Digest): Promise<void> {
-    // what was a seed before stays one, unless the import said that it is private
+    // a former seed stays one, unless the import marked it as private
     if (this.#artifacts.joined.get(manifestDigest)?.seeding === true) return this.#seeding.withdraw(manifestDigest)
     if (await this.#seeding.goOn(manifestDigest)) return
     await this.#artifacts.leave(manifestDigest)

@@ -12,7 +12,7 @@ import type { WebseedReading } from './pinned-manifest.ts'
 /** Of one artifact: a record of strangers may name a hundred. */
 const MAX_ASKED = 4
 const TIMEOUT_MS = 20_000
-/** Of each file, at a place that nobody can foresee: weights that are others differ nearly everywhere. */
+/** Of each file, at an unpredictable place: different weights differ nearly everywhere. */
 const SAMPLE_BYTES = 4 << 10
 /** Of an offset that `randomInt` draws. */
 const MAX_RANDOM = 2 ** 48 - 1
@@ -28,7 +28,7 @@ export interface WebseedCopiesDeps {
 interface FileSample {
   readonly start: number
   readonly length: number
-  /** Undefined for a file that is not here, of which the size has to do. */
+  /** Undefined for an absent file, of which only the size is compared. */
   readonly bytes?: Buffer
 }
 

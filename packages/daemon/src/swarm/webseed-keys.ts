@@ -35,7 +35,7 @@ export class WebseedKeys {
     return signGet({ url, headers, region: config.region, key, at: new Date(this.#clock.now()) })
   }
 
-  /** For the status: where the keys come from, and what is wrong with them now, but nothing of them. */
+  /** For the status: the keys' source and current problem, but no part of them. */
   states(): Promise<{ readonly url: string; readonly credentialsFile?: string; readonly problem?: string }[]> {
     return Promise.all(
       this.#configs.map(async (config) => {

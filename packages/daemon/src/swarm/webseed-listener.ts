@@ -8,7 +8,7 @@ import { GuardedListener, HARDENING, type ListenerOptions, refuse, sendBytes } f
 import type { Traffic } from '../http/traffic.ts'
 import type { Library } from '../library/library.ts'
 
-/** What the listener serves of one artifact. */
+/** The files that the listener serves of one artifact. */
 export interface ServedArtifact {
   readonly torrent: ArtifactTorrent
   readonly layers: PieceLayers
@@ -60,7 +60,7 @@ export class WebseedListener {
     this.#byInfohash.set(toHex(artifact.torrent.infohash), { ...artifact })
   }
 
-  /** Also what is being sent of it ends. */
+  /** Running responses end, too. */
   withdraw(torrent: Pick<ArtifactTorrent, 'name' | 'infohash'>): void {
     const served = this.#byName.get(torrent.name)
     this.#byName.delete(torrent.name)

@@ -9,7 +9,7 @@ import type { SwarmClient } from '../../swarm/swarm-client.ts'
 import { catalogIsOff, noHub, swarmIsOff } from '../refusals.ts'
 import { defineRoute } from '../route.ts'
 
-/** Where models come from. What is undefined is off. */
+/** The import sources; a disabled one is undefined. */
 export interface ImportRoutesDeps extends Pick<Library, 'resolver' | 'documents'> {
   readonly local: LocalImports
   readonly hub: HubImports | undefined

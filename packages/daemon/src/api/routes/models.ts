@@ -28,7 +28,7 @@ export const modelRoutes = (deps: ModelRoutesDeps) => ({
     try {
       return await deps.resolver.resolve(query.ref)
     } catch (error) {
-      // nothing is unknown in a store that has lost a folder
+      // a store without one of its folders cannot say that something is unknown
       deps.store.check()
       throw error
     }
@@ -145,7 +145,7 @@ function factsOf(
   }
 }
 
-/** Whether the configuration opens a door at all; the command line's are always open. */
+/** Whether the configuration opens a door; those of the command line are always open. */
 function isOpen(door: Door, { swarm, mirror }: WhyDeps['config']): boolean {
   const isSeeding = swarm.enabled && swarm.seed
   const open: Readonly<Partial<Record<Door, boolean>>> = {

@@ -52,7 +52,7 @@ interface TorrentArtifacts {
 const REPO = /^[^/\s]{1,96}\/[^/\s]{1,96}$/
 const ANCHOR_TIMEOUT_MS = 60_000
 
-/** Anchored pulls of community torrents, and seeding what they brought in (docs/catalog.md). */
+/** Anchored pulls of community torrents, and the seeding of their files (docs/catalog.md). */
 export class Catalog {
   readonly #context: CatalogDeps
   readonly #timings: PullTimings
@@ -129,7 +129,7 @@ export class Catalog {
     return seed.infohash
   }
 
-  /** Joins or leaves a torrent, as what came from it may be given now; after a change made meanwhile this runs again. */
+  /** Joins or leaves a torrent, depending on whether its files may leave now; runs again after a change made meanwhile. */
   #settle(infohash: string): Promise<void> {
     return this.#turns.run(infohash, undefined, async () => {
       const origin = this.#origins.get(infohash)
@@ -245,7 +245,7 @@ export class Catalog {
       return await importer.run({ repo, selection, source: catalogSource(store, entry, anchor, pulled, seed) }, job)
     } finally {
       this.#pulls.delete(infohash)
-      // what must not be shared is not seeded again either, however the pull ends
+      // a model that must not be shared is not seeded again, however the pull ends
       if (isGiven) await this.#settle(infohash)
       for (const source of web) if (source !== hub) await source.close()
     }
@@ -290,7 +290,7 @@ export class Catalog {
     return { ...entry, trackers: entry.trackers.filter((_, index) => !refused[index]) }
   }
 
-  /** For what the catalog names. */
+  /** For addresses that the catalog names. */
   async #policy(): Promise<Exclude<DialPolicy, 'owner'>> {
     const { endpoint } = this.#context.config.catalog
     return endpoint === undefined ? 'internet' : policyOfNamer(hostOf(endpoint))

@@ -16,7 +16,7 @@ export interface WantedFile {
 }
 
 export function wantedFile(path: string, sizeBytes: number, anchor: AnchorFile): WantedFile {
-  // what another repository gave must not be taken for this one's
+  // bytes from another repository must not count as this one's
   const repo = anchor.repoId?.toLowerCase() ?? ''
   return { path, sizeBytes, anchor, key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1} ${repo}` }
 }
@@ -28,7 +28,7 @@ const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl 
  * read from there. It becomes a blob only through {@link commit}, after {@link verify} compared it with the anchor.
  */
 export class AnchoredContent {
-  /** The first of those that have it. */
+  /** The first torrent that has it. */
   readonly file: WantedFile
   readonly #reader: BlobReader | undefined
   readonly #partial: PartialBlob | undefined

@@ -34,7 +34,7 @@ export interface AnchoredPullOptions
   /** Hubs that can serve the anchored files, tried in order: the listing's webseed, the hub itself. */
   readonly webSources: readonly Hub[]
   readonly timings: PullTimings
-  /** Whether others may have what comes. */
+  /** Whether peers may get the arriving files. */
   readonly upload: boolean
   /** Whether only `peers` may hear of it (spec add.11). */
   readonly quiet: boolean
@@ -114,7 +114,7 @@ export class CatalogPull {
       this.#over.abort()
       await torrent.leave()
       await Promise.allSettled(this.#contents.values())
-      // Each is let go, whichever fails: this process can resume it all the same, a later one what the journal says.
+      // Each is released, whichever fails: this process can still resume it, and a later one as far as the journal goes.
       for (const content of this.#opened) await content.release().catch(() => undefined)
     }
   }
@@ -203,7 +203,7 @@ export class CatalogPull {
     this.#layout = layout
     const contents = await Promise.all(wanted.map((file) => file && this.#content(file, signal)))
     return {
-      // of what was here by another way its peers get nothing (spec add.37)
+      // its peers get no bytes that came from another import (spec add.37)
       upload: this.#options.upload && contents.every((content) => content?.isSeen !== false),
       has: (file, start, end) => contents[file]!.has(start, end),
       read: (file, offset, target) => contents[file]!.read(offset, target),

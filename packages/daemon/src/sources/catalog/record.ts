@@ -4,7 +4,7 @@ const LINE = /^([0-9a-f]{64}) {2}(\S.*)$/
 const MAX_LINES = 100_000
 /** Of one list: 100,000 lines of some forty characters. */
 const MAX_CHARACTERS = 4 << 20
-/** What is searched without a line in it is a step as well. */
+/** A stretch without a line counts as a step, too. */
 const STEP_CHARACTERS = 65_536
 
 /**
@@ -27,7 +27,7 @@ export async function parseDigestListInTurns(page: string): Promise<ReadonlyMap<
   return files.size > 0 ? files : undefined
 }
 
-/** False when it contradicts what is there. */
+/** False if it contradicts the present value. */
 function note(files: Map<string, string>, line: string): boolean {
   const match = LINE.exec(line.replace(/\r$/, ''))
   if (!match) return true

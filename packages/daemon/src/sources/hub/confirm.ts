@@ -23,7 +23,7 @@ const SILENCE_MS = 60_000
 /** Per start; the next start continues. */
 const MAX_QUESTIONS = 1_000
 
-/** Asks the hub without a token, even if there is one, what everybody may have (spec add.37). @param hub without a token */
+/** Asks the hub without a token, even if there is one, what is public (spec add.37). @param hub without a token */
 export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>, clock: Pick<Clock, 'monotonic'>) {
   let silentSince: number | undefined
   return {
@@ -108,7 +108,7 @@ async function askAbout(
   const files = new Map<string, Pick<ManifestFile, 'digest' | 'size'>>()
   for (const file of manifest.files.filter(isEvictable)) files.set(upstreamName(source, file.name), file)
   if (files.size === 0) return 'other-files'
-  // what lies beside them leaves with them: a cache may have files that somebody changed or added
+  // companions leave with them, and files of a cache may have been changed or added
   for (const digest of [...(own === undefined ? [] : [own]), ...Object.values(companions)]) {
     const document = await documents.companions(digest).catch(() => undefined)
     if (document === undefined) return 'other-files'

@@ -27,7 +27,7 @@ export interface HubCopiesDeps extends Pick<Library, 'store' | 'artifacts'> {
   readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
 }
 
-/** What the hub has of the commit that an artifact came from: whether it has it still, and the bytes. */
+/** Whether the hub still has the commit that an artifact came from, and its bytes. */
 export class HubCopies implements CopyWitness, SourceFiller {
   readonly #deps: HubCopiesDeps
 

@@ -17,7 +17,7 @@ export function hubFailure(error: unknown): unknown {
   })
 }
 
-/** For `catch`: what is damaged or gone here counts as absent. @throws errors other than the daemon's own */
+/** For `catch`: damaged or missing local state counts as absent. @throws errors other than the daemon's own */
 export function orAbsent(error: unknown): undefined {
   if (!(error instanceof DaemonError)) throw error
 }

@@ -61,13 +61,13 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const others = new OwnersHub(config.hub, { ...more, userAgent: `${common.userAgent} (${context.listeners.mark})` })
   const open = (options: HubOptions): Hub =>
     atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, ...options }))
-  // what strangers cause has no token, and no connection that the owner's transfers would wait for (spec add.40)
+  // requests for strangers carry no token, and use no connection that the owner's transfers would wait for (spec add.40)
   const strangersHub = open({ ...STRANGER_HUB, ...more })
   const listings = new StrangerListings({ ...common, ...STRANGER_HUB })
 
   const anonymous = open({
     ...more,
-    // somebody waits for the answer, and without one nothing is given away
+    // a client waits for the answer; without one, nothing leaves
     retry: { ...more.retry, tries: 2 }
   })
 
@@ -158,7 +158,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       })
     },
     search: (query: SearchQuery) => answered(async () => search(query, await owners.now())),
-    /** Whether there are newer commits of what models follow. */
+    /** Whether models' branches or tags have newer commits. */
     outdated,
     /** Asks that once a day where `[hub] check` says so, until `close`. */
     checkDaily() {
@@ -168,7 +168,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
       checks.push(clock.after(FIRST_CHECK_MS, ask), clock.every(DAY_MS, ask))
     },
-    /** What lies beside an artifact that came from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
+    /** The companions of an artifact from the hub (spec add.49). @throws DaemonError `E_SOURCE_UNAVAILABLE` for another one */
     companions({ manifest, ...request }: Omit<CompanionsRequest, 'source'> & { readonly manifest: Manifest }): Job {
       const origin = hubOriginOf(manifest, request.ref)
       const source = async (signal: AbortSignal): Promise<ImportSource> => {
@@ -179,9 +179,9 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       }
       return importer.startCompanions({ ...request, source })
     },
-    /** What it has still of what came from it. */
+    /** Whether the hub still has the artifacts that came from it. */
     copies: new HubCopies({ ...context, owners, others, sourceOf }),
-    /** What a mirror may have of the hub. */
+    /** The hub as mirrors may see it. */
     upstream: createUpstream({
       ...context,
       offload: context.strangersOffload,
@@ -189,9 +189,9 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
       listings,
       sourceOf: (...of) => sourceOf({ hub: strangersHub, hasToken: false }, ...of)
     }),
-    /** What everybody may have. */
+    /** The hub as the public sees it. */
     confirmation,
-    /** Asks about what is not known, in the background, until `close`. */
+    /** Confirms artifacts of unknown access, in the background, until `close`. */
     confirmUnknown(deps: ConfirmDeps) {
       confirming = confirmUnknown(confirmation, deps, stop.signal).catch((error: unknown) => {
         if (!stop.signal.aborted) log.warn({ err: error }, 'the hub was not asked which models are public')

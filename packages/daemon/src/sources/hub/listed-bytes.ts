@@ -7,7 +7,7 @@ import { readWholeBlob } from '../../library/small-blob.ts'
 
 const MAX_GIT_BYTES = 64 << 20
 
-/** Whether the hub lists a file's bytes. Those that it has in git have to be here. */
+/** Whether the hub lists a file's bytes. Those of files in git must be here. */
 export async function isListedAs(
   listed: HubFile | undefined,
   { digest, size }: Pick<ManifestFile, 'digest' | 'size'>,
@@ -18,7 +18,7 @@ export async function isListedAs(
   return listed.gitBlobSha1 === (await gitSha1Of(store, digest, size))
 }
 
-/** Git's name of a blob; undefined for one that is not here, or larger than what git keeps. */
+/** Git's name of a blob; undefined if it is absent, or larger than files in git. */
 export async function gitSha1Of(
   store: DiskBlobStore,
   digest: Sha256Digest,

@@ -161,7 +161,7 @@ class OutdatedCheck {
     }
   }
 
-  /** What a model's upgrade would bring. */
+  /** The content of a model's upgrade. */
   async #change(
     signed: SignedHub,
     listing: HubListing,

@@ -28,7 +28,7 @@ const READ = constants.O_RDONLY | constants.O_NONBLOCK
 /** Clients of earlier tokens, which imports may use still. */
 const MAX_CLIENTS = 8
 
-/** Whoever signs in or out while the daemon runs need not start it again: each import asks for the client (spec hub.4). */
+/** Each import asks for the client, so that a login or logout needs no restart of the daemon (spec hub.4). */
 export class OwnersHub {
   readonly #config: HubConfig
   readonly #options: HubOptions
@@ -64,7 +64,7 @@ export class OwnersHub {
 }
 
 /**
- * The owner's token: of the environment, else what the hub client's file holds now.
+ * The owner's token: from the environment, else the current one in the hub client's file.
  * @throws DaemonError `E_SOURCE_FORBIDDEN` naming a file that cannot be read or holds no token
  */
 async function tokenNow({ token, tokenFile }: HubConfig): Promise<string | undefined> {

@@ -112,11 +112,11 @@ export async function planHub(
 const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
   entries.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
 
-/** What is in memory while a model runs. */
+/** The memory of a running model. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
   isWeights(entry) || entry.role === 'vision-projector'
 
-/** What the artifacts of a repository, which differ in their quants, need beside their weights: one header tells it of all. */
+/** The memory beside the weights. Artifacts of a repository differ only in their quants, so one header gives it for all. */
 async function memoryOf(
   hub: Pick<Hub, 'read'>,
   artifacts: readonly Pick<ArtifactPlan, 'entries'>[],

@@ -2,7 +2,7 @@ import type { HubListing } from '@svc/hub'
 import { type Clock, timestampOf } from '@svc/internal-clock'
 import type { Provenance } from '../../library/provenance.ts'
 
-/** Who may have what a listing names: what the hub itself says of the repository at this moment (spec add.37). */
+/** Who may have the files of a listing, by the hub's current statement about the repository (spec add.37). */
 export function hubProvenance(
   { restricted }: Pick<HubListing, 'restricted'>,
   { hasToken, clock }: { readonly hasToken: boolean; readonly clock: Clock }

@@ -3,7 +3,7 @@ import { DaemonError } from '../../errors.ts'
 import { hubFailure } from './errors.ts'
 import type { SignedHub } from './owners-hub.ts'
 
-/** Somebody waits for the answer. */
+/** A user waits for the answer. */
 const RETRY = { tries: 2, maxRateWaitMs: 20_000 }
 const MAX_WORDS_CHARS = 200
 const MAX_CURSOR_CHARS = 4_096

@@ -39,9 +39,9 @@ export interface HubSourceOptions {
   /** The branch that the hub said to be at this commit, and when: RFC 3339. */
   readonly branch?: { readonly name: string; readonly at: string } | undefined
   readonly follows?: ImportSource['follows']
-  /** For an import that a stranger caused: what it may take from the store, and what it has brought. */
+  /** For an import that a stranger caused: the files it may take from the store, and those it has brought. */
   readonly strangers?: StrangerBytes | undefined
-  /** What the store has of earlier commits. */
+  /** The store's files of earlier commits. */
   readonly older?: OlderVersions | undefined
   /** Called at every pause, for the log. */
   readonly onWaiting: (waiting: RetryWait, path: string) => void
@@ -130,7 +130,7 @@ function hubFile(hub: Hub, file: HubFile, options: FileOptions, repoId: string):
   }
 }
 
-/** What another repository gave must not be taken for this one's. */
+/** Bytes from another repository must not count as this one's. */
 const ownKey = (repoId: string, gitBlobSha1: string): string => `git-blob-sha1:${gitBlobSha1} ${shortOf(repoId)}`
 
 /** Small files in git itself have no SHA-256 in the listing. */
@@ -148,7 +148,7 @@ const byGitName = (
   }
 })
 
-/** Without its digest the pipeline does not look into the store: the hub has to give these bytes to a stranger first. */
+/** Without its digest the pipeline does not look into the store: the hub must serve these bytes without a token first. */
 const anew = (file: HubFile, sha256: Sha256Digest, strangers: StrangerBytes): Partial<RemoteFile> => ({
   partialKey: strangerKey(file),
   readAs: sha256,
@@ -210,7 +210,7 @@ async function fetchFile(
   }
 }
 
-/** Takes what an older version here has of a file. The blob is opened, and its origin noted, before the first byte is copied. */
+/** Copies unchanged bytes from an older version of a file. The blob is opened, and its origin noted, before the first byte is copied. */
 async function reuseOlder(
   hub: Hub,
   file: HubFile,

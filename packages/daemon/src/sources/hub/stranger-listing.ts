@@ -13,7 +13,7 @@ export interface HubListedFile {
   readonly isWeights: boolean
 }
 
-/** What strangers may know of a repository: nothing that takes a token. */
+/** A repository as strangers may see it: nothing that needs a token. */
 export interface StrangerListing {
   /** In the hub's spelling. */
   readonly repoId: string
@@ -28,7 +28,7 @@ export interface ListingRequest {
   readonly repo: string
   /** Undefined: the default branch. */
   readonly revision: string | undefined
-  /** The commit has to be one that a branch or tag names. */
+  /** A branch or tag must name the commit. */
   readonly isNamedOnly: boolean
 }
 
@@ -47,9 +47,9 @@ export type ThreadHub = Pick<HubOptions, 'endpoint' | 'userAgent' | 'limits'>
 
 /** Larger files are not held in memory. */
 export const MAX_SMALL_BYTES = 64 << 20
-/** Files of one repository; more parts of models are none that somebody loads through a mirror. */
+/** Files of one repository; models with more parts are not loaded through mirrors. */
 export const MAX_KEPT_FILES = 5_000
-/** Names of what is left out. */
+/** Names of omitted files. */
 export const MAX_LEFT_OUT = 1_000
 
 type ListingError =
@@ -96,7 +96,7 @@ export class StrangerListings {
   }
 
   /**
-   * @param onBytes told of what the hub sent, also for a listing that is refused
+   * @param onBytes counts the bytes that the hub sent, also for a refused listing
    * @throws DaemonError with the codes of an import; `E_SOURCE_FORBIDDEN` also for a commit that nothing names
    */
   list(request: ListingRequest, onBytes: (bytes: number) => void): Promise<StrangerListing> {

@@ -147,7 +147,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
     async missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number> {
       const found = require(repo)
       const { files, artifacts } = await (found.plan ??= planOf(repo))
-      // for the signature, all that lies beside an artifact is fetched with it
+      // the signature needs all companions: they are fetched with their artifact
       const beside = found.signed === undefined ? 0 : sizeOfSmall(found.listing.files)
       const total = artifacts.find((each) => each.quant === quant)?.bytes ?? 0
       const own = files.filter(({ action, quant: of }) => action !== 'skip' && (of ?? quant) === quant)
@@ -194,7 +194,7 @@ function sizeOfSmall(files: readonly HubFile[]): number {
   )
 }
 
-/** Of a small file nobody knows before it is read. */
+/** For a small file, unknown before it is read. */
 const mayBeSigned = (signed: SignedListing, { path, sha256 }: Pick<HubFile, 'path' | 'sha256'>): boolean =>
   sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)
 
@@ -206,7 +206,7 @@ interface StrangersFiles {
   readonly more: number
 }
 
-/** What is wrong for certain with what an import of a listing would bring. */
+/** The reason why an import of a listing would certainly be refused. */
 function complaintOf(signed: SignedListing, { files, leftOut, more }: StrangersFiles): string | undefined {
   const wrong = files.find((file) => isBrought(file) && !mayBeSigned(signed, file))
   if (wrong !== undefined) return `changed, or not signed: ${someOf([wrong.path])}`
@@ -218,7 +218,7 @@ function complaintOf(signed: SignedListing, { files, leftOut, more }: StrangersF
 const isBrought = ({ path, sizeBytes }: HubFile): boolean =>
   sizeBytes <= COMPANION_BOUNDS.fileBytes || /\.(?:gguf|safetensors)$/.test(path)
 
-/** A hub that tells of the bytes of what is read, before they are. */
+/** A hub that reports the bytes of each read before it starts. */
 const counting = (hub: Hub, onBytes: (bytes: number) => void): Pick<Hub, 'read'> => ({
   read(file, range = { start: 0, end: file.sizeBytes }, options) {
     onBytes(range.end - range.start)
@@ -226,7 +226,7 @@ const counting = (hub: Hub, onBytes: (bytes: number) => void): Pick<Hub, 'read'>
   }
 })
 
-/** The name of what strangers had imported of a commit, where no import of the owner can come (spec ref.12, add.41). */
+/** The name for strangers' imports of a commit; no import of the owner can have it (spec ref.12, add.41). */
 function strangersName({ repoId, commit }: HubListing): RepoId {
   const name = repoId
     .slice(repoId.indexOf('/') + 1)

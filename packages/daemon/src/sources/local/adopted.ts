@@ -96,7 +96,7 @@ const WHY: Readonly<Record<Exclude<HubAnswer, 'public'>, string>> = {
   'no-answer': 'the hub could not be asked whether everybody may have it; the next start of the daemon asks again'
 }
 
-/** What the hub says of a cache's files. @param files undefined where not all of them have a hash */
+/** The hub's statement about a cache's files. @param files undefined if not all of them have a hash */
 async function wordOf(
   { repo, revision }: NonNullable<AdoptBody['hub']>,
   files: readonly AdoptedFile[] | undefined,

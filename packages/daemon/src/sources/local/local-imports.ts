@@ -14,7 +14,7 @@ import { localSource } from './source.ts'
 export interface LocalDeps extends Pick<Library, 'clock' | 'store'> {
   readonly importer: Importer
   readonly offload: Offload
-  /** Absent without a hub: then nobody can be asked. */
+  /** Absent if there is no hub to ask. */
   readonly confirmation?: HubConfirmation | undefined
   readonly config: { readonly file?: string; readonly swarm: Pick<SwarmConfig, 'seedLocal'> }
 }
@@ -71,13 +71,13 @@ export class LocalImports {
       ref: as,
       repo,
       source: await adoptedSource(files, hub, { clock, store, confirmation }),
-      // a commit in somebody's cache may be older than the one that is here
+      // the commit in a cache may be older than the local one
       selection: { ...selection, mayReplace: more.replace !== false }
     })
   }
 
   /**
-   * Reads no more than the headers of safetensors, and asks nobody.
+   * Reads no more than the headers of safetensors, and sends no request.
    * @throws DaemonError `E_BAD_REQUEST`, `E_SOURCE_NOT_REGULAR`; ClassifyError `E_NOT_IMPORTABLE`
    */
   async planAdopt({ files, as, hub, ...more }: AdoptBody): Promise<AdoptPlan> {

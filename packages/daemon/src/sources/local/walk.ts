@@ -83,7 +83,7 @@ async function addFolder(
   const listed = await folder.list()
   if (listed.length > MAX_FILES) throw bad(`${JSON.stringify(folder.path)} holds more than ${MAX_FILES} files`)
   const names = listed.map(({ name, isFile }) => ({ name: decodeName(name, folder.path), isFile }))
-  // what is not a file may be where another file system begins
+  // an entry that is not a file may be a mount point
   const lookAtFile = await folder.looks()
   for (let i = 0; i < names.length; i += STATS_AT_ONCE) {
     const batch = names.slice(i, i + STATS_AT_ONCE)

@@ -79,7 +79,7 @@ export async function listRegistry(
   }
 }
 
-/** Some registries let everybody read manifests, and want a login for blobs: that has to be known before the import. */
+/** Some registries serve manifests to everyone, but require a login for blobs: the import must know that first. */
 async function askForAccess(
   repository: InstanceType<Oci['Repository']>,
   { files: [first] }: OciModel,
