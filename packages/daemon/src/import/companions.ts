@@ -73,9 +73,9 @@ export function planCompanions(
 }
 
 /**
- * The document of what was brought in; undefined where the source has nothing but what the manifests have, unless it is the
- * hub: of that, an artifact without one came before companions were kept.
- * @param blobs by the names that recognition sees; those of files that could not be read are absent
+ * The document of the imported companions; undefined if the source has only the manifests' files. The hub gets one
+ * anyway: an artifact of the hub without one is older than companions.
+ * @param blobs by the names that recognition sees; unreadable files are absent
  */
 export function companionsOf(
   { files, omitted }: CompanionPlan,

@@ -422,10 +422,7 @@ const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonl
     .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
     .map(({ name }) => blobs.get(name)!.digest)
 
-/**
- * A rule needs the signature and all that lies beside it, whatever was chosen: also of what a client of a mirror
- * caused.
- */
+/** A rule needs the signature and all companions, whatever the selection, also for imports that a mirror's client caused. */
 function withSignature(plan: PlannedImport, rule: TrustRule | undefined): PlannedImport {
   const { source, recognition, files } = plan
   const file = files.get(SIGNATURE)

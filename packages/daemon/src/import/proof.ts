@@ -14,8 +14,8 @@ interface NamedDigest extends Pick<SourceFile, 'name'> {
 const MAX_NAMES = 100
 
 /**
- * Which bytes of an import its source was seen to give. A listing that names the digest of bytes that are here proves
- * nothing: whoever knows the digest of a private blob could ask for it that way (spec add.37).
+ * Which bytes of an import its source was seen to give. A listing that names the digest of stored bytes proves nothing:
+ * anyone who knows the digest of a private blob could request it that way (spec add.37).
  */
 export class Proof {
   readonly #holdings: Holdings
@@ -113,9 +113,9 @@ export class Proof {
   }
 
   /**
-   * {@link provenances} of one artifact while its files arrive: what is here of them by another way counts as if the
-   * import came to it now. @param listed names of all entries, by the digests that the source gave @param files of
-   * the artifact; default: all
+   * {@link provenances} of one artifact while its files arrive: bytes that came from another import count as if this
+   * one found them now. @param listed names of all entries, by the digests that the source gave @param files of the
+   * artifact; default: all
    */
   async provenanceNow(
     facts: Provenance,

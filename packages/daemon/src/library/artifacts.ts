@@ -99,8 +99,8 @@ export class Artifacts {
   }
 
   /**
-   * Records what lies beside the artifact under a name `ns/name`. What its source said of who may have that withholds the
-   * artifact, or changes nothing. @throws CorruptStateError
+   * Records the companions of the artifact under a name `ns/name`. Their provenance withholds the artifact, or changes
+   * nothing. @throws CorruptStateError
    */
   addCompanions(
     manifestDigest: Sha256Digest,

@@ -14,9 +14,9 @@ interface Indexed {
 }
 
 /**
- * Which artifacts' manifests name a blob, so that an import does not go through all manifests for each of its files.
- * What a manifest names never changes: only new artifacts are read, and whoever asks leaves out those that are gone. The index is
- * built again after memory was needed for something else.
+ * Which artifacts' manifests name a blob, so that an import does not read all manifests for each of its files.
+ * Manifests never change: only those of new artifacts are read, and callers ignore artifacts that are gone. The index
+ * is rebuilt after memory was needed for something else.
  */
 export class BlobIndex {
   readonly #deps: { readonly artifacts: Artifacts; readonly documents: Documents }

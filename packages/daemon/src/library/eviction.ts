@@ -43,8 +43,8 @@ export function keptFact(
 }
 
 /**
- * Which artifacts go so that `wantedBytes` become free: what was used longest ago first, and nothing that frees no room because what
- * stays needs the same bytes. Where that is not enough, all of them.
+ * The artifacts to evict so that `wantedBytes` become free: least recently used first, without those whose bytes a
+ * remaining artifact needs. If these are not enough, all of them.
  */
 export function planEviction(
   candidates: readonly EvictionCandidate[],

@@ -5,9 +5,9 @@ import type { ArtifactState } from './artifact-record.ts'
 type WithSource = { readonly source: Pick<ArtifactState['source'], 'kind'> }
 
 /**
- * The only place that decides which companions may leave with an artifact that may leave (spec add.37; `verdictOf` decides that).
- * What a hub or a registry listed was chosen to be published. A folder of the owner's was not: what no loader reads is the
- * owner's own, as are the names of files that were left there.
+ * The only place that decides which companions may leave with an artifact that may leave (spec add.37; `verdictOf`
+ * decides that). A hub's or registry's listing was published on purpose. A folder of the owner's was not: files that no
+ * loader reads are the owner's own, as are the names of omitted files.
  */
 const isOwn = (file: { readonly path: string; readonly own?: boolean }, { source }: WithSource): boolean =>
   // absent in documents of others' sources

@@ -132,8 +132,8 @@ export class Holdings {
   }
 
   /**
-   * Complete artifacts only: what another one names is perhaps not here through it. One whose record cannot be read counts, as from where
-   * nobody could say.
+   * Complete artifacts only: the bytes of an incomplete one may be here through another. An artifact with an unreadable
+   * record counts, with unknown access.
    */
   async *#holders(digest: Sha256Digest): AsyncGenerator<HoldingArtifact> {
     const { artifacts, documents } = this.#deps

@@ -24,10 +24,7 @@ type Recorded = ArtifactState | 'damaged' | undefined
 type Files = readonly { readonly digest: Sha256Digest; readonly size: number }[]
 const MAX_KNOWN = 100_000
 
-/**
- * The members of an index for people: size, what is present, and what is known of each. A manifest never changes, so it
- * is read once.
- */
+/** The members of an index for people: size, presence and record of each. A manifest never changes, so it is read once. */
 export class Members {
   readonly #deps: MembersDeps
   readonly #files = new Map<Sha256Digest, Files>()

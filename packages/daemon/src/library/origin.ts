@@ -35,9 +35,9 @@ export interface ArtifactSource {
 }
 
 /**
- * The origin after another import of the same artifact. The hub gives a commit's bytes again, unlike an archive or a catalog. What an
- * import by its commit alone does not know of a branch, an earlier one may have known; and what an owner has imported is no
- * stranger's because one asks for it again.
+ * The origin after another import of the same artifact. The hub gives a commit's bytes again, unlike an archive or a
+ * catalog. An import by commit keeps the branch that an earlier one knew, and a stranger's request does not make an
+ * import of the owner a stranger's.
  */
 export function mergedSource(before: ArtifactSource | undefined, now: ArtifactSource): ArtifactSource {
   if (before === undefined || now === before) return now

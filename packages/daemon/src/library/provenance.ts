@@ -103,8 +103,8 @@ export function heldBackReason(
 }
 
 /**
- * What an import tells of an artifact that is withheld for what others did, with the command that gives it to others
- * (spec add.39); undefined where it is given, or withheld for what the owner said or used.
+ * The notice of an import about an artifact that others caused to be withheld, with the command that shares it (spec
+ * add.39); undefined if it may leave, or if the owner's decision or credential withholds it.
  */
 export function withheldNotice(ref: string, state: WithProvenance | 'damaged' | undefined): string | undefined {
   const verdict = verdictOf(state, 'export')
@@ -137,8 +137,8 @@ export interface Reimport {
 }
 
 /**
- * The provenance after another import of the same artifact. A credential that was used for its bytes counts until a
- * source gives them to everybody; what the owner said counts until the owner says otherwise.
+ * The provenance after another import of the same artifact. A credential used for its bytes counts until a public
+ * source gives them; the owner's decision counts until the owner changes it.
  */
 export function mergedProvenance(before: Provenance, now: Provenance, { isPinned, wasComplete }: Reimport): Provenance {
   const facts = isPinned ? pinnedFacts(before, now, wasComplete) : latestFacts(before, now)

@@ -12,8 +12,8 @@ const MAX_KNOWN = 10_000
 const KNOWN_MS = 3_600_000
 
 /**
- * What a rule `require` says of artifacts that are here: it may be younger than their imports, or those were of another store, from a
- * backup. Whoever gives models to others by names asks this.
+ * Applies rules with `require` to stored artifacts: a rule may be younger than their imports, or a backup brought them.
+ * Every door that serves models by name calls this.
  */
 export class SignedModels {
   readonly #deps: SignedModelsDeps

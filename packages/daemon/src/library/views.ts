@@ -167,8 +167,8 @@ export class Views {
   }
 
   /**
-   * {@link make} for callers who must not decide what is kept: a view below `cache` that holds nothing, is not
-   * listed, and counts as no use. With `mayLack` only what is unpacked has to be here. @throws as {@link make}
+   * {@link make} for callers that must not decide what is kept: a view below `cache` that holds nothing, is not listed,
+   * and counts as no use. With `mayLack` only the unpacked files must be here. @throws as {@link make}
    */
   lend(manifest: Sha256Digest, { mayLack = false }: { readonly mayLack?: boolean } = {}): Promise<ViewAnswer> {
     // only the digest matters: a pinned artifact has no name of its own

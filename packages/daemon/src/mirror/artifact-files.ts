@@ -18,8 +18,8 @@ const CHUNK_BYTES = 256 << 10
 const NONE: readonly ServedFile[] = []
 
 /**
- * What brings in what clients ask for, as soon as it is attached. Without a swarm nothing is shown of artifacts that are not complete, but
- * what the owner's imports are making.
+ * Fetches for clients, as soon as it is attached. Without a swarm, the only incomplete artifacts shown are those of the
+ * owner's running imports.
  */
 export interface Ways {
   hub?: HubDemand

@@ -51,8 +51,8 @@ export interface DemandFigures {
 }
 
 /**
- * What clients of the mirrors wait for, and cause to be fetched: the places, turns and bytes that they share, whichever way it comes
- * (spec add.34, add.36). Without a configuration they can follow what the owner fetches, and start nothing.
+ * The waits of the mirrors' clients, and the fetches for them: the places, turns and bytes that they share, whatever
+ * the source (spec add.34, add.36). Without a configuration they can follow the owner's fetches, and start none.
  */
 export class Demand {
   readonly store: DiskBlobStore

@@ -111,8 +111,8 @@ export class HubDemand {
 
   /**
    * A large file, for one client. The hub has no proofs of parts, so nothing is read before the whole is verified; a
-   * reader waits for what takes longer than a client waits for a head. What the store has under that digest is read
-   * only when the hub has given these bytes to strangers. @throws NotNowError
+   * reader waits if that takes longer than a client waits for a head. The store's bytes under that digest are read only
+   * if the hub served them without a token. @throws NotNowError
    */
   async large(repo: UpstreamRepo, file: UpstreamFile, client: WaitingClient): Promise<BlobReader> {
     const { sha256: digest, name, sizeBytes } = file

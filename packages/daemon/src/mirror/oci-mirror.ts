@@ -153,8 +153,8 @@ export class OciMirror {
   }
 
   /**
-   * The walk of a pull: from a name and a tag or digest to the artifacts that may be meant, packed; what is here
-   * first, then what is to come. A digest causes no fetch but of the artifact that must be meant. @throws NotNowError
+   * The walk of a pull: from a name and a tag or digest to the possible artifacts, packed; stored ones first, then
+   * pending ones. A digest starts a fetch only if a single artifact can have it. @throws NotNowError
    */
   async *#walk(name: string, wanted: string, client: WaitingClient, isBlob = false): AsyncGenerator<Packed> {
     const tag = isDigest(wanted) ? undefined : wanted

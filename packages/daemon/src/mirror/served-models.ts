@@ -84,8 +84,8 @@ interface ServedNames {
 }
 
 /**
- * What mirrors may show: artifacts that are complete, needed, and given by that door (spec add.37), and what the owner's imports are
- * about to make.
+ * The artifacts that mirrors may show: complete, needed ones that may leave by that door (spec add.37), and those that
+ * the owner's running imports will make.
  */
 export class ServedModels {
   readonly files: ServedFiles
@@ -173,8 +173,8 @@ export class ServedModels {
   }
 
   /**
-   * Imports of the owner's whose source gives what they bring to everybody. Nobody hears of one from a repository of which something is withheld: it
-   * may make the same artifact again.
+   * The owner's running imports from public sources. An import into a repository with a withheld artifact is not shown:
+   * it may make the same artifact again.
    */
   async coming(door: Door, isAsked: (by: ComingImport) => boolean): Promise<readonly ComingImport[]> {
     const coming: ComingImport[] = []
@@ -341,8 +341,8 @@ export class ServedModels {
   }
 
   /**
-   * What lies beside an artifact of the hub, and what was left there; undefined for imports before that was kept. The hub lists it, so none
-   * of it is the owner's own.
+   * The companions of an artifact of the hub, kept and omitted; undefined for older imports, without companions. The
+   * hub lists them, so none is the owner's own.
    */
   async companionsOf(state: ArtifactState): Promise<Companions | undefined> {
     const digest = companionsUnder(state)

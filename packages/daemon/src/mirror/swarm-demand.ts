@@ -74,9 +74,9 @@ export class SwarmDemand {
   }
 
   /**
-   * Waits for what the OCI manifest is made from: the model config, and what is unpacked from tars. With `mayStart` an
-   * artifact that nobody fetches is fetched from now on. @returns false if it is not to be had, or no blob that is not
-   * here would be. @throws NotNowError
+   * Waits for the files that the OCI manifest is made from: the model config, and members of tars. With `mayStart`,
+   * starts a fetch of the artifact if there is none. @returns false if it cannot be fetched, or no missing blob could
+   * be. @throws NotNowError
    */
   async described(awaited: Awaited, presence: Presence, mayStart: boolean, client: WaitingClient): Promise<boolean> {
     if (presence.isDescribed) return presence.missing.length === 0 || this.offers(awaited)

@@ -180,8 +180,8 @@ export class ArtifactSwarm {
   }
 
   /**
-   * Never rejects: where the store cannot record what was fetched (its disk is full), a later fetch in this process goes on with it
-   * all the same, and one after a restart with what the journal says.
+   * Never rejects: if the store cannot record the fetched bytes (its disk is full), a later fetch in this process still
+   * continues with them, and one after a restart as far as the journal goes.
    */
   async leave(manifestDigest: Sha256Digest): Promise<void> {
     const entry = this.#entries.get(manifestDigest)

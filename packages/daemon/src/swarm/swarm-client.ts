@@ -397,8 +397,8 @@ export class SwarmClient {
   }
 
   /**
-   * Starts to fetch what is missing of an artifact for somebody who is not the owner: the rest of a pinned import that
-   * was interrupted, or else an ensure. @throws DaemonError `E_NOT_FOUND` for an unknown manifest
+   * Starts to fetch the missing files of an artifact for a client of a mirror: the rest of an interrupted pinned
+   * import, or else an ensure. @throws DaemonError `E_NOT_FOUND` for an unknown manifest
    */
   async fetchRest(manifestDigest: Sha256Digest): Promise<Job> {
     const state = await this.#context.artifacts.read(manifestDigest)

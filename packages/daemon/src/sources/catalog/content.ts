@@ -24,8 +24,9 @@ export function wantedFile(path: string, sizeBytes: number, anchor: AnchorFile):
 const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**
- * The bytes of one content while several sources fetch it: each writes what is still missing. What the store has is
- * read from there. It becomes a blob only through {@link commit}, after {@link verify} compared it with the anchor.
+ * The bytes of one content while several sources fetch it: each writes the ranges still missing. A content that the
+ * store has is read from there. It becomes a blob only through {@link commit}, after {@link verify} compared it with
+ * the anchor.
  */
 export class AnchoredContent {
   /** The first torrent that has it. */

@@ -67,8 +67,8 @@ export interface ConfirmDeps extends Pick<Library, 'artifacts' | 'documents' | '
 }
 
 /**
- * Asks the hub about every artifact of which it is not known whether everybody may have it, such as what
- * was adopted without a connection. One question at a time, and none after the hub did not answer.
+ * Asks the hub about every artifact of unknown access, such as one adopted without a connection. One request at a time,
+ * and none after the hub did not answer.
  */
 export async function confirmUnknown(
   confirmation: HubConfirmation,

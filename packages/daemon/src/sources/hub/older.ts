@@ -26,8 +26,8 @@ const MAX_LISTINGS = 2
 const TRIES = 2
 
 /**
- * What the store has of earlier commits of a repository. The hub is asked again what it listed there: so it is known
- * that the blob is what its storage knows under a hash, also for old imports, and no record has to keep such hashes.
+ * The store's files of earlier commits of a repository. The hub is asked for its old listings again: they show which
+ * hash its storage has for a blob, also for old imports, and no record has to keep such hashes.
  */
 export class OlderVersions {
   readonly #hub: Pick<Hub, 'listing'>

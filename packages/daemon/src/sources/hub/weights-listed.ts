@@ -22,8 +22,9 @@ export function hubOriginOf({ annotations }: Pick<Manifest, 'annotations'>, ref:
 }
 
 /**
- * Anybody can write the name of a repository into a manifest: what lies beside its files belongs to those that list the weights.
- * @throws DaemonError `E_NOT_IMPORTABLE` where the hub lists others at that commit
+ * Anyone can write the name of a repository into a manifest: its companions belong only to artifacts whose weights it
+ * lists.
+ * @throws DaemonError `E_NOT_IMPORTABLE` if the hub lists others at that commit
  */
 export async function requireWeightsOf(
   manifest: Pick<Manifest, 'files'>,
