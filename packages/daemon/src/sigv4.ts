@@ -49,14 +49,14 @@ export interface SignedParts {
   readonly query: readonly (readonly [string, string])[]
   /** By lower-case name. */
   readonly headers: readonly (readonly [string, string])[]
-  /** The SHA-256 of the body in hexadecimal digits, or what stands for it. */
+  /** The SHA-256 of the body in hexadecimal digits, or a placeholder for it. */
   readonly payload: string
   readonly region: string
   /** `YYYYMMDDTHHMMSSZ` */
   readonly time: string
 }
 
-/** In hexadecimal digits, with what a request says of it. Pure. */
+/** In hexadecimal digits, with its scope and the names of the signed headers. Pure. */
 export function signatureOf(
   { method, path, query, headers, payload, region, time }: SignedParts,
   secretAccessKey: string

@@ -37,7 +37,7 @@ function copyProgress(
   }
 }
 
-/** Runs a copy, and prints what it returns; after a signal stops it, `advice`, with exit code 130. */
+/** Runs a copy, and prints its result; if a signal stops it, prints `advice`, with exit code 130. */
 export async function stoppably(
   flags: Flags,
   advice: string,

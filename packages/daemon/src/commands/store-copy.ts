@@ -86,7 +86,7 @@ export async function missingBlobs(
   return [...wanted].flatMap(([digest, sizeBytes]) => (there.has(digest) ? [] : [{ digest, sizeBytes }]))
 }
 
-/** `thereBytes`: what partial blobs of an earlier attempt hold already. @throws CopyError */
+/** `thereBytes`: bytes in partial blobs of an earlier attempt. @throws CopyError */
 export async function requireCopySpace(root: string, missing: readonly BlobInfo[], thereBytes = 0): Promise<void> {
   const all = missing.reduce(
     (bytes, { sizeBytes }) => bytes + Math.ceil(sizeBytes / DISK_BLOCK_BYTES) * DISK_BLOCK_BYTES,

@@ -134,7 +134,7 @@ async function checkBlobs(
     throw new CopyError(`${checked} of ${count} blobs are at ${target.root}; the old store stays in use`)
 }
 
-/** Copies the current state, and when each model was last used; removes what an earlier attempt left of it. */
+/** Copies the current state and each model's last use; removes the remains of an earlier attempt. */
 async function copyState({ from, to }: MovePlaces): Promise<void> {
   await rm(join(to, 'state'), { recursive: true, force: true })
   await copyFolder(join(from, 'state'), join(to, 'state'), new Set(['tmp']))

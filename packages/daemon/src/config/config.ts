@@ -156,14 +156,14 @@ function filePath(path: string | undefined, key: string): string | undefined {
   throw new ConfigError(`${key} is "${path}"; write an absolute path, or one that begins with "~/"`)
 }
 
-/** `[store] expect`. @throws ConfigError for what is not a store's id */
+/** `[store] expect`. @throws ConfigError for an invalid store id */
 function expectedId(text: string | undefined): string | undefined {
   const id = set(text)?.toLowerCase()
   if (id === undefined || /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
   throw new ConfigError(`[store] expect is ${JSON.stringify(text)}; write the id of a store, as "svc status" shows it`)
 }
 
-/** @throws ConfigError for what is not a host name or address */
+/** @throws ConfigError for an invalid host name or address */
 function namesOf(names: readonly string[]): readonly string[] {
   for (const name of names) {
     if (/^(?:[a-z\d](?:[a-z\d._-]*[a-z\d])?|\[[\da-f:.]+\])$/i.test(name)) continue
@@ -175,7 +175,7 @@ function namesOf(names: readonly string[]): readonly string[] {
 const DEFAULT_DAY_BYTES = 500e9
 const DEFAULT_IMPORT_SECONDS = 12 * 3600
 
-/** @throws ConfigError for what names no repositories */
+/** @throws ConfigError for an invalid pattern of repositories */
 function onDemandOf(mirror: NonNullable<FileConfig['mirror']>): OnDemandConfig | undefined {
   const { on_demand_allow: allow = ['*'], on_demand_bytes: bytesPerDay = DEFAULT_DAY_BYTES } = mirror
   for (const pattern of allow) {
@@ -232,7 +232,7 @@ const storeOf = (root: string, store: FileConfig['store'] = {}): StoreConfig => 
   proofMs: Math.max(MINUTE_MS, (store.proof_days ?? DEFAULT_PROOF_DAYS) * DAY_MS)
 })
 
-/** Fills in defaults and lays environment and flags over what the file says. @throws ConfigError for values that no daemon starts with */
+/** Fills in defaults; environment and flags override the file. @throws ConfigError for invalid values */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
   const root =

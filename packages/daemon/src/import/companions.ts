@@ -42,7 +42,7 @@ export function planCompanions(
   files: ReadonlyMap<string, SourceFile>,
   uses: Recognition['uses']
 ): CompanionPlan {
-  // what a client of a mirror causes lists only what an import keeps
+  // imports that a mirror's client caused list only kept files
   if (origin.onDemand === true) return NO_COMPANIONS
   const chosen = new Map<string, SourceFile>()
   const omitted: OmittedFile[] = []

@@ -373,7 +373,7 @@ export class Importer {
     return { ...withSignature(plan, rule), rule }
   }
 
-  /** @throws DaemonError `E_NOT_IMPORTABLE` for what the rule refuses @returns warnings */
+  /** @throws DaemonError `E_NOT_IMPORTABLE` if the rule refuses the import @returns warnings */
   async #doubts({ rule }: RuledImport, brought: BroughtModel, update: JobContext['update']): Promise<string[]> {
     const { store, clock, trust } = this.#deps
     if (rule === undefined) return []

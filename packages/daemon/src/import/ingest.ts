@@ -321,7 +321,7 @@ class FileIngest {
     await fetchRemote(file, { ...this.#context, signal }, { settle })
   }
 
-  /** All bytes of a member or text; counts one that is on this machine, which was not read before. */
+  /** All bytes of a member or text; counts one of this machine, which is read only now. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { progress, proof } = this.#context
     if (isRemote(file)) return yield* stagedBytes(file, { ...this.#context, signal })

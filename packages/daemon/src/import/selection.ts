@@ -19,7 +19,7 @@ export interface ImportSelection extends SourceSelection {
   readonly mayReplace: MayReplace
   /** What the name stands for now gets a tag if it changes. */
   readonly keepBefore: boolean
-  /** Models may go that can be had again, where it does not fit. */
+  /** If it does not fit, models that can be fetched again may be evicted. */
   readonly mayEvict: boolean
 }
 

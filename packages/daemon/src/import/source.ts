@@ -43,12 +43,12 @@ export interface FetchContext {
 
 /** What a source says of one of its files. */
 interface SourceFileFacts {
-  /** Artifact-relative path separated by `/`; the plan refuses what spec rec.22 does. */
+  /** Artifact-relative path separated by `/`; the plan refuses the paths that spec rec.22 refuses. */
   readonly name: string
   readonly sizeBytes: number
   /** The SHA-256 that the source promises: a blob that is here is not fetched, and other bytes are refused. */
   readonly digest?: Sha256Digest
-  /** The same for one that is fetched whether the store has it or not. */
+  /** The same for a file that is fetched even if the store has it. */
   readonly readAs?: Sha256Digest
   /** Of a file that the source itself has just brought into the store and hashed: it is not read again. */
   readonly tree?: BlobTree
@@ -110,7 +110,7 @@ export interface ImportSource {
   /** Who may have bytes from this source (spec add.37). Called after the last file, since some sources find out late. */
   readonly provenance: () => Provenance | Promise<Provenance>
   readonly origin: ArtifactSource
-  /** The branch or tag that the owner follows under the name of the import; empty for the commit alone. Default: what was said before. */
+  /** The branch or tag that the owner follows under the name of the import; empty for a commit. Default: unchanged. */
   readonly follows?: string | undefined
   /** For `result.warnings`, before those of the pipeline. May grow while files are fetched. */
   readonly warnings: readonly string[]

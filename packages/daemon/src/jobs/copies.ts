@@ -8,7 +8,7 @@ import type { Library } from '../library/library.ts'
 /** A place's answer about an artifact's weights; `silent`: none. */
 export interface CopyAnswer extends Pick<ProvenCopy, 'kind' | 'where'> {
   readonly is: 'there' | 'gone' | 'silent'
-  /** For people; of one that is not `there`. */
+  /** For people; set unless the answer is `there`. */
   readonly why?: string
 }
 

@@ -38,7 +38,7 @@ export class BlobIndex {
         this.#renewing = undefined
       })
       const renewed = await this.#renewing
-      // one that began before a change perhaps lacks it
+      // a read that began before a change may lack it
       if (renewed.changes >= changes) return renewed.byBlob
     }
   }

@@ -51,7 +51,7 @@ export class LeafLayers {
   readonly #temp: string
   readonly #store: DiskBlobStore
   readonly #offload: Offload
-  /** Of blobs that were just kept, for the first {@link pieceLayer}: what is above the leaves is not made a second time. */
+  /** Of blobs kept just now, so that the first {@link pieceLayer} need not hash the upper layers again. */
   readonly #subtrees = new LRUCache<Sha256Digest, Uint8Array>({
     maxSize: MAX_SUBTREE_BYTES,
     sizeCalculation: ({ length }) => length + ENTRY_BYTES

@@ -39,7 +39,7 @@ export async function readMoveMarker(root: string): Promise<MoveMarker | undefin
 export const writeMoveMarker = (root: string, { from, state, isRestore }: MoveMarker): Promise<void> =>
   replaceFile(nodeFilePort, join(root, FILE), Buffer.from(`${JSON.stringify({ from, state, isRestore }, null, 2)}\n`))
 
-/** Refuses a root that a move or a restore has not completed: it lacks what every store has. @throws StartError */
+/** Refuses a root whose move or restore is incomplete. @throws StartError */
 export async function requireComplete(root: string): Promise<MoveMarker | undefined> {
   const marker = await readMoveMarker(root)
   if (marker?.state !== 'copying') return marker

@@ -19,7 +19,7 @@ export interface Provenance {
   readonly access: 'own' | 'public' | 'restricted' | 'unknown'
   /** The credential of restricted bytes, where one was used. */
   readonly by?: Credential
-  /** UTC, RFC 3339: when the hub last said that everybody may have it. */
+  /** UTC, RFC 3339: when the hub last confirmed that it is public. */
   readonly confirmedPublicAt?: string
   /** Files whose bytes are of an artifact that is withheld here, and which this source was not seen to give. */
   readonly unproven?: readonly string[]

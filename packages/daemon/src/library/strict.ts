@@ -25,7 +25,7 @@ const REMEDIES: readonly (readonly [folder: string, remedy: string])[] = [
   ['state/views/', 'put a copy back, or make or remove the view again']
 ]
 
-/** The record is not what the daemon wrote. */
+/** The record differs from anything the daemon writes. */
 export class CorruptStateError extends UnreadableStateError {
   override readonly name = 'CorruptStateError'
 

@@ -115,7 +115,7 @@ export class TrustRules {
     return [`${rule.label}: ${complaint}`]
   }
 
-  /** What a signature says. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule, for one that does not hold */
+  /** The statement of a signature. @throws DaemonError `E_NOT_IMPORTABLE` naming the rule, for an invalid one */
   async signed(rule: TrustRule, bytes: Uint8Array, clock: Clock): Promise<SignedListing> {
     const { isBelow, SignatureError, verifySignature } = await import('@svc/signature')
     try {

@@ -51,7 +51,7 @@ export class ArtifactFiles {
     this.#deps = deps
   }
 
-  /** Undefined while unknown. What is not to be had, or cannot be laid out, has none. @throws if there is no room */
+  /** Undefined while unknown. An artifact that cannot be fetched or laid out has none. @throws if there is no room */
   async of(awaited: Awaited): Promise<readonly ServedFile[] | undefined> {
     const { manifest } = awaited
     const { served } = this.#deps

@@ -35,7 +35,7 @@ export interface HubRevision {
   readonly upstream?: UpstreamRepo
 }
 
-/** A file that is here, or one that could be brought in. */
+/** A stored file, or one that could be fetched. */
 export type RepoFile = ServedFile | UpstreamFile
 
 /** What is here of repositories of the hub, by commit. What is kept of it is bounded by its bytes. */
@@ -128,7 +128,7 @@ function bytesOf({ files, leftOut }: HubRevision): number {
   return bytes
 }
 
-/** Of artifacts of which the latest import comes first. */
+/** Of artifacts, the latest import first. */
 function latestOfBranch(all: readonly ArtifactState[]): ArtifactState | undefined {
   const named = all.filter(({ source }) => source.branch !== undefined)
   const at = ({ source: { branchAt = '' } }: ArtifactState): string => branchAt

@@ -43,7 +43,7 @@ export function notNowOf(error: unknown): NotNowError {
 interface ByRepo {
   /** What may be shown, the latest first. */
   readonly shown: ReadonlyMap<string, readonly ArtifactState[]>
-  /** Repositories of which something may not. */
+  /** Repositories with a withheld artifact. */
   readonly withheld: ReadonlySet<string>
 }
 
@@ -385,7 +385,7 @@ export class ServedModels {
 const isOfHub = ({ source: { kind, repo, revision } }: ArtifactState): boolean =>
   kind === 'hf' && repo !== undefined && revision !== undefined
 
-/** Of what is of the hub. */
+/** Of artifacts from the hub. */
 const repoOf = ({ source }: Pick<ArtifactState, 'source'>): string => source.repo!.toLowerCase()
 
 /** By their prefixes; each has one artifact, of those that are here if there is one. */

@@ -91,7 +91,7 @@ export class SwarmDemand {
     return true
   }
 
-  /** A blob that is read as it arrives, from `start` on; undefined if it is not to be had. @throws NotNowError */
+  /** A blob that is read as it arrives, from `start` on; undefined if it cannot be fetched. @throws NotNowError */
   async open(
     awaited: Awaited,
     blob: Pick<BlobReader, 'digest' | 'sizeBytes'>,

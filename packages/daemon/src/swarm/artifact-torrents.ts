@@ -29,7 +29,7 @@ export class ArtifactTorrents {
 
   /** Undefined when the manifest is not in the store. @throws DaemonError `E_CORRUPTION` */
   async of(manifestDigest: Sha256Digest): Promise<ArtifactTorrent | undefined> {
-    // through the documents, which verify what they read
+    // through the documents, which verify each read
     const manifest = await this.#deps.documents.sealedManifest(manifestDigest)
     return manifest && torrentOf(manifest)
   }

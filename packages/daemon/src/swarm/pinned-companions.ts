@@ -136,7 +136,7 @@ export const checkBrought = (
 const isOfSource = (error: unknown): error is DaemonError =>
   error instanceof DaemonError && ['E_SOURCE_UNAVAILABLE', 'E_NOT_IMPORTABLE'].includes(error.code)
 
-/** Fetches companions as blobs. @throws DaemonError `E_SOURCE_UNAVAILABLE`; what the disk does; the signal's reason */
+/** Fetches companions as blobs. @throws DaemonError `E_SOURCE_UNAVAILABLE`; errors of the disk; the signal's reason */
 export async function fetchCompanions(
   wanted: CompanionsPin,
   { pin, hints }: PinnedCompanionsRequest,
@@ -169,7 +169,7 @@ export async function fetchCompanions(
     const { companions, bytes } = answer
     const isSigned = answer.isSigned || webseeds.isSigned
     const isMarked = webseeds.markedBy !== undefined
-    // the artifact gives its companions to everybody whom it is given to
+    // the companions leave wherever the artifact does
     if (!isQuiet && (isSigned || isMarked)) return undefined
     for (const { digest, size: sizeBytes } of companions.document.files) {
       const chunks = oneChunk(bytes.get(digest)!)

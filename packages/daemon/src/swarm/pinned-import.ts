@@ -22,7 +22,7 @@ export interface PinnedImport {
   readonly private: boolean
   /** The artifacts of the name that it may replace. Default: any. */
   readonly mayReplace?: MayReplace
-  /** Models may go that can be had again, where it does not fit. */
+  /** If it does not fit, models that can be fetched again may be evicted. */
   readonly mayEvict?: boolean
   /** A client resumes the owner's import: it replaces nothing, and restores no name given up since. Default false. */
   readonly isResumed?: boolean

@@ -47,7 +47,7 @@ export class ArtifactSeeding {
   readonly #unverified = new Set<Sha256Digest>()
   /** Running joins: concurrent callers wait for the same one, and an artifact that becomes withheld leaves after it. */
   readonly #joins = new Map<Sha256Digest, Promise<void>>()
-  /** Resolves when the start knows what to re-hash. */
+  /** Resolves when the start has listed the artifacts to re-hash. */
   #listed: Promise<void> = Promise.resolve()
   #progress: NonNullable<SwarmStatus['verifying']> | undefined
   #background: Promise<void> = Promise.resolve()

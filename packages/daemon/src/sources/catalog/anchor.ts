@@ -78,7 +78,7 @@ export async function findAnchor(
     kind: 'catalog',
     repo: entry.repo,
     revision: entry.webseed?.revision,
-    // a public catalog lists it, for everybody
+    // a public catalog lists it
     provenance: { access: 'public' },
     files: new Map([...record].map(([path, sha256]) => [path, { sha256: digestFromHex(sha256) }]))
   }

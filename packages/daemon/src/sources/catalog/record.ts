@@ -37,7 +37,7 @@ function note(files: Map<string, string>, line: string): boolean {
   return before === undefined || before === sha256
 }
 
-/** The lines of all lists; undefined between steps of which none gave one. */
+/** The lines of all lists; undefined after a step without a line. */
 function* linesOf(page: string): Iterable<string | undefined> {
   const key = /"manifest"\s{0,64}:\s{0,64}(?=")/g
   for (let found = key.exec(page); found; found = key.exec(page)) {

@@ -15,7 +15,7 @@ interface Claim {
   readonly gitSha1?: string | undefined
 }
 
-/** `public`: the hub gives a repository, with these files at this commit, to everybody. */
+/** `public`: the hub serves the repository, with these files at this commit, without a token. */
 export type HubAnswer = 'public' | 'not-public' | 'other-files' | 'no-answer'
 
 /** After the hub did not answer, it is not asked again within this time. */

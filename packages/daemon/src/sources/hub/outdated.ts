@@ -109,7 +109,7 @@ class OutdatedCheck {
     const models: NamedArtifact[] = []
     for await (const { ns, name, state } of repos.list(() => undefined)) {
       const as = formatRepoId({ ns, name })
-      // one that cannot be read is reported by the inventory
+      // the inventory reports unreadable ones
       const index = state.index && (await documents.index(state.index).catch(orAbsent))
       for (const { quant, manifest } of index?.members ?? []) {
         models.push({ ref: `${as}:${quant}`, as, quant, manifest, state: await artifacts.soundState(manifest) })

@@ -56,7 +56,7 @@ interface CachedRepo {
 export function createUpstream({ clock, hub, listings, importer, jobs, trust, sourceOf, ...planDeps }: UpstreamDeps) {
   const known = new WeakMap<UpstreamRepo, CachedRepo>()
   const brought = new StrangerBytes()
-  /** Commits of which an import passed the check that a rule requires. */
+  /** Commits whose import passed the check that a rule requires. */
   const checked = new LRUCache<string, true>({ max: MAX_STRANGER_FILES })
   const require = (repo: UpstreamRepo): CachedRepo => {
     const found = known.get(repo)
