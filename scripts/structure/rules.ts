@@ -1,3 +1,4 @@
+import { dirname, join } from 'node:path/posix'
 import { checkFunctions } from './functions.ts'
 import type { TextFile } from './tree.ts'
 import { SYSTEM_CLOCK, WALL_TIME } from './wall-time.ts'
@@ -50,7 +51,9 @@ const VAGUE_NAME = /(?:^|\/)(?:utils?|helpers?|common|misc)\.ts$/
 /** Notes to oneself, and somebody's home folder: examples say /home/me. No pattern matches itself. */
 const FORBIDDEN = /\b(?:TO(?:DO)|FIX(?:ME)|XX(?:X))\b|\/(?:home|Users)\/(?!me\b)[a-z]|\/root[/]/
 
-const FIRST_TIER = /^(?:packages\/(?:internal\/)?[^/]+\/test|vectors|test)\/.*\.test\.ts$/
+/** Mutations are text of the product, which slow tests put in its place. */
+const TEST_FILE = /^(?:packages\/(?:internal\/)?[^/]+\/test|vectors|test)\/.*(?<!\bmutations)\.ts$/
+const RELATIVE = /'(\.\.?\/[^'\n]+?)(?:\.ts)?'/g
 const SOURCE = /^packages\/(?:internal\/)?(?!testkit\/)[^/]+\/src\//
 /** Reads a clock, or waits for time to pass. */
 const TIME =
@@ -79,15 +82,31 @@ const withoutComments = (source: string): string =>
   source.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, blank).replace(/(^|[ \t])\/\/ .*$/gm, blank)
 
 /** What no tool of others checks: all violations, in a stable order. */
-export const checkTree = (tree: readonly TextFile[]): Violation[] => [
-  ...tree
-    .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.tsx?$/.test(path))
-    .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkTime(file)]),
-  ...checkTypeNames(tree),
-  ...checkExceptions(tree),
-  ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
-  ...tree.flatMap(checkWords)
-]
+export function checkTree(tree: readonly TextFile[]): Violation[] {
+  const firstTier = firstTierOf(tree)
+  return [
+    ...tree
+      .filter(({ path }) => /^(?:packages|bench|scripts|test|vectors)\/.*\.tsx?$/.test(path))
+      .flatMap((file) => [...checkPurity(file), ...checkFile(file), ...checkTime(file, firstTier)]),
+    ...checkTypeNames(tree),
+    ...checkExceptions(tree),
+    ...checkFunctions(tree).map((fault) => ({ rule: 'function-size', ...fault }) as const),
+    ...tree.flatMap(checkWords)
+  ]
+}
+
+/** The tests of the first tier, and the files beside them that these import or run in a thread. */
+function firstTierOf(tree: readonly TextFile[]): ReadonlySet<string> {
+  const texts = new Map(tree.filter(({ path }) => TEST_FILE.test(path)).map(({ path, text }) => [path, text]))
+  const found = new Set([...texts.keys()].filter((path) => path.endsWith('.test.ts')))
+  // a set gives also what is added on the way
+  for (const path of found)
+    for (const [, name = ''] of texts.get(path)!.matchAll(RELATIVE)) {
+      const imported = `${join(dirname(path), name)}.ts`
+      if (texts.has(imported)) found.add(imported)
+    }
+  return found
+}
 
 function checkPurity({ path, text }: TextFile): Violation[] {
   if (!PURE.test(path)) return []
@@ -140,23 +159,23 @@ function checkFile({ path, text }: TextFile): Violation[] {
 const TIME_RULES = [
   {
     rule: 'system-clock',
-    appliesTo: (path: string) => SOURCE.test(path) && !PURE.test(path),
+    appliesTo: (path: string, _: ReadonlySet<string>) => SOURCE.test(path) && !PURE.test(path),
     pattern: SYSTEM_TIME,
     exceptions: SYSTEM_CLOCK,
     message: 'time comes from the Clock that was given: a test could not let it pass otherwise'
   },
   {
     rule: 'wall-time',
-    appliesTo: (path: string) => FIRST_TIER.test(path),
+    appliesTo: (path: string, firstTier: ReadonlySet<string>) => firstTier.has(path),
     pattern: WALL,
     exceptions: WALL_TIME,
     message: 'a test of the first tier gives its own clock, or awaits an event: a busy machine fails it otherwise'
   }
 ] as const
 
-function checkTime({ path, text }: TextFile): Violation[] {
+function checkTime({ path, text }: TextFile, firstTier: ReadonlySet<string>): Violation[] {
   const code = withoutComments(text)
-  return TIME_RULES.filter(({ appliesTo, exceptions }) => appliesTo(path) && !(path in exceptions)).flatMap(
+  return TIME_RULES.filter(({ appliesTo, exceptions }) => appliesTo(path, firstTier) && !(path in exceptions)).flatMap(
     ({ rule, pattern, message }) =>
       [...code.matchAll(pattern)].map(({ index }) => {
         const line = code.slice(0, index).split('\n').length

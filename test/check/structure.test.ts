@@ -160,6 +160,22 @@ test('an exception that nothing needs is refused', () => {
   expect(checkFunctions([list], { 'packages/cas/src/a.ts#f': 'it was a list' })).toHaveLength(1)
 })
 
+test('a file beside a test is of its tier: also through another, and in a thread, but not one that slow tests alone import', () => {
+  const wait = `await new Promise((resolve) => set${'Timeout'}(resolve, 5))\n`
+  const found = violations({
+    'packages/cas/test/a.test.ts': `import { b } from './support/b.ts'\nconst url = workerUrl('./d-worker', import.meta.url)\n`,
+    'packages/cas/test/support/b.ts': `export { c as b } from '../c.ts'\n`,
+    'packages/cas/test/c.ts': wait,
+    'packages/cas/test/d-worker.ts': wait,
+    'packages/cas/test/e.slow.ts': `import './f.ts'\n`,
+    'packages/cas/test/f.ts': wait
+  })
+  expect(found.map(({ rule, path }) => [rule, path])).toEqual([
+    ['wall-time', 'packages/cas/test/c.ts'],
+    ['wall-time', 'packages/cas/test/d-worker.ts']
+  ])
+})
+
 describe('each rule fails where it is broken, and no other rule does', () => {
   test.each(broken)('%s', (_name, rule, path, line, content) => {
     expect(violations({ [path]: content })).toEqual([{ rule, path, line }])

@@ -6,8 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises'
  * @param between called after each look that was in vain
  */
 export async function until(holds: () => unknown, between?: () => Promise<unknown>): Promise<void> {
-  while (!holds()) {
-    await delay(5)
+  // what comes soon is noticed at once; what waits for a network is not asked two hundred times a second
+  for (let pauseMs = 5; !holds(); pauseMs = Math.min(60, pauseMs * 1.2)) {
+    await delay(pauseMs)
     await between?.()
   }
 }

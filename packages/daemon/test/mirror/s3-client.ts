@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { dirname } from 'node:path'
+import { systemClock } from '@svc/internal-clock'
 import { signatureOf, timeOf } from '../../src/sigv4.ts'
 
 export const KEY = { id: 'READER', secret: 'a-secret-of-many-characters' }
@@ -28,7 +29,7 @@ export function s3Of(socketPath: string): (path: string, ask?: S3Ask) => Promise
 }
 
 /** By the clock of this machine, which is the daemon's, too. */
-export const inMinutes = (minutes: number): Date => new Date(Date.now() + minutes * 60_000)
+export const inMinutes = (minutes: number): Date => new Date(systemClock.now() + minutes * 60_000)
 
 export function askS3(address: string, path: string, { method = 'GET', headers = {} }: S3Ask = {}): Promise<S3Answer> {
   const [host, port] = address.split(':')
@@ -55,7 +56,7 @@ const EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 export function signed(
   host: string,
   path: string,
-  { method = 'GET', at = new Date(), key = KEY, headers = {}, more = {} } = {} as {
+  { method = 'GET', at = inMinutes(0), key = KEY, headers = {}, more = {} } = {} as {
     readonly method?: string
     readonly at?: Date
     readonly key?: typeof KEY
@@ -78,7 +79,7 @@ export function signed(
 export function presigned(
   host: string,
   path: string,
-  { at = new Date(), expires = '300', key = KEY, method = 'GET' } = {} as {
+  { at = inMinutes(0), expires = '300', key = KEY, method = 'GET' } = {} as {
     readonly at?: Date
     readonly expires?: string
     readonly key?: typeof KEY

@@ -3,6 +3,7 @@ import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isTerminal, type Job } from '@svc/client/protocol'
+import { until } from '@svc/testkit/until'
 import { afterAll, onTestFinished } from 'vitest'
 import { type InspectedDaemon, type InspectedOptions, startInspected } from '../../src/app/daemon.ts'
 
@@ -83,13 +84,19 @@ export class ApiClient {
 
   /** The job's last snapshot. */
   async finished({ id }: { readonly id: string }): Promise<Job> {
-    // Short jobs are noticed at once; those that wait for a network are not asked two hundred times a second.
-    for (let pauseMs = 5; ; pauseMs = Math.min(100, pauseMs * 1.5)) {
+    const look = async (): Promise<Job> => {
       const { status, body } = await this.get(`/v1/jobs/${id}`)
       if (status !== 200) throw new Error(`job ${id}: ${status}`)
-      if (isTerminal(body)) return body
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      return body
     }
+    let job = await look()
+    await until(
+      () => isTerminal(job),
+      async () => {
+        job = await look()
+      }
+    )
+    return job
   }
 
   async import(paths: readonly string[], as = 'me/model'): Promise<Job> {

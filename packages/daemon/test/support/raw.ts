@@ -4,23 +4,20 @@ import { createConnection } from 'node:net'
 export function rawExchange(
   socketPath: string,
   bytes: string | Buffer,
-  options: { readonly end?: boolean; readonly timeoutMs?: number } = {}
+  options: { readonly end?: boolean } = {}
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = createConnection({ path: socketPath })
     let answer = ''
-    const timer = setTimeout(() => {
+    socket.setTimeout(60_000, () => {
+      reject(new Error(`nothing more, and no end of the answer; so far: ${answer}`))
       socket.destroy()
-      reject(new Error(`no end of the answer within the time; so far: ${answer}`))
-    }, options.timeoutMs ?? 60_000)
+    })
     socket.setEncoding('latin1')
     socket.on('data', (chunk) => (answer += chunk))
     // a peer that refuses may close while bytes are still on their way
     socket.on('error', () => undefined)
-    socket.on('close', () => {
-      clearTimeout(timer)
-      resolve(answer)
-    })
+    socket.on('close', () => resolve(answer))
     socket.write(bytes)
     if (options.end === true) socket.end()
   })

@@ -4,6 +4,7 @@ import { type Client, ClientError, createClient } from '@svc/client'
 import type { ImportBtBody, Job, ShareResult } from '@svc/client/protocol'
 import type { Sha256Digest } from '@svc/ref'
 import { seededBytes } from '@svc/testkit/models'
+import { until } from '@svc/testkit/until'
 import { expect, onTestFinished, vi } from 'vitest'
 import type { InspectedOptions } from '../../src/app/daemon.ts'
 import { type InspectedDaemon, startInspected } from '../../src/app/daemon.ts'
@@ -175,14 +176,15 @@ export const pinned = (
 export const modelAlone = ({ companions: _, ...share }: ShareResult): ShareResult => share
 
 /** Asks until there is an answer. */
-export async function eventually<T>(ask: () => Promise<T | undefined> | T | undefined, timeoutMs = 60_000): Promise<T> {
-  const end = performance.now() + timeoutMs
-  for (let pauseMs = 10; ; pauseMs = Math.min(60, pauseMs * 1.2)) {
-    const answer = await ask()
-    if (answer !== undefined) return answer
-    if (performance.now() > end) throw new Error('it did not come to it in time')
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
-  }
+export async function eventually<T>(ask: () => Promise<T | undefined> | T | undefined): Promise<T> {
+  let answer = await ask()
+  await until(
+    () => answer !== undefined,
+    async () => {
+      answer = await ask()
+    }
+  )
+  return answer!
 }
 
 export async function refusal(

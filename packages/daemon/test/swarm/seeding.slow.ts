@@ -108,8 +108,5 @@ test('120 artifacts are seeded; closing leaves no socket, timer or descriptor', 
   await other.stop()
   await node.stop()
   await endKeptThreads()
-  await eventually(
-    () => (resources() <= quiet.resources && descriptors() <= quiet.descriptors ? true : undefined),
-    30_000
-  )
+  await eventually(() => (resources() <= quiet.resources && descriptors() <= quiet.descriptors ? true : undefined))
 })

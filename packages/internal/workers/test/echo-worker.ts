@@ -16,7 +16,7 @@ export interface EchoCalls {
   lower: { request: number; response: number }
 }
 
-const born = performance.timeOrigin + Math.random()
+const born = Math.random()
 
 let owed: () => void = () => undefined
 

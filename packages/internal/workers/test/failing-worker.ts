@@ -6,7 +6,7 @@ port.postMessage({ kind: 'hello', data: supervisedData<unknown>() })
 port.on('message', (message: string) => {
   switch (message) {
     case 'throw':
-      setTimeout(() => {
+      setImmediate(() => {
         throw new Error('a defect')
       })
       return
@@ -23,8 +23,7 @@ port.on('message', (message: string) => {
       for (;;) kept.push(new Array(1_000_000).fill(kept.length))
     }
     case 'work': {
-      const until = performance.now() + 20
-      while (performance.now() < until);
+      for (let n = 0; n < 20_000_000; n++);
       const beats = Atomics.load((workerData as SupervisedData).pulse, 0)
       return port.postMessage({ kind: 'echo', message, beats })
     }
