@@ -16,7 +16,7 @@ export interface StartNotice {
   withdraw(): Promise<void>
 }
 
-/** Tells clients by `runtime.json` how far a start is. If the file cannot be written, the start goes on. */
+/** Reports the progress of a start in `runtime.json`. If the file cannot be written, the start continues. */
 export function tellStart(
   path: string,
   facts: StartingFacts,

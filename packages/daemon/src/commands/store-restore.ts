@@ -41,7 +41,7 @@ export interface Restored {
 
 /**
  * Fills an absent or empty root from a backup: blobs through the store's own ingest, the state last. Until then a
- * marker prevents the root's use, and another call goes on. The store keeps its id (spec add.44). @throws StartError
+ * marker prevents the root's use, and another call continues. The store keeps its id (spec add.44). @throws StartError
  * when it cannot begin; CopyError naming damaged files; CasError `E_ABORTED`, `E_NO_SPACE`, `E_IO`
  */
 export async function restoreStore(options: RestoreOptions): Promise<Restored> {

@@ -33,7 +33,7 @@ export interface ServerOptions {
 }
 
 /**
- * An HTTP/1.1 server whose error responses all have the API's envelope, even those for what Node's parser rejects.
+ * An HTTP/1.1 server whose error responses all have the API's envelope, even those for requests that Node's parser rejects.
  * `handler` gets only well-formed requests (one `Host`, origin form, HTTP/1.0 or 1.1), one at a time per connection.
  */
 export function createHttpServer(handler: RequestListener, options: ServerOptions = {}): Server {

@@ -71,7 +71,7 @@ export class Room {
   }
 
   /**
-   * Returns when so many more bytes fit. Where they do not, artifacts go that can be had again, if the owner agreed.
+   * Returns when so many more bytes fit. If they do not, evicts artifacts that can be fetched again, if the owner agreed.
    * @throws DaemonError `E_NO_SPACE`, with the evictable references as candidates if these are enough
    */
   async require(

@@ -131,7 +131,7 @@ export class Views {
   }
 
   /**
-   * Paths of managed views that nobody holds or makes, older than `graceMs`, of artifacts that have none of these
+   * Paths of managed views that are not held or being made, older than `graceMs`, of artifacts that have none of these
    * names: a path was asked for once, and the artifact was removed or replaced since.
    */
   async idle(named: ReadonlySet<Sha256Digest>, graceMs: number): Promise<string[]> {

@@ -63,7 +63,7 @@ interface Open {
 
 /**
  * Jobs that clients cause: each at most once at a time, not too many, not too often, and within the bytes of a day. Hosts
- * share the places and take turns in them, and a job ends when nobody has waited for it for a minute (spec add.40).
+ * share the places and take turns in them, and a job ends after a minute without a waiting client (spec add.40).
  */
 export class DemandJobs {
   readonly #deps: DemandJobsDeps

@@ -6,7 +6,7 @@ const MAX_KEYS = 1_000
 /** Files of so many artifacts are looked up for one page: each may have to be laid out first. */
 const MAX_READ = 64
 
-/** Sorts behind everything that a key may go on with. */
+/** Sorts after every continuation of a key. */
 const LAST = '\u{10ffff}'
 
 /** Whatever has keys that begin alike. */

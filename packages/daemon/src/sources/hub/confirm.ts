@@ -27,7 +27,7 @@ const MAX_QUESTIONS = 1_000
 export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>, clock: Pick<Clock, 'monotonic'>) {
   let silentSince: number | undefined
   return {
-    /** @param isListed whether a file of `names` is what the hub lists. @throws only for an abort */
+    /** @param isListed whether a file of `names` has the bytes that the hub lists. @throws only for an abort */
     async ask(
       repo: string,
       commit: string,
