@@ -38,7 +38,7 @@ export async function commitArtifacts(
     readonly origin: ArtifactSource
     readonly hints?: SwarmHints
     /** When the import began. Default: now. */
-    readonly importedAt?: string
+    readonly beganAt?: string
     readonly mayReplace?: MayReplace
     readonly keepBefore?: boolean
     readonly companions?: Sha256Digest | undefined
@@ -74,7 +74,7 @@ export async function commitArtifacts(
         },
         provenance: source.provenanceOf(manifest.document),
         hints: source.hints ?? NO_HINTS,
-        ...(source.importedAt !== undefined && { importedAt: source.importedAt }),
+        ...(source.beganAt !== undefined && { beganAt: source.beganAt }),
         ...(source.companions !== undefined && { companions: { [formatRepoId(repo)]: source.companions } })
       })
     }

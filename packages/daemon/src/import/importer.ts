@@ -333,8 +333,7 @@ export class Importer {
     const facts = await this.#facts(source, selection)
     const entries = new Set([...ingested.blobs.values()].map(({ digest }) => digest))
     const provenanceOf = await proof.provenances(facts, entries, weightsOf(plan, ingested))
-    const importedAt = beganAt
-    const marks = { origin, follows, importedAt, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
+    const marks = { origin, follows, beganAt, provenanceOf, mayReplace, keepBefore, companions: companions?.digest }
     const { indexDigest, replaced, before } = await commitArtifacts(repo, sealed, marks, this.#deps)
     this.#deps.coming.end(
       coming,

@@ -35,8 +35,10 @@ export interface ArtifactState {
   readonly away?: true
   /** Where its weights were seen beside this store, the newest of each place. */
   readonly copies?: readonly ProvenCopy[]
-  /** UTC, RFC 3339: when the latest import began, so that it stays the same while a model comes. Absent where none was recorded. */
+  /** UTC, RFC 3339: when the latest import ended. Absent where none was recorded. */
   readonly importedAt?: string
+  /** UTC, RFC 3339: when it began. */
+  readonly beganAt?: string
   /** A pinned import whose blobs were never complete: missing ones are no damage. */
   readonly incomplete?: true
   /** The name, `ns/name`, that a pinned import will give it; absent once it has that name, or the import was cancelled. */
@@ -92,6 +94,7 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
     pinned: bool,
     hints: objectOf<SwarmHints>({ trackers: listOf(text), webseeds: listOf(text), peers: listOf(text) }),
     importedAt: optional(text),
+    beganAt: optional(text),
     incomplete: yes,
     futureName: optional(text),
     futureCompanions: optional(objectOf<FutureCompanions>({ digest, infohash, name: text })),
@@ -103,6 +106,9 @@ export const ARTIFACT_RECORD: RecordKind<RecordedState> = {
   decode: ({ hints, ...state }) => ({ ...state, hints: usableHints(hints) }),
   encode: (state) => state
 }
+
+/** When its files last changed, for clients of a mirror: the same while a model comes and after, so that they do not copy it again. */
+export const modifiedAt = ({ beganAt, importedAt }: ArtifactState): string | undefined => beganAt ?? importedAt
 
 /**
  * The companions under a name `ns/name`. Where that brought none, or no name is asked for, those of the artifact's source: what other

@@ -15,7 +15,7 @@ import { type OnUnreadable, readable } from './strict.ts'
 export type { ArtifactState } from './artifact-record.ts'
 
 /** What an import records about an artifact. Its completeness is determined elsewhere. */
-export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'incomplete' | 'kept' | 'away' | 'copies'> &
+export type ArtifactImport = Omit<ArtifactState, 'pinned' | 'importedAt' | 'incomplete' | 'kept' | 'away' | 'copies'> &
   Partial<Pick<ArtifactState, 'pinned'>>
 
 type FutureNames = ReadonlyMap<string, readonly Sha256Digest[]>
@@ -267,6 +267,7 @@ export class Artifacts {
     const futureName = incomplete ? (asked ?? kept) : kept
     const provenance = standing === undefined ? state.provenance : provenanceAfter(standing, state.provenance, isPinned)
     const companions = { ...keptBeside(before, { ...state, provenance }), ...state.companions }
+    const now = timestampOf(this.#clock)
     const next: ArtifactState = {
       ...wantedBeside(before, isPinned),
       ...state,
@@ -275,7 +276,8 @@ export class Artifacts {
       provenance,
       pinned: state.pinned === true || before?.pinned === true,
       hints,
-      importedAt: beganAt(before, state) ?? timestampOf(this.#clock),
+      importedAt: now,
+      beganAt: whenBegun(before, state) ?? now,
       ...(record !== undefined && { record }),
       ...(incomplete && { incomplete }),
       ...(futureName !== undefined && { futureName })
@@ -387,9 +389,9 @@ function keptBeside(before: ArtifactState | undefined, next: ArtifactImport): Ar
 }
 
 /** A resumed pinned import keeps the time of its record. */
-function beganAt(before: ArtifactState | undefined, { source, importedAt }: ArtifactImport): string | undefined {
+function whenBegun(before: ArtifactState | undefined, { source, beganAt }: ArtifactImport): string | undefined {
   const goesOn = before?.incomplete === true || before?.futureName !== undefined
-  return source.kind === 'bt' && goesOn ? before.importedAt : importedAt
+  return source.kind === 'bt' && goesOn ? before.beganAt : beganAt
 }
 
 /** The fields that an import does not set. A pinned import has yet to bring the bytes of an artifact that is away; any other has brought them. */

@@ -91,7 +91,7 @@ export class ComingModels {
         provenance: { access: 'unknown' },
         pinned: false,
         hints: NO_HINTS,
-        importedAt: by.beganAt,
+        beganAt: by.beganAt,
         incomplete: true
       }
       const made = { ...model, by, standIn, state }

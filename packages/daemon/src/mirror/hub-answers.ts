@@ -8,7 +8,7 @@ import type { HubRevision } from './hub-revisions.ts'
 interface AtCommit {
   readonly repo: string
   readonly commit: string
-  readonly importedAt: string | undefined
+  readonly modifiedAt: string | undefined
 }
 
 /** In hexadecimal digits. */
@@ -27,8 +27,8 @@ export function refsBody({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchP
 }
 
 /** What the hub says of a repository; `siblings` are its files. */
-export function modelInfo({ repo, commit, importedAt }: AtCommit, siblings: readonly unknown[]): unknown {
-  const at = importedAt ?? new Date(0).toISOString()
+export function modelInfo({ repo, commit, modifiedAt }: AtCommit, siblings: readonly unknown[]): unknown {
+  const at = modifiedAt ?? new Date(0).toISOString()
   return {
     _id: sha1Hex(repo).slice(0, 24),
     id: repo,

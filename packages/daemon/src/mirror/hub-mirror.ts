@@ -234,11 +234,11 @@ export class HubMirror {
     return modelInfo(found, siblings)
   }
 
-  async #entry(path: string, file: RepoFile, { commit, importedAt }: HubRevision): Promise<unknown> {
+  async #entry(path: string, file: RepoFile, { commit, modifiedAt }: HubRevision): Promise<unknown> {
     const { sizeBytes: size } = file
     const oid = await this.#contentName(file, path)
     // clients use it as the name of their cache folder
-    const lastCommit = { id: commit, title: '', date: importedAt ?? new Date(0).toISOString() }
+    const lastCommit = { id: commit, title: '', date: modifiedAt ?? new Date(0).toISOString() }
     if (!isLarge(path, file)) return { type: 'file', oid, size, path, lastCommit }
     const lfs = { oid, size, pointerSize: POINTER_BYTES }
     return { type: 'file', oid: sha1Hex(oid), size, path, lfs, lastCommit }

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { modifiedAt } from '../library/artifact-record.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { upstreamName } from '../library/origin.ts'
 import type { LeftOut, UpstreamFile, UpstreamRepo } from '../library/upstream-repo.ts'
@@ -28,7 +29,8 @@ export interface HubRevision {
   readonly folders: ReadonlySet<string>
   /** Undefined for imports from before it was recorded. */
   readonly leftOut: LeftOut | undefined
-  readonly importedAt: string | undefined
+  /** UTC, RFC 3339. */
+  readonly modifiedAt: string | undefined
   /** When the hub said that it is the default branch's commit. */
   readonly branch: { readonly name: string; readonly at: string } | undefined
   /** Where those of the files come from that are not here. */
@@ -61,7 +63,7 @@ export class HubRevisions {
     const files = new Map<string, RepoFile>([...upstream.files, ...(here?.files ?? [])])
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
     const { repo, commit } = upstream
-    const facts = here ?? { states: [], lists: [], repo, commit, importedAt: undefined, branch: undefined }
+    const facts = here ?? { states: [], lists: [], repo, commit, modifiedAt: undefined, branch: undefined }
     const folders = foldersOf(sorted.keys())
     const leftOut = without(upstream.leftOut, sorted)
     const joined = { ...facts, id: ++this.#made, files: sorted, folders, leftOut, upstream }
@@ -96,10 +98,17 @@ export class HubRevisions {
       for (const file of lists[i]!) files.set(upstreamName(state.source, file.name), file)
     if (files.size === 0) return undefined
     const sorted = new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)))
-    const { importedAt, source } = first
     const folders = foldersOf(sorted.keys())
     const branch = branchOf(states)
-    const facts = { id: ++this.#made, states, lists, repo: source.repo!, commit, importedAt, branch }
+    const facts = {
+      id: ++this.#made,
+      states,
+      lists,
+      repo: first.source.repo!,
+      commit,
+      modifiedAt: modifiedAt(first),
+      branch
+    }
     const found: HubRevision = { ...facts, files: sorted, folders, leftOut: await this.#leftOut(states, sorted) }
     this.#known.set(key, found)
     return found

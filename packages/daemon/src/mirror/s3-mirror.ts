@@ -109,7 +109,7 @@ export class S3Mirror {
     const presence = await this.#deps.ways.swarm?.presence(manifest)
     const quant = presence && (await futureQuant(this.#deps.store, presence))
     if (quant === undefined) return undefined
-    return { name, manifest, quant, importedAt: await this.#served.importedAt(manifest), prefix: `${name}/${quant}/` }
+    return { name, manifest, quant, modifiedAt: await this.#served.modifiedAt(manifest), prefix: `${name}/${quant}/` }
   }
 
   /** What has a name, or else is to get it. */
@@ -138,7 +138,7 @@ export class S3Mirror {
 
   async #objectsOf(member: NamedMember): Promise<readonly ListedObject[]> {
     const files = (await this.#files.of(member)) ?? []
-    const modifiedAt = timeOf(member.importedAt)
+    const modifiedAt = timeOf(member.modifiedAt)
     return files.map((file) => {
       const { name, sizeBytes } = file
       return { key: member.prefix + name, sizeBytes, etag: etagOf(file), modifiedAt }
@@ -167,10 +167,10 @@ export class S3Mirror {
   #send(
     request: IncomingMessage,
     response: ServerResponse,
-    { name, manifest, importedAt }: NamedMember,
+    { name, manifest, modifiedAt }: NamedMember,
     file: ServedFile
   ): Promise<boolean> {
-    const version = { etag: etagOf(file), modifiedAt: timeOf(importedAt) }
+    const version = { etag: etagOf(file), modifiedAt: timeOf(modifiedAt) }
     const isWhole = blobAnswerTo(request, version, file.sizeBytes).status === 200
     const asksForSum = `${request.headers['x-amz-checksum-mode']}`.toUpperCase() === 'ENABLED'
     const headers = { ...HARDENING, ...(isWhole && asksForSum && checksumOf(file)) }
@@ -194,7 +194,7 @@ const checksumOf = ({ digest }: ServedFile) => ({
 })
 
 /** Unknown for artifacts of earlier versions. */
-const timeOf = (importedAt: string | undefined): Date => new Date(importedAt ?? 0)
+const timeOf = (modifiedAt: string | undefined): Date => new Date(modifiedAt ?? 0)
 
 function decoded(path: string): string {
   try {

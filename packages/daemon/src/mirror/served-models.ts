@@ -4,7 +4,7 @@ import type { Companions } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { ViewError } from '@svc/view/view-error'
 import { DaemonError } from '../errors.ts'
-import { companionsUnder } from '../library/artifact-record.ts'
+import { companionsUnder, modifiedAt } from '../library/artifact-record.ts'
 import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
 import type { ComingImport, StandIn } from '../library/coming.ts'
 import type { Holdings } from '../library/holdings.ts'
@@ -51,7 +51,8 @@ interface ByRepo {
 export interface ServedMember {
   readonly quant: string
   readonly manifest: Sha256Digest
-  readonly importedAt?: string | undefined
+  /** UTC, RFC 3339. */
+  readonly modifiedAt?: string | undefined
   /** Shown only while something fetches it. */
   readonly away?: true | undefined
 }
@@ -202,11 +203,11 @@ export class ServedModels {
     // the digest of its manifest, which a registry begins with, is not known
     if (door !== 's3-mirror') return []
     const models = await this.#comingModels(door, (by) => name === undefined || by.name === name)
-    return models.map(({ quant, standIn: manifest, by: { name, beganAt: importedAt } }) => ({
+    return models.map(({ quant, standIn: manifest, by: { name, beganAt: modifiedAt } }) => ({
       name,
       manifest,
       quant,
-      importedAt,
+      modifiedAt,
       prefix: `${name}/${quant}/`
     }))
   }
@@ -263,9 +264,10 @@ export class ServedModels {
     return away !== true || fetchOf(this.#deps.jobs, manifest) !== undefined
   }
 
-  /** When the import of one of {@link awaited} began. */
-  async importedAt(manifest: Sha256Digest): Promise<string | undefined> {
-    return (await this.#deps.artifacts.soundState(manifest))?.importedAt
+  /** Of one of {@link awaited}. */
+  async modifiedAt(manifest: Sha256Digest): Promise<string | undefined> {
+    const state = await this.#deps.artifacts.soundState(manifest)
+    return state && modifiedAt(state)
   }
 
   /** What {@link awaited} has for all names. */
@@ -327,8 +329,8 @@ export class ServedModels {
           const named = { name: `${ns}/${name}`, manifest }
           const shownState = await this.#shownState(named, door)
           if (shownState === undefined) continue
-          const { importedAt, away } = shownState
-          shown.push({ ...named, quant, importedAt, away, prefix: `${named.name}/${quant}/` })
+          const { away } = shownState
+          shown.push({ ...named, quant, modifiedAt: modifiedAt(shownState), away, prefix: `${named.name}/${quant}/` })
         }
         if (shown.length > 0) byName.set(`${ns}/${name}`, shown)
         all.push(...shown)

@@ -1,9 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { timestampOf } from '@svc/internal-clock'
 import { digestFromHex } from '@svc/ref'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { modifiedAt } from '../../src/library/artifact-record.ts'
 import { type ArtifactImport, Artifacts } from '../../src/library/artifacts.ts'
 import { decided } from '../../src/library/provenance.ts'
 import { ReplacedFiles } from '../../src/library/replace.ts'
@@ -39,10 +41,10 @@ test('a pinned import adds its hints and changes nothing else', async () => {
   expect(await artifacts.read(manifestDigest)).toMatchObject({ ...gated, hints: { ...none, peers } })
 })
 
-test('the time of an artifact is when its import began, however long that takes', async () => {
+test('the time for mirrors is when an import began; an import is as old as its end', async () => {
   const clock = new VirtualClock()
   const timed = new Artifacts(root, await ReplacedFiles.open(join(root, 'state')), clock)
-  const timeOf = async () => (await timed.read(manifestDigest))?.importedAt
+  const timeOf = async () => modifiedAt((await timed.read(manifestDigest))!)
   const pinned: ArtifactImport = {
     manifestDigest,
     source: { kind: 'bt' },
@@ -57,12 +59,14 @@ test('the time of an artifact is when its import began, however long that takes'
   await timed.complete(manifestDigest)
   await timed.record({ ...pinned, record })
   expect(await timeOf()).toBe(began)
+  expect((await timed.read(manifestDigest))?.importedAt).toBe(timestampOf(clock))
   await timed.endFutureName(manifestDigest, 'acme/model')
   await timed.record({ ...pinned, record })
   expect(await timeOf()).not.toBe(began)
-  const importedAt = '2020-01-01T00:00:00.000Z'
-  await timed.record({ ...pinned, source: { kind: 'local' }, importedAt })
-  expect(await timeOf()).toBe(importedAt)
+  const beganAt = '2020-01-01T00:00:00.000Z'
+  await timed.record({ ...pinned, source: { kind: 'local' }, beganAt })
+  expect(await timeOf()).toBe(beganAt)
+  expect((await timed.read(manifestDigest))?.importedAt).toBe(timestampOf(clock))
 })
 
 test('the hub’s confirmation that a model is public applies to unknown access', async () => {
