@@ -20,7 +20,7 @@ export function resultTable({ runs, reports }: Results): string {
     lines.map(({ what, ours, peer, ratio, target, met }, i) => {
       const verdict = met === true ? 'met' : '**missed**'
       const name = i === 0 ? `\`${row}\`` : ''
-      return `| ${name} | ${what} | ${ours} | ${peer} | ${ratio?.toFixed(2) ?? ''} | ${target}: ${verdict} |`
+      return `| ${name} | ${what} | ${ours.replace(/ \(.*\)$/, '')} | ${peer} | ${ratio?.toFixed(2) ?? ''} | ${target}: ${verdict} |`
     })
   )
   const most = Math.max(...heads.map(({ rows: names }) => names.length))
