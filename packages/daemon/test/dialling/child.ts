@@ -75,6 +75,40 @@ async function download(sink: HubSink, options: HubOptions): Promise<unknown> {
   }
 }
 
+const OLDER = 'a'.repeat(64)
+const NEWER = 'b'.repeat(64)
+/** What the storage of a hub (Xet) answers: a hub that names the service of chunks, and a service that names their storage. */
+function xet(cas: string, storage: string): RequestListener {
+  const answerTo = (url: string): object => {
+    if (url.includes('xet-read-token')) return { accessToken: 't', exp: 2 ** 40, casUrl: cas }
+    const [chunks, unpacked_length] = [{ start: 0, end: 1 }, bytes.length / 2]
+    return {
+      offset_into_first_range: 0,
+      // the first half of both versions is the same, so that the second is worth a fetch
+      terms: [OLDER, url.includes(OLDER) ? OLDER : NEWER].map((hash) => ({ hash, range: chunks, unpacked_length })),
+      xorbs: { [NEWER]: [{ url: `${storage}/xorb`, ranges: [{ chunks, bytes: { start: 0, end: 99 } }] }] }
+    }
+  }
+  return (request, response) => void response.end(JSON.stringify(answerTo(request.url!)))
+}
+
+async function reuse(listener: RequestListener): Promise<unknown> {
+  outer = listener
+  const hub = createHub({
+    limits: { smallFileBytes: 64 << 10 },
+    retry: { tries: 1, firstDelayMs: 1 },
+    endpoint: endpoint()
+  })
+  const older = { file: { ...file, xetHash: OLDER }, read: async (target: Uint8Array) => target.length }
+  try {
+    return await outcome(
+      hub.reuse({ ...file, xetHash: NEWER }, async () => older, memory()).then(({ failure }) => Promise.reject(failure))
+    )
+  } finally {
+    await hub.close()
+  }
+}
+
 const memory = (): HubSink => createMemorySink(bytes.length)
 const inFile = (): HubSink => ({
   ...createMemorySink(bytes.length),
@@ -144,6 +178,8 @@ const doors: Readonly<Record<string, Door>> = {
   'redirects of a hub, followed by threads': () => download(inFile(), { endpoint: endpoint() }),
   'a hub that a stranger named': (host) =>
     download(memory(), { endpoint: `http://${host}:${innerPort}`, policy: stranger }),
+  'a service of chunks that a hub named': (host) => reuse(xet(`http://${host}:${innerPort}`, endpoint())),
+  "a storage of chunks that a hub's service named": (host) => reuse(xet(endpoint(), `http://${host}:${innerPort}`)),
   'redirects of a registry': () => withRepository((repository) => repository.blob(`sha256:${sha256}` as never)),
   'logins of a registry': (host) => {
     outer = (_, response) =>

@@ -35,7 +35,7 @@ test('no client dials an address that only the owner may name (spec hub.8), by a
   const { results: all, table } = said()
   const { 'the word of the owner': owner, 'a socket': socket, ...others } = all
   const { 'redirects of a hub in the open': inTheOpen, ...doors } = others
-  expect(Object.keys(doors)).toHaveLength(10)
+  expect(Object.keys(doors)).toHaveLength(12)
   for (const [name, { '8.8.8.8': open, 'loopback.test': loopback, ...refused }] of Object.entries(doors)) {
     // each can dial: it is the guard that keeps the others away
     expect([name, new Set(open![1])]).toEqual([name, new Set(['8.8.8.8'])])
