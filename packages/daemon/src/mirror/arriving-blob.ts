@@ -2,6 +2,7 @@ import type { BlobReader, DiskBlobStore } from '@svc/cas'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import type { Sha256Digest } from '@svc/ref'
 import { Notifier } from './notifier.ts'
+import { later } from './upstream.ts'
 
 /** Held back, so that there is something to send while nothing comes. */
 const RESERVE_BYTES = 64 << 10
@@ -146,6 +147,7 @@ export class ArrivingBlob implements BlobReader {
     if ((await this.#store.stat(this.digest)) !== undefined && (await this.#options.mayRead()))
       return this.#store.open(this.digest)
     if (ended === undefined) return undefined
-    throw ended.error ?? new Error(`the job that fetched ${this.digest} has ended, and the blob is not here`)
+    // a small file is kept in an archive, from which the next request reads it
+    throw ended.error ?? later(`the job that fetched ${this.digest} has ended: ask again`, 1)
   }
 }

@@ -120,7 +120,12 @@ describe('a blob that arrives', () => {
   it('fails when no more bytes will arrive', async () => {
     const reason = new Error('the import failed')
     await expect(sent(arriving({}, Promise.resolve(reason)))).rejects.toBe(reason)
-    await expect(sent(arriving({}, Promise.resolve(undefined)))).rejects.toThrow(digest)
+  })
+
+  it('has the client ask again after an import that keeps the file in an archive', async () => {
+    const again = { status: 429, retryAfterSeconds: 1, message: expect.stringContaining(digest) }
+    await expect(sent(arriving({}, Promise.resolve(undefined)))).rejects.toMatchObject(again)
+    await expect(arriving({}, Promise.resolve(undefined)).whole(60_000)).rejects.toMatchObject(again)
   })
 
   it('is not read from the store without permission, even when no more bytes will arrive', async () => {
