@@ -56,6 +56,7 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     'package.json',
     'vitest.config.ts',
     'vitest.slow.config.ts',
+    'test/built-page.ts',
     'test/built-threads.ts',
     'test/kept-sockets.ts',
     'test/kept-threads.ts',
@@ -64,7 +65,7 @@ export function mutatedCopy(folder: string, mutations: readonly Mutation[]): str
     'scripts/structure/wall-time.ts'
   ])
     cpSync(join(ROOT, name), join(copy, name))
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  for (const name of ['node_modules', 'packages/ui']) symlinkSync(join(ROOT, name), join(copy, name))
   for (const mutation of mutations) mutate(join(copy, mutation.file), mutation)
   return join(copy, 'packages/cli/test/provenance/main.ts')
 }
