@@ -103,7 +103,7 @@ export class SwarmClient {
   readonly #companions: CompanionsSwarm
   readonly #seeding: ArtifactSeeding
   readonly #fetches: Fetches
-  readonly #web = new HttpClient()
+  readonly #web: HttpClient
   readonly #keys: WebseedKeys
   readonly #reading: WebseedReading
   readonly #limit: TokenBucket
@@ -126,6 +126,7 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
+    this.#web = new HttpClient({ clock })
     this.#reading = { web: this.#web, keys, clock }
     this.#limit = limit
     this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS

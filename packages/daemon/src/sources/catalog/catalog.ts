@@ -56,7 +56,7 @@ const ANCHOR_TIMEOUT_MS = 60_000
 export class Catalog {
   readonly #context: CatalogDeps
   readonly #timings: PullTimings
-  readonly #web = new HttpClient()
+  readonly #web: HttpClient
   readonly #provider: CatalogProvider | undefined
   readonly #hubs: OwnersHub
   #swarm: Promise<V1Swarm> | undefined
@@ -70,8 +70,9 @@ export class Catalog {
   #closed = false
 
   constructor(context: CatalogDeps, options: CatalogOptions = {}) {
-    const { config, artifacts, log } = context
+    const { config, artifacts, log, clock } = context
     this.#context = context
+    this.#web = new HttpClient({ clock })
     artifacts.listen((manifestDigest) => {
       this.withhold(manifestDigest).catch((error: unknown) =>
         log.error(
