@@ -15,6 +15,7 @@ export default defineConfig({
       'packages/internal/*/test/**/*.slow.ts',
       'test/**/*.slow.ts',
       'packages/*/test/**/fuzz.test.ts',
+      'packages/internal/*/test/**/fuzz.test.ts',
       'packages/*/test/**/room.model.test.ts'
     ],
     env: {
