@@ -48,6 +48,7 @@ export function whyNoPowerCuts(kind: PowerCut): string | undefined {
   if (process.getuid?.() !== 0) return 'needs root'
   if (!existsSync('/dev/loop-control')) return 'needs loop devices'
   if (!works('xfs_io', '-V') || !works('mkfs.xfs', '-V')) return 'needs xfsprogs'
+  if (!works('eatmydata', 'true')) return 'needs eatmydata'
   if (kind === 'volatile' && !works('nbdkit', 'python', '--version')) return 'needs nbdkit-plugin-python'
   if (kind === 'volatile' && !works('nbdfuse', '--version')) return 'needs libnbd-bin'
   return undefined

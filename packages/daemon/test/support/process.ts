@@ -71,7 +71,7 @@ export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon>
   onTestFinished(async () => {
     client.agent.destroy()
     child.kill('SIGKILL')
-    await ended
+    await ended.catch(() => undefined)
   })
   await new Promise<void>((resolve, reject) => {
     const plain: string[] = []
@@ -84,7 +84,7 @@ export async function spawnDaemon(options: SpawnOptions): Promise<SpawnedDaemon>
         plain.push(line)
       }
     })
-    ended.then((how) => reject(new Error(`the daemon ended (${JSON.stringify(how)}): ${plain.join('\n')}`)))
+    ended.then((how) => reject(new Error(`the daemon ended (${JSON.stringify(how)}): ${plain.join('\n')}`)), reject)
   })
   return Object.assign(client, { child, log, ended })
 }
