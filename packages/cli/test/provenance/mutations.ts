@@ -36,7 +36,7 @@ const RULE = of('daemon/src/library/provenance.ts', [
 
   {
     what: 'a model of unknown access is withheld',
-    dies: [2, 48],
+    dies: [4, 184],
     find: "if (access === 'unknown') return",
     replace: 'if (Date.now() < 0) return'
   },
@@ -119,7 +119,7 @@ const SOURCES = [
   ...of('daemon/src/sources/oci/listing.ts', [
     {
       what: 'a model that a registry gave to a login is restricted',
-      dies: [5, 240],
+      dies: [19, 237],
       find: `repository.usedCredentials ?`,
       replace: `repository.usedCredentials && Date.now() < 0 ?`
     }
@@ -153,7 +153,7 @@ const SOURCES = [
   ...of('daemon/src/sources/oci/oci-imports.ts', [
     {
       what: 'with seed_local off, layouts are private',
-      dies: [33, 119],
+      dies: [12, 360],
       find: `path !== undefined && this.#seedLocal() === false`,
       replace: `path !== undefined && Date.now() < 0`
     }

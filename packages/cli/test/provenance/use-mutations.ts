@@ -270,7 +270,7 @@ const MIRRORS = [
       ''
     ],
     [
-      COMING('a private import is invisible'),
+      COMING('another source began'),
       'models of a running import are checked at each request',
       '{ ...model.state, provenance: await model.by.provenanceOf(model.manifest) }',
       "{ ...model.state, provenance: { access: 'public' } }"

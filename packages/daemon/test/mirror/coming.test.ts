@@ -225,7 +225,12 @@ test('an import that needs a token is invisible', async () => {
 })
 
 test('an import whose weights are private here is invisible', async () => {
-  const it = await world()
+  // as many small files as are fetched at once, so that the import has not reached the weights
+  const small = Array.from({ length: 8 }, (_, n) => ({
+    path: `chat_template_${n}.jinja`,
+    content: Buffer.from(`${n}`)
+  }))
+  const it = await world({}, {}, [{ ...MODEL, files: [...small, ...MODEL.files] }])
   const paths = [await writeRepo(MODEL.files.filter(({ path }) => path === WEIGHTS[0]))]
   const own = await it.rig.client.importLocal({ paths, as: 'me/own', private: true })
   expect(await finished(it.rig, own)).toMatchObject({ state: 'done' })
@@ -292,6 +297,7 @@ test('a model with a file that another source began is invisible', async () => {
   await partial.write(0, content.subarray(0, 20_000))
   await partial.release()
   const job = await begin(it)
+  await until(() => it.rig.daemon.context.coming.imports[0]!.models.length > 0)
   const early = await heard(it)
   expect(early[0]).toEqual(early[1])
   await it.rig.client.cancelJob(job.id)
