@@ -48,6 +48,7 @@ const EACH: readonly Step[] = [
     const release = (['unpin', 'hide', 'close'] as const)[i]!
     return [act(hold), act('evict'), act('import', 3), act('evict', 3), act(release)]
   }),
+  ...[source('gone'), act('evict'), source('up'), act('evict'), act('ensure')],
   ...[source('silent'), act('later'), act('evict'), source('gone'), act('evict'), act('import', 4)]
 ]
 
