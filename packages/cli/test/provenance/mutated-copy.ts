@@ -79,8 +79,8 @@ export async function failuresIn(copy: string, { file, name }: DirectTest): Prom
   const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
   const child = spawn(process.execPath, [vitest, ...words, ...(name === undefined ? [] : ['-t', name])], {
     cwd: copy,
-    // as in the first tier, which the time-out is for
-    env: { ...process.env, SVC_ROOM_RUNS: undefined },
+    // as in the first tier, which the time-out is for, and with a report of its own
+    env: { ...process.env, SVC_ROOM_RUNS: undefined, SVC_TEST_REPORT: undefined },
     stdio: ['ignore', 'ignore', 'pipe']
   })
   const [stderr] = await Promise.all([text(child.stderr), once(child, 'close')])
