@@ -31,19 +31,16 @@ interface Fill {
   readonly seconds: number
 }
 
-/**
- * The most that a thread of its own for the swarm's engine could give the API: a process of its own has nothing in common with it
- * but the cores.
- */
+/** The upper bound of what a thread for the swarm engine could gain the API: a separate process shares only the cores with it. */
 export const apartRow: Row = {
   name: 'apart',
   summary: 'resolves beside a fill, by the daemon that is filled and by another one',
   async run({ scratch, daemons, profile, say }) {
     const sizeBytes = profile.largeBytes
     const place = await scratch.folder()
-    const start = (name: string): Promise<BenchDaemon> => {
-      mkdirSync(join(place, name), { recursive: true, mode: 0o700 })
-      return daemons.start({ root: join(place, name), config: CONFIG })
+    const start = (name: string, within = place): Promise<BenchDaemon> => {
+      mkdirSync(join(within, name), { recursive: true, mode: 0o700 })
+      return daemons.start({ root: join(within, name), config: CONFIG })
     }
     const local = async (daemon: BenchDaemon, name: string, bytes: number): Promise<void> => {
       const folder = await scratch.folder()
@@ -53,11 +50,10 @@ export const apartRow: Row = {
     const seed = await start('seed')
     await local(seed, 'fill', sizeBytes)
     const { magnet, manifestDigest } = await shared(seed)
-    let count = 0
     const fill = async (isApart: boolean): Promise<Fill> => {
-      count += 1
-      const filled = await start(`filled${count}`)
-      const asked = isApart ? await start(`asked${count}`) : filled
+      const stores = await scratch.folder()
+      const filled = await start('filled', stores)
+      const asked = isApart ? await start('asked', stores) : filled
       await local(asked, 'small', 1 << 20)
       const load = startLoad({
         socketPath: asked.api.socketPath,
@@ -75,6 +71,7 @@ export const apartRow: Row = {
         await load.result.catch(() => undefined)
         await filled.stop()
         if (isApart) await asked.stop()
+        await scratch.drop(stores)
       }
       const { p99Ms, maxMs } = await load.result
       const seconds = (performance.now() - begun) / 1000
