@@ -61,7 +61,7 @@ export interface JudgedPlan extends ImportPlan {
 /** What a text that was pasted stands for. */
 export type Meaning =
   | { readonly kind: 'hf'; readonly repo: string; readonly quants?: readonly string[] }
-  | { readonly kind: 'bt'; readonly magnet: string; readonly manifestDigest?: string }
+  | ({ readonly kind: 'bt'; readonly magnet: string } & Partial<ImportBtBody>)
   | { readonly kind: 'local'; readonly path: string }
   | { readonly kind: 'oci'; readonly image: string }
   | { readonly kind: 'unknown' }

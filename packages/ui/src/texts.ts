@@ -216,7 +216,8 @@ export const TEXTS = {
     meaning: {
       local: (path: string) => `A folder or file of this machine: ${path}`,
       oci: (image: string) => `An OCI image: ${image}`,
-      bt: 'A magnet link: the pin says which model it must be'
+      bt: 'A magnet link: the pin says which model it must be',
+      private: 'The command keeps it private here.'
     }
   },
   jobs: {

@@ -130,10 +130,7 @@ test('a hub search lists results, the user picks a quant, and the import starts'
     'POST bridge/plan': plan,
     'POST v1/import/hf': job()
   })
-  const field = page.root.querySelector<HTMLInputElement>('input[type="search"]')!
-  field.value = 'two words'
-  field.dispatchEvent(new Event('input', { bubbles: true }))
-  await page.settle()
+  await page.type('two words')
   await page.click(TEXTS.get.go)
   await page.click('Acme/M1')
   // the largest that fits is chosen beforehand
@@ -145,6 +142,27 @@ test('a hub search lists results, the user picks a quant, and the import starts'
     path: 'v1/import/hf',
     body: { repo: 'Acme/M1', revision: plan.commit, follows: 'main', quants: ['q8_0', 'q4_0'] }
   })
+})
+
+test('a pasted command imports what its options say', async () => {
+  const shared = {
+    magnet: 'magnet:?xt=urn:btmh:1220',
+    manifestDigest: digest(1),
+    companions: { digest: digest(2), infohash: 'btmh:1220' },
+    webseeds: ['https://models.example/'],
+    as: 'acme/m0',
+    private: true
+  }
+  const page = await openPage('#get', {
+    ...models,
+    'POST bridge/source': { kind: 'bt', ...shared },
+    'POST v1/import/bt': job()
+  })
+  await page.type('svc import bt …')
+  await page.click(TEXTS.get.go)
+  expect(textOf(page.root)).toContain(TEXTS.get.meaning.private)
+  await page.click(TEXTS.get.import)
+  expect(page.asked.at(-1)).toMatchObject({ path: 'v1/import/bt', body: { ...shared, manifestFromPeers: true } })
 })
 
 test('a job shows its progress and can be cancelled; a failed one says what to do', async () => {

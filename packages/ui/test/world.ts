@@ -68,6 +68,8 @@ export interface World {
   send(event: string, data: object): Promise<void>
   click(name: string): Promise<void>
   press(key: string): Promise<void>
+  /** Types into the search field. */
+  type(text: string): Promise<void>
   /** Answers have arrived, and are drawn. */
   settle(): Promise<void>
 }
@@ -118,6 +120,12 @@ export async function openPage(hash: string, answers: Readonly<Record<string, An
     async press(key) {
       const event = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true })
       await act(() => void document.activeElement?.dispatchEvent(event))
+      await settle()
+    },
+    async type(text) {
+      const field = root.querySelector<HTMLInputElement>('input[type="search"]')!
+      field.value = text
+      field.dispatchEvent(new Event('input', { bubbles: true }))
       await settle()
     }
   }

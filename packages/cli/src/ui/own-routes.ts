@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
+import { isDigest } from '@svc/ref'
 import { examine } from '../commands/doctor.ts'
 import { planWithFit } from '../commands/remote.ts'
 import { tryParseHubAddress, tryParseHubSource } from '../hub/hub-source.ts'
@@ -70,22 +71,31 @@ const hubSourceOf = ({ repo, revision, quant, file }: NonNullable<ReturnType<typ
 
 const IMAGE =
   /^(?:oci:\/\/)?((?:localhost|[\w-]+(?:\.[\w-]+)+|[\w.-]+(?=:\d))(?::\d{1,5})?\/[\w./-]+(?::[\w.-]+|@sha256:[0-9a-f]{64}))$/
-const PIN = /--pin[= ]+['"]?(sha256:[0-9a-f]{64})/
-const COMPANIONS = /--companions[= ]+['"]?(sha256:[0-9a-f]{64})@(btmh:1220[0-9a-f]{64})/
+const COMPANIONS = /^(sha256:[0-9a-f]{64})@(btmh:1220[0-9a-f]{64})$/
 
-/** What a text is that somebody pastes; the command that `svc share` prints is one as well. */
+/** A magnet link, with the options of the command around it that `svc share` or `svc publish` prints. */
+function sharedModel(magnet: string, command: string): object {
+  const options = command.replace(magnet, '')
+  const valuesOf = (name: string): readonly string[] =>
+    [...options.matchAll(new RegExp(`--${name}[= ]+['"]?([^\\s'"]+)`, 'g'))].map(([, value]) => value!)
+  const manifestDigest = valuesOf('pin').find(isDigest)
+  const [, digest, infohash] = COMPANIONS.exec(valuesOf('companions')[0] ?? '') ?? []
+  const [as] = valuesOf('as')
+  const lists = { webseeds: valuesOf('webseed'), trackers: valuesOf('tracker'), peers: valuesOf('peer') }
+  return {
+    magnet,
+    ...(manifestDigest !== undefined && { manifestDigest }),
+    ...(digest !== undefined && { companions: { digest, infohash } }),
+    ...Object.fromEntries(Object.entries(lists).filter(([, values]) => values.length > 0)),
+    ...(as !== undefined && { as }),
+    ...(/--private(?:\s|$)/.test(options) && { private: true })
+  }
+}
+
+/** What a text is that somebody pastes. */
 async function sourceOf(text: string): Promise<unknown> {
   const magnet = /magnet:\?[^\s'"]+/.exec(text)?.[0]
-  if (magnet !== undefined) {
-    const [, manifestDigest] = PIN.exec(text) ?? []
-    const [, digest, infohash] = COMPANIONS.exec(text) ?? []
-    return {
-      kind: 'bt',
-      magnet,
-      ...(manifestDigest !== undefined && { manifestDigest }),
-      ...(digest !== undefined && { companions: { digest, infohash } })
-    }
-  }
+  if (magnet !== undefined) return { kind: 'bt', ...sharedModel(magnet, text) }
   const path = text.startsWith('~/') ? `${homedir()}${text.slice(1)}` : text
   if (path.startsWith('/')) {
     const facts = await stat(path).catch(() => undefined)

@@ -227,6 +227,18 @@ describe('routes of the bridge', () => {
         `svc import bt '${magnet}' --pin ${pin} --companions ${pin}@${infohash}`,
         { kind: 'bt', magnet, manifestDigest: pin, companions: { digest: pin, infohash } }
       ],
+      [
+        `svc import bt '${magnet}--as=b/c' --pin=${pin} --webseed 'https://a.example/' --peer 10.0.0.1:1 --peer 10.0.0.2:1 --as acme/m --private`,
+        {
+          kind: 'bt',
+          magnet: `${magnet}--as=b/c`,
+          manifestDigest: pin,
+          webseeds: ['https://a.example/'],
+          peers: ['10.0.0.1:1', '10.0.0.2:1'],
+          as: 'acme/m',
+          private: true
+        }
+      ],
       [daemon.folder, { kind: 'local', path: daemon.folder, isFolder: true }],
       [`${daemon.folder}/absent`, { kind: 'unknown' }],
       ['registry.example/team/model:q4_k_m', { kind: 'oci', image: 'registry.example/team/model:q4_k_m' }],

@@ -23,6 +23,7 @@ export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
       }}
     >
       <p>{sentenceOf(meaning)}</p>
+      {meaning.kind === 'bt' && meaning.private === true && <p>{T.meaning.private}</p>}
       {meaning.kind === 'bt' && (
         <label class="wide-field">
           {T.pin}
@@ -44,7 +45,7 @@ export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
 
 /** The last two parts of a path or image, as far as they can be in a name. */
 function suggestionOf(meaning: SourceMeaning): string {
-  if (meaning.kind === 'bt') return ''
+  if (meaning.kind === 'bt') return meaning.as ?? ''
   const path = meaning.kind === 'local' ? meaning.path : meaning.image.replace(/[:@][^/]*$/, '')
   const parts = path
     .toLowerCase()
@@ -64,10 +65,6 @@ function sentenceOf(meaning: SourceMeaning): string {
 function importOf(bridge: BridgeClient, meaning: SourceMeaning, name: string, pin: string): Promise<Job> {
   if (meaning.kind === 'local') return bridge.importLocal({ paths: [meaning.path], as: name, names: 'normalized' })
   if (meaning.kind === 'oci') return bridge.importOci({ image: meaning.image, as: name })
-  return bridge.importBt({
-    magnet: meaning.magnet,
-    manifestDigest: pin,
-    manifestFromPeers: true,
-    ...(name !== '' && { as: name })
-  })
+  const { kind: _, as: __, ...shared } = meaning
+  return bridge.importBt({ ...shared, manifestDigest: pin, manifestFromPeers: true, ...(name !== '' && { as: name }) })
 }
