@@ -12,7 +12,7 @@ import type {
   WhyResult
 } from '@svc/client/protocol'
 
-/** An answer that is not what was asked for. `E_ENDED`: nobody answers, since `svc ui` has ended. */
+/** A call that failed. `E_ENDED`: nobody answers, since `svc ui` has ended. */
 export class BridgeError extends Error {
   readonly code: string
   readonly hint: string | undefined
@@ -26,20 +26,17 @@ export class BridgeError extends Error {
 
 interface Use {
   readonly ref: string
-  readonly bytes: number
+  /** Bytes that nothing else in the store needs. */
   readonly aloneBytes: number
-  readonly sharedBytes: number
 }
 
-/** Where the bytes of the store go: each counts once in the models' `aloneBytes` and the three sums. */
+/** What the store's bytes are for: each counts once in the models' `aloneBytes` and the three sums. */
 export interface Disk {
   readonly models: readonly Use[]
   readonly repositories: readonly Use[]
   readonly sharedBytes: number
   readonly keptBytes: number
   readonly freeableBytes: number
-  readonly storeBytes: number
-  readonly freeBytes?: number
 }
 
 export interface DoctorFinding {
@@ -58,7 +55,7 @@ export interface JudgedPlan extends ImportPlan {
   readonly source: { readonly repo: string; readonly revision?: string; readonly quants?: readonly string[] }
 }
 
-/** What a text that was pasted stands for. */
+/** What a pasted text stands for. */
 export type Meaning =
   | { readonly kind: 'hf'; readonly repo: string; readonly quants?: readonly string[] }
   | ({ readonly kind: 'bt'; readonly magnet: string } & Partial<ImportBtBody>)
@@ -71,8 +68,7 @@ export interface RuntimeCommand {
   readonly command: string
 }
 
-export interface Removal {
-  readonly quants: readonly string[]
+interface Removal {
   readonly freeableBytes: number
   readonly sharedBytes: number
 }
@@ -80,7 +76,7 @@ export interface Removal {
 type CallBridge = <T>(method: string, path: string, body?: object) => Promise<T>
 type Fetch = (path: string, init: RequestInit) => Promise<Response>
 
-/** Calls by paths relative to the page, which lies at an address of the bridge's choice. */
+/** Calls by paths relative to the page, whose address the bridge chooses. */
 const callWith =
   (fetch: Fetch): CallBridge =>
   async <T>(method: string, path: string, body?: object) => {
@@ -125,7 +121,7 @@ export function openBridge(fetch: Fetch) {
     disk: () => call<Disk>('GET', 'bridge/disk'),
     removal: (ref: string) => call<Removal>('GET', `bridge/removal?${query(ref)}`),
     doctor: () => call<{ readonly findings: readonly DoctorFinding[] }>('GET', 'bridge/doctor'),
-    plan: (source: string) => call<JudgedPlan>('POST', 'bridge/plan', { source, context: 0 }),
+    plan: (source: string) => call<JudgedPlan>('POST', 'bridge/plan', { source }),
     meaning: (text: string) => call<Meaning>('POST', 'bridge/source', { text }),
     commands: (ref: string) =>
       call<{ readonly commands: readonly RuntimeCommand[] }>('GET', `bridge/commands?${query(ref)}`),

@@ -11,7 +11,7 @@ export function useStore(): Store {
   return store
 }
 
-/** What the bridge answers, asked again when `about` changes. A failure is told. */
+/** The bridge's answer; asks again when `about` changes. A failure becomes a notice. */
 export function useAnswer<T>(ask: () => Promise<T>, about: readonly unknown[], failed?: () => void): T | undefined {
   const { attempt } = useStore()
   const [answer, setAnswer] = useState<T>()

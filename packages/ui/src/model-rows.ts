@@ -2,10 +2,10 @@ import type { Inventory, ModelMember, Status } from '@svc/client/protocol'
 import { formatBytes } from './format.ts'
 import { TEXTS } from './texts.ts'
 
-/** To whom a model is given: to the swarm, now or soon, to nobody by its owner's word, or not for another reason. */
+/** Whether others get a model: now or soon; not since its owner says so, svc holds it back, or for another reason. */
 type SharingState = 'shared' | 'soon' | 'private' | 'held' | 'none'
 
-/** A quant of a repository, as a row of the table. */
+/** A row of the table: one quant of a repository. */
 export interface ModelRow {
   /** `ns/name:quant` */
   readonly ref: string
@@ -29,7 +29,7 @@ export interface Selection {
   readonly isDescending: boolean
 }
 
-/** One row a quant, in the order of the inventory. */
+/** A row for each quant, in the order of the inventory. */
 export function rowsOf(inventory: Inventory | undefined, status: Status | undefined): readonly ModelRow[] {
   const seeded = new Set(
     status?.swarm.torrents.filter(({ state }) => state === 'seeding').map(({ manifestDigest }) => manifestDigest)
@@ -68,7 +68,7 @@ function reasonOf(member: ModelMember, held: ReadonlyMap<string, string>, status
   return status.swarm.verifying === undefined ? TEXTS.models.reasonSoon : TEXTS.models.reasonVerifying
 }
 
-/** Whether it is here: complete, damaged, or how much of it is not. `away` was freed on purpose, and can be had again. */
+/** Complete, damaged, or how much is missing. `away` was freed on purpose, and can be fetched again. */
 export function stateOf({ complete, damaged, away, missingBytes = 0 }: ModelMember): string {
   if (damaged === true) return TEXTS.models.damaged
   if (complete) return TEXTS.models.complete
@@ -95,7 +95,7 @@ const KEYS: Readonly<Record<Column, (row: ModelRow) => string | number>> = {
   used: ({ member }) => member.lastUsedAt ?? member.importedAt ?? ''
 }
 
-/** The rows with all words in their reference that pass the filter, sorted; equal ones stay in their order. */
+/** The rows that pass the filter and have all words in their reference, sorted stably. */
 export function selectRows(rows: readonly ModelRow[], { words, filter, column, isDescending }: Selection): ModelRow[] {
   const parts = words.toLowerCase().split(/\s+/)
   const key = KEYS[column]

@@ -15,7 +15,7 @@ const VIEWS = { models: ModelsView, get: GetView, jobs: JobsView, machine: Machi
 type ViewName = keyof typeof VIEWS
 const NAMES = Object.keys(VIEWS) as ViewName[]
 
-/** Drawn on a square of 20, by lines as thick as the text's. */
+/** Paths on a square of 20, with lines as thick as the text's. */
 const ICONS: Readonly<Record<ViewName, string>> = {
   models: 'M10 2.5 17 6v8l-7 3.5L3 14V6zM3 6l7 3.5L17 6M10 9.5v8',
   get: 'M10 3v9m-3.5-3.5L10 12l3.5-3.5M3.5 13v3.5h13V13',
@@ -25,17 +25,9 @@ const ICONS: Readonly<Record<ViewName, string>> = {
 
 const viewOf = (hash: string): ViewName => NAMES.find((name) => `#${name}` === hash) ?? 'models'
 
-export function Page({ store }: { readonly store: Store }) {
-  return (
-    <StoreProvider value={store}>
-      <PageFrame />
-    </StoreProvider>
-  )
-}
-
 const hash = signal('')
 
-function PageFrame() {
+export function Page({ store }: { readonly store: Store }) {
   useEffect(() => {
     const read = (): void => {
       hash.value = location.hash
@@ -50,13 +42,13 @@ function PageFrame() {
     document.title = `${TEXTS.views[name]} · ${TEXTS.title}`
   }, [name])
   return (
-    <>
+    <StoreProvider value={store}>
       <header class="top">
         <strong class="brand">{TEXTS.title}</strong>
         <nav aria-label={TEXTS.title}>
           {NAMES.map((each) => (
             <a key={each} href={`#${each}`} aria-current={each === name ? 'page' : undefined}>
-              {/* says nothing: the text beside it does */}
+              {/* without a name: the text beside it has one */}
               <svg class="icon" viewBox="0 0 20 20" aria-hidden="true">
                 <path d={ICONS[each]} />
               </svg>
@@ -74,7 +66,7 @@ function PageFrame() {
         <View />
       </main>
       <NoticeBar />
-    </>
+    </StoreProvider>
   )
 }
 

@@ -5,10 +5,10 @@ import { nowMs } from './clock.ts'
 import { type ModelRow, rowsOf } from './model-rows.ts'
 import { TEXTS } from './texts.ts'
 
-/** `away`: the daemon does not answer. `ended`: the bridge does not. `expired`: it does not let this page in any more. */
+/** `away`: the daemon does not answer. `ended`: the bridge does not. `expired`: it no longer accepts this page. */
 type Link = 'connecting' | 'up' | 'away' | 'ended' | 'expired'
 
-/** The events of the bridge; an EventSource, which connects again by itself. */
+/** The bridge's events: an EventSource, which reconnects by itself. */
 export interface Events {
   onerror: ((event: Event) => unknown) | null
   addEventListener(name: string, listener: (event: Event) => void): void
@@ -18,16 +18,16 @@ export interface Events {
 export type Samples = readonly number[]
 const MAX_SAMPLES = 90
 
-/** What was seen of a job over time. */
+/** The progress of a job over time. */
 export interface Course {
   readonly rates: Samples
   readonly seenMs: number
-  /** Looks in a row at which nothing had arrived. */
+  /** Consecutive looks without a new byte. */
   readonly idleLooks: number
   readonly bytesDone: number
 }
 
-/** A message on what just happened; the newest takes the place of the one before. */
+/** A message about what just happened; the next one replaces it. */
 interface Notice {
   readonly text: string
   readonly isError: boolean
@@ -44,9 +44,9 @@ export interface Store {
   readonly rows: { readonly value: readonly ModelRow[] }
   readonly disk: Signal<Disk | undefined>
   readonly notice: Signal<Notice | undefined>
-  /** Does something that was asked for, and says how it went; undefined after a failure. */
+  /** Does what was asked for, and shows a notice of the outcome; undefined after a failure. */
   attempt<T>(work: () => Promise<T>, done?: (result: T) => string): Promise<T | undefined>
-  /** Asks again where the bytes are. */
+  /** Reads the disk use again. */
   measure(): Promise<void>
 }
 
@@ -112,13 +112,13 @@ export function createStore(bridge: BridgeClient, events: Events): Store {
   })
   listen('models', () => void load())
   events.onerror = () => {
-    // It may only have lost its connection: a question tells.
+    // Perhaps only the connection was lost: a question tells.
     void attempt(bridge.models)
   }
   return { bridge, link, status, jobs, courses, swarm, inventory, rows, disk, notice, attempt, measure }
 }
 
-/** The jobs that there are now, newest first. */
+/** The current jobs, newest first. */
 export function mergeJobs(known: readonly Job[], changed: readonly Job[], gone: readonly string[]): readonly Job[] {
   const jobs = new Map(known.map((job) => [job.id, job]))
   for (const job of changed) jobs.set(job.id, job)
@@ -126,7 +126,7 @@ export function mergeJobs(known: readonly Job[], changed: readonly Job[], gone: 
   return [...jobs.values()].sort((a, b) => (a.createdAt < b.createdAt ? 1 : -1))
 }
 
-/** A look at all jobs: only those of the swarm tell their rate, and what stands still tells nothing, so it is read off the bytes. */
+/** A look at all jobs. Only swarm jobs report a rate, and a stalled job reports nothing new, so rates come from the bytes. */
 export function coursesOf(
   jobs: readonly Job[],
   before: ReadonlyMap<string, Course>,
@@ -146,24 +146,24 @@ export function coursesOf(
   return new Map(seen)
 }
 
-/** Looks that a rate is the mean of: bytes are told file by file, or in large steps. */
+/** A rate is the mean of so many looks: jobs report bytes file by file, or in large steps. */
 const STEADY_LOOKS = 5
 
-/** The rate that people are told, and that what is left is divided by. */
+/** The rate that is shown, and that the remaining time follows from. */
 export function rateOf(job: Job, course: Course | undefined): number {
   const last = course?.rates.slice(-STEADY_LOOKS) ?? []
   const mean = last.reduce((sum, rate) => sum + rate, 0) / Math.max(1, last.length)
   return isStalled(job, course) ? 0 : (job.rateBytesPerSecond ?? mean)
 }
 
-/** Looks, two seconds apart: a slow peer may take so long for one piece. */
+/** Looks, two seconds apart: a slow peer may take that long for one piece. */
 const STALLED_LOOKS = 8
 
 /** Whether bytes should arrive, and do not. */
 export const isStalled = (job: Job, course: Course | undefined): boolean =>
   job.state === 'fetching' && job.bytesTotal !== undefined && (course?.idleLooks ?? 0) >= STALLED_LOOKS
 
-/** Counting what a collection would take is no job that people started. */
+/** A dry run counts garbage for a dialog; nobody started it as a job. */
 export const isRunning = ({ state, dryRun }: Job): boolean =>
   dryRun !== true && (state === 'waiting' || state === 'fetching')
 
@@ -179,5 +179,5 @@ const endOf = (job: Job): Notice =>
     ? { text: TEXTS.jobs.ends(kindOf(job), nameOf(job)), isError: false }
     : { text: TEXTS.jobs.fails(kindOf(job), nameOf(job), job.error.message), isError: job.error.code !== 'E_ABORTED' }
 
-/** What is said when a job was started. */
+/** The notice of a started job. */
 export const started = (job: Job): string => TEXTS.jobs.started(kindOf(job))

@@ -72,7 +72,7 @@ export const TEXTS = {
     reasonOff: 'the swarm is off',
     reasonNoSeed: 'sharing is switched off',
     reasonAway: 'it is not complete',
-    reasonSoon: 'it is announced from the next start of the daemon on; Share does it now',
+    reasonSoon: 'it is announced from the next start of the daemon; Share announces it now',
     reasonVerifying: 'it is announced once it is verified',
     complete: 'complete',
     damaged: 'damaged',
@@ -94,7 +94,7 @@ export const TEXTS = {
     hasCompanions: 'here'
   },
   map: {
-    label: 'What takes the disk: a tile for each quant, as large as the space that only it needs',
+    label: 'Disk use: a tile for each quant, as large as the space that only it needs',
     hint: 'One tile for each quant, as large as the space that only it needs. Arrow keys move between them.',
     shared: 'needed by several models',
     kept: 'kept by tags, views and imports without a name',
@@ -180,7 +180,7 @@ export const TEXTS = {
     label: 'Search, or paste the source of a model',
     placeholder: 'qwen3 gguf',
     kinds: [
-      ['qwen3 gguf', 'words look through the hub'],
+      ['qwen3 gguf', 'words search the hub'],
       ['owner/name', 'a repository, or its address, shows its quants'],
       ['svc import bt …', 'what svc share prints, or a magnet link, fetches from peers'],
       ['registry.example/owner/model:tag', 'an OCI image comes from its registry'],
@@ -205,13 +205,13 @@ export const TEXTS = {
     fit: { fits: 'fits', tight: 'just fits', no: 'too large' },
     allHere: 'all',
     license: (license: string) => `License: ${license}`,
-    needsAccess: 'The hub asks for consent before it gives this one.',
-    start: 'Get the chosen ones',
-    startSize: (bytes: string) => `Get the chosen ones: ${bytes} to fetch`,
+    needsAccess: 'The hub requires consent for this model.',
+    start: 'Get the selected quants',
+    startSize: (bytes: string) => `Get the selected quants: ${bytes} to fetch`,
     chooseOne: 'Choose a quant first',
     back: 'Back to the results',
     as: 'Name here, as in acme/model',
-    pin: 'Manifest digest, as the sharer gives it (sha256:…)',
+    pin: 'Manifest digest from the sharer (sha256:…)',
     import: 'Import',
     meaning: {
       local: (path: string) => `A folder or file of this machine: ${path}`,
@@ -285,7 +285,7 @@ export const TEXTS = {
     levels: { ok: 'In order', note: 'Note', warn: 'Warning', bad: 'Problem' },
     check: 'Check again',
     version: 'Version',
-    since: 'Runs since',
+    since: 'Running since',
     root: 'Store',
     blobs: 'Blobs'
   }

@@ -49,7 +49,7 @@ test('the page shows that the daemon went away and came back', async () => {
   expect(rowsIn(page.root)).toEqual(['acme/m0:f16'])
 })
 
-test('a bridge that ended, and one that no longer accepts the page', async () => {
+test('the page says when its link has expired, and when svc ui has ended', async () => {
   const page = await openPage('#models', models)
   page.answers = { 'POST v1/verify': { error: { code: 'E_FORBIDDEN', message: 'no' } } }
   await page.click(TEXTS.models.verifyAll)
@@ -165,6 +165,17 @@ test('a pasted command imports what its options say', async () => {
   expect(page.asked.at(-1)).toMatchObject({ path: 'v1/import/bt', body: { ...shared, manifestFromPeers: true } })
 })
 
+test('a count of garbage that fails says why', async () => {
+  const count = job({ id: '02', kind: 'gc', ref: 'all', dryRun: true })
+  const page = await openPage('#models', { ...models, 'POST v1/gc': count })
+  await page.click(TEXTS.models.garbage)
+  const said = (): string => textOf(page.root.querySelector('dialog [role="status"]'))
+  expect(said()).toBe(TEXTS.garbage.counting)
+  const error = { code: 'E_INTERNAL', message: 'the disk cannot be read' } as const
+  await page.send('jobs', { jobs: [{ ...count, state: 'failed', error }] })
+  expect(said()).toBe('the disk cannot be read')
+})
+
 test('a job shows its progress and can be cancelled; a failed one says what to do', async () => {
   const failed = job({ id: '02', state: 'failed', error: { code: 'E_NO_SPACE', message: 'the disk is full' } })
   const page = await openPage('#jobs', { ...models, 'DELETE v1/jobs/01': job() })
@@ -188,7 +199,7 @@ test('a job shows its progress and can be cancelled; a failed one says what to d
   expect(textOf(page.root)).toContain(TEXTS.jobs.none)
 })
 
-test('the end of a job is announced on every view; a changed count is not', async () => {
+test('the end of a job is announced on every view; the end of a dry run is not', async () => {
   const page = await openPage('#models', models)
   const count = job({ id: '02', kind: 'gc', ref: 'all', dryRun: true })
   await page.send('jobs', { jobs: [job(), count], gone: [] })

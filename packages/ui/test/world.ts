@@ -59,27 +59,27 @@ interface Asked {
 }
 type Answer = object | ((asked: Asked) => object)
 
-/** A server of the page: what is not in `answers`, by `METHOD path` without the query, is 404. An `error` is sent with 400. */
+/** The page's server. Answers by `METHOD path` without the query: 404 without one, 400 for an `error`. */
 export interface World {
   readonly root: HTMLElement
   readonly asked: readonly Asked[]
-  /** The answers from now on; without them nobody is there. */
+  /** The answers from now on; undefined: the server is gone. */
   answers: Readonly<Record<string, Answer>> | undefined
   send(event: string, data: object): Promise<void>
   click(name: string): Promise<void>
   press(key: string): Promise<void>
   /** Types into the search field. */
   type(text: string): Promise<void>
-  /** Answers have arrived, and are drawn. */
+  /** Waits until answers have arrived and are drawn. */
   settle(): Promise<void>
 }
 
-/** What takes the disk, where a test has nothing to say about it. */
+/** The disk use of tests that do not care. */
 const NOTHING_STORED: Readonly<Record<string, Answer>> = {
-  'GET bridge/disk': { models: [], repositories: [], sharedBytes: 0, keptBytes: 0, freeableBytes: 0, storeBytes: 0 }
+  'GET bridge/disk': { models: [], repositories: [], sharedBytes: 0, keptBytes: 0, freeableBytes: 0 }
 }
 
-/** What a role can be found by: its label, else its text. */
+/** The accessible name: the label, else the text. */
 export const nameOf = (element: Element): string =>
   (element.getAttribute('aria-label') ?? element.textContent ?? '').trim()
 

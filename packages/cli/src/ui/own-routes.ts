@@ -35,8 +35,7 @@ export const OWN_ROUTES: Readonly<Record<string, PageRoute>> = {
   'POST bridge/plan': async ({ session, body }) => {
     const source = tryParseHubSource(textOf(body.source))
     if (source === undefined) throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'this is no repository of the hub')
-    const context = Number.isSafeInteger(body.context) ? (body.context as number) : 0
-    return { ...(await planWithFit(session, source, context)), source: hubSourceOf(source) }
+    return { ...(await planWithFit(session, source, 0)), source: hubSourceOf(source) }
   },
   'POST bridge/source': async ({ body }) => sourceOf(textOf(body.text).trim()),
   'GET bridge/commands': commands,

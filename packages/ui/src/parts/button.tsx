@@ -3,7 +3,7 @@ interface ButtonProps {
   readonly does: () => unknown
   readonly look?: 'main' | 'danger' | undefined
   readonly isOff?: boolean
-  /** Where the text does not say enough. */
+  /** The accessible name, where the text is not enough. */
   readonly label?: string
 }
 

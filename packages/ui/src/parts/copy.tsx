@@ -1,9 +1,10 @@
 import { useStore } from '../context.ts'
+import type { Store } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 import { Button } from './button.tsx'
 
-/** Copies a text. Without the clipboard (a page over plain HTTP from elsewhere) it says so. */
-export async function copyText(text: string, notice: { value: { text: string; isError: boolean } | undefined }) {
+/** Copies a text. Says so if there is no clipboard (a page over plain HTTP from elsewhere). */
+export async function copyText(text: string, notice: Store['notice']) {
   try {
     await navigator.clipboard.writeText(text)
     notice.value = { text: TEXTS.copied, isError: false }

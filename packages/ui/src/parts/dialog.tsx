@@ -5,7 +5,7 @@ import { NoticeBar } from './notice.tsx'
 
 interface DialogProps {
   readonly title: string
-  /** It takes a side of the window, from top to bottom. */
+  /** Takes a side of the window, from top to bottom. */
   readonly isSheet?: boolean
   readonly onClose: () => void
   readonly children: ComponentChildren
@@ -21,7 +21,7 @@ export function Dialog({ title, isSheet, onClose, children }: DialogProps) {
     const dialog = ref.current
     dialog?.showModal()
     return () => {
-      // Nothing behind an open one takes the focus.
+      // Nothing behind an open dialog can take the focus.
       dialog?.close()
       if (before instanceof HTMLElement) before.focus()
     }

@@ -5,9 +5,9 @@ import { TEXTS } from '../texts.ts'
 import { type Area, squarify } from './treemap.ts'
 
 interface MapPart {
-  /** The reference of a model; what else takes space, in words. */
+  /** A model's reference; for anything else, what it is. */
   readonly name: string
-  /** What its tile says below the name of its group. */
+  /** The tile's text, below the group's name. */
   readonly label: string
   readonly kind: 'model' | 'shared' | 'kept' | 'garbage' | 'others'
   readonly bytes: number
@@ -20,7 +20,7 @@ interface Group {
   readonly bytes: number
 }
 
-/** Tiles that can be told apart; the smaller models are one tile. */
+/** People can tell so many tiles apart; the smaller models are one tile. */
 const MAX_TILES = 60
 
 const sumOf = (sizes: readonly { readonly bytes: number }[]): number => sizes.reduce((sum, { bytes }) => sum + bytes, 0)
@@ -108,7 +108,7 @@ const split = <T extends { readonly bytes: number }>(
     }
   ])
 
-/** A colour that stays with the name. */
+/** The same colour for the same name. */
 const hueOf = (name: string): number => [...name].reduce((hash, letter) => (hash * 31 + letter.charCodeAt(0)) % 360, 7)
 
 const place = ({ x, y, width, height }: Area) => ({

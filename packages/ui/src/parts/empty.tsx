@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
 
-/** What a view says that has nothing to show, and what to do then. */
+/** In a view with nothing to show: why, and what to do. */
 export function Empty(props: {
   readonly title: string
   readonly text?: string

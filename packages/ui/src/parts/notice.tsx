@@ -1,7 +1,7 @@
 import { useStore } from '../context.ts'
 import { TEXTS } from '../texts.ts'
 
-/** What just happened; what went well leaves by itself. A modal dialog has one of its own: nothing behind it is read out. */
+/** What just happened; a success disappears by itself. A modal dialog has its own: screen readers skip what is behind it. */
 export function NoticeBar() {
   const { notice } = useStore()
   const { text = '', isError = false } = notice.value ?? {}

@@ -19,12 +19,12 @@ interface TableProps<T> {
   readonly sort?: { readonly id: string; readonly isDescending: boolean; readonly by: (id: string) => void }
 }
 
-/** In pixels, until there is a row that tells. */
+/** In pixels, until a row is measured. */
 const ROW_HEIGHT = 40
 /** Rows beyond both edges, so that a fast scroll shows no gap. */
 const MARGIN = 8
 
-/** Only the visible rows exist. One is in the order of tabs; arrows, Page Up and Down, Home and End move it. */
+/** Renders only the visible rows. One is in the tab order; arrows, Page Up and Down, Home and End move it. */
 export function Table<T>({ label, rows, columns, keyOf, onOpen, sort }: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null)
   const [view, setView] = useState({ top: 0, height: 600, row: ROW_HEIGHT })
@@ -127,7 +127,7 @@ function Head<T>({ columns, sort }: Pick<TableProps<T>, 'columns'> & { readonly 
   )
 }
 
-/** The space of rows that are not there. */
+/** The space of rows that are not rendered. */
 function Gap({ height }: { readonly height: number }) {
   if (height <= 0) return null
   return (
@@ -146,7 +146,7 @@ function targetOf(key: string, at: number, count: number, page: number): number 
   return to === undefined || count === 0 ? undefined : Math.min(Math.max(to, 0), count - 1)
 }
 
-/** Scrolls just so far that the row shows, below the head, which stays at the top. */
+/** Scrolls just far enough to show the row below the head, which stays at the top. */
 function scrollTo(box: HTMLElement, row: number, height: number): void {
   const [top, bottom] = [row * height, (row + 2) * height]
   if (top < box.scrollTop) box.scrollTop = top

@@ -5,7 +5,7 @@ export interface Area {
   readonly height: number
 }
 
-/** A rectangle in parts of the whole: 0 to 1 each way. */
+/** A rectangle in fractions of the whole. */
 export interface Tile<T> extends Area {
   readonly item: T
 }
@@ -44,11 +44,11 @@ export function squarify<T>(items: readonly T[], size: (item: T) => number, aspe
   return tiles.map(({ item, x, y, width, height }) => ({ item, x: x / aspect, y, width: width / aspect, height }))
 }
 
-/** The worst ratio of sides in a row of such a sum, which lies along `side`. */
+/** The worst aspect ratio in a row of this sum along `side`. */
 const worstOf = (sum: number, largest: number, smallest: number, side: number): number =>
   Math.max((side ** 2 * largest) / sum ** 2, sum ** 2 / (side ** 2 * smallest))
 
-/** Lays a row along the shorter side; what is left of the area. */
+/** Lays a row along the shorter side. @returns the rest of the area */
 function layRow<T>(
   row: readonly { readonly item: T; readonly size: number }[],
   sum: number,

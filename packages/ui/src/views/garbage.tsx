@@ -11,7 +11,8 @@ const T = TEXTS.garbage
 export function GarbageDialog({ onClose }: { readonly onClose: () => void }) {
   const { attempt, bridge, jobs } = useStore()
   const count = useAnswer(() => bridge.collect(true), [], onClose)
-  const found = jobs.value.find((job) => job.id === count?.id && job.state === 'done')?.result
+  const counted = jobs.value.find(({ id }) => id === count?.id)
+  const found = counted?.state === 'done' ? counted.result : undefined
   const collect = async (): Promise<void> => {
     if ((await attempt(() => bridge.collect(false), started)) !== undefined) onClose()
   }
@@ -19,7 +20,7 @@ export function GarbageDialog({ onClose }: { readonly onClose: () => void }) {
     <Dialog title={T.title} onClose={onClose}>
       <p role="status">
         {found === undefined
-          ? T.counting
+          ? (counted?.error?.message ?? T.counting)
           : found.blobs
             ? T.found(found.blobs, formatBytes(found.bytes ?? 0))
             : T.nothing}

@@ -9,7 +9,7 @@ import { isRunning, isStalled, nameOf, rateOf } from '../store.ts'
 import { TEXTS } from '../texts.ts'
 
 const T = TEXTS.jobs
-/** Ended ones that are shown. */
+/** Ended jobs that are shown. */
 const MAX_ENDED = 50
 
 export function JobsView() {
@@ -94,7 +94,7 @@ function ProgressView({ job }: { readonly job: Job }) {
   )
 }
 
-/** What is known of the progress, in an order that stays. */
+/** What is known of the progress, always in this order. */
 function figuresOf({ state, bytesDone = 0, bytesTotal, sources, peers }: Job, rate: number): string[] {
   return [
     bytesTotal === undefined ? undefined : T.progress(formatBytes(bytesDone), formatBytes(bytesTotal)),

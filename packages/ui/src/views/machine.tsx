@@ -45,10 +45,10 @@ export function MachineView() {
   )
 }
 
-/** What the doctor says of the ports stands beside the swarm. */
+/** The doctor's findings on ports are shown with the swarm. */
 const isOfPorts = ({ check }: DoctorFinding): boolean => check === 'listeners' || check === 'DHT'
 
-/** What was given for each byte of the model. */
+/** Uploaded bytes for each byte of the model. */
 const ratio = (uploadedBytes: number, sizeBytes: number): string =>
   sizeBytes === 0 ? '' : (uploadedBytes / sizeBytes).toFixed(2)
 

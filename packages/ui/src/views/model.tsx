@@ -106,7 +106,7 @@ function Actions({ row: { ref, member }, onShare, onRemove }: ActionsProps) {
   )
 }
 
-/** By which door others get it, or why not. */
+/** How others get it, or why they do not. */
 function Doors({ why }: { readonly why: WhyResult }) {
   return (
     <>

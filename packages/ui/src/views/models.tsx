@@ -23,9 +23,9 @@ import { GarbageDialog } from './garbage.tsx'
 import { ModelDialog } from './model.tsx'
 
 const T = TEXTS.models
-/** Of more models the picture is drawn when it is asked for: it reads what each of them lists. */
-const MAX_PICTURED = 500
-/** Pixels of a window in which the picture would push the table out of sight. */
+/** With more models, the map is drawn only on request: it reads each manifest. */
+const MAX_MAPPED = 500
+/** In windows this narrow, in pixels, the map would push the table out of sight. */
 const NARROW = 700
 /** Kept while other views show. */
 const selection = signal<Selection>({ words: '', filter: 'all', column: 'name', isDescending: false })
@@ -36,7 +36,7 @@ export function ModelsView() {
   const [opened, setOpened] = useState<string>()
   const [isCollecting, setCollecting] = useState(false)
   const count = rows.value.length
-  const isMapped = wanted.value ?? (count > 0 && count <= MAX_PICTURED && innerWidth > NARROW)
+  const isMapped = wanted.value ?? (count > 0 && count <= MAX_MAPPED && innerWidth > NARROW)
   useEffect(() => {
     if (isMapped) void measure()
   }, [isMapped])
@@ -193,7 +193,7 @@ const columnsOf = (now: number, largest: number): readonly ColumnOf<ModelRow>[] 
   }
 ]
 
-/** On narrow screens with what the columns say that are not there. */
+/** On narrow screens it also says what the hidden columns would. */
 function Name({ row: { repo, quant, member } }: { readonly row: ModelRow }) {
   const at = repo.indexOf('/') + 1
   return (

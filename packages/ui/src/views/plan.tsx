@@ -10,7 +10,7 @@ const T = TEXTS.get
 
 type Fits = ReadonlyMap<string, JudgedPlan['fits'][number]>
 
-/** The largest that fits, as the terminal advises it; what was named, where it was. */
+/** The quants that the source names; else the largest that fits, as the terminal advises. */
 function firstChoice({ artifacts, fits, source }: JudgedPlan): readonly string[] {
   const named = new Set(source.quants?.map((quant) => quant.toLowerCase()))
   if (named.size > 0) return artifacts.map(({ quant }) => quant).filter((quant) => named.has(quant.toLowerCase()))

@@ -13,7 +13,7 @@ interface RemoveProps {
   readonly onRemoved: () => void
 }
 
-/** Says what a removal frees, before it removes. */
+/** Says what a removal frees before removing. */
 export function RemoveDialog({ reference, onClose, onRemoved }: RemoveProps) {
   const { attempt, bridge } = useStore()
   const removal = useAnswer(() => bridge.removal(reference), [], onClose)

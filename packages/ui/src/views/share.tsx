@@ -39,7 +39,7 @@ function Qr({ text, label }: { readonly text: string; readonly label: string }) 
 
 function tryEncode(text: string): ReturnType<typeof encode> | undefined {
   try {
-    // four modules of white around it, as the standard has it
+    // four modules of white around it, as the standard requires
     return encode(text, { ecc: 'L', border: 4 })
   } catch {
     return undefined

@@ -43,7 +43,7 @@ export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
   )
 }
 
-/** The last two parts of a path or image, as far as they can be in a name. */
+/** A name from the last two parts of a path or image. */
 function suggestionOf(meaning: SourceMeaning): string {
   if (meaning.kind === 'bt') return meaning.as ?? ''
   const path = meaning.kind === 'local' ? meaning.path : meaning.image.replace(/[:@][^/]*$/, '')
