@@ -7,7 +7,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { openDraft, recoverViews } from './draft.ts'
 import { carryOver, finishDraft, withBlobs } from './draft-content.ts'
 import { ioError, throwIfAborted, ViewError } from './errors.ts'
-import { type HubIdentity, type LayoutWriter, layoutWriter } from './layout.ts'
+import { type HubIdentity, type LayoutWriter, layoutWriter, snapshotFolder } from './layout.ts'
 import { MARKER, type MarkedFile, type MarkedModel, type Marker, modelsOf, type ViewLayout } from './marker.ts'
 import { ClaimedNames } from './names.ts'
 import { readOwnView } from './own-view.ts'
@@ -22,7 +22,7 @@ export interface ViewSource {
   readonly manifestDigest: Sha256Digest
   /** The text of the upstream `config.json` (`upstream` of the model config); absent if there was none. */
   readonly upstreamConfig?: string | undefined
-  /** What lies beside the artifact's files at its source, under those names; what the artifact has itself comes before. */
+  /** Files beside the artifact's at its source, with their names there; the artifact's own come before them. */
   readonly companions?:
     | { readonly digest: Sha256Digest; readonly files: readonly Pick<CompanionFile, 'path' | 'size' | 'digest'>[] }
     | undefined
@@ -49,8 +49,8 @@ export interface ViewOptions {
    */
   readonly repo?: string | undefined
   /**
-   * Mode `symlink` only: blobs whose files have their names in the manifest may be absent, and their links lead nowhere
-   * until they come. Default false.
+   * Mode `symlink` only: the blobs of files that the manifest names may be absent; their links lead nowhere until
+   * the blobs arrive. Default false.
    */
   readonly mayLack?: boolean | undefined
   readonly signal?: AbortSignal | undefined
@@ -67,10 +67,10 @@ export interface MadeView extends View {
 const REPO = /^[A-Za-z0-9][A-Za-z0-9._-]{0,95}(?:\/[A-Za-z0-9][A-Za-z0-9._-]{0,95})?$/
 
 /**
- * Makes a folder that runtimes can load, or adds the model to a hub cache that is a view of ours: weights and all other files under their real names, shards next to each other,
- * the upstream `config.json`, and tokenizer and adapters unpacked. It is built next to its final place and renamed, so
- * that the place always has either the earlier view or the new one (see {@link recoverViews} for a kill between two
- * renames).
+ * Makes a folder that runtimes can load, or adds the model to a hub cache that is a view of ours: weights and all other
+ * files under their real names, shards next to each other, the upstream `config.json`, and tokenizer and adapters
+ * unpacked. It is built next to its final place and renamed, so that the place always has either the earlier view or
+ * the new one (see {@link recoverViews} for a kill between two renames).
  * @throws ViewError `E_MISSING_BLOB`, `E_CORRUPT_BLOB`, `E_BAD_NAME`, `E_BAD_TAR`, `E_BAD_TARGET`, `E_NOT_A_VIEW`,
  *   `E_NOT_LINKABLE`, `E_NO_SPACE`, `E_IO`, `E_ABORTED`; then nothing is left behind, and an earlier view is unchanged.
  */
@@ -129,7 +129,7 @@ async function createAt(target: string, source: ViewSource, options: ViewOptions
   }
 }
 
-/** Whether a newer model has every file of an earlier one, such as the same model made again. */
+/** Whether a newer model has every file of an earlier one, as when the same model is made again. */
 function isCovered(earlier: MarkedModel, files: readonly MarkedFile[]): boolean {
   const names = new Set(files.map(({ at }) => at))
   return earlier.files.every(({ at }) => names.has(at))
@@ -139,7 +139,7 @@ function isCovered(earlier: MarkedModel, files: readonly MarkedFile[]): boolean 
 function hubIdentity({ manifest }: ViewSource, given: string | undefined): HubIdentity {
   const repo = given ?? manifest.annotations['svc.hf.repo']
   if (repo === undefined || !REPO.test(repo) || repo.includes('--') || repo.includes('..')) {
-    const problem = repo === undefined ? 'the model does not come from the hub' : `${JSON.stringify(repo)} is none`
+    const problem = repo === undefined ? 'the model does not come from the hub' : `${JSON.stringify(repo)} is not one`
     throw new ViewError('E_BAD_NAME', `a hub cache needs a repository's name, as in org/name: ${problem}`, {
       ...(repo === undefined ? {} : { name: repo })
     })
@@ -181,7 +181,7 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
     files.push({ name, at, sizeBytes, kind, ...more })
   }
   const companions = source.companions?.files ?? []
-  // the text in the model config lacks what makes no difference to it, such as a byte order mark
+  // the text in the model config may differ in what has no meaning, such as a byte order mark
   const config = companions.find(({ path }) => path === 'config.json')
   if (config !== undefined) {
     names.claim('config.json')
@@ -241,7 +241,7 @@ function sameModel(
   { manifestDigest, companions }: ViewSource,
   { layout, mode, identity }: ViewSpec
 ): MarkedModel | undefined {
-  const folder = layout === 'hf' ? hubFolder(identity) : ''
+  const folder = layout === 'hf' ? snapshotFolder(identity) : ''
   const latest = models.find((each) => dirname(each.folder) === dirname(folder))
   if (latest?.folder !== folder) return undefined
   return models.find(
@@ -269,5 +269,3 @@ async function isWhole(target: string, model: MarkedModel, source: ViewSource): 
     throw ioError(error, 'look at the earlier view', target)
   }
 }
-
-const hubFolder = ({ repo, commit }: HubIdentity): string => `models--${repo.split('/').join('--')}/snapshots/${commit}`

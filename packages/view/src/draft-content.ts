@@ -19,7 +19,7 @@ export async function finishDraft(folder: string, marker: Marker, target: string
   await syncTree(folder)
 }
 
-/** Adds to each file of a hub cache which blob it links to. Without symbolic links there is none. */
+/** Adds to each file of a hub cache the blob that it links to. Without symbolic links there is none. */
 export function withBlobs(files: readonly MarkedFile[], folder: string): Promise<MarkedFile[]> {
   return Promise.all(
     files.map(async (file) => {
@@ -29,15 +29,15 @@ export function withBlobs(files: readonly MarkedFile[], folder: string): Promise
   )
 }
 
-/** Puts the files of a model of the earlier view into the new one, unless that has them already. */
+/** Carries a model's files over from the earlier view into the new one, unless that has them already. */
 export async function carryOver({ files, others }: MarkedModel, from: string, to: string): Promise<void> {
   for (const { at, blob } of files) await carryFile(at, from, to, blob && posix.relative(posix.dirname(at), blob))
   for (const at of others) await carryFile(at, from, to)
 }
 
 /**
- * Links keep their text, which is right at the same place, or get `ownText`; copies are linked, and the earlier name
- * goes with the earlier view. What others deleted stays away.
+ * Links keep their text, which is right at the same place, or get `ownText`; copies get a hard link, and lose their
+ * earlier name with the earlier view. What others deleted stays deleted.
  */
 async function carryFile(at: string, from: string, to: string, ownText?: string): Promise<void> {
   const [source, target] = [join(from, at), join(to, at)]
@@ -53,7 +53,7 @@ async function carryFile(at: string, from: string, to: string, ownText?: string)
   }
 }
 
-/** From the innermost outwards. */
+/** From the innermost folder outwards. */
 async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.isDirectory()) await syncTree(join(folder, entry.name))

@@ -28,7 +28,7 @@ export interface Draft {
   dispose(): Promise<void>
 }
 
-/** @param folder one to make in it */
+/** @param folder made in it, unless empty */
 async function openWork(target: string, folder = ''): Promise<{ readonly name: string; readonly path: string }> {
   const name = takeName()
   const path = join(dirname(target), name)
@@ -112,8 +112,8 @@ export async function discardView(target: string): Promise<boolean> {
 
 /**
  * Cleans up in `folder` after processes that were killed while making views: a view between two renames is put in its
- * place, other leftovers are deleted. Folders of running processes and of other users are left alone. Making a view calls this for its
- * parent folder; a daemon calls it when it starts.
+ * place, other leftovers are deleted. Folders of running processes and of other users are left alone. Making a view
+ * calls this for its parent folder; a daemon calls it when it starts.
  * @returns the number of leftovers. @throws ViewError `E_IO`.
  */
 export async function recoverViews(folder: string): Promise<number> {
@@ -134,7 +134,7 @@ export async function recoverViews(folder: string): Promise<number> {
     }
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return count
-    throw ioError(error, 'clear up after an earlier run', folder)
+    throw ioError(error, 'clean up after an earlier run', folder)
   }
   return count
 }

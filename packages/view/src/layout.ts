@@ -31,6 +31,11 @@ export interface HubIdentity {
   readonly commit: string
 }
 
+/** The folder of a model in a hub cache, below that. */
+export const snapshotFolder = ({ repo, commit }: HubIdentity): string => `${repoFolder(repo)}/snapshots/${commit}`
+
+const repoFolder = (repo: string): string => `models--${repo.replaceAll('/', '--')}`
+
 export function layoutWriter(layout: ViewLayout, context: LayoutContext, identity: HubIdentity): LayoutWriter {
   return layout === 'files' ? new FilesLayout(context) : new HubLayout(context, identity)
 }
@@ -72,11 +77,11 @@ class HubLayout implements LayoutWriter {
   /** Etags of the files in `blobs/`. */
   readonly #blobs = new Set<string>()
 
-  constructor(context: LayoutContext, { repo, commit }: HubIdentity) {
+  constructor(context: LayoutContext, identity: HubIdentity) {
     this.#context = context
-    this.#repo = `models--${repo.split('/').join('--')}`
-    this.#commit = commit
-    this.folder = `${this.#repo}/snapshots/${commit}`
+    this.#repo = repoFolder(identity.repo)
+    this.#commit = identity.commit
+    this.folder = snapshotFolder(identity)
   }
 
   async blob(name: string, blob: Blob): Promise<void> {

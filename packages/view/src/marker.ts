@@ -19,7 +19,7 @@ export interface MarkedFile {
   readonly name: string
   /** Its path below the view's folder. */
   readonly at: string
-  /** Layout `hf`: the file of its own that it links to, below the view's folder; a later model may have moved the link. */
+  /** Layout `hf`: its own file, below the view's folder; a later model may have pointed the link elsewhere. */
   readonly blob?: string
   readonly sizeBytes: number
   /** That of the manifest's entry; `config.json` has `config`, members of a tar have the tar's. */

@@ -6,7 +6,7 @@ const MAX_SEGMENT_BYTES = 255
 const MAX_SEGMENTS = 32
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\\]/
 
-/** Also as file systems read it that ignore case or invisible characters. A repository without that folder has a file `HEAD`. */
+/** `.git`, also for file systems that ignore case or invisible characters. A bare repository has a file `HEAD` instead. */
 const GIT = /^\p{Cf}*\.\p{Cf}*g\p{Cf}*i\p{Cf}*t\p{Cf}*$|^git~1$/iu
 
 /** Why a name cannot be a path below a folder, or undefined if it can. */

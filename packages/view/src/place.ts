@@ -69,7 +69,7 @@ export async function placeBlob(blob: Blob, { to, finalPath }: Placement, contex
   }
 }
 
-/** Of a file that may be absent, and its folders too. */
+/** The real path of a file that may be absent, as may its folders. */
 async function realpathOf(path: string): Promise<string> {
   try {
     return await realpath(path)

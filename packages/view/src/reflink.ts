@@ -24,7 +24,7 @@ export async function reflink(from: string, to: string): Promise<boolean> {
     return true
   } catch (error) {
     if (!NO_REFLINK.has(errnoOf(error) ?? '')) throw error
-    // libuv removes what it made, and does not tell when it could not: the copy would then find its own name taken
+    // libuv removes its file, but does not report when it cannot: the copy would then find the name taken
     await rm(to, { force: true })
   }
   // Node refuses FORCE on macOS. Its cp clones, and copies only between volumes or off APFS: both are ruled out before.
@@ -63,6 +63,6 @@ export async function transferCost(path: string, folder: string): Promise<Transf
       await rm(probe, { force: true })
     }
   } catch (error) {
-    throw ioError(error, 'see whether blocks can be shared', path)
+    throw ioError(error, 'test whether blocks can be shared', path)
   }
 }

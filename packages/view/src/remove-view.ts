@@ -48,7 +48,7 @@ async function removeAt(target: string, manifest: Sha256Digest | undefined): Pro
   }
 }
 
-/** Where a removed model was the latest of its repository, `main` becomes the commit of the latest that stays. */
+/** In the repository of a removed model, `main` becomes the commit of the latest model that stays. */
 async function writeRefs(removed: readonly MarkedModel[], kept: readonly MarkedModel[], to: string): Promise<void> {
   for (const repo of new Set(removed.map(({ folder }) => dirname(dirname(folder))))) {
     const heir = kept.find(({ folder }) => dirname(dirname(folder)) === repo)

@@ -13,9 +13,9 @@ const SHARD = /^(.*?)[-_]\d{5,6}[-_]of[-_](\d{5,6})(\.[^.]+)$/
 
 /**
  * The path for a runtime to load. Without a fragment: the only GGUF, the first shard of a split one, or else the folder
- * (the adapter's if there is only an adapter). With a fragment: the file with that name, or the only one whose name or
- * path ends with it or whose base name starts with it (the artifact's own files before its companions), e.g. `mmproj`, `model-q8_0.gguf`, `tokenizer.json`; for the
- * shards of one model, the first.
+ * (the adapter's if there is only an adapter). With a fragment: the file with that name, or the only one whose path ends
+ * with it or whose base name starts with it (the artifact's own files before its companions), e.g. `mmproj`,
+ * `model-q8_0.gguf`, `tokenizer.json`; for the shards of one model, the first.
  * @throws ViewError `E_NO_MATCH` and `E_AMBIGUOUS` with the names as `details.candidates`; `E_INCOMPLETE` when the
  *   first shard is missing.
  */

@@ -70,7 +70,7 @@ describe('hostile folders', () => {
     expect((await readCache({ tool, path: root })).models).toEqual([])
   })
 
-  test('very deep folders are cut off', async () => {
+  test('folders below the depth limit are left out', async () => {
     const root = temporaryFolder()
     mkdirSync(join(root, 'acme/tiny', 'd/'.repeat(100)), { recursive: true })
     put(root, 'acme/tiny/a.gguf', 'a')

@@ -6,7 +6,7 @@ import { openRegular, readFully } from '@svc/internal-files'
 import type { FoundWarning, FoundWarningCode } from './found.ts'
 
 const MAX_ENTRIES = 200_000
-/** As an import of a folder has it. */
+/** The limit of an import of a folder, too. */
 const MAX_DEPTH = 64
 /** Limit of a document's size: listings of the largest repositories take some megabytes. */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
@@ -80,7 +80,7 @@ export class CacheFolder {
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
   }
 
-  /** All non-folders below a folder, by their path from there. Folders that are links count as files. */
+  /** The paths of all files below a folder, from there. Links count as files, also those to folders. */
   async *walk(at: string, maxDepth = MAX_DEPTH): AsyncGenerator<string, void, void> {
     for (const entry of await this.list(at)) {
       if (!entry.isDirectory()) yield entry.name

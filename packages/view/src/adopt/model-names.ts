@@ -3,11 +3,11 @@ import { isName, isNamespace, isReservedNamespace } from '@svc/ref'
 const SHARD = /[-_]\d{5,6}[-_]of[-_]\d{5,6}$/
 const QUANT = /[-._](?:ud-)?(?:i?q|tq|bf|f|fp|mx)\d[a-z0-9_]*$/i
 
-/** What the names of shards end in, before the extension. */
+/** The end of a shard's name, before the extension. */
 export const shardSuffix = (part: number, count: number): string =>
   `-${String(part).padStart(5, '0')}-of-${String(count).padStart(5, '0')}`
 
-/** A model's name with its tag. Quants stay out of names, and `latest` tells nothing apart. */
+/** A model's name with its tag, without a quant; the tag `latest` says nothing. */
 export function taggedName(name: string, tag: string): string {
   const version = `-${tag}`.replace(QUANT, '')
   return tag === '' || tag === 'latest' || version === '' ? name : `${name}${version}`
@@ -34,7 +34,7 @@ const fit = (text: string, maxChars: number): string =>
     .slice(0, maxChars)
     .replace(/[-._]+$/, '')
 
-/** Registries whose namespaces are those of the hub, or the ones that their tool means without naming a registry. */
+/** Registries with the hub's namespaces, and those that tools mean when they name none. */
 const WELL_KNOWN = new Set([
   'hf.co',
   'huggingface.co',
@@ -45,8 +45,8 @@ const WELL_KNOWN = new Set([
 ])
 
 /**
- * A namespace for the folders in front of a model's name. Those of another registry carry its host, since `acme` there is
- * somebody else. @param words perhaps with the host first
+ * A namespace from the folders in front of a model's name. Those of another registry carry its host, since `acme` there
+ * is somebody else. @param words perhaps with the host first
  */
 export function namespaceOf(words: readonly string[]): string {
   const [host = '', ...below] = words

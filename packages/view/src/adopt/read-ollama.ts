@@ -47,7 +47,7 @@ async function readModel(folder: CacheFolder, at: string, name: OllamaName): Pro
   return draft.finish(words, hub)
 }
 
-/** The manifest itself, or of a list the child with GGUF layers. */
+/** The manifest itself; of a list, the child with GGUF layers. */
 async function runnable(folder: CacheFolder, at: string): Promise<ParsedObject | undefined> {
   const document = await folder.json(at)
   if (document?.mediaType !== LIST_TYPE) return document

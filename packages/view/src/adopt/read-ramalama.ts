@@ -5,7 +5,7 @@ import { namespaceOf, taggedName } from './model-names.ts'
 
 const HUB_TYPES = new Set(['huggingface', 'hf'])
 
-/** The hub's and Ollama's namespaces go by their own names, those of another hub carry its name. */
+/** Namespaces of the hub and of Ollama stay as they are; those of another hub carry its name. */
 function namespaceIn(type: string, folders: readonly string[]): string {
   const ns = namespaceOf(folders)
   if (type === 'ollama') return ns === '' || ns === 'library' ? type : ns

@@ -29,7 +29,7 @@ export interface Artifact extends ViewSource {
   readonly files: readonly ManifestFile[]
 }
 
-/** Writes blobs as a store has them below `root`; tars as artifacts are sealed with. */
+/** Writes blobs below `root`, at a store's paths; tars as in sealed artifacts. */
 export async function makeArtifact(
   root: string,
   files: readonly FileOfTest[],

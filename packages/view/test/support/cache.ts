@@ -16,6 +16,6 @@ export function link(root: string, at: string, target: string): void {
   symlinkSync(target, join(root, at))
 }
 
-/** What is compared of a model: no paths of this run. */
+/** A model's names, which are the same in every run. */
 export const namesOf = (model: { readonly files: readonly { readonly name: string }[] } | undefined): string[] =>
   model?.files.map(({ name }) => name) ?? []

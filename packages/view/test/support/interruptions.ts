@@ -17,7 +17,7 @@ export const canInterrupt =
 /** What is done to the place `view` in a folder, and what may be there afterwards. */
 export type Deed = 'create' | 'replace' | 'remove'
 
-/** Two models over one store, and a folder in which the second one is to take the place. */
+/** Two models of one store, and a place that the second is to take. */
 export interface Scene {
   readonly folder: string
   readonly place: string
@@ -63,13 +63,12 @@ export function interrupted(scene: Scene, inject: string | undefined): string {
   return spawnSync('strace', args, { env, encoding: 'utf8' }).stdout.trim()
 }
 
-/** Names at the place's level that are none of the scene's. */
+/** Names beside the place that are not the scene's. */
 export const strayNames = ({ folder }: Scene): string[] =>
   readdirSync(folder).filter((name) => !['store', 'place', 'job.json'].includes(name))
 
 /**
- * What is at the place: the model before, the one after, or nothing. It is whole: every file has its bytes.
- * @returns which; `undefined` for nothing
+ * Which model is at the place; undefined for none. Checks that it is whole: every file has its bytes.
  */
 export async function whatIsThere(scene: Scene): Promise<'before' | 'after' | undefined> {
   const view = await readView(scene.place)
@@ -86,7 +85,7 @@ export async function whatIsThere(scene: Scene): Promise<'before' | 'after' | un
   return which
 }
 
-/** After a kill: the model before or after is there, remains are cleared up, the blobs are as they were. */
+/** After a kill: the model before or after is there, leftovers are cleaned up, the blobs are unchanged. */
 export async function checkAfterKill(scene: Scene): Promise<'before' | 'after' | 'nothing'> {
   const there = await whatIsThere(scene)
   const { before, after } = scene

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What lies below a folder, by path: `-> text` for a link, `text` of a small file, its length, or what else it is. */
+/** What lies below a folder, by path: `-> text` for a link, a small file's text, else its length, or `special`. */
 export function treeOf(root: string, folder = ''): Record<string, string> {
   const tree: Record<string, string> = {}
   for (const name of readdirSync(join(root, folder)).sort()) {

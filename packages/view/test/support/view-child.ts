@@ -1,4 +1,4 @@
-// A process of its own, for tests that kill it or let its system calls fail: makes, replaces or removes a view once.
+// Makes, replaces or removes a view once, in a process that tests kill, or whose system calls fail.
 import { readFileSync } from 'node:fs'
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
