@@ -2,14 +2,15 @@ import { type FileHandle, stat, unlink } from 'node:fs/promises'
 import { openPartial, tryClaim } from '@svc/internal-files'
 import { OciError } from './errors.ts'
 
-/** Of files that anybody may read as far as the umask lets them, and of those for their owner alone. */
+/** The modes of files that anybody may read, within the umask, and of those for their owner alone. */
 export const ANY_FILE = 0o644
 export const OWN_FILE = 0o600
-/** Of folders. */
+/** The mode of a folder for its owner alone. */
 export const OWN_FOLDER = 0o700
 
 /**
- * Opens a file that an earlier attempt may have started, and locks it for this call. It gets `mode` before anything is written to it.
+ * Opens a file that an earlier attempt may have started, and locks it for this call. It gets `mode` before anything is
+ * written to it.
  * @throws OciError `E_BAD_TARGET` when another call holds it; errors of the file system as they are
  */
 export async function claimPartial(path: string, mode: number): Promise<FileHandle> {

@@ -54,8 +54,8 @@ export const indexBytes = (
  * Writes images into a folder, as an OCI image layout. The folder is absent or a layout already. Existing entries are
  * kept, except one with the same tag and of the same model, which is replaced. Complete blobs are not rewritten, a
  * truncated one is resumed. Every blob is hashed before it gets its name, and the index is written last: an
- * interruption leaves the layout as it was before, and the next call resumes. Blobs of withheld images are their owner's alone (mode
- * 0600), and so is a folder that is made for them (0700).
+ * interruption leaves the layout as it was before, and the next call resumes. Blobs of withheld images are their owner's
+ * alone (mode 0600), and so is a folder that is made for them (0700).
  * @throws OciError `E_BAD_TARGET`, `E_DIGEST_MISMATCH`, `E_NO_SPACE`, `E_IO`; on abort the signal's reason
  */
 export async function writeLayout(

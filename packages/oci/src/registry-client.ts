@@ -2,14 +2,14 @@ import { BodyRangeError, HttpClient, type HttpClientOptions, RedirectError, type
 import { type DialPolicy, diskErrorOf, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { OciError } from './errors.ts'
 
-/** For a whole document; at a byte now and then an import would never end. */
+/** For a whole document: at a byte now and then, an import would never end. */
 const DOCUMENT_MS = 120_000
 const MAX_REDIRECTS = 5
 
 export interface RegistryRequest {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'PUT'
   readonly url: URL
-  /** What is sent to each URL, also along redirects, which a GET follows. */
+  /** The headers for each URL, also those of redirects, which a GET follows. */
   readonly headers: (url: URL) => Readonly<Record<string, string>>
   readonly body?: Uint8Array | AsyncIterable<Uint8Array> | undefined
   readonly signal?: AbortSignal | undefined
@@ -46,7 +46,7 @@ export class RegistryClient {
   }
 }
 
-/** A failure as one of the registry's; those of this package and of our disk are passed on. */
+/** Maps a failure to one of the registry's; errors of this package and of our disk pass unchanged. */
 export function unavailable(cause: unknown, what: string): unknown {
   if (cause instanceof OciError || diskErrorOf(cause) !== undefined) return cause
   const { code, message } = cause as { readonly code?: unknown; readonly message?: unknown }

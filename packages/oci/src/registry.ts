@@ -20,8 +20,8 @@ export interface RegistryOptions {
   /** Longest time without a byte of an answer, in milliseconds. Default 30,000. */
   readonly stallMs?: number
   /**
-   * In each of these spans, in milliseconds, a registry must send 1 KiB for each second, or the attempt counts as failed;
-   * what a failed attempt brought gives new attempts only at that rate. Default 60,000.
+   * In each span of so many milliseconds a registry must send 1 KiB per second, or the attempt fails; the progress of a
+   * failed attempt counts only at that rate. Default 60,000.
    */
   readonly slowMs?: number
 }

@@ -39,7 +39,7 @@ const EMPTY_TYPE = 'application/vnd.oci.empty.v1+json'
 const PACKED_TYPE = /^application\/vnd\.cncf\.model\..*\.tar(?:\+[a-z0-9]+)?$|\+(?:gzip|zstd)$|\.gzip$/
 const UNPACK_ANNOTATION = 'io.deis.oras.content.unpack'
 
-/** Annotations of a manifest that go into the next one, where they are what they are taken for: anybody can have packed it. */
+/** Annotations that an import keeps, if they have the expected form: anybody may have packed the artifact. */
 const OWN_ANNOTATIONS: Readonly<Record<string, RegExp>> = {
   'svc.hf.repo': /^[\w.-]{1,96}(?:\/[\w.-]{1,96})?$/,
   'svc.hf.revision': /^[\w./-]{1,255}$/
@@ -77,7 +77,7 @@ export function modelOf(manifest: OciManifest): OciModel {
     annotations: pin === undefined ? {} : Object.fromEntries(own),
     pin,
     ref: annotations[REF_ANNOTATION],
-    // any other value than the one that is written is a mark as well
+    // any value is a mark, not only the one that svc writes
     isWithheld: annotations[WITHHELD_ANNOTATION] !== undefined
   }
 }

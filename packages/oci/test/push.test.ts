@@ -1,4 +1,4 @@
-// Uploads to registries with habits of their own: a real HTTP server on loopback.
+// Uploads to registries with peculiarities: a real HTTP server on loopback.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ interface Habits {
   readonly query?: string
 }
 
-/** A registry that takes chunks only where the upload ends, and says `0-0` of an empty one, as the reference implementation does. */
+/** Accepts chunks only at the end of an upload, and reports `0-0` for an empty one, as the reference implementation does. */
 async function registryOf({ before, started, query = '' }: Habits = {}) {
   let upload = Buffer.alloc(0)
   const seen = { chunks: [] as string[], ends: [] as string[], manifests: 0, uploads: 0 }
@@ -65,7 +65,7 @@ async function registryOf({ before, started, query = '' }: Habits = {}) {
   return { repository, seen }
 }
 
-/** @param stored what lies on disk, where that is not what was hashed */
+/** @param stored the bytes on disk, if not those that were hashed */
 function pack(bytes: Buffer, stored = bytes): PackedImage {
   const folder = mkdtempSync(join(tmpdir(), 'svc-oci-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))

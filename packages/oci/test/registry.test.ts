@@ -194,7 +194,7 @@ describe('answers', () => {
   it("Docker's own manifests are named in the error", async () => {
     const type = 'application/vnd.docker.distribution.manifest.v2+json'
     const registry = await serve(({ headers }, response) => {
-      // the reference implementation makes a signed manifest of the first schema for those who do not take the second
+      // the reference implementation converts to the first schema for clients that do not accept the second
       const takes = headers.accept?.includes(type) === true
       response.writeHead(200, { 'content-type': takes ? type : 'application/json' }).end('{"schemaVersion":1}')
     })
@@ -285,7 +285,7 @@ describe('fetchBlob', () => {
     const sink = sinkOf([[0, 1_000]])
     const told: number[] = []
     await fetchBlob(open(registry), digest, sink, { ...QUICK, onProgress: (done) => told.push(done) })
-    // what an earlier try left is told before the registry answers
+    // progress starts with what an earlier attempt left
     expect([told[0], told.at(-1)]).toEqual([1_000, bytes.length])
     expect(sink.held.equals(bytes)).toBe(true)
   })

@@ -14,7 +14,7 @@ const MAX_REDIRECTS = 5
 /** Reads a byte range of a published object, the way its readers will. */
 export type RangeReader = Target['readRange']
 
-/** The ranges to compare: all of a small object; else its start, its end, and one in between at an offset derived from its digest. */
+/** The ranges to compare: all of a small object; else its start, its end, and one in between, which its digest selects. */
 function samplesOf({ sizeBytes, digest }: PublishedObject): readonly (readonly [number, number])[] {
   if (sizeBytes <= 3 * SAMPLE_BYTES) return sizeBytes === 0 ? [] : [[0, sizeBytes]]
   const room = sizeBytes - 3 * SAMPLE_BYTES

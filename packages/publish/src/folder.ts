@@ -41,18 +41,18 @@ export class FolderTarget implements Target {
   readonly #claim: FileHandle | undefined
   readonly #isPrivate: boolean
 
-  private constructor(name: string, root: string, claim: FileHandle | undefined, isPrivate = false) {
-    this.#isPrivate = isPrivate
+  private constructor(name: string, root: string, claim?: FileHandle, isPrivate = false) {
     this.name = name
     this.#root = root
     this.#claim = claim
+    this.#isPrivate = isPrivate
   }
 
   /** For reading only: locks and creates nothing. @throws PublishError `E_NOT_FOUND`, `E_BAD_TARGET`, `E_IO` */
   static async openForReading(path: string): Promise<FolderTarget> {
     try {
       const root = await realpath(path)
-      if ((await stat(root)).isDirectory()) return new FolderTarget(path, root, undefined)
+      if ((await stat(root)).isDirectory()) return new FolderTarget(path, root)
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') throw new PublishError('E_NOT_FOUND', `there is no folder ${path}`, error)
       throw ioError(error, `read ${path}`)
@@ -64,7 +64,7 @@ export class FolderTarget implements Target {
    * Creates the folder if necessary and locks it. With `isPrivate`, folders are 0700 and files 0600.
    * @throws PublishError `E_BAD_TARGET`, `E_NO_SPACE`, `E_IO`
    */
-  static async open(path: string, { isPrivate = false }: { readonly isPrivate?: boolean } = {}): Promise<FolderTarget> {
+  static async open(path: string, isPrivate: boolean): Promise<FolderTarget> {
     const mode = isPrivate ? 0o700 : 0o777
     try {
       await makeFolders(path, mode)

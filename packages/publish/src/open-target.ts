@@ -15,7 +15,7 @@ export interface OpenOptions extends S3Options {
 export async function openTarget(place: Place, options: OpenOptions = {}): Promise<Target> {
   const { readOnly = false, isPrivate = false } = options
   if (place.kind === 'folder')
-    return readOnly ? FolderTarget.openForReading(place.path) : FolderTarget.open(place.path, { isPrivate })
+    return readOnly ? FolderTarget.openForReading(place.path) : FolderTarget.open(place.path, isPrivate)
   const { S3Target } = await import('./s3/s3-target.ts')
   return S3Target.open(place, options)
 }

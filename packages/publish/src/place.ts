@@ -28,11 +28,10 @@ export function parsePlace(text: string, cwd: string): Place {
       'write buckets as s3://bucket/prefix; bucket names have 3 to 63 lower-case letters, digits, dots and dashes'
     )
   }
-  const segments = rest.replace(/\/+$/, '').split('/')
   const prefix = rest.replace(/\/+$/, '')
   if (prefix === '') return { kind: 's3', bucket, prefix: '' }
   // HTTP clients normalize such URLs and would request a different key
-  if (segments.some((segment) => ['', '.', '..'].includes(segment)))
+  if (prefix.split('/').some((segment) => ['', '.', '..'].includes(segment)))
     throw wrong('the prefix has an empty segment, "." or ".."')
   if (/[\u0000-\u001f\u007f\\]/.test(prefix)) throw wrong('the prefix contains control characters or a backslash')
   if (Buffer.byteLength(prefix) > MAX_PREFIX_BYTES) throw wrong(`the prefix is longer than ${MAX_PREFIX_BYTES} bytes`)

@@ -35,7 +35,7 @@ export interface PublicationInput {
   readonly ref?: string | undefined
   /** The path of each file of the manifest. */
   readonly pathOf: (digest: Sha256Digest) => string
-  /** What lies beside it, whose files {@link pathOf} knows as well. Of what is omitted, the first ones are listed. */
+  /** Its companions, whose files {@link pathOf} knows as well. Only the first of those omitted are listed. */
   readonly companions?: Pick<Companions, 'files' | 'omitted'> | undefined
   /** The bencoded piece layers, if known; otherwise computed from the files. */
   readonly pieceLayers?: Uint8Array | undefined
@@ -60,7 +60,7 @@ export interface PublishedTorrent {
   readonly objects: readonly PublishedObject[]
 }
 
-/** A model to be served, with what lies beside it. */
+/** A model to publish, with its companions. */
 export interface Publication extends PublishedTorrent {
   readonly manifestDigest: Sha256Digest
   readonly ref: string | undefined
@@ -75,8 +75,8 @@ const BRIEFLY = 'max-age=300'
 
 /**
  * Lays out one model: `<torrent name>/<path>` for each file and the manifest (BEP 19), `bt/piece-layers/<infohash>` and
- * `bt/<infohash>.torrent`; and its companions likewise. A pure function of its input; reads companions, and the other files only if
- * piece layers have to be computed.
+ * `bt/<infohash>.torrent`; and its companions likewise. A pure function of its input; reads companions, and the other
+ * files only if piece layers have to be computed.
  * @throws ManifestError, MetainfoError for inconsistent documents; PublishError `E_DIGEST_MISMATCH`; the signal's reason
  */
 export async function publicationOf(input: PublicationInput, signal?: AbortSignal): Promise<Publication> {

@@ -41,9 +41,9 @@ export interface Published {
 const MAX_TRIES = 10
 
 /**
- * Writes models to a target: files, then the documents that refer to them. Then reads samples of everything back, and only if they match
- * updates the index (JSON and HTML). Skips objects that are already present; calling it again resumes an interrupted upload. Models
- * published earlier stay in the index, except one of the same name, which is replaced.
+ * Writes models to a target: files, then the documents that refer to them. Then reads samples of everything back, and
+ * updates the index (JSON and HTML) only if they match. Skips objects that are already present; calling it again resumes
+ * an interrupted upload. Models published earlier stay in the index, except one of the same name, which is replaced.
  * @throws PublishError; on abort the signal's reason
  */
 export async function publish(
@@ -64,7 +64,7 @@ export async function publish(
     writing.begin(object)
     if (await target.has(object, { signal, onBytes: writing.add })) presentBytes += object.sizeBytes
     else {
-      // comparing it did not help: it counts from zero again
+      // undoes what a comparison counted
       writing.begin(object)
       await target.put(object, { signal, onBytes: writing.add })
       sentBytes += object.sizeBytes
@@ -93,8 +93,8 @@ export async function publish(
 }
 
 /**
- * The base URL for readers of a target: the one given, else the one the target implies, else the one recorded by an earlier
- * publication. Undefined if none is known. @throws PublishError
+ * The base URL for readers of a target: the one given, else the one the target implies, else the one recorded by an
+ * earlier publication. Undefined if none is known. @throws PublishError
  */
 export async function readerUrl(
   target: Target,

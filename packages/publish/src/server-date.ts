@@ -1,7 +1,7 @@
 import { HttpClient } from '@svc/internal-http'
 
 /**
- * The `Date` of a web server's answer: its clock, which a bucket's compares with that of a signature. Undefined where it does not say one.
+ * The `Date` of a web server's answer: the clock by which a bucket judges signatures. Undefined if the answer has none.
  * @throws errors of the network; on abort the signal's reason
  */
 export async function serverDate(url: string, signal: AbortSignal): Promise<string | undefined> {

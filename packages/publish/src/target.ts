@@ -11,7 +11,7 @@ export interface PublishedObject extends KnownContent {
 
 /** Cancellation and progress of one operation. */
 export interface ObjectOptions extends CopyOptions {
-  /** The key is named after the content: an object of the right size is taken for it, without a look at its bytes. */
+  /** The key is derived from the content: an object of the right size is accepted unread. */
   readonly trustKey?: boolean | undefined
 }
 
@@ -23,8 +23,8 @@ export interface StoredDocument {
 }
 
 /**
- * A store of objects by key. Writes are atomic: an object is visible in full or not at all, even after a crash, and an interrupted
- * write can be resumed. Errors are {@link PublishError}s; an abort throws the signal's reason.
+ * A store of objects by key. Writes are atomic: an object is visible in full or not at all, even after a crash, and an
+ * interrupted write can be resumed. Errors are {@link PublishError}s; an abort throws the signal's reason.
  */
 export interface Target {
   /** For display. */

@@ -12,7 +12,7 @@ import { type Publication, type PublicationInput, type PublishError, publication
 const digestOf = (bytes: Uint8Array): Sha256Digest =>
   `sha256:${createHash('sha256').update(bytes).digest('hex')}` as Sha256Digest
 
-/** What a call that must fail fails with. */
+/** The error of a call that must fail. */
 export const failure = (work: Promise<unknown>): Promise<PublishError> =>
   work.then(
     () => expect.fail('it was accepted'),

@@ -139,7 +139,7 @@ describe('a folder', () => {
     expect(page).toContain('&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;')
   })
 
-  test('foreign files stay', async () => {
+  test('never overwrites an index or a page that svc did not write', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     for (const [name, text] of [
       ['index.html', '<h1>mine</h1>'],
@@ -155,7 +155,7 @@ describe('a folder', () => {
     }
   })
 
-  test('links that lead out of it are not followed', async () => {
+  test('does not follow links that lead out of it', async () => {
     const publication = await makeModel(temporaryFolder(), { sizeBytes: 1000 }).publication()
     const [out, elsewhere] = [temporaryFolder(), temporaryFolder()]
     symlinkSync(elsewhere, join(out, publication.name))

@@ -1,4 +1,4 @@
-// Stores that are busy, full, wrong or lying: a server of our own answers in place of one. One file, because each test is one lie of it.
+// Stores that are busy, full, wrong or lying: our own server in place of one. One file, since each test is one lie of it.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
@@ -115,7 +115,7 @@ describe('a store that lies', () => {
     expect(requests.filter((request) => request.startsWith('PUT'))).toEqual([])
   })
 
-  test.each(['bytes 0-9/11', 'bytes 1-10/10', 'nonsense', undefined])('with the range %s', async (range) => {
+  test.each(['bytes 0-9/11', 'bytes 1-10/10', 'nonsense', undefined])('about the range (%s) is detected', async (range) => {
     const { target } = await store((_request, response) => {
       response.writeHead(206, { ...(range !== undefined && { 'content-range': range }) }).end(Buffer.alloc(10))
     })
@@ -134,7 +134,7 @@ describe('a store that lies', () => {
     expect((await failure(target.readDocument('index.json', 100_000))).code).toBe('E_BAD_TARGET')
   })
 
-  test('by forgetting uploads is given up the third time', async () => {
+  test('by forgetting uploads is given up after the second', async () => {
     let begun = 0
     const { target, requests } = await store((request, response) => {
       const url = new URL(request.url!, 'http://h')
@@ -183,7 +183,7 @@ const isFinish = (request: IncomingMessage): boolean => request.method === 'POST
 const isList = (request: IncomingMessage): boolean => request.method === 'GET' && request.url!.includes('uploadId=')
 const note = (partBytes: number, key: string): string => JSON.stringify({ key, uploadId: 'u', partBytes })
 
-/** A store that does its part, but for what `answer` takes over. */
+/** A store that works, except for the requests that `answer` takes over. */
 async function uploads(answer: (request: IncomingMessage, response: ServerResponse) => boolean): Promise<Store> {
   const { key } = await weights()
   return store((request, response) => {
@@ -206,7 +206,7 @@ function endless(response: ServerResponse, status: number, start: string, more: 
   response.writeHead(status, { 'content-type': 'application/xml' }).write(start)
   const chunk = Buffer.from(more.repeat(Math.ceil(65_536 / more.length)))
   function go(): void {
-    // what is believed beyond this is too much in any case, and would take the memory of this process
+    // accepting more than this is a failure in any case, and would fill this process's memory
     while (!response.destroyed && sent < 64 << 20) {
       sent += chunk.length
       if (!response.write(chunk)) return void response.once('drain', go)
@@ -220,9 +220,9 @@ let endlessBytes = 0
 
 describe('an answer without end', () => {
   test.each<[string, (request: IncomingMessage) => boolean, number]>([
-    ['to the begin of an upload', isBegin, 200],
-    ['to its end', isFinish, 200],
-    ['to the question for its parts', isList, 200],
+    ['to the start of an upload', isBegin, 200],
+    ['to its completion', isFinish, 200],
+    ['to a request for its parts', isList, 200],
     ['to a part', (request) => request.method === 'PUT' && request.url!.includes('partNumber'), 200],
     ['that refuses a part', (request) => request.method === 'PUT' && request.url!.includes('partNumber'), 400],
     ['that refuses to read', (request) => request.url!.includes('.svc-publish'), 403]
@@ -230,7 +230,7 @@ describe('an answer without end', () => {
     endlessBytes = 0
     const { target } = await uploads((request, response) => {
       if (isBegin(request) || !isIt(request)) {
-        // an upload is begun where none is known
+        // without a note, a new upload is started
         if (isIt === isBegin && request.url!.includes('.svc-publish')) refuse(response, 404, 'NoSuchKey')
         else if (isIt === isBegin && isBegin(request))
           return endless(response, status, '<?xml version="1.0"?><a>', '<b>c</b>')
@@ -248,7 +248,7 @@ describe('an answer without end', () => {
     ['whose marker stays', () => 1],
     ['whose marker goes back', (n: number) => 100 - n],
     ['whose marker is not a number', () => 'x'],
-    ['whose marker goes on, a part at a time', (n: number) => n + 1],
+    ['whose marker advances by one part', (n: number) => n + 1],
     ['whose marker is beyond all parts', (n: number) => 1e15 + n]
   ] as const)('a list of parts %s is not requested forever', async (_, marker) => {
     let asked = 0
@@ -277,25 +277,25 @@ test.each([
     `<!DOCTYPE a [<!ENTITY a "${'x'.repeat(1000)}"><!ENTITY b "${'&a;'.repeat(1000)}"><!ENTITY c "${'&b;'.repeat(1000)}">]><a><UploadId>&c;</UploadId></a>`
   ],
   [
-    'with an outer entity',
+    'with an external entity',
     '<!DOCTYPE a [<!ENTITY a SYSTEM "file:///etc/passwd">]><InitiateMultipartUploadResult><UploadId>&a;</UploadId></InitiateMultipartUploadResult>'
   ],
   ['that ends early', '<InitiateMultipartUploadResult><UploadId>u'],
-  ['that is none', '\0\u001b]0;x\u0007{}'],
+  ['that is not XML', '\0\u001b]0;x\u0007{}'],
   ['without the id', '<InitiateMultipartUploadResult/>'],
   [
     'with two ids',
     '<InitiateMultipartUploadResult><UploadId>a</UploadId><UploadId>b</UploadId></InitiateMultipartUploadResult>'
   ],
   [
-    'with a tree for an id',
+    'with an element in the id',
     '<InitiateMultipartUploadResult><UploadId><a>b</a></UploadId></InitiateMultipartUploadResult>'
   ],
   [
-    'with names of objects of the language',
+    'with names of JavaScript builtins',
     '<InitiateMultipartUploadResult><__proto__><UploadId>u</UploadId></__proto__><constructor>x</constructor></InitiateMultipartUploadResult>'
   ]
-])('XML %s starts no upload, or one with that literal name; nothing else happens', async (_, xml) => {
+])('an answer %s starts no upload, or one with that literal id; nothing else happens', async (_, xml) => {
   const { target, requests } = await uploads((request, response) => {
     if (request.url!.includes('.svc-publish') && request.method === 'GET') refuse(response, 404, 'NoSuchKey')
     else if (isBegin(request)) response.writeHead(200).end(xml)
@@ -397,7 +397,7 @@ test('the proxy of the environment is used, except for addresses in NO_PROXY', a
   expect(await (await open('http://s3.invalid', {})).readDocument('index.json', 64)).toBeUndefined()
   expect(asked[0]).toMatch(/^GET http:\/\/s3\.invalid(?::80)?\/models\/p\//)
   asked.length = 0
-  // it is its own store now, and is asked as one
+  // the proxy itself is the store now
   expect(
     await (await open(`http://127.0.0.1:${port}`, { NO_PROXY: '127.0.0.1' })).readDocument('index.json', 64)
   ).toBeUndefined()

@@ -33,7 +33,7 @@ function run(
   })
 }
 
-/** So many of the steps, from the first to the last: each is a process of its own. */
+/** Evenly spread steps, from the first to the last: each takes a process of its own. */
 const spread = (steps: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => 1 + Math.round((i * (steps - 1)) / (count - 1)))
 
@@ -46,7 +46,7 @@ test('after a kill at any step, a folder has only whole files, and the next run 
   expect(steps).toBeGreaterThan(20)
   const growing = join(temporaryFolder(), 'out')
   for (const [i, at] of spread(steps, 9).entries()) {
-    // every third starts anew: the others go on with what the kill before left
+    // every third starts anew; the others continue from what the last kill left
     if (i % 3 === 0) rmSync(growing, { recursive: true, force: true })
     await run(folder, model, growing, at)
     const names = globSync('**', { cwd: growing, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -105,7 +105,7 @@ test.skipIf(!isRoot)('a full disk is reported; with more room the same call resu
   onTestFinished(() => target.close())
   await expect(publish([publication], target)).rejects.toMatchObject({ code: 'E_NO_SPACE' })
   expect(readdirSync(disk)).toEqual(['.svc-publish'])
-  // as though the room went away while it writes
+  // as if the space ran out while it writes
   const weights = publication.objects.find(({ key }) => key.endsWith('.gguf'))!
   await expect(target.put(weights, {})).rejects.toMatchObject({ code: 'E_NO_SPACE' })
   expect(existsSync(join(disk, weights.key))).toBe(false)

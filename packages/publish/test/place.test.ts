@@ -36,7 +36,7 @@ describe('a place', () => {
     'https://models.example/x',
     'gs://models/x',
     ''
-  ])('not %j', (text) => {
+  ])('%j is refused', (text) => {
     expect(() => parsePlace(text, '/')).toThrow(
       expect.objectContaining({ constructor: PublishError, code: 'E_BAD_TARGET' })
     )

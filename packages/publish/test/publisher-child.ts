@@ -1,4 +1,4 @@
-// Publishes a model in a process of its own, which kills itself at the n-th step that progress tells of.
+// Publishes a model in a process of its own, which kills itself at the n-th report of progress.
 import { parseDigest } from '@svc/ref'
 import { MIN_PART_BYTES } from '@svc/testkit/s3-server'
 import { openTarget, parsePlace, publicationOf, publish } from '../src/index.ts'

@@ -96,7 +96,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     const [object, other] = [await weightsOf(right), await weightsOf(wrong)]
     const stop = new AbortController()
     const target = await bucket('mixed')
-    // an upload of other bytes under the name that this object's upload has
+    // an upload of other bytes that looks like this object's
     let sent = 0
     const onBytes = (bytes: number): void => {
       sent += bytes
@@ -158,7 +158,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     )
     await Promise.all(models.map(async (model) => publish([await model.publication()], await bucket('both'))))
     const again = await bucket('both')
-    // Swift has no conditions on writing: where one list overwrote the other, publishing again mends it, and nothing is sent twice
+    // Swift has no conditional writes: if one list overwrote the other, publishing again mends it without sending anything twice
     for (const model of models)
       expect(await publish([await model.publication()], again)).toMatchObject({ sentBytes: 0 })
     const { bytes } = (await again.readDocument('index.json', 1 << 20))!
@@ -186,7 +186,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
   })
 })
 
-/** Comes back as it is on disk. */
+/** Reads the object back and compares it with the file. */
 async function publishable(target: Target, object: Parameters<Target['has']>[0]): Promise<void> {
   const wanted = readFileSync((object.content as { path: string }).path)
   expect(Buffer.compare(await target.readRange(object, 0, object.sizeBytes), wanted)).toBe(0)

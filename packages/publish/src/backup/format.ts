@@ -6,7 +6,7 @@ import { PublishError } from '../errors.ts'
 export const BACKUP_KEY = 'svc-backup.json'
 export const README_KEY = 'README.txt'
 const README_MARK = 'This is a backup of an svc store'
-/** A snapshot is held in memory: some 100,000 models fit. */
+/** A snapshot is held in memory; this is enough for some 100,000 models. */
 export const MAX_SNAPSHOT_BYTES = 512 << 20
 export const MAX_BACKUP_BYTES = 4 << 20
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -21,7 +21,7 @@ export interface StoreSnapshot {
   readonly blobs: ReadonlyMap<Sha256Digest, number>
 }
 
-/** A snapshot as the list of a backup has it. */
+/** A snapshot's entry in `svc-backup.json`. */
 export interface StoredSnapshot {
   readonly key: string
   readonly sha256: string
@@ -98,7 +98,7 @@ function* linesOf(bytes: Uint8Array, wrong: (what: string) => PublishError): Gen
   }
 }
 
-/** Two or more plain segments, none of which leads elsewhere or is a file being written. */
+/** Two or more plain segments: nothing that leads elsewhere, and no temporary file. */
 const isStatePath = (path: string): boolean =>
   path.length <= 1024 && /^\w[\w.-]*(?:\/\w[\w.:-]*)+$/.test(path) && !path.startsWith('tmp/')
 

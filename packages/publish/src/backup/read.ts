@@ -15,7 +15,7 @@ import {
   type StoreSnapshot
 } from './format.ts'
 
-/** A backup that is read. */
+/** A backup, opened for reading. */
 export interface Backup {
   /** The last complete one. */
   readonly snapshot: StoreSnapshot

@@ -23,7 +23,7 @@ import {
 } from './format.ts'
 import { snapshotIn } from './read.ts'
 
-/** How far a backup or a restore is. */
+/** The progress of a backup or a restore. */
 export interface BackupProgress {
   readonly filesDone: number
   readonly filesTotal: number
@@ -61,8 +61,8 @@ const CHUNK_BYTES = 8 << 20
 
 /**
  * Writes a snapshot of a store to a target: first the blobs that are not there, each hashed on the way, then the
- * snapshot, and last the document that makes it the current one. Whatever happens before that leaves the backup before it
- * complete, and the next call goes on (spec add.43).
+ * snapshot, and last the document that makes it the current one. A failure before that leaves the previous backup
+ * complete, and the next call resumes (spec add.43).
  * @throws PublishError `E_DIGEST_MISMATCH` naming the damaged blobs of the store; on abort the signal's reason
  */
 export async function backUp(target: Target, options: BackupOptions): Promise<BackedUp> {
@@ -196,7 +196,7 @@ async function replaceBackup(
   throw new PublishError('E_UNAVAILABLE', `another backup to ${target.name} was completed meanwhile; try again`)
 }
 
-/** Blobs first, their snapshot then, its line last: an interrupted call is repeated by the next one. */
+/** Blobs first, then their snapshot, its entry last: the next call repeats an interrupted one. */
 async function prune(
   target: Target,
   { storeId, latest, previous }: BackupDocument,
@@ -220,7 +220,7 @@ async function prune(
   return removed.size
 }
 
-/** Undefined for one that is gone or damaged: nothing tells what only it needed. */
+/** Undefined for one that is gone or damaged: nobody knows then which blobs only it needed. */
 async function oldSnapshot(
   target: Target,
   stored: StoredSnapshot,

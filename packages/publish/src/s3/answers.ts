@@ -6,8 +6,8 @@ import { PublishError } from '../errors.ts'
 const MAX_ANSWER_BYTES = 1 << 20
 
 /**
- * Cuts off answers that are longer than any that S3 gives: the client reads them whole. Contents of objects are left alone: who reads
- * them bounds them.
+ * Cuts off answers that are longer than any of S3's, since the client reads them whole. The contents of objects pass:
+ * their readers bound them.
  */
 export function boundAnswers(client: S3Client): void {
   client.middlewareStack.add(
@@ -33,6 +33,6 @@ function bounded(body: Readable): Readable {
       done(new PublishError('E_UNAVAILABLE', `the store sent more than ${MAX_ANSWER_BYTES} bytes`))
     }
   })
-  // it fails with its own error; whoever reads it hears of that
+  // whoever reads it gets its error
   return pipeline(body, limit, () => undefined)
 }

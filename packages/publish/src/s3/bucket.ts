@@ -29,7 +29,7 @@ const MAX_ATTEMPTS = 8
 const CONNECT_TIMEOUT_MS = 10_000
 /** A connection without traffic for this long has failed. */
 const STALL_MS = 60_000
-/** Of a list of parts: ten of a thousand parts each are usual. */
+/** Pages of a list of parts: usually ten, with a thousand parts each. */
 const MAX_PAGES = 200
 
 /** How to reach a bucket. Defaults come from the standard AWS sources: environment, shared files, instance roles. */
@@ -39,7 +39,7 @@ export interface S3Options {
   readonly region?: string | undefined
   /** Default `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
-  /** Larger objects are uploaded in parts of this size, or larger ones if that took more than 10,000. Default 16 MiB. */
+  /** Larger objects are uploaded in parts of this size, or larger ones if it would take more than 10,000. Default 16 MiB. */
   readonly partBytes?: number | undefined
 }
 
@@ -60,8 +60,9 @@ export interface StoredPart {
 }
 
 /**
- * A prefix of a bucket (decision 0060): the requests that a publication needs, with errors mapped to {@link PublishError}. Bodies are
- * signed, so the store rejects damaged ones; trailing checksums are off because not all stores support them.
+ * A prefix of a bucket (decision 0060): the requests that a publication needs, with errors mapped to
+ * {@link PublishError}. Bodies are signed, so the store rejects damaged ones; trailing checksums are off because not all
+ * stores support them.
  */
 export class Bucket {
   readonly name: string
@@ -262,7 +263,7 @@ export class Bucket {
     this.#client.destroy()
   }
 
-  /** @returns undefined where what was asked for is not there, as `isNothing` tells. @throws as {@link s3Error} */
+  /** @returns undefined after an error that means nothing is there (`isNothing`). @throws as {@link s3Error} */
   async #attempt<T>(
     doing: string,
     work: () => Promise<T>,
@@ -292,7 +293,7 @@ const isGone = (error: unknown): boolean => errorNameOf(error) === 'NoSuchUpload
 
 const PROXY_NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'https_proxy', 'http_proxy']
 
-/** Connections through the proxy in the environment, which Node's agents know how to make from version 24.5 on. */
+/** Agents that use the proxy in the environment, as Node's do from version 24.5 on. */
 function proxyAgents(env: Readonly<Record<string, string | undefined>>): Record<string, unknown> {
   if (PROXY_NAMES.every((name) => set(env[name]) === undefined)) return {}
   const options = { keepAlive: true, maxSockets: 50, proxyEnv: env }

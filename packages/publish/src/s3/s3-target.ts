@@ -10,8 +10,9 @@ import { PART_BYTES, partBytesFor, sendInParts } from './multipart.ts'
 const MAX_KEY_BYTES = 1024
 
 /**
- * An S3 bucket. Large objects use multipart uploads, which any machine can resume; an object becomes visible only when it is complete.
- * Existing objects are recognized by size and the SHA-256 in their metadata; those of other tools, which lack it, by their MD5.
+ * An S3 bucket. Large objects use multipart uploads, which any machine can resume; an object becomes visible only when it
+ * is complete. Existing objects are recognised by size and the SHA-256 in their metadata; those of other tools, which
+ * lack it, by their MD5.
  */
 export class S3Target implements Target {
   readonly #bucket: Bucket
@@ -107,7 +108,7 @@ export class S3Target implements Target {
     return this.#bucket.remove(key, signal)
   }
 
-  /** Unknown without a listing, which keys need not be allowed to ask for. */
+  /** Unknown without a listing, which the credentials need not permit. */
   async isEmpty(): Promise<boolean> {
     return true
   }
