@@ -67,7 +67,7 @@ export function parseListing(bytes: Uint8Array, name: string): Listing {
 
 function isModel(value: unknown): value is ListedModel {
   const model = value as Partial<Record<keyof ListedModel, unknown>> | null
-  if (typeof model !== 'object' || model === null || !isDigest(String(model.manifest))) return false
+  if (typeof model !== 'object' || model === null || !isDigest(model.manifest)) return false
   const texts = [model.infohash, model.name, model.magnet, model.torrent, model.ref ?? '']
   return texts.every((text) => typeof text === 'string') && areFiles(model.files) && areCompanions(model.companions)
 }

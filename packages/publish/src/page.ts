@@ -37,10 +37,12 @@ export function importCommand(
   },
   url: string | undefined
 ): string {
-  const from = url === undefined ? " --webseed '<address of this folder>'" : ''
-  const name = ref?.split(':')[0]
-  const second = companions === undefined ? '' : ` --companions ${companions.digest}@${companions.infohash}`
-  return `svc import bt '${magnet}' --pin ${manifest}${second}${from}${name === undefined ? '' : ` --as ${name}`}${withheld === true ? ' --private' : ''}`
+  const words = [`svc import bt '${magnet}' --pin ${manifest}`]
+  if (companions !== undefined) words.push(`--companions ${companions.digest}@${companions.infohash}`)
+  if (url === undefined) words.push("--webseed '<address of this folder>'")
+  if (ref !== undefined) words.push(`--as ${ref.split(':')[0]}`)
+  if (withheld === true) words.push('--private')
+  return words.join(' ')
 }
 
 /** Renders the page; it has no scripts and loads nothing external. */

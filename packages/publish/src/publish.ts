@@ -107,13 +107,9 @@ export async function readerUrl(
 /** All files of all models, then all documents, the `.torrent`s last. */
 function inOrder(publications: readonly Publication[]): PublishedObject[] {
   const torrents: PublishedTorrent[] = publications.flatMap((each) => [each, each.companions ?? []].flat())
-  const most = Math.max(0, ...torrents.map(({ files }) => files.length))
   const files = torrents.flatMap(({ objects, files: own }) => objects.slice(0, own.length))
   const documents = torrents.map(({ objects, files: own }) => objects.slice(own.length))
-  return [
-    ...files,
-    ...Array.from({ length: most === 0 ? 0 : 3 }, (_, i) => documents.flatMap((each) => each[i] ?? [])).flat()
-  ]
+  return [...files, ...[0, 1, 2].flatMap((i) => documents.flatMap((each) => each[i] ?? []))]
 }
 
 async function readListing(

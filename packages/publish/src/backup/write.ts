@@ -5,7 +5,7 @@ import { errnoOf } from '@svc/internal-errors'
 import { digestHex, type Sha256Digest } from '@svc/ref'
 import { documentObject, openContent } from '../content.ts'
 import { ioError, PublishError } from '../errors.ts'
-import type { PublishedObject, StoredDocument, Target } from '../target.ts'
+import type { ObjectOptions, PublishedObject, StoredDocument, Target } from '../target.ts'
 import {
   BACKUP_KEY,
   type BackupDocument,
@@ -128,15 +128,9 @@ async function sendBlobs(
     const begun = bytesDone
     const isThere = await target.has(object, { signal, trustKey: true })
     if (!isThere || (verify === true && !(await readsBack(target, object, signal)))) {
-      if (await isSourceWhole(object)) {
-        try {
-          await target.put(object, { signal, onBytes: add })
-          sentBlobs += 1
-          sentBytes += object.sizeBytes
-        } catch (error) {
-          if (!(error instanceof PublishError) || error.code !== 'E_DIGEST_MISMATCH') throw error
-          damaged.push(object.digest)
-        }
+      if (await sendBlob(target, object, { signal, onBytes: add })) {
+        sentBlobs += 1
+        sentBytes += object.sizeBytes
       } else damaged.push(object.digest)
     }
     filesDone += 1
@@ -151,14 +145,21 @@ async function sendBlobs(
   )
 }
 
-/** False for a blob that is gone, or of another size. */
-async function isSourceWhole(object: PublishedObject): Promise<boolean> {
+/** @returns false if the store's own blob is gone, or does not match its digest */
+async function sendBlob(target: Target, object: PublishedObject, options: ObjectOptions): Promise<boolean> {
   try {
+    // before the target is involved, so that only the store can lack a file
     await (await openContent(object)).close()
-    return true
   } catch (error) {
     if (error instanceof PublishError || errnoOf(error) === 'ENOENT') return false
     throw ioError(error, `read ${object.key}`)
+  }
+  try {
+    await target.put(object, options)
+    return true
+  } catch (error) {
+    if (error instanceof PublishError && error.code === 'E_DIGEST_MISMATCH') return false
+    throw error
   }
 }
 
