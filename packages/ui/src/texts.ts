@@ -217,7 +217,8 @@ export const TEXTS = {
       local: (path: string) => `A folder or file of this machine: ${path}`,
       oci: (image: string) => `An OCI image: ${image}`,
       bt: 'A magnet link: the pin says which model it must be',
-      private: 'The command keeps it private here.'
+      private: 'The command keeps it private here.',
+      shared: 'Others can fetch it from here once it is announced. To keep your own models private, see Limits under Machine.'
     }
   },
   jobs: {

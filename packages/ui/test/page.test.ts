@@ -1,7 +1,7 @@
 // @vitest-environment happy-dom
 import { expect, test } from 'vitest'
 import { TEXTS } from '../src/texts.ts'
-import { digest, inventoryOf, job, member, nameOf, openPage } from './world.ts'
+import { digest, inventoryOf, job, member, nameOf, openPage, status } from './world.ts'
 
 const inventory = inventoryOf([member('q8_0', { sizeBytes: 2048 }), member('q4_0', { manifest: digest(3) })])
 const models = { 'GET v1/models': inventory }
@@ -174,6 +174,15 @@ test('a count of garbage that fails says why', async () => {
   const error = { code: 'E_INTERNAL', message: 'the disk cannot be read' } as const
   await page.send('jobs', { jobs: [{ ...count, state: 'failed', error }] })
   expect(said()).toBe('the disk cannot be read')
+})
+
+test('before an import from disk, the page says that the model will be shared, unless that is decided', async () => {
+  const page = await openPage('#get', { ...models, 'POST bridge/source': { kind: 'local', path: '/models/tiny' } })
+  await page.type('/models/tiny')
+  await page.click(TEXTS.get.go)
+  expect(textOf(page.root)).toContain(TEXTS.get.meaning.shared)
+  await page.send('status', { ...status(), seedLocal: true })
+  expect(textOf(page.root)).not.toContain(TEXTS.get.meaning.shared)
 })
 
 test('a job shows its progress and can be cancelled; a failed one says what to do', async () => {

@@ -1,4 +1,4 @@
-import type { Job } from '@svc/client/protocol'
+import type { Job, Status } from '@svc/client/protocol'
 import { useState } from 'preact/hooks'
 import type { BridgeClient, Meaning } from '../bridge.ts'
 import { useStore } from '../context.ts'
@@ -11,7 +11,7 @@ type SourceMeaning = Exclude<Meaning, { readonly kind: 'hf' | 'unknown' }>
 
 /** Asks what a folder, an image or a magnet link does not say, and imports it. */
 export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
-  const { attempt, bridge } = useStore()
+  const { attempt, bridge, status } = useStore()
   const [name, setName] = useState(suggestionOf(meaning))
   const [pin, setPin] = useState(meaning.kind === 'bt' ? (meaning.manifestDigest ?? '') : '')
   return (
@@ -24,6 +24,7 @@ export function SourceForm({ meaning }: { readonly meaning: SourceMeaning }) {
     >
       <p>{sentenceOf(meaning)}</p>
       {meaning.kind === 'bt' && meaning.private === true && <p>{T.meaning.private}</p>}
+      {meaning.kind === 'local' && isSharedUnasked(status.value) && <p class="hint">{T.meaning.shared}</p>}
       {meaning.kind === 'bt' && (
         <label class="wide-field">
           {T.pin}
@@ -56,6 +57,10 @@ function suggestionOf(meaning: SourceMeaning): string {
     .slice(-2)
     .join('/')
 }
+
+/** Whether models from disk are shared although nobody has decided that: the terminal would ask, or say so. */
+const isSharedUnasked = (status: Status | undefined): boolean =>
+  status?.swarm.enabled === true && status.swarm.seed && status.seedLocal === undefined
 
 function sentenceOf(meaning: SourceMeaning): string {
   if (meaning.kind === 'local') return T.meaning.local(meaning.path)
