@@ -16,12 +16,12 @@ export interface KnownContent {
 }
 
 export interface ContentReader {
-  /** Fills all of `target` with the bytes from offset `start`. @throws PublishError `E_DIGEST_MISMATCH` if the file ends before that */
+  /** Fills `target` with the bytes from offset `start`. @throws PublishError `E_DIGEST_MISMATCH` if the file ends early */
   fill(target: Uint8Array, start: number): Promise<void>
   close(): Promise<void>
 }
 
-/** @throws PublishError `E_DIGEST_MISMATCH` unless the path is a regular file of the expected size; file system errors unchanged */
+/** @throws PublishError `E_DIGEST_MISMATCH` unless it is a regular file of the expected size; file system errors unchanged */
 export async function openContent({ content, sizeBytes }: KnownContent): Promise<ContentReader> {
   if (content instanceof Uint8Array) {
     return {
@@ -52,7 +52,7 @@ export async function readContentRange(known: KnownContent, start: number, end: 
   }
 }
 
-/** Streams chunks of at most 1 MiB from offset `start`. The buffer is reused: a chunk is valid until the next one is requested. */
+/** Streams chunks of at most 1 MiB from offset `start`. A chunk is valid until the next one is requested. */
 export async function* contentChunks(known: KnownContent, start = 0): AsyncGenerator<Uint8Array, void, void> {
   const reader = await openContent(known)
   try {

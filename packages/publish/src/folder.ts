@@ -31,8 +31,8 @@ import type { ObjectOptions, PublishedObject, StoredDocument, Target } from './t
 const WORK_FOLDER = '.svc-publish'
 
 /**
- * A folder that a web server serves. Files are written to a work folder, synced and then renamed into place, so that the server never
- * sees an incomplete file. A lock on the folder admits one writer at a time.
+ * A folder that a web server serves. Files are written to a work folder, synced and then renamed into place, so that the
+ * server never sees an incomplete file. A lock on the folder admits one writer at a time.
  */
 export class FolderTarget implements Target {
   readonly name: string

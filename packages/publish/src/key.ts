@@ -1,4 +1,4 @@
-/** Percent-encodes a key for a URL, all but unreserved characters: object stores read a literal `+` as a space, so it must be `%2B`. */
+/** Percent-encodes a key for a URL, all but unreserved characters: object stores read a literal `+` as a space. */
 export const encodeKey = (key: string): string => key.split('/').map(encodeSegment).join('/')
 
 const encodeSegment = (text: string): string =>

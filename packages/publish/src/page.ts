@@ -22,7 +22,7 @@ function formatBytes(sizeBytes: number): string {
   return `${unit === 0 ? sizeBytes : (sizeBytes / 1000 ** unit).toFixed(1)} ${UNITS[unit]}`
 }
 
-/** The command that fetches a published model. The magnet link is in single quotes because `&` and `?` are special to shells. */
+/** The command that fetches a published model. The magnet link is quoted, since `&` and `?` are special to shells. */
 export function importCommand(
   {
     magnet,

@@ -158,7 +158,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     )
     await Promise.all(models.map(async (model) => publish([await model.publication()], await bucket('both'))))
     const again = await bucket('both')
-    // Swift has no conditional writes: if one list overwrote the other, publishing again mends it without sending anything twice
+    // Swift has no conditional writes: if one list overwrote the other, publishing again mends it and sends no file twice
     for (const model of models)
       expect(await publish([await model.publication()], again)).toMatchObject({ sentBytes: 0 })
     const { bytes } = (await again.readDocument('index.json', 1 << 20))!

@@ -1,7 +1,7 @@
-/** The folder of the built page: a `file:` address that ends with `/`. Its path is the same from the sources and from the build. */
+/** The folder of the built page: a `file:` URL that ends with `/`, the same from the sources and from the build. */
 export const DIRECTORY: URL = new URL('.', new URL('../dist/page/app.js', import.meta.url))
 
-/** The files of the page in {@link DIRECTORY}, with the content type that each is sent with. All addresses in them are relative. */
+/** The page's files in {@link DIRECTORY} and their content types. All URLs in them are relative. */
 export const FILES: Readonly<Record<string, string>> = {
   'index.html': 'text/html; charset=utf-8',
   'app.js': 'text/javascript; charset=utf-8',

@@ -82,7 +82,7 @@ describe('Ollama', () => {
     expect(namesOf(fromHub)).toEqual(['tiny-gguf-q4_k_m.gguf'])
   })
 
-  test('a newer tree: links to manifests among the blobs, lists per runner', async () => {
+  test('reads the newer tree: links to manifests among the blobs, and a list for each runner', async () => {
     const root = temporaryFolder()
     const gguf = putOllama(root, '', [['model', 'weights']], { file_type: 'Q4_0' })
     const tensors = putOllama(root, '', [['tensor; name=a; dtype=BF16; shape=1', 'tensor']])
@@ -112,7 +112,7 @@ describe('Ollama', () => {
     )
   })
 
-  test('shards in order; models for the tool alone are reported', async () => {
+  test('keeps the order of shards, and reports models that only Ollama loads', async () => {
     const root = temporaryFolder()
     putOllama(root, 'manifests/registry.ollama.ai/library/big/70b', [
       ['model', 'one'],
@@ -129,7 +129,7 @@ describe('Ollama', () => {
     expect(models[2]!.warnings.map(({ code }) => code)).toEqual(['unsupported'])
   })
 
-  test('an interrupted download, a missing blob, an invalid manifest', async () => {
+  test('reports an interrupted download, a missing blob and an invalid manifest', async () => {
     const root = temporaryFolder()
     const at = 'manifests/registry.ollama.ai/library'
     putOllama(root, `${at}/cut/1b`, [['model', 'weights']])
@@ -211,7 +211,7 @@ describe('Docker Model Runner', () => {
   })
 })
 
-test('RamaLama: files by reference, digests where the blob’s name is a digest', async () => {
+test('RamaLama: the files that a reference lists, with digests where blobs are named by them', async () => {
   const root = temporaryFolder()
   const add = (
     model: string,

@@ -214,7 +214,7 @@ describe.each(['symlink', 'copy', 'hardlink'] as const)('layout hf, many models 
     expect(existsSync(small.blobPath(small.files[0]!.digest))).toBe(true)
   })
 
-  test('somebody else’s file is kept, and deleted files stay deleted', async () => {
+  test('someone else’s file is kept, and deleted files stay deleted', async () => {
     const folder = temporaryFolder()
     const store = join(folder, 'store')
     const options = { path: join(folder, 'cache'), layout: 'hf', mode } as const
@@ -445,7 +445,7 @@ describe('failures that leave nothing behind', () => {
     expect(namesIn(folder)).toEqual(before)
   })
 
-  test('names every absent blob', async () => {
+  test('absent blobs, of which the error names each', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     const digests = [artifact.files[2]!.digest, artifact.files[5]!.digest]
@@ -454,7 +454,7 @@ describe('failures that leave nothing behind', () => {
     expect(error).toMatchObject({ code: 'E_MISSING_BLOB', details: { missing: digests } })
   })
 
-  test('a caller that gives up during a copy', async () => {
+  test('an abort during a copy', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(join(folder, 'store'))
     const controller = new AbortController()

@@ -117,7 +117,7 @@ describe("caches of the hub's other clients", () => {
     expect(models[0]!.warnings.map(({ code }) => code)).toEqual(['size-differs'])
   })
 
-  test('all snapshots, that of main first; one-word names', async () => {
+  test('reads all snapshots, that of main first, and names of one word', async () => {
     const cache = temporaryFolder()
     for (const commit of [COMMIT, OTHER]) put(cache, `models--gpt2/snapshots/${commit}/model.safetensors`, commit)
     put(cache, 'models--gpt2/refs/main', OTHER)

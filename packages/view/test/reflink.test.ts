@@ -55,7 +55,7 @@ describe.skipIf(!isMounted)('a file system that shares blocks (XFS in a file, wh
     expect(readFileSync(view.files[0]!.path).equals(seededBytes(SIZE_BYTES, 2))).toBe(true)
   })
 
-  test('costs nothing within a file system, and the whole size across two', async () => {
+  test('a copy costs nothing within a file system, and its size across two', async () => {
     const elsewhere = temporaryFolder()
     expect(await transferCost(source, mount)).toEqual({ by: 'reflink', sizeBytes: 0 })
     expect(await transferCost(source, elsewhere)).toEqual({ by: 'copy', sizeBytes: SIZE_BYTES })

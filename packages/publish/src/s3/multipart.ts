@@ -12,7 +12,7 @@ const MAX_AT_ONCE = 4
 
 export const PART_BYTES = 16 * MIB
 
-/** The part size for an object: the preferred one, or what 10,000 parts need. Depends on the size only, so that uploads can be resumed. */
+/** The part size: the preferred one, or what 10,000 parts need. Depends on the size only, so that uploads can be resumed. */
 export function partBytesFor(sizeBytes: number, preferredBytes: number): number {
   const least = Math.ceil(sizeBytes / MAX_PARTS)
   return least <= preferredBytes ? preferredBytes : Math.ceil(least / MIB) * MIB
@@ -34,8 +34,8 @@ const noteKey = ({ key, digest }: PublishedObject): string =>
   `.svc-publish/${digestHex(digest)}-${digestHex(digestOf(Buffer.from(key))).slice(0, 16)}.json`
 
 /**
- * Uploads an object in parts. Skips parts of an earlier attempt whose ETags match; still reads and hashes all of the object before
- * completing the upload makes it visible.
+ * Uploads an object in parts. Skips parts of an earlier attempt whose ETags match; still reads and hashes all of the
+ * object before completing the upload makes it visible.
  * @returns false if the store no longer knows the upload: another publisher completed it, or it was cleaned up
  * @throws PublishError; on abort the signal's reason, and the uploaded parts are kept
  */
@@ -71,7 +71,7 @@ interface MultipartUpload {
   readonly known: ReadonlyMap<number, StoredPart>
 }
 
-/** @returns the ETags in order; `gone` if the store no longer knows the upload, `wrong` if the content does not match the digest */
+/** @returns the ETags in order; `gone` if the store has lost the upload, `wrong` if the content does not match the digest */
 async function sendParts(
   bucket: Bucket,
   object: PublishedObject,
