@@ -399,7 +399,7 @@ describe('an occupied place', () => {
     expect(await codeOf(createView(artifact, { path }))).toBe('E_BAD_TARGET')
   })
 
-  test('a missing parent folder is refused, and so is removing nothing', async () => {
+  test('a missing parent folder is refused, and removing nothing returns false', async () => {
     const folder = temporaryFolder()
     const artifact = await everything(folder)
     expect(await codeOf(createView(artifact, { path: join(folder, 'a/b') }))).toBe('E_BAD_TARGET')
