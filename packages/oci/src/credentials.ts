@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
+import { isObject } from '@svc/internal-net'
 import { parseObject } from './document.ts'
 import { OciError } from './errors.ts'
 
@@ -161,6 +162,6 @@ function run(
 }
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined
+  isObject(value) ? value : undefined
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

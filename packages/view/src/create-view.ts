@@ -9,7 +9,7 @@ import { carryOver, finishDraft, withBlobs } from './draft-content.ts'
 import { ioError, throwIfAborted, ViewError } from './errors.ts'
 import { type HubIdentity, type LayoutWriter, layoutWriter, snapshotFolder } from './layout.ts'
 import { MARKER, type MarkedFile, type MarkedModel, type Marker, modelsOf, type ViewLayout } from './marker.ts'
-import { ClaimedNames } from './names.ts'
+import { badName, ClaimedNames } from './names.ts'
 import { readOwnView } from './own-view.ts'
 import { type Blob, isPresent, type ViewMode } from './place.ts'
 import { readTarMembers } from './tar-members.ts'
@@ -175,6 +175,10 @@ function tarFolder({ kind, name }: ManifestFile): string | undefined {
 
 async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: AbortSignal): Promise<MarkedFile[]> {
   const names = new ClaimedNames([MARKER])
+  const claim = (name: string): void => {
+    const defect = names.claim(name)
+    if (defect !== undefined) throw badName(name, defect)
+  }
   const files: MarkedFile[] = []
   const add = (name: string, sizeBytes: number, kind: MarkedFile['kind'], more: Partial<MarkedFile> = {}): void => {
     const at = writer.folder === '' ? name : `${writer.folder}/${name}`
@@ -184,12 +188,12 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
   // the text in the model config may differ in what has no meaning, such as a byte order mark
   const config = companions.find(({ path }) => path === 'config.json')
   if (config !== undefined) {
-    names.claim('config.json')
+    claim('config.json')
     await writer.blob('config.json', blobOf(config, source))
     add('config.json', config.size, 'config')
   } else if (source.upstreamConfig !== undefined) {
     const bytes = Buffer.from(source.upstreamConfig)
-    names.claim('config.json')
+    claim('config.json')
     await writer.bytes('config.json', bytes.length, [bytes])
     add('config.json', bytes.length, 'config')
   }
@@ -200,7 +204,7 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
     const blob = blobOf(file, source)
     const folder = tarFolder(file)
     if (folder === undefined) {
-      names.claim(file.name)
+      claim(file.name)
       await writer.blob(file.name, blob)
       const { role, variant, part, digest } = file
       add(file.name, file.size, file.kind, {
@@ -214,7 +218,7 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
     for await (const member of readTarMembers(blob)) {
       throwIfAborted(signal)
       const name = folder + member.name
-      names.claim(name)
+      claim(name)
       await writer.bytes(name, member.sizeBytes, member.bytes)
       add(name, member.sizeBytes, file.kind)
     }
@@ -222,7 +226,7 @@ async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: Abo
   for (const file of companions) {
     throwIfAborted(signal)
     const { path, size, digest } = file
-    if (!names.tryClaim(path)) continue
+    if (names.claim(path) !== undefined) continue
     await writer.blob(path, blobOf(file, source))
     add(path, size, 'companion', { digest })
   }

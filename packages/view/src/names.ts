@@ -38,20 +38,8 @@ export class ClaimedNames {
     this.#reserved = new Set(reserved)
   }
 
-  /**
-   * @throws ViewError `E_BAD_NAME` for an unsafe path, one that is already used, or a file where a folder is needed.
-   */
-  claim(name: string): void {
-    const defect = this.#claim(name)
-    if (defect !== undefined) throw badName(name, defect)
-  }
-
-  /** {@link claim}, for what can be left out. @returns whether the path is the caller's now */
-  tryClaim(name: string): boolean {
-    return this.#claim(name) === undefined
-  }
-
-  #claim(name: string): string | undefined {
+  /** @returns why the path cannot be used: it is unsafe, taken, or a file and a folder at once; else it is the caller's now */
+  claim(name: string): string | undefined {
     const defect = defectOfPath(name)
     if (defect !== undefined) return defect
     const folded = name.normalize('NFC')
@@ -72,5 +60,5 @@ export class ClaimedNames {
 
 const shorten = (name: string): string => (name.length > 200 ? `${name.slice(0, 200)}…` : name)
 
-const badName = (name: string, reason: string): ViewError =>
-  new ViewError('E_BAD_NAME', `${JSON.stringify(shorten(name))} cannot be a file of a view: ${reason}`, { name })
+export const badName = (name: string, defect: string): ViewError =>
+  new ViewError('E_BAD_NAME', `${JSON.stringify(shorten(name))} cannot be a file of a view: ${defect}`, { name })

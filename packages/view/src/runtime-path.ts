@@ -47,12 +47,10 @@ function matching(files: readonly ViewFile[], fragment: string): readonly ViewFi
 
 /** The only file, or the first of the only set of shards. */
 function only(found: readonly ViewFile[], all: readonly ViewFile[], fragment = ''): string {
-  const sets = new Map<string, ViewFile[]>()
-  for (const file of found) {
-    const shard = file.part === undefined ? null : SHARD.exec(file.name)
-    const key = shard === null ? file.name : `${shard[1]}-of-${Number(shard[2])}${shard[3]}`
-    sets.set(key, [...(sets.get(key) ?? []), file])
-  }
+  const sets = Map.groupBy(found, ({ name, part }) => {
+    const shard = part === undefined ? null : SHARD.exec(name)
+    return shard === null ? name : `${shard[1]}-of-${Number(shard[2])}${shard[3]}`
+  })
   const firsts = [...sets.values()].map((set) => set.toSorted((a, b) => (a.part ?? 0) - (b.part ?? 0))[0]!)
   const [first, second] = firsts
   const candidates = (firsts.length > 0 ? firsts : all).map(({ name }) => name)

@@ -1,5 +1,5 @@
 import { type Sha256Digest, tryParseDigest } from '@svc/ref'
-import { ClaimedNames, defectOfPath } from '../names.ts'
+import { ClaimedNames } from '../names.ts'
 import type { CachedFile, CacheFolder } from './cache-folder.ts'
 import type { FoundFile, FoundModel, FoundWarning, Tool } from './found.ts'
 import { suggestName } from './model-names.ts'
@@ -44,15 +44,9 @@ export class ModelDraft {
       this.folder.warn('too-many', at, `the model has more than ${MAX_FILES} files; this one was left out`)
       return
     }
-    const defect = defectOfPath(name)
+    const defect = this.#names.claim(name)
     if (defect !== undefined) {
       this.folder.warn('bad-name', at, `the file cannot be imported: ${defect}`)
-      return
-    }
-    try {
-      this.#names.claim(name)
-    } catch (error) {
-      this.folder.warn('bad-name', at, (error as Error).message)
       return
     }
     if (expected.sizeBytes !== undefined && expected.sizeBytes !== stats.size) {

@@ -35,31 +35,23 @@ function parseTag(tag: string): { readonly ns: string; readonly name: string; re
 }
 
 async function addLayers(draft: ModelDraft, manifest: ParsedObject, base: string): Promise<void> {
-  const layers = listOf(manifest.layers)
-  const counts = new Map<string, number>()
-  for (const layer of layers) counts.set(endingOf(layer) ?? '', (counts.get(endingOf(layer) ?? '') ?? 0) + 1)
-  const seen = new Map<string, number>()
-  for (const layer of layers) {
-    const digest = tryParseSha256(textOf(layer.digest))
-    const type = textOf(layer.mediaType) ?? ''
-    const ending = endingOf(layer)
-    if (digest === undefined || ending === undefined) {
-      draft.folder.warn(
-        'unsupported',
-        'models.json',
-        `a layer of type ${JSON.stringify(type.slice(0, 100))} was left out`
-      )
-      continue
+  for (const [ending, layers] of Map.groupBy(listOf(manifest.layers), endingOf)) {
+    for (const [i, layer] of layers.entries()) {
+      const digest = tryParseSha256(textOf(layer.digest))
+      if (digest === undefined || ending === undefined) {
+        const type = JSON.stringify((textOf(layer.mediaType) ?? '').slice(0, 100))
+        draft.folder.warn('unsupported', 'models.json', `a layer of type ${type} was left out`)
+        continue
+      }
+      const name = nameIn(layer) ?? nameOf(base, ending, i + 1, layers.length)
+      const expected = { sha256: digest, sizeBytes: countOf(layer.size) }
+      await draft.add(name, `blobs/sha256/${digest.slice(7)}`, expected)
     }
-    const number = (seen.get(ending) ?? 0) + 1
-    seen.set(ending, number)
-    const named = isObject(layer.annotations) ? textOf(layer.annotations[FILE_PATH]) : undefined
-    await draft.add(named ?? nameOf(base, ending, number, counts.get(ending)!), `blobs/sha256/${digest.slice(7)}`, {
-      sha256: digest,
-      sizeBytes: countOf(layer.size)
-    })
   }
 }
+
+const nameIn = ({ annotations }: ParsedObject): string | undefined =>
+  isObject(annotations) ? textOf(annotations[FILE_PATH]) : undefined
 
 const ENDINGS: readonly (readonly [RegExp, string])[] = [
   [/^application\/vnd\.docker\.ai\.mmproj/, 'mmproj'],
@@ -75,8 +67,8 @@ function endingOf(layer: ParsedObject): string | undefined {
   const type = textOf(layer.mediaType) ?? ''
   const known = ENDINGS.find(([pattern]) => pattern.test(type))?.[1]
   if (known !== undefined) return known
-  const named = isObject(layer.annotations) ? textOf(layer.annotations[FILE_PATH]) : undefined
-  return /^application\/vnd\.cncf\.model\.[a-z.]+\.v1\.raw$/.test(type) && named !== undefined ? 'named' : undefined
+  const isRaw = /^application\/vnd\.cncf\.model\.[a-z.]+\.v1\.raw$/.test(type)
+  return isRaw && nameIn(layer) !== undefined ? 'named' : undefined
 }
 
 function nameOf(base: string, ending: string, number: number, count: number): string {

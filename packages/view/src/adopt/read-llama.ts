@@ -9,14 +9,13 @@ import { modelBase } from './model-names.ts'
  */
 export async function* readLlamaCache(folder: CacheFolder): AsyncGenerator<FoundModel> {
   const names = (await folder.list('')).map(({ name }) => name)
-  const repos = new Map<string, { file: string; name: string; expected: Expectation }[]>()
   const manifests = await readManifests(folder, names)
+  const found: (LlamaOrigin & { readonly file: string })[] = []
   for (const file of names.filter((name) => name.endsWith('.gguf'))) {
     const origin = manifests.get(file) ?? (await originByUrl(folder, names, file)) ?? originByName(manifests, file)
-    const { repo, name, expected } = origin ?? { repo: modelBase(file), name: file, expected: {} }
-    repos.set(repo, [...(repos.get(repo) ?? []), { file, name, expected }])
+    found.push({ file, ...(origin ?? { repo: modelBase(file), name: file, expected: {} }) })
   }
-  for (const [repo, files] of repos) {
+  for (const [repo, files] of Map.groupBy(found, (each) => each.repo)) {
     const draft = new ModelDraft('llama', repo, folder)
     for (const { file, name, expected } of files) await draft.add(name, file, expected)
     const [org, name] = repo.split('/') as [string, string?]
