@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { errnoOf } from '@svc/internal-errors'
 import { isObject } from '@svc/internal-net'
 import { parseObject } from './document.ts'
@@ -119,11 +120,8 @@ async function askHelper(
 ): Promise<Credentials | undefined> {
   if (!HELPER_NAME.test(helper)) throw new OciError('E_CREDENTIALS', 'the name of a credential helper is malformed')
   const program = `docker-credential-${helper}`
-  const { code, output } = await run(program, registry, env)
-  if (code !== 0) {
-    if (NOT_FOUND.test(output)) return undefined
-    throw new OciError('E_CREDENTIALS', `${program} failed for ${registry}`)
-  }
+  const output = await run(program, registry, env)
+  if (output === undefined) return undefined
   let answer: Readonly<Record<string, unknown>>
   try {
     answer = parseObject(Buffer.from(output), `the answer of ${program}`)
@@ -137,28 +135,25 @@ async function askHelper(
   return username === '<token>' ? { identityToken: secret } : { username, password: secret }
 }
 
-function run(
+/** @returns what it prints; undefined when it has no entry for the registry */
+async function run(
   program: string,
-  input: string,
+  registry: string,
   env: Readonly<Record<string, string | undefined>>
-): Promise<{ readonly code: number | null; readonly output: string }> {
-  return new Promise((resolve, reject) => {
-    const failed = (why: string, cause?: unknown): void =>
-      reject(new OciError('E_CREDENTIALS', `${program} ${why}`, {}, cause))
-    const child = spawn(program, ['get'], { stdio: ['pipe', 'pipe', 'ignore'], env, timeout: HELPER_TIMEOUT_MS })
-    const chunks: Buffer[] = []
-    let length = 0
-    child.stdout.on('data', (chunk: Buffer) => {
-      length += chunk.length
-      if (length <= MAX_ANSWER_BYTES) chunks.push(chunk)
-      else child.kill()
-    })
-    child.on('error', (error) => failed('cannot be run; is it installed?', error))
-    child.on('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString('utf8') }))
-    // if the helper has already exited, its exit code says why
-    child.stdin.on('error', () => undefined)
-    child.stdin.end(input)
-  })
+): Promise<string | undefined> {
+  const options = { env, timeout: HELPER_TIMEOUT_MS, maxBuffer: MAX_ANSWER_BYTES }
+  const running = promisify(execFile)(program, ['get'], options)
+  // if the helper has already exited, its exit code says why
+  running.child.stdin?.on('error', () => undefined).end(registry)
+  try {
+    return (await running).stdout
+  } catch (error) {
+    const { syscall, stdout = '' } = error as { readonly syscall?: string; readonly stdout?: string }
+    if (NOT_FOUND.test(stdout)) return undefined
+    const why = syscall === undefined ? `failed for ${registry}` : 'cannot be run; is it installed?'
+    // without the cause, whose output may contain a secret
+    throw new OciError('E_CREDENTIALS', `${program} ${why}`)
+  }
 }
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> | undefined =>

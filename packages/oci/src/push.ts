@@ -60,16 +60,22 @@ async function pushManifest(
   { bytes, mediaType }: OciDocument,
   options: PushOptions
 ): Promise<void> {
-  const backoff = backoffOf(options)
+  const { signal } = options
+  const target = `manifests/${tag}`
+  const headers = { 'content-type': mediaType }
+  await retrying(backoffOf(options), signal, async () => {
+    const call = { method: 'PUT', target, headers, body: () => bytes, scope: 'push', signal } as const
+    const answer = await repository.expect(call, `the manifest of ${tag}`, 201)
+    await answer.discard()
+  })
+}
+
+async function retrying<T>(backoff: Backoff, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      const target = `manifests/${tag}`
-      const headers = { 'content-type': mediaType }
-      const call = { method: 'PUT', target, headers, body: () => bytes, scope: 'push', signal: options.signal } as const
-      const answer = await repository.expect(call, `the manifest of ${tag}`, 201)
-      return await answer.discard()
+      return await work()
     } catch (failure) {
-      await backoff.after(failedAttempt(failure), options.signal)
+      await backoff.after(failedAttempt(failure), signal)
     }
   }
 }
@@ -87,23 +93,14 @@ async function pushBlob(repository: Repository, content: BlobContent, options: P
     furthest = bytesDone
     backoff.progress()
   }
-  for (;;) {
-    try {
-      if (await isThere(repository, digest, signal)) {
-        onBytes?.(sizeBytes)
-        return false
-      }
-      const upload = await start(repository, digest, mountFrom, signal)
-      if (upload === undefined) {
-        onBytes?.(sizeBytes)
-        return false
-      }
-      await send(repository, content, upload, { backoff, reached }, options)
-      return true
-    } catch (failure) {
-      await backoff.after(failedAttempt(failure), options.signal)
-    }
-  }
+  return retrying(backoff, signal, async () => {
+    const upload = (await isThere(repository, digest, signal))
+      ? undefined
+      : await start(repository, digest, mountFrom, signal)
+    if (upload === undefined) onBytes?.(sizeBytes)
+    else await send(repository, content, upload, { backoff, reached }, options)
+    return upload !== undefined
+  })
 }
 
 async function isThere(repository: Repository, digest: string, signal: AbortSignal | undefined): Promise<boolean> {

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Credentials, findCredentials } from '../src/credentials.ts'
 import { digestOf } from '../src/document.ts'
@@ -371,13 +372,22 @@ describe('findCredentials', () => {
       credHelpers: {
         'three.example': 'mine',
         'https://index.docker.io/v1/': 'mine',
+        'none.example': 'mine',
+        'fails.example': 'mine',
         'four.example': 'absent',
         'five.example': '../x'
       }
     }
     mkdirSync(join(folder, 'bin'))
     const helper = join(folder, 'bin/docker-credential-mine')
-    writeFileSync(helper, '#!/bin/sh\nread host\nprintf \'{"Username":"<token>","Secret":"%s"}\' "$host"\n')
+    const script = [
+      '#!/bin/sh',
+      'read host',
+      '[ "$host" = none.example ] && echo "credentials not found in native keychain" && exit 1',
+      '[ "$host" = fails.example ] && echo s3cret && exit 1',
+      'printf \'{"Username":"<token>","Secret":"%s"}\' "$host"'
+    ]
+    writeFileSync(helper, `${script.join('\n')}\n`)
     chmodSync(helper, 0o755)
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config))
     const env = { DOCKER_CONFIG: folder, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
@@ -387,6 +397,10 @@ describe('findCredentials', () => {
     expect(await find('three.example')).toEqual({ identityToken: 'three.example' })
     expect(await find('docker.io')).toEqual({ identityToken: 'https://index.docker.io/v1/' })
     expect(await find('six.example')).toBeUndefined()
+    expect(await find('none.example')).toBeUndefined()
+    const failed = await find('fails.example').catch((error: unknown) => error)
+    expect(failed).toEqual(fails('E_CREDENTIALS'))
+    expect(inspect(failed, { depth: 5 })).not.toContain('s3cret')
     const within = (repository: string) => findCredentials('many.example', { env, repository })
     expect(await within('team/model')).toEqual({ username: 'model', password: 'm' })
     expect(await within('team/models')).toEqual({ username: 'team', password: 't' })
