@@ -218,7 +218,8 @@ export const TEXTS = {
       oci: (image: string) => `An OCI image: ${image}`,
       bt: 'A magnet link: the pin says which model it must be',
       private: 'The command keeps it private here.',
-      shared: 'Others can fetch it from here once it is announced. To keep your own models private, see Limits under Machine.'
+      shared:
+        'Others can fetch it from here once it is announced. To keep your own models private, see Limits under Machine.'
     }
   },
   jobs: {

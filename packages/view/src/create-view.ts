@@ -15,6 +15,7 @@ import { type Blob, isPresent, type ViewMode } from './place.ts'
 import { readTarMembers } from './tar-members.ts'
 import { checkedTarget, inTurn } from './target.ts'
 import { type View, viewOf } from './view.ts'
+import type { ByteChunks } from './written-file.ts'
 
 /** An artifact whose blobs are on disk. */
 export interface ViewSource {
@@ -175,60 +176,54 @@ function tarFolder({ kind, name }: ManifestFile): string | undefined {
 
 async function writeFiles(writer: LayoutWriter, source: ViewSource, signal?: AbortSignal): Promise<MarkedFile[]> {
   const names = new ClaimedNames([MARKER])
-  const claim = (name: string): void => {
-    const defect = names.claim(name)
-    if (defect !== undefined) throw badName(name, defect)
-  }
   const files: MarkedFile[] = []
-  const add = (name: string, sizeBytes: number, kind: MarkedFile['kind'], more: Partial<MarkedFile> = {}): void => {
-    const at = writer.folder === '' ? name : `${writer.folder}/${name}`
-    files.push({ name, at, sizeBytes, kind, ...more })
+  /** @returns why it cannot have its name; then it is not written */
+  const tryWrite = async (file: Omit<MarkedFile, 'at'>, content: Blob | ByteChunks): Promise<string | undefined> => {
+    throwIfAborted(signal)
+    const { name, ...facts } = file
+    const defect = names.claim(name)
+    if (defect !== undefined) return defect
+    if ('path' in content) await writer.blob(name, content)
+    else await writer.bytes(name, facts.sizeBytes, content)
+    files.push({ name, at: writer.folder === '' ? name : `${writer.folder}/${name}`, ...facts })
+    return undefined
+  }
+  const write = async (file: Omit<MarkedFile, 'at'>, content: Blob | ByteChunks): Promise<void> => {
+    const defect = await tryWrite(file, content)
+    if (defect !== undefined) throw badName(file.name, defect)
   }
   const companions = source.companions?.files ?? []
+  const config = { name: 'config.json', kind: 'config' } as const
   // the text in the model config may differ in what has no meaning, such as a byte order mark
-  const config = companions.find(({ path }) => path === 'config.json')
-  if (config !== undefined) {
-    claim('config.json')
-    await writer.blob('config.json', blobOf(config, source))
-    add('config.json', config.size, 'config')
-  } else if (source.upstreamConfig !== undefined) {
+  const upstream = companions.find(({ path }) => path === config.name)
+  if (upstream !== undefined) await write({ ...config, sizeBytes: upstream.size }, blobOf(upstream, source))
+  else if (source.upstreamConfig !== undefined) {
     const bytes = Buffer.from(source.upstreamConfig)
-    claim('config.json')
-    await writer.bytes('config.json', bytes.length, [bytes])
-    add('config.json', bytes.length, 'config')
+    await write({ ...config, sizeBytes: bytes.length }, [bytes])
   }
   for (const file of source.manifest.files) {
-    throwIfAborted(signal)
     // The model config is an internal document, unknown to runtimes.
     if (file.kind === 'config') continue
-    const blob = blobOf(file, source)
+    const { size: sizeBytes, kind, role, variant, part, digest } = file
     const folder = tarFolder(file)
     if (folder === undefined) {
-      claim(file.name)
-      await writer.blob(file.name, blob)
-      const { role, variant, part, digest } = file
-      add(file.name, file.size, file.kind, {
+      const facts = {
+        sizeBytes,
+        kind,
         digest,
         ...(role === undefined ? {} : { role }),
         ...(variant === undefined ? {} : { variant }),
         ...(part === undefined ? {} : { part })
-      })
+      }
+      await write({ name: file.name, ...facts }, blobOf(file, source))
       continue
     }
-    for await (const member of readTarMembers(blob)) {
-      throwIfAborted(signal)
-      const name = folder + member.name
-      claim(name)
-      await writer.bytes(name, member.sizeBytes, member.bytes)
-      add(name, member.sizeBytes, file.kind)
-    }
+    for await (const member of readTarMembers(blobOf(file, source)))
+      await write({ name: folder + member.name, sizeBytes: member.sizeBytes, kind }, member.bytes)
   }
   for (const file of companions) {
-    throwIfAborted(signal)
-    const { path, size, digest } = file
-    if (names.claim(path) !== undefined) continue
-    await writer.blob(path, blobOf(file, source))
-    add(path, size, 'companion', { digest })
+    const { path: name, size: sizeBytes, digest } = file
+    await tryWrite({ name, sizeBytes, kind: 'companion', digest }, blobOf(file, source))
   }
   return files
 }
