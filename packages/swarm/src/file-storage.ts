@@ -1,7 +1,7 @@
-import { constants, readSync, readvSync } from 'node:fs'
+import { readSync, readvSync } from 'node:fs'
 import { type FileHandle, open, rename, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { makeFolders, QuickReads } from '@svc/internal-files'
+import { makeFolders, openPartial, openRegular, QuickReads, writeAt } from '@svc/internal-files'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { LRUCache } from 'lru-cache'
 import { SwarmError } from './errors.ts'
@@ -122,15 +122,11 @@ class FileStorage implements TorrentStorage {
       this.#open.delete(fileIndex)
       await rename(target, `${target}.part`)
     }
-    const handle =
-      this.#incomplete.get(fileIndex) ??
-      (await open(`${target}.part`, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o644))
+    const handle = this.#incomplete.get(fileIndex) ?? (await openPartial(`${target}.part`, 0o644))
     this.#incomplete.set(fileIndex, handle)
     return {
       fd: handle.fd,
-      write: async (offset, bytes) => {
-        await handle.write(bytes, 0, bytes.length, offset)
-      },
+      write: (offset, bytes) => writeAt(handle, bytes, offset),
       markWritten: () => undefined,
       unmark: () => undefined
     }
@@ -186,8 +182,8 @@ async function sizeOf(file: string): Promise<number | undefined> {
 }
 
 function openWhole(file: string): Promise<FileHandle> {
-  return open(file, constants.O_RDONLY | constants.O_NOFOLLOW).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return open(`${file}.part`, constants.O_RDONLY | constants.O_NOFOLLOW)
+  return openRegular(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return openRegular(`${file}.part`)
     throw error
   })
 }
