@@ -5,7 +5,7 @@ import type { DhtOptions } from '@svc/internal-discovery'
 import { HttpClient } from '@svc/internal-http'
 import { AddressRanges, hostKey, PerSecond, plainAddress, TokenBucket, tryParseRange } from '@svc/internal-net'
 import type { ThreadFault } from '@svc/internal-workers'
-import { equalBytes, tryFromHex } from '@svc/metainfo'
+import { equalBytes, truncateInfohash } from '@svc/metainfo'
 import { DhtThread } from './discovery/dht.ts'
 import type { Discovery, DiscoverySink } from './discovery/discovery.ts'
 import type { LocalDiscovery } from './discovery/lsd.ts'
@@ -168,10 +168,9 @@ export class Engine implements Swarm {
       trusted: rangesOf(options.trusted ?? []),
       zone: zoneOf(options.zone),
       discover: (torrent, sink) => this.#discover(torrent, sink),
-      removed: (torrent) => {
-        const key = wireKey(torrent.infohash)
-        this.#torrents.delete(key)
-        this.#byMseKey.delete(mseKeyOf(tryFromHex(key)!))
+      removed: (infohash) => {
+        this.#torrents.delete(wireKey(infohash))
+        this.#byMseKey.delete(mseKeyOf(truncateInfohash(infohash)))
       }
     }
   }
@@ -216,7 +215,7 @@ export class Engine implements Swarm {
       throw new SwarmError('E_OPTION', 'duplicate', 'this torrent was added already', { details: { infohash: key } })
     const torrent = new Torrent(this.environment, options, identity)
     this.#torrents.set(key, torrent)
-    this.#byMseKey.set(mseKeyOf(tryFromHex(key)!), torrent)
+    this.#byMseKey.set(mseKeyOf(torrent.handshake.infohash), torrent)
     torrent.start()
     return torrent
   }

@@ -1,7 +1,7 @@
 import type { DhtOptions } from '@svc/internal-discovery'
 import { isHost, isPort, type PeerAddress } from '@svc/internal-net'
 import { SupervisedThread, type ThreadFault, workerUrl } from '@svc/internal-workers'
-import { toHex, truncateInfohash } from '@svc/metainfo'
+import { wireKey } from '../wire/wire-key.ts'
 import type { Discovery, DiscoverySink } from './discovery.ts'
 
 /** Messages to the thread. */
@@ -74,7 +74,7 @@ export class DhtThread {
 
   /** Looks up peers of a torrent and, given a `port`, announces it. */
   join(infohash: Uint8Array, port: number | undefined, sink: DiscoverySink): Discovery {
-    const key = toHex(truncateInfohash(infohash))
+    const key = wireKey(infohash)
     const joined = { port, sink }
     this.#joined.set(key, joined)
     this.#thread.post({ kind: 'join', infohash: key, port })

@@ -50,7 +50,7 @@ export interface TorrentEnvironment {
   /** The zone of this engine; undefined: all peers are equally near. */
   readonly zone: string | undefined
   readonly discover: (torrent: DiscoverySubject, sink: DiscoverySink) => readonly Discovery[]
-  readonly removed: (torrent: DiscoverySubject) => void
+  readonly removed: (infohash: Uint8Array) => void
 }
 
 /** What the parts of a torrent share whose metadata is known. */

@@ -218,7 +218,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   }
 
   async #close(): Promise<void> {
-    this.#env.removed(this)
+    this.#env.removed(this.infohash)
     const written = this.#phase.close()
     this.connections.close()
     // Threads write through the storage's descriptors: close it when they are done.
