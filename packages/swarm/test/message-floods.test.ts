@@ -35,7 +35,6 @@ async function plainPeer(port: number): Promise<{ readonly socket: Socket; reado
   const counts = new Map<number, number>()
   const countOne = (id: number): void => void counts.set(id, (counts.get(id) ?? 0) + 1)
   const decoder = new WireDecoder({
-    keepAlive: () => undefined,
     admits: () => true,
     message: countOne,
     requested: () => countOne(MESSAGE.request),

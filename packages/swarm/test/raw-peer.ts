@@ -149,8 +149,6 @@ export class RawPeer implements WireSink {
     return new PieceTree(shape, layers.get(toHex(file.piecesRoot!))).answer(range, leaves)
   }
 
-  keepAlive(): void {}
-
   admits(): boolean {
     return true
   }

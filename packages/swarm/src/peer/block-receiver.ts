@@ -22,6 +22,7 @@ export class BlockReceiver {
     this.#sender = sender
   }
 
+  /** Whether an answer is arriving; the bytes of unsolicited blocks have no receiver. */
   get active(): boolean {
     return this.#request !== undefined
   }

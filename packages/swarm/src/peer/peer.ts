@@ -109,7 +109,6 @@ export class Peer implements WireSink {
   uploadActiveAt: number
   #lastSentAt: number
   #unsolicited = 0
-  #dropping = false
   closed = false
   #requestsWhileChoked = 0
   #extendedHandshakes = 0
@@ -276,8 +275,6 @@ export class Peer implements WireSink {
 
   // Wire
 
-  keepAlive(): void {}
-
   admits(id: number, bodyBytes: number): boolean {
     const count = this.pieces.bits?.size
     if (id === MESSAGE.bitfield && count !== undefined) return bodyBytes === (count + 7) >> 3
@@ -396,20 +393,18 @@ export class Peer implements WireSink {
     if (request === undefined || request.length !== length) {
       this.#unsolicited += length
       if (this.#unsolicited > UNSOLICITED_BYTES) throw protocolError('unsolicited', 'blocks that were not asked for')
-      this.#dropping = true
       return
     }
-    this.#dropping = false
     this.#receiver.start(request)
   }
 
   blockData(fragment: Uint8Array): void {
     this.down.add(fragment.length)
-    if (!this.#dropping) this.#receiver.data(fragment)
+    if (this.#receiver.active) this.#receiver.data(fragment)
   }
 
   blockEnd(): void {
-    if (this.#dropping) return
+    if (!this.#receiver.active) return
     const request = this.#receiver.end()
     this.downloadActiveAt = this.lastReceivedAt
     this.snubbed = false

@@ -3,7 +3,6 @@ import { BODY_BOUNDS, MAX_UNKNOWN_BYTES, MESSAGE, readU32 } from './messages.ts'
 
 /** Receives decoded messages. Views are valid during the call only. */
 export interface WireSink {
-  keepAlive(): void
   /** A complete message of any kind but `piece` and `request`; `body` excludes the id. */
   message(id: number, body: Uint8Array): void
   /** A request: one for each 16 KiB that a seed sends, so nothing is allocated for it. */
@@ -101,13 +100,10 @@ export class WireDecoder {
     switch (this.#state) {
       case LENGTH:
         this.#length = readU32(bytes, at)
-        if (this.#length === 0) {
-          this.#expect(LENGTH, 4)
-          this.#sink.keepAlive()
-        } else {
-          if (this.#length > MAX_UNKNOWN_BYTES) throw this.#tooLong('message')
-          this.#expect(ID, 1)
-        }
+        if (this.#length > MAX_UNKNOWN_BYTES) throw this.#tooLong('message')
+        // A length of 0 is a whole message: a keep-alive.
+        if (this.#length === 0) this.#expect(LENGTH, 4)
+        else this.#expect(ID, 1)
         return
       case ID:
         this.#id = bytes[at]!
