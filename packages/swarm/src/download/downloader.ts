@@ -356,10 +356,8 @@ export class Downloader {
     if (proven !== undefined) this.#nameLiars(buffer, proven)
     else if (senders.size > 1) remember(buffer, leaves)
     for (let block = 0; block < buffer.blockCount; block += 1) {
-      const from = block * HASH_BYTES
-      const to = from + HASH_BYTES
       if (proven !== undefined) {
-        if (equalBytes(proven.subarray(from, to), leaves.subarray(from, to))) continue
+        if (sameLeaf(proven, leaves, block)) continue
         bad.add(buffer.senderOf(block))
       }
       buffer.forget(block)
@@ -380,11 +378,7 @@ export class Downloader {
   #nameLiars(buffer: PieceBuffer, right: Uint8Array): void {
     const liars = new Set<number>()
     for (const { leaves, senders } of buffer.wrong.splice(0)) {
-      for (const [block, sender] of senders.entries()) {
-        const from = block * HASH_BYTES
-        const to = from + HASH_BYTES
-        if (!equalBytes(leaves.subarray(from, to), right.subarray(from, to))) liars.add(sender)
-      }
+      for (const [block, sender] of senders.entries()) if (!sameLeaf(leaves, right, block)) liars.add(sender)
     }
     if (!this.#closed) for (const liar of liars) this.#name(liar, buffer.piece)
   }
@@ -410,6 +404,11 @@ function remember(buffer: PieceBuffer, leaves: Uint8Array): void {
 function hasPassed(buffer: PieceBuffer, source: number, nowMs: number): boolean {
   const at = buffer.passedAt.get(source)
   return at !== undefined && nowMs - at < PASSED_MS
+}
+
+function sameLeaf(a: Uint8Array, b: Uint8Array, block: number): boolean {
+  const [from, to] = [block * HASH_BYTES, (block + 1) * HASH_BYTES]
+  return equalBytes(a.subarray(from, to), b.subarray(from, to))
 }
 
 const has = (source: BlockSource, piece: number): boolean => source.bits === undefined || source.bits.has(piece)

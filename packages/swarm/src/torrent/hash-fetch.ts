@@ -1,5 +1,5 @@
 import type { Clock } from '@svc/internal-clock'
-import type { LayoutFile, TorrentLayout, TreeShape } from '@svc/metainfo'
+import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { BLOCK_BYTES, blockCount, equalBytes, foldLayer, HASH_BYTES, PieceLayerAssembler, toHex } from '@svc/metainfo'
 import type { ExpectedHash } from '../download/piece-hashes.ts'
 import type { Emit } from '../events.ts'
@@ -64,14 +64,11 @@ export class HashFetch {
     return this.#jobs.size === 0 && this.#leafJobs.size === 0
   }
 
-  #shape(file: LayoutFile): TreeShape {
-    return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
-  }
-
   want(file: LayoutFile): void {
     const rootHex = toHex(file.piecesRoot!)
     if (this.#jobs.has(rootHex)) return
-    const assembler = new PieceLayerAssembler(file.piecesRoot!, this.#shape(file))
+    const shape = { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#layout.pieceLengthBytes }
+    const assembler = new PieceLayerAssembler(file.piecesRoot!, shape)
     this.#jobs.set(rootHex, { file, rootHex, assembler, asked: new Map(), refusedBy: new Set(), proofs: true })
   }
 

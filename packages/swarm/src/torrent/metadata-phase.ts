@@ -3,7 +3,6 @@
 
 import type { Clock } from '@svc/internal-clock'
 import { equalBytes, parseInfo, sha256, type TorrentInfo, TorrentLayout } from '@svc/metainfo'
-import type { Bitfield } from '../bitfield.ts'
 import type { Emit, PeerEvent } from '../events.ts'
 import type { Peer } from '../peer/peer.ts'
 import { protocolError } from '../peer/protocol-error.ts'
@@ -35,8 +34,6 @@ const TIMEOUT_MS = 10_000
  */
 export class MetadataPhase {
   readonly state = 'metadata'
-  /** Unknown in this phase: peers are greeted without it. */
-  readonly have: Bitfield | undefined = undefined
   readonly #infohash: Uint8Array
   readonly #clock: Clock
   readonly #emit: Emit<'metadata' | 'bad-data' | 'failed'>

@@ -51,16 +51,12 @@ export class HashServer {
     this.#deps = deps
   }
 
-  #shape(file: LayoutFile): TreeShape {
-    return { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#deps.layout.pieceLengthBytes }
-  }
-
   /** The hashes of the answer, or undefined to reject. Out-of-range requests cost nothing. */
   async answer(range: HashRange): Promise<Uint8Array | undefined> {
     this.#files ??= this.#deps.layout.byRoot()
     const file = this.#files.get(rootKey(range.root))
     if (file === undefined) return undefined
-    const shape = this.#shape(file)
+    const shape = { sizeBytes: file.lengthBytes, pieceLengthBytes: this.#deps.layout.pieceLengthBytes }
     if (defectOfHashRequest(range, shape) !== undefined) return undefined
     const window = leavesForRequest(range, shape)
     const kept = this.#deps.env.hashWork.trees.get(this.#key(file))
