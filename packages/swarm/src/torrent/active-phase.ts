@@ -52,10 +52,6 @@ export class ActivePhase {
   readonly #told = new Map<number, Peer>()
   /** Unverified ranges, by file; those that stock-taking could not check wait for piece hashes. */
   readonly #partial = new Map<number, ByteRanges>()
-  /** Files with priority 0: their piece hashes are not requested. */
-  readonly #unwanted = new Set<number>()
-  /** Those of them that stock-taking skipped. */
-  readonly #passedOver = new Set<number>()
   /** Resolves when the storage has reported its files: hash requests wait for it. */
   readonly #opened = Promise.withResolvers<void>()
   #isOpen = false
@@ -130,11 +126,6 @@ export class ActivePhase {
 
   setPriority(file: LayoutFile, priority: Priority): void {
     this.#leeching?.setPriority(file, priority)
-    if (priority === 0) this.#unwanted.add(file.index)
-    else {
-      this.#unwanted.delete(file.index)
-      if (this.#passedOver.delete(file.index)) this.#leeching?.hashFetch.want(file)
-    }
   }
 
   hasten(ranges: readonly FileRange[]): void {
@@ -182,8 +173,7 @@ export class ActivePhase {
     for (const file of this.layout.files) {
       if (this.#parts.progress.isDone(file)) continue
       if (this.#parts.hashes.known(file)) await this.#admitFile(file)
-      else if (this.#unwanted.has(file.index)) this.#passedOver.add(file.index)
-      else this.#leeching?.hashFetch.want(file)
+      else this.#leeching?.wantHashes(file)
       if (this.#closed) return
     }
     this.#stockTaken = true

@@ -32,8 +32,6 @@ import { isFar } from './zone.ts'
 const REQUEST_TIMEOUT_MS = 10_000
 const RATE_FLOOR = 16_384
 const LEAVES_TIMEOUT_MS = 15_000
-/** Bytes per second: more than anyone would set as an upload limit, and less than a gigabit network carries. */
-const PLENTY = 32 * 1024 * 1024
 
 type PartEvents = DownloaderEvents | 'layer' | 'received' | 'warning'
 
@@ -48,11 +46,9 @@ export class Leeching {
   readonly webseeds: Webseeds
   /** Peers that the picker counts as seeds. */
   readonly #seeds = new Set<number>()
-  /** Peers that lack pieces, or have not announced any yet. */
-  readonly #leeches = new Set<number>()
-  /** Those of either that are asked sparingly. */
+  /** Peers that are asked sparingly. */
   readonly #far = new Set<number>()
-  /** Those of either that the picker counts as near: what they have is spared elsewhere. */
+  /** Peers that the picker counts as near: what they have is spared elsewhere. */
   readonly #near = new Set<number>()
   /** Those that let a request time out and have sent nothing since. */
   readonly #mute = new Set<number>()
@@ -60,6 +56,8 @@ export class Leeching {
   readonly #farSources: FarSources
   /** Not 1, by the file's index. */
   readonly #priorities = new Map<number, Priority>()
+  /** Files with priority 0 whose piece hashes are unknown, by index: these are requested once the file is wanted. */
+  readonly #passedOver = new Set<number>()
   #hastened: readonly PieceRange[] = []
   #asking = false
   #closed = false
@@ -79,7 +77,6 @@ export class Leeching {
       allowance: () => this.#webseedAllowance(),
       farSources: this.#farSources,
       hastened: () => this.#hastened,
-      isServedBy: (host) => givesPlenty(deps.peers.values(), host, this.#nowMs),
       emit
     })
   }
@@ -121,10 +118,17 @@ export class Leeching {
     this.moreWork()
   }
 
+  /** The file's piece hashes are unknown: they are requested from peers, unless it has priority 0. */
+  wantHashes(file: LayoutFile): void {
+    if (this.#priorities.get(file.index) === 0) this.#passedOver.add(file.index)
+    else this.hashFetch.want(file)
+  }
+
   setPriority(file: LayoutFile, priority: Priority): void {
     this.#priorities.set(file.index, priority)
     for (let at = 0; at < file.pieceCount; at += 1) this.#picker.setPriority(file.firstPiece + at, priority)
     this.hasten(this.#hastened)
+    if (priority > 0 && this.#passedOver.delete(file.index)) this.hashFetch.want(file)
   }
 
   /** Somebody waits for these pieces: they come before all others that are wanted. Replaces the earlier ones. */
@@ -146,7 +150,7 @@ export class Leeching {
 
   /** In a fleet everybody wants the same: webseeds give what no peer has, and the rest when no peer gives. */
   #webseedAllowance(): WebseedAllowance | undefined {
-    if (this.#deps.env.trusted.isEmpty) return { scattered: this.#leeches.size > 0, sparing: undefined }
+    if (this.#deps.env.trusted.isEmpty) return { scattered: !this.#allAreSeeds, sparing: undefined }
     this.#noteNear()
     return this.#farSources.allowance(this.#nowMs, this.#near.size === 0)
   }
@@ -176,22 +180,24 @@ export class Leeching {
     const near = this.#near.has(peer.id)
     if (peer.pieces.isSeed) {
       this.#seeds.add(peer.id)
-      this.#leeches.delete(peer.id)
       this.#picker.addSeed(1, near)
       this.#farSources.gone(peer.id)
     } else {
-      this.#leeches.add(peer.id)
       if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, 1, near)
       if (near) this.#farSources.joined(peer.id, nodeHash(peer.handshake.peerId))
     }
-    this.#picker.inOrder = this.#leeches.size === 0
+    this.#picker.inOrder = this.#allAreSeeds
+  }
+
+  /** Every peer has announced all pieces. */
+  get #allAreSeeds(): boolean {
+    return this.#seeds.size === this.#deps.peers.size
   }
 
   #uncount(peer: Peer): void {
     const near = this.#near.has(peer.id)
     if (this.#seeds.delete(peer.id)) this.#picker.addSeed(-1, near)
     else if (peer.pieces.bits !== undefined) this.#picker.addPeer(peer.pieces.bits, -1, near)
-    this.#leeches.delete(peer.id)
     this.#farSources.gone(peer.id)
   }
 
@@ -275,7 +281,7 @@ export class Leeching {
     this.#uncount(peer)
     for (const those of [this.#far, this.#near, this.#mute]) those.delete(peer.id)
     this.#refusing.forget(peer.id)
-    this.#picker.inOrder = this.#leeches.size === 0
+    this.#picker.inOrder = this.#allAreSeeds
     peer.hashes.clear()
     this.hashFetch.gone(peer)
     this.moreWork()
@@ -419,15 +425,4 @@ export class Leeching {
     this.hashFetch.close()
     return this.#downloader.close()
   }
-}
-
-/**
- * Whether a peer on that host (an IP address) delivers so much that the webseed of the same machine can pause. One of
- * our nodes announces both; a byte costs both sides less over the peer protocol, and they share one network and one
- * limit. A webseed elsewhere, or that of a slow peer, is used as usual.
- */
-function givesPlenty(peers: Iterable<Peer>, host: string, nowMs: number): boolean {
-  for (const peer of peers)
-    if (!peer.peerChoking && peer.remoteHost === host && peer.down.recent(nowMs) >= PLENTY) return true
-  return false
 }

@@ -1,13 +1,17 @@
 import { Webseed, type WebseedContext } from '../download/webseed.ts'
 import type { EventOf } from '../events.ts'
+import type { TorrentParts } from './environment.ts'
+
+/** Bytes per second: more than anyone would set as an upload limit, and less than a gigabit network carries. */
+const PLENTY = 32 * 1024 * 1024
 
 /** The webseeds of a torrent that is being fetched. */
 export class Webseeds {
   readonly #context: WebseedContext
   readonly #webseeds = new Map<number, Webseed>()
 
-  constructor(context: WebseedContext) {
-    this.#context = context
+  constructor(parts: Omit<WebseedContext, 'isServedBy'> & Pick<TorrentParts, 'peers'>) {
+    this.#context = { ...parts, isServedBy: (host) => givesPlenty(parts, host) }
   }
 
   /** All URLs come from the user or the torrent's magnet. Invalid ones cause a warning. */
@@ -61,4 +65,15 @@ export class Webseeds {
     for (const webseed of this.#webseeds.values()) webseed.close()
     this.#webseeds.clear()
   }
+}
+
+/**
+ * Whether a peer on that host (an IP address) delivers so much that the webseed of the same machine can pause. One of
+ * our nodes announces both; a byte costs both sides less over the peer protocol, and they share one network and one
+ * limit. A webseed elsewhere, or that of a slow peer, is used as usual.
+ */
+function givesPlenty({ env, peers }: Pick<WebseedContext, 'env'> & Pick<TorrentParts, 'peers'>, host: string): boolean {
+  for (const peer of peers.values())
+    if (!peer.peerChoking && peer.remoteHost === host && peer.down.recent(env.clock.monotonic()) >= PLENTY) return true
+  return false
 }
