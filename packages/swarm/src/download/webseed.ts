@@ -1,4 +1,4 @@
-import type { Clock } from '@svc/internal-clock'
+import { type Clock, within } from '@svc/internal-clock'
 import { loopBudget } from '@svc/internal-concurrency'
 import { backoffMs, type HttpClient, RedirectError, type Response } from '@svc/internal-http'
 import { isRefusedAddress } from '@svc/internal-net'
@@ -7,7 +7,7 @@ import { SwarmError } from '../errors.ts'
 import type { Emit } from '../events.ts'
 import { guarded, reportDefect } from '../net/guarded.ts'
 import { BlockReceiver } from '../peer/block-receiver.ts'
-import { pendingRequest } from '../peer/requests.ts'
+import { type PendingRequest, pendingRequest } from '../peer/requests.ts'
 import type { PieceBuffer } from '../piece/piece-buffer.ts'
 import { RateMeter } from '../rate-meter.ts'
 import type { BlockOrder, BlockSource, Downloader } from './downloader.ts'
@@ -63,6 +63,12 @@ interface Taken {
   readonly buffers: readonly PieceBuffer[]
 }
 
+/** The answer to a range request, whose range begins after `skipBytes`. */
+interface RangeAnswer {
+  readonly response: Response
+  readonly skipBytes: number
+}
+
 /**
  * One webseed (BEP 19): fetches contiguous gaps of a file as bounded HTTP ranges, two at a time. While other nodes download
  * as well it starts at a random position; while its use is limited it fetches single pieces that no near peer has. After
@@ -78,12 +84,12 @@ export class Webseed {
   readonly #userOrigins: ReadonlySet<string>
   readonly #source: BlockSource
   readonly #host: string
+  /** Files that it lacks or sent wrong bytes of, by index. */
   readonly #out = new Set<number>()
-  readonly #aborts = new Set<AbortController>()
+  readonly #closing = new AbortController()
   #running = 0
   #failures = 0
   #pausedUntil = 0
-  #closed = false
   #rangeBytes = 2 * MIN_RANGE_BYTES
   #nextFile = 0
   /** Where the next run of pieces starts, while other nodes download as well. */
@@ -112,14 +118,14 @@ export class Webseed {
   }
 
   pump(): void {
-    while (!this.#closed && this.#context.env.clock.monotonic() >= this.#pausedUntil) {
+    while (!this.#isClosed && this.#context.env.clock.monotonic() >= this.#pausedUntil) {
       if (this.#context.isServedBy(this.#host)) return
       const allowance = this.#context.allowance()
       if (allowance === undefined || this.#running >= (allowance.sparing ? 1 : 2)) return
       const order = this.#take(allowance)
       if (order === undefined) return
       this.#running += 1
-      void this.#fetch(order.file, order.buffers)
+      void this.#fetch(order)
         .catch(reportDefect)
         .finally(
           guarded(() => {
@@ -186,70 +192,70 @@ export class Webseed {
     return undefined
   }
 
-  async #fetch(file: LayoutFile, buffers: readonly PieceBuffer[]): Promise<void> {
-    const { layout, downloader } = this.#context
-    const { clock } = this.#context.env
-    const begun = clock.monotonic()
-    const first = layout.span(buffers[0]!.piece)
+  async #fetch({ file, buffers }: Taken): Promise<void> {
+    const { layout, downloader, env, farSources } = this.#context
+    const begun = env.clock.monotonic()
+    const { offset: start } = layout.span(buffers[0]!.piece)
     const last = layout.span(buffers.at(-1)!.piece)
-    const start = first.offset
     const end = last.offset + last.lengthBytes
-    const abort = new AbortController()
-    this.#aborts.add(abort)
-    const limitMs = Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR)
-    const timer = clock.after(limitMs, () => abort.abort(new Error('too slow')))
     const pending = buffers.map((buffer) =>
       pendingRequest({ buffer, run: { first: 0, count: buffer.blockCount } }, begun)
     )
-    let at = 0
+    const limitMs = Math.max(IDLE_MS, (4000 * (end - start)) / RATE_FLOOR)
     try {
-      const body = await this.#open(file, start, end, abort.signal)
-      if (body === undefined) return
-      const receiver = new BlockReceiver(this.id)
-      let skip = body.skipBytes
-      let inPiece = 0
-      const take = (chunk: Uint8Array): void => {
-        let taken = Math.min(skip, chunk.length)
-        skip -= taken
-        while (taken < chunk.length && at < pending.length) {
-          const request = pending[at]!
-          if (inPiece === 0) receiver.start(request)
-          const count = Math.min(chunk.length - taken, request.length - inPiece)
-          receiver.data(chunk.subarray(taken, taken + count))
-          taken += count
-          inPiece += count
-          if (inPiece < request.length) continue
-          receiver.end()
-          inPiece = 0
-          at += 1
-          this.#context.emit({ kind: 'received', bytes: request.length })
-          downloader.arrived(request.buffer, request.run, this.id, clock.monotonic())
-        }
-      }
-      try {
-        // a break closes the connection: nothing is read beyond the requested range, however long the body is
-        for await (const chunk of body.response) {
-          this.down.add(chunk.length)
-          take(chunk)
-          if (at === pending.length) break
-          // what the body holds meanwhile is bounded, and then its socket is not read
-          if (loopBudget.isOver('webseeds')) await loopBudget.next('webseeds')
-        }
-      } finally {
-        receiver.abandon()
-      }
-      if (at < pending.length) throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
-      this.#failures = 0
-      const tookMs = clock.monotonic() - begun
-      this.#context.farSources.brought(tookMs / buffers.length)
-      this.#adapt(end - start, tookMs)
+      await within(env.clock, limitMs, this.#closing.signal, async (signal) => {
+        const body = await this.#open(file, start, end, signal)
+        if (body === undefined) return
+        await this.#receive(body, pending)
+        this.#failures = 0
+        const tookMs = env.clock.monotonic() - begun
+        farSources.brought(tookMs / buffers.length)
+        this.#adapt(end - start, tookMs)
+      })
     } catch (error) {
-      if (!this.#closed) this.#failed(file, error as Error)
+      if (!this.#isClosed) this.#failed(file, error as Error)
     } finally {
-      timer.cancel()
-      this.#aborts.delete(abort)
-      for (const request of pending.slice(at)) downloader.release(request.buffer, request.run, this.id)
+      for (const request of pending) downloader.release(request.buffer, request.run, this.id)
     }
+  }
+
+  /** Receives the pieces of `pending` one after the other, and removes each when it has arrived. */
+  async #receive({ response, skipBytes }: RangeAnswer, pending: PendingRequest[]): Promise<void> {
+    const { downloader, env, emit } = this.#context
+    const receiver = new BlockReceiver(this.id)
+    let skip = skipBytes
+    let inPiece = 0
+    const take = (chunk: Uint8Array): void => {
+      let taken = Math.min(skip, chunk.length)
+      skip -= taken
+      while (taken < chunk.length && pending.length > 0) {
+        const request = pending[0]!
+        if (inPiece === 0) receiver.start(request)
+        const count = Math.min(chunk.length - taken, request.length - inPiece)
+        receiver.data(chunk.subarray(taken, taken + count))
+        taken += count
+        inPiece += count
+        if (inPiece < request.length) continue
+        receiver.end()
+        inPiece = 0
+        pending.shift()
+        emit({ kind: 'received', bytes: request.length })
+        downloader.arrived(request.buffer, request.run, this.id, env.clock.monotonic())
+      }
+    }
+    try {
+      // The return closes the connection: nothing is read beyond the requested range, however long the body is.
+      for await (const chunk of response) {
+        this.down.add(chunk.length)
+        take(chunk)
+        if (pending.length === 0) return
+        // What the body holds meanwhile is bounded, and then its socket is not read.
+        if (loopBudget.isOver('webseeds')) await loopBudget.next('webseeds')
+      }
+    } finally {
+      receiver.abandon()
+    }
+    throw new SwarmError('E_WEBSEED', 'short', 'the body ended early')
   }
 
   /** Sizes the next range to take about two seconds. */
@@ -258,12 +264,7 @@ export class Webseed {
     this.#rangeBytes = Math.max(MIN_RANGE_BYTES, Math.min(wanted, this.#rangeBytes * 2, MAX_RANGE_BYTES))
   }
 
-  async #open(
-    file: LayoutFile,
-    start: number,
-    end: number,
-    signal: AbortSignal
-  ): Promise<{ response: Response; skipBytes: number } | undefined> {
+  async #open(file: LayoutFile, start: number, end: number, signal: AbortSignal): Promise<RangeAnswer | undefined> {
     const { layout, info, env } = this.#context
     const range = `bytes=${start}-${end - 1}`
     const response = (await env.http.follow(new URL(webseedUrl(this.url, layout, file)), {
@@ -274,7 +275,7 @@ export class Webseed {
         policy: this.#userOrigins.has(url.origin) ? 'owner' : 'internet'
       })
     })) as Response
-    const verdict = judgeRange(response, start, end, file.lengthBytes, this.#context.env.clock.now())
+    const verdict = judgeRange(response, start, end, file.lengthBytes, env.clock.now())
     if (verdict.kind === 'body') return { response, skipBytes: verdict.skipBytes }
     void response.discard()
     if (verdict.kind === 'no-file') this.#out.add(file.index)
@@ -302,14 +303,16 @@ export class Webseed {
   }
 
   #pause(askedMs: number | undefined): void {
+    const { clock, random } = this.#context.env
     this.#failures += 1
-    this.#pausedUntil =
-      this.#context.env.clock.monotonic() +
-      (askedMs ?? backoffMs({ ...PAUSES, random: this.#context.env.random }, this.#failures))
+    this.#pausedUntil = clock.monotonic() + (askedMs ?? backoffMs({ ...PAUSES, random }, this.#failures))
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
   }
 
   close(): void {
-    this.#closed = true
-    for (const abort of this.#aborts) abort.abort(new Error('closed'))
+    this.#closing.abort()
   }
 }
