@@ -66,8 +66,6 @@ export class SuperSeed {
   /** All pieces, in random order; those before `#nextFresh` have copies. */
   readonly #fresh: Uint32Array
   #nextFresh = 0
-  /** As `#nextFresh`: those before have copies or claims. */
-  #nextUnclaimed = 0
   /** Pieces that some peer really has or had. */
   readonly #out: Bitfield
   /** Number of offers that peers used, in the current and in the previous interval of about a second. */
@@ -197,18 +195,14 @@ export class SuperSeed {
     for (let piece = 0; piece < this.#pieceCount; piece += 1) {
       if (receiver.offered.has(piece)) this.#forget(piece)
       if (!receiver.bits.has(piece)) continue
-      if (!this.#out.has(piece)) {
-        this.#claims[piece]! -= 1
-        this.#nextUnclaimed = 0
-      } else if (!stays) this.#forget(piece)
+      if (!this.#out.has(piece)) this.#claims[piece]! -= 1
+      else if (!stays) this.#forget(piece)
     }
   }
 
   #forget(piece: number): void {
     this.#copies[piece]! -= 1
-    if (this.#copies[piece] !== 0) return
-    this.#nextFresh = 0
-    this.#nextUnclaimed = 0
+    if (this.#copies[piece] === 0) this.#nextFresh = 0
   }
 
   /** Unused offers expire, and their pieces are offered to others again. */
@@ -277,17 +271,15 @@ export class SuperSeed {
 
   /** A piece that nobody was offered and nobody really has; better one that nobody says it has. */
   #freshFor(bits: Bitfield): number | undefined {
-    while (this.#nextUnclaimed < this.#pieceCount) {
-      const piece = this.#fresh[this.#nextUnclaimed]!
-      if (this.#copies[piece] === 0 && this.#claims[piece] === 0) return piece
-      this.#nextUnclaimed += 1
-    }
     while (this.#nextFresh < this.#pieceCount && this.#copies[this.#fresh[this.#nextFresh]!]! > 0) this.#nextFresh += 1
+    let claimed: number | undefined
     for (let at = this.#nextFresh; at < this.#pieceCount; at += 1) {
       const piece = this.#fresh[at]!
-      if (this.#copies[piece] === 0 && !bits.has(piece)) return piece
+      if (this.#copies[piece]! > 0) continue
+      if (this.#claims[piece] === 0) return piece
+      if (claimed === undefined && !bits.has(piece)) claimed = piece
     }
-    return undefined
+    return claimed
   }
 
   /** The piece with the fewest copies among those it lacks, starting at a random one. */

@@ -1,13 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { Bitfield } from '../../src/bitfield.ts'
 import { SuperSeed } from '../../src/upload/super-seed.ts'
+import { seeded } from '../seeded.ts'
 
 const PIECES = 64
 const MIB = 1_048_576
-const seeded = (seed: number) => () => {
-  seed = (seed * 1_103_515_245 + 12_345) & 0x7fff_ffff
-  return seed / 0x8000_0000
-}
 
 class Crowd {
   readonly seed = new SuperSeed({ pieceCount: PIECES, pieceBytes: MIB, random: seeded(5) })
