@@ -15,7 +15,7 @@ export interface FileStorageOptions {
 
 interface SharedHandle {
   readonly handle: Promise<FileHandle>
-  /** Once it is open, while it is kept. */
+  /** Set while it is open and kept. */
   fd: number | undefined
   users: number
   isDropped: boolean
@@ -82,7 +82,7 @@ class FileStorage implements TorrentStorage {
     if (fd === undefined || !quickReads.allowed) return undefined
     const count = quickReads.tryNow(() => readvSync(fd, targets, offset))
     if (count === undefined) return 0
-    // The end of the file: its loss is found out by `read`.
+    // The end of the file: `read` finds out that bytes are lost.
     return count === 0 ? undefined : count
   }
 
@@ -162,7 +162,7 @@ class FileStorage implements TorrentStorage {
   }
 }
 
-/** Again where it was done before, to wait for it. */
+/** A second call waits for the first. */
 const shut = ({ handle }: SharedHandle): Promise<void> => handle.then((open) => open.close()).catch(() => undefined)
 
 function readAt(handle: FileHandle, target: Uint8Array, offset: number): Promise<number> {

@@ -15,7 +15,7 @@ export class RateMeter {
     return this.#rate
   }
 
-  /** As measured since the last tick; smoothed where that was only now. */
+  /** The rate since the last tick; the smoothed one if that was just now. */
   recent(nowMs: number): number {
     const elapsed = nowMs - this.#at
     return elapsed < MIN_ELAPSED_MS ? this.#rate : (this.#window * 1000) / elapsed

@@ -39,9 +39,9 @@ export interface TorrentStorage {
    */
   read(fileIndex: number, offset: number, target: Uint8Array): Promise<number>
   /**
-   * The same for several targets, one after the other in the file, if memory has the bytes so that nothing else waits
-   * for them: how many were read. 0: not in this turn of the event loop, in which there was much to read already.
-   * Undefined: `read` is called. An error means that the bytes are lost.
+   * Reads for several targets at once, one after the other in the file, if the bytes are in memory, and returns how many
+   * it read. 0: not in this turn of the event loop, which has read much already; undefined: `read` is called. An error
+   * means that the bytes are lost.
    */
   readNow?(fileIndex: number, offset: number, targets: readonly Uint8Array[]): number | undefined
   /**

@@ -81,9 +81,9 @@ const RECEIVE_BYTES = 64 * 1024 * 1024
 /** When all places are taken, a connection without a handshake after this time may be closed to make room. */
 const HANDSHAKE_GRACE_MS = 1_000
 const TICK_MS = 1_000
-/** Of hashes and metadata. They pass what waits for the upload limit: a flood of bad requests would use up all of it. */
+/** Of hash and metadata requests. They overtake what waits for the upload limit: a flood would use up all of it. */
 const REJECTS_PER_SECOND = { total: 5_000, each: 200 }
-/** Each takes a millisecond of this thread, and may come from anybody who can connect: they know of no torrent yet. */
+/** Each takes a millisecond of this thread, and anybody who can connect may start one, without naming a torrent. */
 const ENCRYPTION_HANDSHAKES_PER_SECOND = { total: 100, each: 20 }
 
 /** A torrent of an engine, as its callers have it. */
@@ -110,7 +110,7 @@ export interface Swarm {
 /** Starts an engine. @throws the system's error if it cannot listen; SwarmError `E_OPTION` for an invalid range or zone. */
 export const createSwarm = (options: SwarmOptions = {}): Promise<Swarm> => startEngine(options)
 
-/** {@link createSwarm} for tests, which look at what is within; the package does not export it. */
+/** {@link createSwarm} for tests, which look inside; the package does not export it. */
 export async function startEngine(options: SwarmOptions): Promise<Engine> {
   const engine = new Engine(options)
   try {

@@ -102,7 +102,7 @@ export class DhtThread {
   }
 }
 
-/** What the thread says is checked as if a stranger had said it. @throws TypeError unless it is a {@link FromDht} */
+/** Checks a message of the thread as if it came from a stranger. @throws TypeError unless it is a {@link FromDht} */
 function parseFromDht(message: unknown): FromDht {
   const { kind, port, infohash, peer, allowPrivate } = message as Readonly<Record<string, unknown>>
   if (kind === 'listening' && isPort(port as number)) return { kind, port: port as number }

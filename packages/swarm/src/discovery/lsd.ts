@@ -17,7 +17,7 @@ const PER_SECOND = 50
 
 /**
  * Local service discovery of an engine: announces its torrents to the local network by multicast, and listens to
- * others. Announces get no reply; whoever has the torrent, too, connects.
+ * others. Announces get no reply; peers that have the torrent connect.
  *
  * Invariant: nothing is sent after `close`.
  */
@@ -53,8 +53,8 @@ export class LocalDiscovery {
       'message',
       guarded((datagram, from) => this.#received(datagram, from.address.replace(/%.*$/, '')))
     )
-    // Whoever binds to the group hears nothing that was sent to this machine alone, which may come from anywhere: only
-    // Linux lets a socket that sends be bound so.
+    // A socket that is bound to the group gets no datagrams to this machine alone, which may come from anywhere. Only
+    // Linux lets such a socket send.
     const address = process.platform === 'linux' ? { address: LSD_GROUPS[family] } : {}
     socket.bind(
       { port: LSD_PORT, ...address },

@@ -37,7 +37,7 @@ export interface BlockSource {
 
 export type DownloaderEvents = 'answered' | 'piece-verified' | 'piece-wrong' | 'bad-data' | 'work' | 'failed'
 
-/** No piece is started while so much waits to be verified: a fast sender would fill all memory, and be no faster for it. */
+/** No piece is started while this much waits to be verified: a fast sender would fill all memory, and be no faster. */
 const BACKLOG_BYTES = 20 * 1024 * 1024
 const BACKLOG_PIECES = 5
 
@@ -48,13 +48,13 @@ export interface BlockOrder {
 
 /** When memory is short, blocks of a piece that received nothing for this long are requested from others as well. */
 const STANDSTILL_MS = 3_000
-/** Of a piece that keeps failing, what was sent in this many attempts is kept. */
+/** Keeps this many attempts at a piece that keeps failing. */
 const MAX_ATTEMPTS = 8
-/** Who had a suspicious piece alone and did not finish it gets it again after this long. */
+/** A source that had a suspicious piece alone and did not finish it gets it again after this long. */
 const PASSED_MS = 10_000
-/** How long a peer may have a suspicious piece alone; twice as long after each that did not finish it. */
+/** How long a source may have a suspicious piece alone; twice as long after each that did not finish it. */
 const PAROLE_MS = 30_000
-/** Up to eight minutes: who comes back under ever new names gains nothing beyond. */
+/** Up to eight minutes: a peer that comes back under ever new names gains no more. */
 const MAX_PAROLE_DOUBLINGS = 4
 
 export interface DownloaderDeps {
@@ -217,7 +217,7 @@ export class Downloader {
     return undefined
   }
 
-  /** A piece of these ranges that was begun and that nobody works at. */
+  /** A piece of these ranges that was started and that no source works on. */
   takeLoose(source: BlockSource, ranges: readonly PieceRange[]): BlockOrder | undefined {
     if (this.#closed || ranges.length === 0) return undefined
     for (const buffer of this.#loose) {
@@ -256,7 +256,7 @@ export class Downloader {
     buffer.release(run, source)
     if (buffer.exclusive === source) this.#pass(buffer)
     if (buffer.freeBlocks > 0 && (buffer.exclusive === NOBODY || buffer.parole)) this.#loose.add(buffer)
-    // It gave the last block that was missing, and left in the middle of one that another had given already.
+    // It sent the last missing block, and left in the middle of one that another had sent already.
     if (buffer.complete) this.#seal(buffer)
   }
 
@@ -270,7 +270,7 @@ export class Downloader {
     }
   }
 
-  /** Whoever the piece was reserved for does not finish it. On parole the next one begins anew: only a single sender is proof. */
+  /** The source that has the piece alone does not finish it. On parole the next one begins anew: only a single sender is proof. */
   #pass(buffer: PieceBuffer): void {
     if (buffer.parole && !buffer.sealed) {
       buffer.passedAt.set(buffer.exclusive, this.#deps.env.clock.monotonic())
@@ -279,7 +279,7 @@ export class Downloader {
     buffer.exclusive = NOBODY
   }
 
-  /** Those who keep a suspicious piece from everybody else for too long. */
+  /** Sources that have kept a suspicious piece from all others for too long. */
   overdue(nowMs: number): readonly number[] {
     return [...this.#active.values()]
       .filter(({ parole, sealed, exclusive }) => parole && !sealed && exclusive !== NOBODY)
@@ -374,7 +374,7 @@ export class Downloader {
     this.#deps.emit({ kind: 'bad-data', sender, reason: `wrong bytes in piece ${piece}`, piece })
   }
 
-  /** The right hashes of the blocks are known: they show who sent others in earlier attempts. */
+  /** The right hashes of the blocks show who sent wrong ones in earlier attempts. */
   #nameLiars(buffer: PieceBuffer, right: Uint8Array): void {
     const liars = new Set<number>()
     for (const { leaves, senders } of buffer.wrong.splice(0)) {

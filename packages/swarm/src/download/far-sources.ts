@@ -1,8 +1,8 @@
-// When and by whom pieces are brought in from afar: from a webseed, or from a peer of another zone. Every node of a
-// neighbourhood computes it for itself, and those who see each other come to the same answer: rendezvous hashing.
+// When and by which node a piece is brought in from afar: from a webseed, or from a peer of another zone. Each node of a
+// neighbourhood computes this for itself, and nodes that see each other get the same answer: rendezvous hashing.
 // Pure: times in milliseconds of one monotonic clock.
 
-/** Of the pieces that no near peer has, those to ask a far source for, one at a time; undefined: all, as of a near one. */
+/** Which pieces that no near peer has to ask a far source for, one at a time; undefined: any piece, as of a near one. */
 export type Sparing = ((piece: number) => boolean) | undefined
 
 export interface WebseedAllowance {
@@ -21,18 +21,18 @@ const TIMEOUT_MS = 4_000
 /** After this long without a piece to fetch ourselves, the next node's pieces may be fetched as well. */
 const TURN_MS = 2_000
 const MAX_TURN_MS = 20_000
-/** Another node has had its chance when a piece could have come so many times. */
+/** Another node has had its chance when a piece could have come this many times. */
 const TURN_PIECES = 3
 const TIMEOUT_PER_MIB_MS = 1_000
 /** After so many turns without a piece to fetch, any piece may be fetched. */
 const MAX_TURNS = 6
 const LEAST_BYTES = MIB
-/** Of what a far source gives, the share that near peers have to give for it to be spared. */
+/** A far source is spared while near peers give at least this share of what it gives. */
 const NEAR_SHARE = 1 / 8
-/** Who let so many more pieces pass than it brought in is not waited for. */
+/** A node that let this many more pieces pass than it brought in is not waited for. */
 const MISSES = 3
 
-/** What stands for a node: 32 bits of its peer id. */
+/** Stands for a node: a hash of its peer id, 32 bits. */
 export function nodeHash(peerId: Uint8Array): number {
   let hash = 0x811c9dc5
   for (const byte of peerId) hash = Math.imul(hash ^ byte, 0x01000193)
@@ -55,7 +55,7 @@ interface Neighbour {
  * Far sources and the near nodes that lack pieces as well. Pieces that near peers have are requested from afar only while
  * near peers deliver next to nothing. Pieces that no near peer has may always be requested, one or two at a time: a node
  * announces each at once, so that the others fetch different ones. Each piece has an order of the near nodes; the first one
- * brings it in, and the others wait their turn. Who lets turns pass loses them, so that nobody holds the others up for long.
+ * brings it in, and the others wait their turn. A node that lets turns pass loses them, so that none holds up the others for long.
  */
 export class FarSources {
   readonly #own: number
@@ -95,8 +95,8 @@ export class FarSources {
   }
 
   /**
-   * Which pieces are for this node to bring in now. Those whose first nodes have had time to take them count as well, one
-   * node after the other, so that not all take the same piece of a slow node; but nobody waits for more than a few.
+   * Which pieces this node is to bring in now. Pieces whose first nodes have had time to take them count as well, one
+   * node after the other, so that not all take the same piece of a slow node; but no node waits for more than a few.
    */
   mine(nowMs: number): NonNullable<Sparing> {
     const turns = Math.max(0, Math.floor((nowMs - this.#tookAt) / this.#turnMs))
@@ -136,7 +136,7 @@ export class FarSources {
     if (neighbour !== undefined && neighbour.missed > 0) neighbour.missed -= 1
   }
 
-  /** Such a piece has arrived after so much time: others will need about as much for theirs. */
+  /** A piece from afar took this long: other nodes will need about as long for theirs. */
   brought(tookMs: number): void {
     this.#turnMs = Math.min(MAX_TURN_MS, Math.max(this.#leastTurnMs, TURN_PIECES * tookMs))
     const share = NEAR_SHARE * (this.#timeoutMs / Math.max(1, tookMs)) * this.#pieceBytes
@@ -144,15 +144,15 @@ export class FarSources {
   }
 
   /**
-   * A near peer delivered so many bytes. A block now and then is no delivery: all that is fetched within the time-out has to be
-   * a piece and a mebibyte, and an eighth of what the far source gives within it.
+   * A near peer delivered these bytes. A block now and then does not count: within the timeout near peers have to deliver a
+   * piece and a mebibyte, and an eighth of what the far source gives.
    */
   nearGave(nowMs: number, bytes: number): void {
     const before = Math.max(this.#nearAt, nowMs - this.#timeoutMs)
     this.#nearAt = Math.min(nowMs, before + (this.#timeoutMs * bytes) / this.#leastBytes)
   }
 
-  /** No near peer has anything that we lack: it is no fault of theirs that they give nothing. */
+  /** No near peer has anything that we lack: that they give nothing does not count against them. */
   nearHasNothing(nowMs: number): void {
     this.#nearAt = nowMs
   }

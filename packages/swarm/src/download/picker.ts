@@ -18,7 +18,7 @@ const OUT = PRIORITIES * RARITIES
 
 /**
  * Chooses the piece to start next: by priority, then rarest first, random among equals. While no peer lacks any piece, the
- * first one is taken, so that who reads the file in order can follow. Peers are near or far: an unshared piece is one that
+ * first one is taken, so that a reader of the file can follow. Peers are near or far: an unshared piece is one that
  * no near peer has, the only kind to ask of a far source while near ones deliver. Pure state.
  *
  * Invariants: `#order` is a permutation of all pieces grouped by bucket, `#position` its inverse; no piece before
@@ -27,7 +27,7 @@ const OUT = PRIORITIES * RARITIES
 export class PiecePicker {
   readonly pieceCount: number
   readonly #availability: Uint16Array
-  /** Of these, near peers, not counting near seeds. */
+  /** The near peers among them, without near seeds. */
   readonly #near: Uint16Array
   readonly #priority: Uint8Array
   readonly #open: Uint8Array

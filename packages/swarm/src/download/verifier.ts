@@ -5,7 +5,7 @@ import type { ExpectedHash } from './piece-hashes.ts'
 export interface VerifyJob {
   readonly buffer: SharedArrayBuffer
   readonly sizeBytes: number
-  /** Undefined: the leaves are computed only. */
+  /** Undefined: only the leaves are computed. */
   readonly expected?: ExpectedHash
   /** Where right bytes are written; undefined: nowhere. */
   readonly write?: { readonly fd: number; readonly position: number } | undefined

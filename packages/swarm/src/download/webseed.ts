@@ -42,9 +42,9 @@ export interface WebseedContext {
   readonly isServedBy: (host: string) => boolean
   /** Called before each range; undefined: request nothing now. */
   readonly allowance: () => WebseedAllowance | undefined
-  /** Told what is requested that no near peer has, and how long a piece takes. */
+  /** Told of requests for pieces that no near peer has, and of how long a piece takes. */
   readonly farSources: Pick<FarSources, 'took' | 'brought'>
-  /** What somebody waits for: taken first. */
+  /** Pieces that somebody waits for: they come first. */
   readonly hastened: () => readonly PieceRange[]
   readonly emit: Emit<'received' | 'warning'>
 }

@@ -4,12 +4,12 @@ import { loopBudget } from '@svc/internal-concurrency'
 import type { Rc4 } from '../wire/rc4.ts'
 import { guarded, reportDefect } from './guarded.ts'
 
-/** Time is looked at after this many bytes: some thousand of the smallest messages. */
+/** The time is checked after this many bytes: some thousand of the smallest messages. */
 export const SLICE_BYTES = 16_384
 
 /** The reader of a transport. Data views are valid during the call only. */
 export interface TransportSink {
-  /** `nowMs`: the time, which need not be asked for once more. */
+  /** `nowMs`: the time, so that the reader need not ask the clock again. */
   data(bytes: Uint8Array, nowMs: number): void
   /** Called once, however the connection ended. */
   closed(error: Error | undefined): void
@@ -17,7 +17,7 @@ export interface TransportSink {
 
 /**
  * A TCP connection as peers use it: messages of one turn of the event loop are sent with one writev; optional RC4 in
- * both directions. What arrives beyond the time of a turn waits, and is not read from the socket.
+ * both directions. Bytes beyond the time of a turn wait, and the socket is not read meanwhile.
  *
  * Invariants: after `closed` nothing is delivered and nothing is sent; while bytes are held the socket is paused.
  */
@@ -48,7 +48,7 @@ export class Transport {
       'close',
       guarded(() => {
         this.#ended = true
-        // What came before the end is still read.
+        // Bytes that came before the end are still read.
         if (this.#held.length === 0 || this.#error !== undefined) this.#over()
       })
     )
@@ -160,7 +160,7 @@ export class Transport {
     const out = this.#out
     this.#out = []
     const bytes = out.length === 1 && this.#encrypt === undefined ? out[0]! : Buffer.concat(out)
-    // `new Uint8Array(view)` copies: whoever sent a message may send it to others.
+    // `new Uint8Array(view)` copies: the same message may go to other peers.
     this.socket.write(this.#encrypt === undefined ? bytes : this.#encrypt.apply(new Uint8Array(bytes)))
   }
 

@@ -17,9 +17,9 @@ const bad = (message: string): SwarmError => new SwarmError('E_PROTOCOL', 'hands
 /** A connection whose handshake is complete. */
 export interface ShakenConnection {
   readonly transport: Transport
-  /** That of the other side. */
+  /** The other side's. */
   readonly handshake: Handshake
-  /** The bytes that followed it. */
+  /** The bytes that followed the handshake. */
   readonly rest: Uint8Array
 }
 
@@ -34,7 +34,7 @@ export interface HandshakeTime {
   readonly timeoutMs: number
 }
 
-/** The handshake of a connection, as a script that returns that of the other side. */
+/** The handshake of a connection, as a script that returns the other side's. */
 abstract class Handshaking implements TransportSink {
   protected readonly transport: Transport
   protected readonly incoming = new IncomingBytes()
@@ -94,7 +94,7 @@ abstract class Handshaking implements TransportSink {
     return handshake
   }
 
-  /** What follows goes through these ciphers. */
+  /** From here on the stream goes through these ciphers. */
   protected encrypted({ encrypt, decrypt, rest }: MseResult): void {
     this.transport.setCiphers(encrypt, decrypt)
     this.incoming.add(rest)
@@ -126,7 +126,7 @@ export class IncomingHandshake extends Handshaking {
     }
     const handshake = yield* this.theirs()
     const answer = this.#directory.answer(handshake.infohash)
-    if (answer === undefined) throw bad('a torrent that is not here')
+    if (answer === undefined) throw bad('an unknown torrent')
     this.transport.send(formatHandshake(answer))
     return handshake
   }

@@ -60,7 +60,7 @@ const UNSOLICITED_BYTES = 1_048_576
 /** A cancelled request that the peer does not mention again is forgotten after this time. */
 const VOID_REQUEST_MS = 60_000
 const MAX_REQUESTS_WHILE_CHOKED = 300
-/** Others send one, and another one when something changes. */
+/** Peers usually send one, and another when something changes. */
 const MAX_EXTENDED_HANDSHAKES = 100
 const KEEP_ALIVE_MS = 100_000
 
@@ -95,7 +95,7 @@ export class Peer implements WireSink {
   peerInterested = false
   greeted = false
   extended: ExtendedHandshake | undefined
-  /** The first one it named: what it has is counted by it, which takes time for each piece. */
+  /** The first one it named. A later one is ignored: counting its pieces anew takes time for each piece. */
   #zone: string | undefined
   /** It let a request time out, and gets one request at a time until it answers. */
   snubbed = false

@@ -37,18 +37,18 @@ const MIN_BLOCKS = 16
 /** Limit in flight per peer, however fast it is, since it takes receive memory. Allows 160 MB/s at 100 ms. */
 const MAX_OUTSTANDING_BYTES = 16 * 1024 * 1024
 const PIPELINE_SECONDS = 2.5
-/** A request is at most this long while the window is small: nobody waits long behind it, and it may be refused alone. */
+/** A request is at most this long while the window is small: others do not wait long behind it, and a refusal costs little. */
 const SHORT_REQUEST_BYTES = 131_072
 /** How much of a window is free before it is filled again: an eighth, and at most these. */
 const REFILL_BYTES = 1024 * 1024
 const REFILL_REQUESTS = 64
 const keyOf = (piece: number, begin: number): number => piece * 4096 + begin / BLOCK_BYTES
 
-/** In a fleet: what an answer may take longer than the fastest one before fewer bytes are requested. */
+/** In a fleet: how much longer than the fastest answer one may take before fewer bytes are requested. */
 const QUEUE_MS = 250
-/** How long the fastest answer counts, at least; at most twice as long. One lucky answer from a cache is no measure for ever. */
+/** The fastest answer counts for once to twice this long: one lucky answer from a cache is no measure for ever. */
 const FASTEST_MS = 15_000
-/** In a fleet: what all peers together are asked for at least, in blocks, and what each of them is. */
+/** In a fleet: the fewest blocks that all peers together are asked for, and the fewest for each. */
 const FLEET_BLOCKS = 32
 const MIN_FLEET_BLOCKS = 2
 
@@ -56,8 +56,8 @@ const MIN_FLEET_BLOCKS = 2
  * Our unanswered requests to one peer, and how many there may be. The window starts at 16 blocks, grows by one per
  * received block until the rate is known, then follows the rate; the peer's `reqq` limits it.
  *
- * In a fleet everybody asks everybody, and what is requested early stands in the senders' sockets, before later requests and
- * the news of who has what. There the window shrinks as soon as answers take longer than the fastest one of the last 15 to
+ * In a fleet all peers ask each other, and answers to early requests fill the senders' sockets, ahead of later answers and
+ * of announcements. There the window shrinks as soon as answers take longer than the fastest one of the last 15 to
  * 30 s; never below 16 blocks while one or two peers are asked, nor below two blocks while many are.
  *
  * Invariant: `outstandingBytes` is the sum of all requests that are not void.
@@ -96,12 +96,12 @@ export class PendingRequests {
     return Math.max(0, this.#windowBytes - this.#outstandingBytes)
   }
 
-  /** Bytes that one request may be for: a quarter of the window where that is large, so that several are always on their way. */
+  /** The most bytes of one request: a quarter of a large window, so that several requests are always on their way. */
   get requestBytes(): number {
     return Math.max(SHORT_REQUEST_BYTES, this.#windowBytes / 4)
   }
 
-  /** Enough for several requests, which travel together; at the latest when an eighth has arrived, so that no peer is idle. */
+  /** True once several requests fit, which travel together; at the latest when an eighth has arrived, so that no peer is idle. */
   get wantsMore(): boolean {
     const freeRequests = this.queueLimit - this.#byKey.size
     if (freeRequests < Math.min(REFILL_REQUESTS, this.queueLimit / 8)) return false
@@ -145,7 +145,7 @@ export class PendingRequests {
     else this.#windowBytes = Math.min(MAX_OUTSTANDING_BYTES, this.#windowBytes + bytes)
   }
 
-  /** Of the answers of the last 15 to 30 s, this one included. */
+  /** The fastest answer of the last 15 to 30 s, this one included. */
   #fastest(tookMs: number, nowMs: number): number {
     const elapsedMs = nowMs - this.#fastestSince
     if (elapsedMs >= FASTEST_MS) {
@@ -157,7 +157,7 @@ export class PendingRequests {
     return Math.min(this.#fastestMs, this.#fastestBeforeMs)
   }
 
-  /** A floor for each peer alone would be a queue of as many floors at every sender. */
+  /** A floor for each peer alone would queue as many floors at every sender. */
   #leastBytes(): number {
     const blocks = Math.max(MIN_FLEET_BLOCKS, Math.ceil(FLEET_BLOCKS / this.sharers))
     return Math.min(MIN_BLOCKS, blocks) * BLOCK_BYTES

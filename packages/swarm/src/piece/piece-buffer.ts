@@ -33,9 +33,9 @@ export class PieceBuffer {
   exclusive = NOBODY
   /** The piece was wrong before: a single sender now supplies all of it, so that a second failure shows the culprit. */
   parole = false
-  /** What was sent for it before, and did not fit together: whose it was shows once the piece is right. */
+  /** Earlier attempts: once the piece is right, they show who sent wrong blocks. */
   readonly wrong: WrongAttempt[] = []
-  /** With `parole`: who had the piece and did not finish it, and when that was. */
+  /** With `parole`: the sources that had the piece and did not finish it, and when each lost it. */
   readonly passedAt = new Map<number, number>()
   paroleSince = 0
   /** When it was begun, by the caller's clock. */
@@ -45,11 +45,11 @@ export class PieceBuffer {
   /** Being verified; nothing may touch the slot. */
   sealed = false
   readonly #state: Uint8Array
-  /** Who was asked for a block: the first source, and in the end game a second one. */
+  /** The sources that a block was requested from: the first, and in the end game a second. */
   readonly #asked: Uint32Array
   readonly #askedToo: Uint32Array
   readonly #sender: Uint32Array
-  /** Who is writing a block's bytes into the slot at the moment. */
+  /** The source that is writing a block's bytes into the slot. */
   readonly #claims: Uint32Array
   #free: number
   #received = 0
@@ -156,7 +156,7 @@ export class PieceBuffer {
     return this.sealed || this.#state[block] === RECEIVED || this.isBarred(sender)
   }
 
-  /** On parole, blocks are taken from a single sender. What others were asked for before comes too late. */
+  /** On parole, blocks are taken from a single sender; answers to earlier requests to others come too late. */
   isBarred(sender: number): boolean {
     return this.parole && sender !== this.exclusive
   }

@@ -66,7 +66,6 @@ export class ActivePhase {
   /** Threads may still be writing after Leeching was released. */
   #written: Promise<void> = Promise.resolve()
 
-  /** @param known what it is of `TorrentParts` */
   constructor(
     known: Pick<TorrentParts, 'env' | 'options' | 'info'>,
     webseeds: readonly string[],
@@ -107,7 +106,7 @@ export class ActivePhase {
     return this.#isOpen && this.#parts.progress.filesLeft === 0
   }
 
-  /** What the torrent reports but the peers do not know; the rate is that of the webseeds. */
+  /** Progress without the part that peers report; the rate is that of the webseeds. */
   get progress(): Omit<TorrentProgress, 'state' | 'uploadRate' | 'peers'> {
     const { downloadRate, active } = this.#leeching?.webseeds.status ?? { downloadRate: 0, active: 0 }
     return {
@@ -200,10 +199,10 @@ export class ActivePhase {
 
   // Peers
 
-  /** What the peer is to be greeted with: nothing, where it hears of pieces one by one (BEP 16). */
+  /** The pieces that the peer is greeted with: none if it hears of them one by one (BEP 16). */
   readonly shownTo = (peer: Peer): Bitfield | undefined => (this.#seeding.hidesFrom(peer) ? undefined : this.have)
 
-  /** The peer was greeted with that, or has to hear of it now. */
+  /** The peer has been told what we have. */
   admit(peer: Peer): void {
     this.#told.set(peer.id, peer)
     this.#seeding.admit(peer)
@@ -304,7 +303,7 @@ export class ActivePhase {
 
   #pieceVerified(piece: number): void {
     if (!this.#parts.progress.piece(piece)) return
-    // a peer that shows single pieces goes by what we say (BEP 16), though it has them
+    // a super-seed goes by what we announce (BEP 16), though it has the piece
     for (const peer of this.#told.values()) if (!peer.pieces.hasAll) peer.sendHave(piece)
     this.#emit({ kind: 'piece-verified', piece })
   }

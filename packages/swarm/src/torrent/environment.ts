@@ -53,7 +53,7 @@ export interface TorrentEnvironment {
   readonly removed: (infohash: Uint8Array) => void
 }
 
-/** What the parts of a torrent share whose metadata is known. */
+/** Shared by the parts of a torrent whose metadata is known. */
 export interface TorrentParts {
   readonly env: TorrentEnvironment
   readonly options: TorrentOptions

@@ -7,10 +7,10 @@ import type { Peer } from '../peer/peer.ts'
 import type { HashRange } from '../wire/messages.ts'
 
 const PER_PEER = 16
-/** Of one request. */
+/** Per request. */
 const MAX_LEAVES = 512
 const TIMEOUT_MS = 10_000
-/** Who has not sent the leaves of a wrong piece by then may be the one who lied: another peer is asked as well. */
+/** A peer that has not sent the leaves of a wrong piece by then may be the liar: another one is asked as well. */
 const LEAVES_SILENCE_MS = 2_000
 
 interface LayerJob {

@@ -48,13 +48,13 @@ export class Leeching {
   readonly #seeds = new Set<number>()
   /** Peers that are asked sparingly. */
   readonly #far = new Set<number>()
-  /** Peers that the picker counts as near: what they have is spared elsewhere. */
+  /** Peers that the picker counts as near: their pieces are not requested from far sources. */
   readonly #near = new Set<number>()
-  /** Those that let a request time out and have sent nothing since. */
+  /** Peers that let a request time out and have sent nothing since. */
   readonly #mute = new Set<number>()
   readonly #refusing = new RefusingPeers()
   readonly #farSources: FarSources
-  /** Not 1, by the file's index. */
+  /** By the file's index, where it is not 1. */
   readonly #priorities = new Map<number, Priority>()
   /** Files with priority 0 whose piece hashes are unknown, by index: these are requested once the file is wanted. */
   readonly #passedOver = new Set<number>()
@@ -148,7 +148,7 @@ export class Leeching {
 
   // Webseeds
 
-  /** In a fleet everybody wants the same: webseeds give what no peer has, and the rest when no peer gives. */
+  /** In a fleet all peers want the same: webseeds give the pieces that no peer has, and the rest when no peer gives. */
   #webseedAllowance(): WebseedAllowance | undefined {
     if (this.#deps.env.trusted.isEmpty) return { scattered: !this.#allAreSeeds, sparing: undefined }
     this.#noteNear()
@@ -168,8 +168,8 @@ export class Leeching {
   }
 
   /**
-   * Whether its pieces are spared elsewhere, and its turn to bring in pieces is waited for. In a fleet only those of its own count:
-   * of a stranger nobody knows whether it ever sends anything.
+   * Whether its pieces are not requested from far sources, and its turn to bring in pieces is waited for. In a fleet only trusted
+   * peers count: a stranger may never send anything.
    */
   #isNear(peer: Peer): boolean {
     const { trusted } = this.#deps.env
@@ -201,7 +201,7 @@ export class Leeching {
     this.#farSources.gone(peer.id)
   }
 
-  /** The peer has said where it stands. */
+  /** The peer has named its zone, or none. */
   stands(peer: Peer): void {
     if (!this.#deps.peers.has(peer.id)) return
     if (isFar(peer, this.#deps.env.zone)) this.#far.add(peer.id)
@@ -247,7 +247,7 @@ export class Leeching {
 
   choke(peer: Peer): void {
     if (peer.peerChoking) this.#downloader.share(peer.id)
-    // Soon, and once: a peer may choke and unchoke thousands of times in what is read at once.
+    // Soon, and once: a peer may choke and unchoke thousands of times in one read.
     else this.moreWork()
   }
 
@@ -264,7 +264,7 @@ export class Leeching {
 
   refused(peer: Peer, request: PendingRequest): void {
     this.#downloader.release(request.buffer, request.run, peer.id)
-    // Who chokes us refuses what is outstanding.
+    // A peer that chokes us refuses all outstanding requests.
     if (!peer.peerChoking) this.#refusing.refused(peer.id, this.#nowMs)
     this.moreWork()
   }
@@ -319,8 +319,8 @@ export class Leeching {
   }
 
   /**
-   * While near peers have nothing that we lack, it is no fault of theirs that they give nothing. When every piece is under
-   * way it is: the last ones must not wait for a near peer that has stopped.
+   * While near peers have nothing that we lack, that they give nothing does not count against them. When every piece is
+   * under way it does: the last ones must not wait for a near peer that has stopped.
    */
   #noteNear(): void {
     const { openCount } = this.#picker
@@ -398,7 +398,7 @@ export class Leeching {
     this.#takeBack(peer)
   }
 
-  /** What the peer was asked for is asked of others. */
+  /** Requests to the peer go to others instead. */
   #takeBack(peer: Peer): void {
     peer.snubbed = true
     this.#mute.add(peer.id)

@@ -11,7 +11,7 @@ interface KnownPeer {
   busy: boolean
   /** The next attempt starts with the encryption handshake. */
   encrypted: boolean
-  /** It stands in another zone than we do. */
+  /** It is in another zone. */
   far: boolean
 }
 
@@ -123,7 +123,7 @@ export class PeerBook {
     this.#entries.delete(key)
   }
 
-  /** Whoever is there stands in another zone: nearer ones are dialled first. */
+  /** The peer there is in another zone: nearer ones are dialled first. */
   markFar(address: PeerAddress): void {
     const entry = this.#entries.get(formatAddress(address))
     if (entry !== undefined) entry.far = true
@@ -142,7 +142,7 @@ export class PeerBook {
     return this.#banned.isBanned(address)
   }
 
-  /** Whether a connection that comes in from there may stay. */
+  /** Whether an incoming connection from there may stay. */
   admits(address: PeerAddress, nowMs: number): boolean {
     return this.#banned.admits(address, nowMs)
   }

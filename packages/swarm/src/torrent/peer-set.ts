@@ -31,7 +31,7 @@ export const WAITING_MS = 120_000
 /** If two connections of the same peers start within this time, the peers dialled each other simultaneously. */
 const SIMULTANEOUS_MS = 10_000
 const MIN_TIMER_MS = 200
-/** Of those that have left, so many are known for what they sent. */
+/** Peers that have left and are remembered for what they sent. */
 const MAX_LEFT = 500
 /** The share of the places that far peers may have, once `SCARCE` of all are taken. */
 const FAR_SHARE = 1 / 4
@@ -223,7 +223,7 @@ export class PeerSet {
     if (rest.length > 0 && !peer.closed) peer.sink.data(rest, this.#nowMs)
   }
 
-  /** The peer has said where it stands; false: no place. Far ones keep a quarter, so that zones stay connected to each other. */
+  /** The peer has named its zone, or none; false: no place. Far ones keep a quarter, so that zones stay connected to each other. */
   stands(peer: Peer): boolean {
     if (!isFar(peer, this.#deps.env.zone)) return true
     if (!peer.incoming) this.book.markFar(peer.address)
@@ -320,7 +320,7 @@ function refuse(transport: Transport, place: ConnectionPlace): void {
   place.release()
 }
 
-/** Who sent something: what is left of a peer that has gone. */
+/** A sender of pieces, as remembered when the peer has left. */
 interface Sender {
   readonly address: PeerAddress
   readonly remoteHost: string

@@ -10,7 +10,7 @@ interface Refusals {
 }
 
 /**
- * Peers that let us ask and refuse what they say they have: their disk fails, or they want to keep us busy, as fast as
+ * Peers that unchoke us and refuse what they say they have: their disk fails, or they want to keep us busy, as fast as
  * messages travel. After 64 refusals without a block between, a peer is asked nothing for a second, and for twice as long
  * each further time, up to a minute.
  */

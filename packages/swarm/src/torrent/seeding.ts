@@ -27,7 +27,7 @@ import {
 } from '../wire/messages.ts'
 import type { TorrentParts } from './environment.ts'
 
-/** Files of at most so many pieces are told of as a whole. */
+/** Files of at most this many pieces are announced as a whole. */
 const SMALL_PIECES = 4
 
 /** Uploads to the peers of one torrent. Invariant: only connected peers have a queue. */
@@ -66,7 +66,7 @@ export class Seeding {
 
   // What peers are told
 
-  /** True: the peer is to be told that we have nothing, and hears of pieces one by one. Those must know "have none" (BEP 6). */
+  /** True: the peer is told that we have nothing, and hears of pieces one by one. It must know "have none" (BEP 6). */
   hidesFrom(peer: Peer): boolean {
     return this.#superSeed !== undefined && peer.trusted && peer.handshake.fast && this.#deps.progress.filesLeft === 0
   }
@@ -78,7 +78,7 @@ export class Seeding {
     this.#offer()
   }
 
-  /** The peer has one more piece, or (undefined) told of its whole set. */
+  /** The peer has one more piece, or (undefined) announced its whole set. */
   pieces(peer: Peer, piece: number | undefined): void {
     const superSeed = this.#superSeed
     if (superSeed === undefined || !superSeed.has(peer.id)) return

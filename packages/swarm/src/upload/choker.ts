@@ -34,7 +34,7 @@ export function isInTurn(peer: ChokeCandidate, nowMs: number, quotaBytes: number
 }
 
 /**
- * Decides who of the interested is unchoked. Pure. Peers in their turn stay, then come those that waited longest. While
+ * Decides which interested peers are unchoked. Pure. Peers in their turn stay, then come those that waited longest. While
  * downloading, trusted peers come first and take turns: all want the same bytes and pass them on. Of the others the best
  * senders come first, turns decide among equals, and one slot is optimistic.
  */
@@ -66,7 +66,7 @@ export function chooseOptimistic(peers: readonly ChokeCandidate[]): number | und
   return best?.id
 }
 
-/** Applies the choker's decisions every ten seconds, and at once while slots are free or held to no purpose. */
+/** Applies these decisions every ten seconds, and at once while slots are free or held without use. */
 export class Choking {
   readonly #slots: number
   readonly #set: (peer: Peer, choke: boolean, nowMs: number) => void

@@ -30,7 +30,7 @@ export class Frame {
     return this.#filled === FRAME_BYTES ? this.#bytes : this.#bytes.subarray(0, this.#filled)
   }
 
-  /** Memory at the end of an empty one, for at most {@link FRAME_BLOCK_BYTES}; `add` in order overwrites none too early. */
+  /** Memory at the end of an empty frame, for at most {@link FRAME_BLOCK_BYTES}; `add` in order overwrites none too early. */
   tail(bytes: number): Uint8Array {
     return this.#bytes.subarray(FRAME_BYTES - bytes)
   }
@@ -41,11 +41,11 @@ export class Frame {
   }
 }
 
-/** Frames that nobody uses. Who sends takes one, and gives it back when its bytes have been sent or copied. */
+/** Unused frames. A sender takes one, and gives it back when its bytes have been sent or copied. */
 export class FramePool {
   readonly #spare: Frame[] = []
 
-  /** An empty one; of the spare ones the one used last, which the CPU's cache may still have. */
+  /** An empty frame: the spare one that was used last, which the CPU's cache may still have. */
   acquire(): Frame {
     const frame = this.#spare.pop() ?? new Frame()
     frame.clear()

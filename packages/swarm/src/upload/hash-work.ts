@@ -8,9 +8,9 @@ const HASHES_PER_SECOND = 100_000
 /** Memory for hash trees of all torrents together: 64 bytes per piece. */
 const TREE_BYTES = 16 * 1024 * 1024
 
-/** What hash requests cost an engine: one answer at a time, so many pair hashes per second, so much memory for trees. */
+/** Limits what hash requests cost an engine: answers at a time (one), pair hashes per second, memory for trees. */
 export class HashWork {
-  /** Of all torrents; one that is larger than all that may be kept is kept alone. */
+  /** Of all torrents. A tree that is larger than the limit is kept alone. */
   readonly trees = new LRUCache<string, PieceTree>({
     maxSize: TREE_BYTES,
     sizeCalculation: ({ memoryBytes }) => Math.min(memoryBytes, TREE_BYTES)

@@ -3,7 +3,7 @@ import { Bitfield } from '../bitfield.ts'
 /** Limit of unused offers per peer. */
 const OFFER_BYTES = 4 * 1_048_576
 const ALONE_BYTES = 16 * 1_048_576
-/** Offered and not passed on yet: twice what left within the last second or two, at least so much, and a piece for each peer. */
+/** Limit of offers that are out: twice those that were used in the last second or two; at least this, and a piece for each peer. */
 const MIN_OFFERED_BYTES = 16 * 1_048_576
 const MIN_OFFERED = 8
 const RATE_MS = 1_000
@@ -13,15 +13,15 @@ const TIMEOUT_MS = 4_000
 const TIMEOUT_PER_MIB_MS = 1_000
 const MIB = 1_048_576
 
-/** Offers to a peer lapse when it is sent nothing of them for so many time-outs, */
+/** Offers to a peer lapse when it is sent nothing of them for this many timeouts, */
 const UNSERVED_TIMEOUTS = 3
-/** and when it has used none of them for so many times: who requests one block now and then holds them no longer. */
+/** and when it has used none of them for this many: one block now and then does not hold them. */
 const UNUSED_TIMEOUTS = 6
 
 /** A piece that a peer was told of and has not announced. */
 interface Offer {
   readonly sinceMs: number
-  /** When bytes that this peer was offered last left. */
+  /** When the peer was last sent bytes of any of its offers. */
   servedAt: number
   sentBytes: number
 }
@@ -41,9 +41,9 @@ interface Receiver {
 }
 
 /**
- * Super-seeding (BEP 16) of a first seed: peers are told of a few pieces each, different ones, so that everything leaves once
- * before anything leaves twice, and the peers give it to one another. Once they have every piece among them, those that were
- * there from the beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure.
+ * Super-seeding (BEP 16) of a first seed: each peer is told of a few pieces, different ones, so that everything leaves once
+ * before anything leaves twice, and the peers pass it on. Once they have every piece among them, those that were there from
+ * the beginning are offered the rarest ones as well; later ones only if they get nothing from others. Pure.
  *
  * Unlike BEP 16, a peer need not pass its piece on to get another one: within a fleet no peer holds back.
  *
@@ -51,8 +51,8 @@ interface Receiver {
  * it. An offer stays with a peer only while bytes of it are sent, and peers that let offers lapse come last and take nothing
  * of what may be offered to others.
  *
- * Invariant: of a piece that is out `#copies` counts the peers that have it or were offered it, seeds that were seen, and one
- * for what all are told; of others the peers that were offered it, and `#claims` those that announce it.
+ * Invariant: for a piece that is out, `#copies` counts the peers that have it or were offered it, seeds that have left, and
+ * one if all peers are told of it; for others it counts offers, and `#claims` the peers that announce the piece.
  */
 export class SuperSeed {
   readonly #pieceCount: number
@@ -152,7 +152,7 @@ export class SuperSeed {
   sent(id: number, piece: number, bytes: number, nowMs: number): void {
     const offered = this.#receivers.get(id)?.offered
     const offer = offered?.get(piece)
-    // who requests the same again and again holds nothing by it
+    // requesting the same again and again holds no offer
     if (offer === undefined || offer.sentBytes >= this.#sizeOf(piece)) return
     offer.sentBytes += bytes
     for (const each of offered!.values()) each.servedAt = nowMs
@@ -168,14 +168,14 @@ export class SuperSeed {
     if (this.#claims[piece]! > Math.max(1, this.#receivers.size / 2)) this.#letOut(piece)
   }
 
-  /** The piece is out: those who announce it are believed. */
+  /** The piece is out: peers that announce it are believed. */
   #letOut(piece: number): void {
     if (!this.#out.set(piece)) return
     this.#copies[piece]! += this.#claims[piece]!
     this.#claims[piece] = 0
   }
 
-  /** Offers that may be outstanding: what cannot leave soon might go to somebody who passes it on sooner. */
+  /** Limit of outstanding offers: a piece that cannot leave soon might go to a peer that passes it on sooner. */
   #budget(nowMs: number): number {
     if (nowMs - this.#leftSince >= RATE_MS) {
       this.#leftBefore = nowMs - this.#leftSince < 2 * RATE_MS ? this.#leftNow : 0
@@ -226,7 +226,7 @@ export class SuperSeed {
     this.#takeBack(nowMs)
     const all = [...this.#receivers].filter(([, { bits }]) => !bits.complete)
     let left = Math.max(all.length, this.#budget(nowMs)) - this.#underWay(nowMs)
-    // asked at every piece of every peer
+    // called for every piece of every peer
     if (left <= 0 && all.every(([, { offered }]) => offered.size > 0)) return []
     const perPeer = Math.max(2, Math.ceil((all.length === 1 ? ALONE_BYTES : OFFER_BYTES) / this.#pieceBytes))
     all.sort(([, a], [, b]) => a.wasted - b.wasted || a.offered.size - b.offered.size || a.bits.count - b.bits.count)
@@ -264,12 +264,12 @@ export class SuperSeed {
     return count
   }
 
-  /** Whether the peer uses what it is offered. */
+  /** Whether the peer uses its offers. */
   #isUsing({ wasted, usedAt }: Receiver, { sinceMs }: Offer, nowMs: number): boolean {
     return wasted === 0 && nowMs - Math.max(usedAt, sinceMs) < this.timeoutMs * UNUSED_TIMEOUTS
   }
 
-  /** A piece that nobody was offered and nobody really has; better one that nobody says it has. */
+  /** A piece that no peer was offered or really has; preferably one that no peer announces. */
   #freshFor(bits: Bitfield): number | undefined {
     while (this.#nextFresh < this.#pieceCount && this.#copies[this.#fresh[this.#nextFresh]!]! > 0) this.#nextFresh += 1
     let claimed: number | undefined

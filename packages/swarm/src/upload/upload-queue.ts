@@ -34,15 +34,15 @@ export interface UploadContext {
   readonly emit: Emit<'file-lost' | 'sent'>
 }
 
-/** Exact for all torrents of less than 2 million pieces; beyond, two blocks may share one. */
+/** Exact for all torrents of less than 2 million pieces; beyond that, two blocks may share a key. */
 const keyOf = ({ piece, begin }: BlockRef): number => piece * 2 ** 32 + begin
 const sameBlock = (a: BlockRef, b: BlockRef): boolean =>
   a.piece === b.piece && a.begin === b.begin && a.length === b.length
 
 /**
  * The requests of one peer, in order. One write at a time waits for the socket: behind it are the kernel's own buffers.
- * What memory has is read straight into the frame that is sent; a thread reads what a disk has, and the system's own cache and
- * read-ahead are behind that.
+ * Bytes in memory are read straight into the frame that is sent; a thread reads those on disk, behind which are the system's
+ * own cache and read-ahead.
  *
  * Invariants: nothing is read while a frame is in flight, so that a peer that reads nothing costs one frame; nothing is sent while
  * the peer is choked.
@@ -51,7 +51,7 @@ export class UploadQueue implements LimitedSender {
   readonly #peer: Peer
   readonly #context: UploadContext
   readonly #sent: (piece: number, bytes: number) => void
-  /** In order; by where the block begins, so that a cancel costs little. A second one for the same place cannot be cancelled. */
+  /** In order; by where the block begins, so that a cancel costs little. A second request for the same place cannot be cancelled. */
   readonly #queue = new Map<number | QueuedBlock, QueuedBlock>()
   /** Requests beyond the queue's limit since a block was last sent. */
   #refused = 0
@@ -95,7 +95,7 @@ export class UploadQueue implements LimitedSender {
     if (!this.#pumping) this.#later()
   }
 
-  /** With all others that wait: a few fast peers cannot keep the time from the others. */
+  /** Waits its turn with all others: a few fast peers cannot take all the time. */
   #later(): void {
     loopBudget.later('peer-requests', this.#wake)
   }
@@ -213,7 +213,7 @@ export class UploadQueue implements LimitedSender {
     return 'sent'
   }
 
-  /** Lets a thread read what the next requests ask for. Charged at once: others must not spend the same. */
+  /** Lets a thread read the bytes of the next requests. Charged at once: others must not spend the same. */
   #readRun(maxBytes: number): void {
     const { fileIndex, offset: start } = this.#head!
     let end = start

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 
-/** What reads bytes as they come: a generator that goes on when there are more. */
+/** A reader of bytes as they come: a generator that goes on when there are more. */
 export type ByteScript<T> = Generator<void, T>
 
 /** The bytes of the other side that a {@link ByteScript} has not taken yet. */

@@ -5,7 +5,7 @@ const PROTOCOL = Buffer.from('\x13BitTorrent protocol', 'latin1')
 
 /**
  * The 68 bytes that open a connection (BEP 3), with the reserved bits that this engine reads. Ours say that BEP 52 is
- * supported; who connects with a v2 infohash supports it, whatever its bit says.
+ * supported; a peer that connects with a v2 infohash supports it, whatever its bit says.
  */
 export interface Handshake {
   /** 20 bytes: the truncated v2 infohash (BEP 52). */

@@ -4,7 +4,7 @@ import { SwarmError } from '../errors.ts'
 import type { ByteScript, IncomingBytes } from './byte-script.ts'
 import { Rc4 } from './rc4.ts'
 
-// Message stream encryption ("MSE/PE", no BEP): each side of the handshake is a generator that goes on when more bytes are there.
+// Message stream encryption ("MSE/PE", no BEP): each side of the handshake is a generator that goes on when there are more bytes.
 
 const PRIME = BigInt(
   '0xFFFFFFFFFFFFFFFFC90FDAA22168C234C4C6628B80DC1CD129024E088A67CC74020BBEA63B139B22514A08798E3404DD' +
@@ -75,12 +75,12 @@ function* skipTo(incoming: IncomingBytes, mark: Uint8Array): ByteScript<void> {
   yield* incoming.take(incoming.held.indexOf(mark) + mark.length)
 }
 
-/** What `cipher` makes of it. */
+/** A decrypted copy. */
 const opened = (cipher: Rc4, bytes: Uint8Array): Buffer => Buffer.from(cipher.apply(Buffer.from(bytes)))
 const padding = (): Buffer => randomBytes(Math.floor(Math.random() * 64))
 
 /**
- * Answers an encryption handshake: selects plaintext if it is offered, else RC4. Waits with about 1.2 KB at most.
+ * Answers an encryption handshake: selects plaintext if it is offered, else RC4. Holds about 1.2 KB at most.
  * @param infohashByKey gives the torrent's 20-byte infohash for its {@link mseKeyOf}
  * @throws SwarmError `E_PROTOCOL`
  */
@@ -96,7 +96,7 @@ export function* respondMse(
   yield* skipTo(incoming, sha1('req1', secret))
   const key = xor(yield* incoming.take(20), sha1('req3', secret)).toString('latin1')
   const infohash = infohashByKey(key)
-  if (infohash === undefined) throw violation('a torrent that is not here')
+  if (infohash === undefined) throw violation('an unknown torrent')
   const decrypt = new Rc4(sha1('keyA', secret, infohash))
   const encrypt = new Rc4(sha1('keyB', secret, infohash))
   const offer = opened(decrypt, yield* incoming.take(14))
