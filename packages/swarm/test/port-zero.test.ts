@@ -27,7 +27,7 @@ test('local discovery: an announce of port 0 is ignored', () => {
 })
 
 test('port 0 is refused, even from the user', () => {
-  for (const source of ['user', 'pex', 'tracker'] as const)
+  for (const source of ['user', 'stranger'] as const)
     for (const port of [0, -1, 65_536, 1.5, Number.NaN])
       expect(new PeerBook().add({ host: '8.8.8.8', port }, source, true)).toBe(false)
 })

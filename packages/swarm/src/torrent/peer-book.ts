@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import { BannedPeers, formatAddress, isHost, isPort, isPublicAddress, type PeerAddress } from '@svc/internal-net'
 
-export type AddressSource = 'user' | 'tracker' | 'pex'
+/** `stranger`: a tracker, the DHT, the local network or another peer. */
+export type AddressSource = 'user' | 'stranger'
 
 interface KnownPeer {
   readonly address: PeerAddress

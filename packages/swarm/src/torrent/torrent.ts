@@ -85,7 +85,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
       pieceCount: this.layout?.pieceCount,
       emit: (event) => this.#peerEvent(event)
     })
-    this.#pex = new PeerExchange((address, allowPrivate) => this.connections.add(address, 'pex', allowPrivate))
+    this.#pex = new PeerExchange((address, allowPrivate) => this.connections.add(address, 'stranger', allowPrivate))
   }
 
   #activePhase(info: TorrentInfo): ActivePhase {
@@ -105,7 +105,7 @@ export class Torrent extends EventEmitter<TorrentEvents> {
   #discover(): void {
     if (this.#closing !== undefined) return
     this.#discoveries = this.#env.discover(this, {
-      peer: (address, allowPrivate) => this.connections.add(address, 'tracker', allowPrivate),
+      peer: (address, allowPrivate) => this.connections.add(address, 'stranger', allowPrivate),
       warning: (error) => this.#warn('discovery', 'discovery', error.message),
       stats: () => {
         const { totalBytes, verifiedBytes, uploadedBytes, downloadedBytes } = this.progress()

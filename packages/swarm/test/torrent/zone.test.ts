@@ -20,8 +20,8 @@ test('far addresses are dialled last, and only while few far peers are connected
     { host: string; port: number },
     { host: string; port: number }
   ]
-  book.add(far, 'tracker', false)
-  book.add(near, 'tracker', false)
+  book.add(far, 'stranger', false)
+  book.add(near, 'stranger', false)
   book.markFar(far)
   expect(book.next(0, new Set(), false)?.address).toEqual(near)
   expect(book.next(0, new Set(), false)).toBeUndefined()
