@@ -49,7 +49,7 @@ test('two engines that dial each other at once end with one connection, the same
       )
       .sort()
   await expect.poll(ends).toEqual(['false', 'true'])
-  // The loser is closed on both sides: it may have come after that.
+  // The loser is closed on both sides, perhaps later.
   await until(() => sockets() === before + 2)
   await expect.poll(ends).toEqual(['false', 'true'])
 })

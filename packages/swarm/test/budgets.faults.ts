@@ -1,5 +1,5 @@
-// Twice each budget that an engine with its defaults has for strangers (docs/budgets.md). Those that a faster test exceeds are
-// not here. What was seen is printed, for the table.
+// Twice each budget that an engine with its defaults has for strangers (docs/budgets.md), except those that a faster test
+// exceeds. Prints the results, for the table.
 
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const seen = (what: string): void => console.log(`twice the budget: ${what}`)
-/** Hosts of this machine, so many connections from each. */
+/** This many connections from each of several hosts of this machine. */
 const hostOf = (index: number, each: number): string => `127.0.0.${2 + Math.floor(index / each)}`
 
 async function connected(port: number, localAddress: string): Promise<Socket> {
@@ -49,7 +49,7 @@ async function peerFrom(
   return new RawPeer(await connected(port, localAddress), fixture, { greet }, true)
 }
 
-/** How many are open once nothing changes any more. */
+/** The number of open connections once nothing changes any more. */
 async function openOnes(all: readonly Socket[]): Promise<number> {
   for (let open = -1; ; ) {
     const now = all.filter((socket) => !socket.destroyed).length
@@ -184,7 +184,7 @@ test('of 400 uTP requests within a second, 200 are answered', async () => {
   udp.on('message', () => answers.push(Math.floor(performance.now() / 1_000)))
   const syn = Buffer.alloc(20)
   syn[0] = 0x41
-  // from the begin of a second of the engine's clock, which is this process's
+  // from the start of a second of the engine's clock, which is this process's
   await delay(1_000 - (performance.now() % 1_000))
   for (let i = 0; i < 400; i++) {
     udp.send(syn, swarm.port!, '127.0.0.1')
@@ -240,7 +240,7 @@ test('of 400 simultaneous encryption handshakes from 20 hosts, 100 are answered 
   const answers = await Promise.all(
     Array.from({ length: 400 }, async (_, i) => {
       const socket = await connected(swarm.port!, hostOf(i, 20))
-      // a public key, which no handshake begins like
+      // a public key: no handshake begins like this
       socket.write(Buffer.alloc(96, 7))
       return new Promise<boolean>((resolve) => {
         socket.once('data', () => resolve(true))

@@ -66,7 +66,7 @@ test('a third engine is found only by peer exchange', async () => {
   await expectFiles(fixture, folder)
 })
 
-test('a private torrent is not looked for in the DHT, and its peers are not told of each other', async () => {
+test('a private torrent is not looked up in the DHT, and its peers are not told of each other', async () => {
   const secret = await engines.torrent({ c: 70_000 }, 65_536, { name: 'secret', private: true })
   const asked = new Set<string>()
   const other = createSocket('udp4')
@@ -83,7 +83,7 @@ test('a private torrent is not looked for in the DHT, and its peers are not told
   onTestFinished(() => void other.close())
   const swarm = await engines.open({ dht: { bootstrap: [`127.0.0.1:${other.address().port}`], host: '127.0.0.1' } })
   const offered: boolean[] = []
-  // the private one first, so that it would be looked for first
+  // the private one first, so that it would be looked up first
   for (const { info, layers, folder, ...rest } of [secret, fixture]) {
     engines.watch(
       swarm.add({ info, pieceLayers: layers, storage: createFileStorage(folder, { trusted: true }), seedOnly: true })

@@ -23,7 +23,7 @@ export class Engines {
   readonly #fixtures: Fixture[] = []
   readonly #others: (() => unknown)[] = []
   readonly warnings = new Map<SwarmTorrent, TorrentWarning[]>()
-  /** Engines have their number for UDP as well: where another program of this machine has it, the next one is opened. */
+  /** Engines need their port for UDP as well: if another program has it, another engine is opened. */
   overUdp = false
 
   async open(options: SwarmOptions = {}): Promise<Engine> {
@@ -32,7 +32,7 @@ export class Engines {
       const swarm = await startEngine({ peerAddress: { host: '127.0.0.1', port: 0 }, verifyThreads: 1, ...options })
       this.#swarms.push(swarm)
       if (!this.overUdp || tries === 10) return swarm
-      // one that could not be bound is gone after two turns of the event loop
+      // a socket that could not be bound is gone after two turns of the event loop
       for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve))
       if (udpSockets() > before) return swarm
     }

@@ -6,7 +6,7 @@ import { listenRaw, type Script } from './raw-peer.ts'
 import type { Fixture } from './torrent-fixture.ts'
 import { startWebseed } from './webseed-server.ts'
 
-// Slow by nature: a near peer is given some seconds before the webseed is used for what it says it has.
+// Slow by nature: a near peer is given some seconds before the webseed is used for the pieces that it claims.
 
 const PIECE = 65_536
 const engines = new Engines()

@@ -27,13 +27,13 @@ function requestsOf({ info }: Fixture): Buffer[] {
     )
   return [
     of({}),
-    // what overlaps with it is made anew
+    // an overlapping request is made anew
     of({ index: 512 }),
     of({ index: 0, length: 64 }),
     of({ index: 0, length: 2, proofLayers: 9 }),
     of({ baseLayer: 6, length: 8, proofLayers: 0 }),
     of({ baseLayer: 6, length: 16, proofLayers: 16 }),
-    // and what does not exist
+    // and hashes that do not exist
     of({ index: 2 ** 31 }),
     of({ index: 0xffff_ffff - 511 }),
     of({ index: 3, length: 512 }),
@@ -48,7 +48,7 @@ function requestsOf({ info }: Fixture): Buffer[] {
   ]
 }
 
-/** What a peer was sent: blocks aside. */
+/** The bytes that a peer was sent, without blocks. */
 function answersOf(peer: RawPeer): { answers: number; rejects: number; bytes: number } {
   const answers = peer.received.filter(({ id }) => id === MESSAGE.hashes)
   const rejects = peer.received.filter(({ id }) => id === MESSAGE.hashReject)
@@ -59,7 +59,7 @@ function answersOf(peer: RawPeer): { answers: number; rejects: number; bytes: nu
 async function flood(port: number, peers: number): Promise<{ sent: number; seconds: number; worstTurnMs: number }> {
   const dial = (): Promise<RawPeer> => dialRaw(port, fixture, { greet: () => undefined, hashes: () => undefined })
   raws = await Promise.all(Array.from({ length: peers }, dial))
-  // who is closed for it comes again
+  // a peer that is closed for it comes again
   const connected = [...raws]
   const all = requestsOf(fixture)
   const delays = monitorEventLoopDelay({ resolution: 1 })

@@ -105,7 +105,7 @@ describe('hash requests', () => {
     const seconds = (clock.monotonic() - beginMs) / 1000
     const later = answers().slice(before)
     expect(later.reduce((sum, { body }) => sum + body.length, 0)).toBeLessThan(limit * seconds + 131_072)
-    // Rejects come at once and count: who waits for the limit waits for them, but not for all that were ever asked for.
+    // Rejects come at once and count: a sender waits for the limit after them, but not after all requests there ever were.
     expect(debtMs).toBeGreaterThan(0)
     expect(debtMs).toBeLessThan(3_000)
   })

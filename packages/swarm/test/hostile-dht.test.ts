@@ -28,7 +28,7 @@ const HASH = Buffer.alloc(20, 9)
 const query = (q: string, a: object): Uint8Array => encodeBencode({ t: 'aa', y: 'q', q, a: { id: ID, ...a } } as never)
 
 let pings = 0
-/** Resolves when the node answers this ping: it has worked off what came before. */
+/** Resolves when the node answers this ping: it has handled everything that came before. */
 async function ping(port: number): Promise<void> {
   const t = `p${String((pings += 1)).padStart(5, '0')}`
   const message = encodeBencode({ t, y: 'q', q: 'ping', a: { id: ID } })
@@ -42,7 +42,7 @@ async function ping(port: number): Promise<void> {
     stranger.on('message', listener)
   })
   send()
-  // A full receive buffer drops datagrams without a word.
+  // A full receive buffer drops datagrams silently.
   const timer = setInterval(send, 100)
   await answered
   clearInterval(timer)
@@ -118,7 +118,7 @@ test('10,000 mutated messages leave the node answering', async () => {
   for (let count = 0; count < 10_000; count++) {
     const bytes = mutateBencode(random, templates[random(templates.length)]!)
     stranger.send(bytes, port, '127.0.0.1')
-    // Not faster than they are read: a full buffer would drop most.
+    // No faster than the node reads them: a full buffer would drop most.
     if (count % 50 === 49) await ping(port)
   }
   await ping(port)

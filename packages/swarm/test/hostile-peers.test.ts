@@ -1,4 +1,4 @@
-// One file because its peers share one raw listener, one fixture and one way of being found out; each test is one lie.
+// One file because its peers share a raw listener, a fixture and the way that they are found out; each test is one lie.
 
 import { createSocket } from 'node:dgram'
 import { connect } from 'node:net'
@@ -54,7 +54,7 @@ async function leech(
   return { torrent, folder }
 }
 
-/** Resolves when all that the engine has sent so far was read, and answered. */
+/** Resolves when everything that the engine has sent so far was read and answered. */
 async function afterTraffic({ peers }: RawListener): Promise<void> {
   const [peer] = peers
   const before = peer!.received.filter(({ id }) => id === MESSAGE.hashReject).length
@@ -87,7 +87,7 @@ describe('peers that lie to a download', () => {
     })
     const clock = new VirtualClock()
     const { torrent, folder } = await leech([refusing.address], true, { clock })
-    // What was asked for before the pause is refused as well.
+    // Requests from before the pause are refused as well.
     await until(() => refused >= 64)
     // Without a pause thousands would come.
     for (let n = 0; n < 15; n += 1) {
@@ -101,7 +101,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('one that corrupts everything is named and dropped; an honest one completes', async () => {
+  test('a peer that corrupts everything is named and dropped; an honest one completes', async () => {
     const corrupt = await liar({ block: flipped })
     const { torrent, folder } = await leech([corrupt.address])
     await corrupt.peers[0]?.closed
@@ -120,7 +120,7 @@ describe('peers that lie to a download', () => {
     const asked: number[] = []
     let lies = 0
     const held: (() => void)[] = []
-    // Each of them gives something: this one a few blocks before the other says anything, and the others after its first lie.
+    // Each sends something: this one a few blocks before the other says anything, the others after its first lie.
     const honestPeer = await liar({
       block: (bytes, { piece, begin }, peer) => {
         asked.push(begin)
@@ -151,7 +151,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
     expect(lies).toBeGreaterThan(0)
     expect(namesLiar(torrent, honestPeer.address)).toBe(false)
-    // One that both were asked for at the end may be the liar's, and is asked for again.
+    // A block that both were asked for at the end may be the liar's, and is requested again.
     const twice = asked.filter((begin, at) => asked.indexOf(begin) < at)
     expect(twice.filter((begin) => !isCorrupted(begin))).toEqual([])
   })
@@ -333,7 +333,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('one that accepts requests and is silent does not delay the others', async () => {
+  test('a peer that accepts requests and stays silent does not delay the others', async () => {
     const silent = await liar({ block: () => undefined })
     const clock = new VirtualClock()
     const { torrent, folder } = await leech([silent.address], true, { clock })
@@ -345,7 +345,7 @@ describe('peers that lie to a download', () => {
     await expectFiles(fixture, folder)
   })
 
-  test('one that sends a byte a second does not delay the others', async () => {
+  test('a peer that sends a byte a second does not delay the others', async () => {
     const clock = new VirtualClock()
     const drip = await liar({
       block: (bytes, block, peer) => {
@@ -432,7 +432,7 @@ describe('peers that abuse a seed', () => {
     expect(peer.received.filter((message) => message.id === MESSAGE.reject).length).toBeLessThanOrEqual(301)
   })
 
-  // A peer that reads nothing is cut after a minute in any case: the flood ends it before.
+  // A peer that reads nothing is closed after a minute in any case: the flood ends it earlier.
   test('a flood of requests that are not read back ends the connection, not the memory', {
     timeout: 45_000
   }, async () => {
@@ -479,7 +479,7 @@ describe('peers that abuse a seed', () => {
     }
     const alone = await cost()
     for (let n = 0; n < 1_990; n += 1) peer.send(formatBlockRef(MESSAGE.request, 0, 0, 16_384))
-    // where each cancel looks at all that waits, this takes ten times as long
+    // ten times as long if each cancel searched all waiting requests
     expect(await cost()).toBeLessThan(4 * alone + 150)
     peer.socket.destroy()
   })
@@ -500,7 +500,7 @@ describe('peers that abuse a seed', () => {
       })
       socket.write(bytes)
       await new Promise((resolve) => socket.once('close', resolve))
-      // An encryption handshake is answered with a key before anything is known of the other side.
+      // An encryption handshake is answered with a key before the other side names a torrent.
       expect(answer).toBeLessThan(700)
     }
   })

@@ -1,4 +1,4 @@
-// An engine with local discovery in a network namespace of the test's: told by its arguments what to do, says `done` when it has the bytes.
+// An engine with local discovery in a network namespace of the test. Its arguments say what to do; prints `done` when it has the bytes.
 import { readFileSync } from 'node:fs'
 import { parseTorrent } from '@svc/metainfo'
 import { createFileStorage, createSwarm } from '../src/index.ts'

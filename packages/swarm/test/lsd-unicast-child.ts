@@ -1,5 +1,5 @@
-// An engine with local discovery in a network namespace of the test's, told of a peer by a datagram to this machine alone, from an address
-// of another network, then by multicast. Prints at which addresses it called.
+// An engine with local discovery in a network namespace of the test, told of a peer by a datagram to this machine alone, from an address
+// of another network, then by multicast. Prints the addresses that it dialled.
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -31,7 +31,7 @@ async function from(host: string): Promise<Socket> {
 }
 const [stranger, neighbour] = [await from(other), await from(own)]
 neighbour.setMulticastInterface(own)
-// what came first was heard, if it was, when the second has been
+// the first datagram, if it was read at all, was read before the second
 while (!called.includes(own)) {
   stranger.send(datagram, LSD_PORT, own)
   neighbour.send(datagram, LSD_PORT, LSD_GROUPS[4])

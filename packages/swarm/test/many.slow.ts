@@ -47,7 +47,7 @@ async function exchange(count: number): Promise<void> {
 }
 
 test('200 torrents on one listener: all are fetched, nothing is left after closing', async () => {
-  // What the first engine of a process opens stays.
+  // The first engine of a process opens descriptors that stay.
   await exchange(1)
   const before = await descriptors()
   await exchange(200)
@@ -89,9 +89,9 @@ test('200 peers at once on one torrent are served, memory stays flat, all places
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const used = async (): Promise<number> => {
-    // what a closed socket holds goes in later turns
+    // a closed socket frees its memory in later turns
     for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-    // The first ends a marking that was under way, which keeps what died since it began.
+    // The first one ends a marking that was under way, which keeps garbage from since it began.
     collect()
     collect()
     const { heapUsed, external } = process.memoryUsage()
@@ -101,7 +101,7 @@ test('200 peers at once on one torrent are served, memory stays flat, all places
   const usedBytes = await used()
   await round()
   await round()
-  // 40 KB for each of them: less than what one receives into
+  // 40 KB for each of them: less than its receive buffer
   expect((await used()) - usedBytes).toBeLessThan(16_000_000)
   expect(await descriptors()).toBeLessThanOrEqual(before + 2)
   await swarm.close()

@@ -25,7 +25,7 @@ afterEach(() => engines.close())
 const times = (count: number, ...messages: Uint8Array[]): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => Buffer.concat(messages)))
 
-/** A peer without the fast extension: a choke takes back all that was asked of it. Counts what it gets. */
+/** A peer without the fast extension: its choke cancels all requests to it. Counts the messages that it gets. */
 async function plainPeer(port: number): Promise<{ readonly socket: Socket; readonly count: (id: number) => number }> {
   const socket = connect(port, '127.0.0.1')
   engines.before(() => socket.destroy())
@@ -98,7 +98,7 @@ test('encryption handshakes are limited per host and second, as each costs a mil
       const socket = connect({ port: swarm.port!, host: '127.0.0.1', localAddress: host })
       engines.before(() => socket.destroy())
       socket.on('error', () => undefined)
-      // a public key, which no handshake begins like
+      // a public key: no handshake begins like this
       socket.write(Buffer.alloc(96, 7))
       return new Promise((resolve) => {
         socket.once('data', () => resolve(true))
@@ -108,6 +108,6 @@ test('encryption handshakes are limited per host and second, as each costs a mil
   const flood = await Promise.all(answered('127.0.0.1', 60))
   expect(flood.filter(Boolean)).toHaveLength(20)
   expect(await Promise.all(answered('127.0.0.2', 5))).toEqual([true, true, true, true, true])
-  // who needs no encryption is not held up
+  // a peer without encryption is not held up
   await plainPeer(swarm.port!)
 })

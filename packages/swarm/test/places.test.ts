@@ -66,7 +66,7 @@ describe('places', () => {
     await clock.advance(2_000)
     expect(await settled(await raw(swarm.port!))).toBe('open')
     expect(torrent.progress().peers).toBe(3)
-    // it may hear of that after the late one was greeted
+    // it may notice after the late one was greeted
     await Promise.race(idle.map((peer) => peer.closed))
     expect(idle.filter((peer) => peer.socket.destroyed)).toHaveLength(1)
   })
@@ -78,7 +78,7 @@ describe('places', () => {
     await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))))
     await clock.advance(900)
     expect(await settled(await raw(swarm.port!))).toBe('closed')
-    // Long before the ten seconds are over that it has for its handshake.
+    // Long before the end of its ten seconds for the handshake.
     await clock.advance(200)
     expect(await settled(await raw(swarm.port!))).toBe('open')
     for (const socket of silent) socket.destroy()

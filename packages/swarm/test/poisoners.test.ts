@@ -60,14 +60,14 @@ function slowHonest(until: Promise<unknown>, hashes?: Script['hashes']): Script 
   }
 }
 
-/** A liar that says what it has once `after` resolves. */
+/** A liar that announces its pieces once `after` resolves. */
 const greetAfter = (after: Promise<unknown>) => (to: RawPeer) =>
   void after.then(() => {
     to.send(formatSimple(MESSAGE.haveAll))
     to.send(formatSimple(MESSAGE.unchoke))
   })
 
-test('one that sends a wrong piece and hangs up at once is named, and not dialled again', async () => {
+test('a peer that sends a wrong piece and hangs up at once is named, and not dialled again', async () => {
   let sent = 0
   const liar = await peer({
     block: (bytes, { piece, begin }, to) => {
@@ -87,10 +87,10 @@ test('one that sends a wrong piece and hangs up at once is named, and not dialle
   expect(liar.peers).toHaveLength(1)
 })
 
-test("one that corrupts a shared piece and answers no hash request is identified by another peer's hashes", async () => {
+test("a peer that corrupts a shared piece and answers no hash request is identified by another peer's hashes", async () => {
   const lied = Promise.withResolvers<void>()
   const begun = Promise.withResolvers<void>()
-  // It is there first, so that it is asked for the hashes first.
+  // It joins first, so that it is asked for the hashes first.
   const liar = await peer({
     hashes: () => null,
     greet: greetAfter(begun.promise),

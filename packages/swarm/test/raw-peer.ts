@@ -24,7 +24,7 @@ export const MARK = formatHashRange(MESSAGE.hashRequest, {
   proofLayers: 0
 })
 
-/** What a scripted peer does with the bytes that it is asked for; the honest answer is the default of each. */
+/** How a scripted peer answers requests; honestly by default. */
 export interface Script {
   /** The bytes of a block, or undefined: no answer. May write to the peer itself. */
   readonly block?: (
@@ -126,7 +126,7 @@ export class RawPeer implements WireSink {
     return this.blocks.shift()!
   }
 
-  /** The file's bytes of a block; what lies behind the end of the file is not there. */
+  /** The file's bytes of a block, fewer at the end of the file. */
   bytesOf(piece: number, begin: number, length: number): Uint8Array {
     const { info, files } = this.#fixture
     const file = info.files.find(
@@ -202,7 +202,7 @@ export class RawPeer implements WireSink {
 export interface RawListener {
   /** `host:port` */
   readonly address: string
-  /** Those who connected, in order. */
+  /** The peers that connected, in order. */
   readonly peers: RawPeer[]
   close(): Promise<void>
 }

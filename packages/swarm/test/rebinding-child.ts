@@ -1,5 +1,5 @@
-// Runs in a network of its own, in which 8.8.8.8 is this machine and nothing else can be reached. A name leads to a public address when it
-// is asked for first, and to loopback from then on. What asks at the inner address is counted.
+// Runs in a network of its own, in which 8.8.8.8 is this machine and nothing else can be reached. A name resolves to a public address
+// the first time, and to loopback from then on. Requests to the inner address are counted.
 
 import { createSocket } from 'node:dgram'
 import dns from 'node:dns'
@@ -24,7 +24,7 @@ dns.lookup = ((_name: string, options: { all?: boolean }, done: (...given: unkno
 }) as typeof dns.lookup
 syncBuiltinESMExports()
 
-// after the names are ours
+// imported once `dns.lookup` is replaced
 const { Trackers } = await import('@svc/internal-discovery')
 const { createFileStorage, createSwarm } = await import('../src/index.ts')
 const { makeTorrent } = await import('./torrent-fixture.ts')

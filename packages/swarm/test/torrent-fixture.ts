@@ -28,7 +28,7 @@ export interface Fixture {
   readonly folder: string
   /** A `.torrent` of it. */
   readonly torrentFile: string
-  /** An empty folder within, for whoever downloads. */
+  /** An empty folder inside, for a download. */
   target(name: string): Promise<string>
   remove(): Promise<void>
 }
@@ -44,7 +44,7 @@ export async function makeTorrent(
     readonly private?: boolean
   } = {}
 ): Promise<Fixture> {
-  // Memory where there is some: hundreds of small files are synced.
+  // In memory if possible: hundreds of small files are synced.
   const root = await mkdtemp(path.join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'swarm-'))
   const folder = path.join(root, 'seed')
   const name = options.name ?? 'torrent'

@@ -7,7 +7,7 @@ import { Engines } from './engines.ts'
 import { makeTorrent } from './torrent-fixture.ts'
 
 test('an upload limit holds within a tenth and is shared by four peers', async () => {
-  // It goes on with the event loop: what a busy machine takes of it is no time in which nothing is sent.
+  // Its time passes with the event loop: when a busy machine holds that up, no time passes in which nothing is sent.
   const clock = new VirtualClock()
   const fixture = await makeTorrent({ a: 4_000_000 }, 65_536)
   const engines = new Engines()
@@ -32,7 +32,7 @@ test('an upload limit holds within a tenth and is shared by four peers', async (
     )
   }
   const sent = () => seeding.progress().uploadedBytes
-  /** Nothing is saved up when it resolves. */
+  /** When it resolves, no allowance is saved up. */
   const passed = async (holds: () => boolean) => {
     const isSpent = (): boolean => uploadLimit.waitMs(clock.monotonic()) > 0
     await until(
@@ -42,7 +42,7 @@ test('an upload limit holds within a tenth and is shared by four peers', async (
     return clock.monotonic()
   }
   const got = () => torrents.map((torrent) => torrent.progress().downloadedBytes)
-  // All four are there.
+  // All four are downloading.
   const begun = await passed(() => Math.min(...got()) > 0 && sent() > 500_000)
   const [base, before] = [sent(), got()]
   const ended = await passed(() => sent() - base >= 3_000_000)

@@ -3,10 +3,10 @@ import { FarSources, nodeHash } from '../../src/download/far-sources.ts'
 
 const MIB = 1_048_576
 const NODES = Array.from({ length: 16 }, (_, n) => nodeHash(Uint8Array.from({ length: 20 }, (_, at) => n * 31 + at)))
-/** When turns begin: nobody takes anything before. */
+/** When turns begin: no node takes a piece before. */
 const READY = 300
 
-/** What a node of them does that sees the others. */
+/** The rules of one node, which sees the others. */
 function viewOf(own: number): FarSources {
   const view = new FarSources(NODES[own]!, 0, 0, MIB)
   for (const [id, hash] of NODES.entries()) if (id !== own) view.joined(id, hash)
@@ -38,14 +38,14 @@ test('pieces that other nodes leave may be fetched turn by turn', () => {
   view.took(own[0]!, 4_310, true)
   expect([countAt(6_309), countAt(6_310)]).toEqual([first, second])
   view.took(own[0]!, 4_300)
-  // where a piece takes long, others are given more time, but not for ever
+  // if a piece takes long, others are given more time, but not for ever
   view.brought(4_000)
   expect([countAt(16_299), countAt(16_300)]).toEqual([first, second])
   view.brought(100_000)
   expect([countAt(24_299), countAt(24_300)]).toEqual([first, second])
   view.brought(10)
   expect(countAt(6_300)).toBe(second)
-  // nobody waits for more than a few
+  // no node waits for more than a few
   expect([countAt(14_300) < pieces.length, countAt(16_300)]).toEqual([true, pieces.length])
 })
 
@@ -78,7 +78,7 @@ test('after three missed turns a node is not awaited until it delivers again', (
   expect(theirs.every(isMine)).toBe(true)
   own.delivered(other)
   expect(theirs.some(isMine)).toBe(false)
-  // what is this node's own says nothing of others
+  // this node's own pieces say nothing about others
   for (const piece of Array.from({ length: 100 }, (_, piece) => piece).filter(isMine)) own.took(piece, 0)
   expect(theirs.some(isMine)).toBe(false)
 })

@@ -11,9 +11,9 @@ import { SlotPool } from '../../src/piece/slot-pool.ts'
 import { seeded } from '../seeded.ts'
 import type { Fixture } from '../torrent-fixture.ts'
 
-/** How a schedule came out. Peers are known by their names; an honest one begins with `honest`. */
+/** The outcome of a schedule. Peers have names; those of honest ones begin with `honest`. */
 export interface Outcome {
-  /** Those whose wrong blocks were in a complete piece. */
+  /** Peers whose wrong blocks were in a complete piece. */
   readonly culprits: ReadonlySet<string>
   readonly banned: ReadonlySet<string>
   readonly bytes: Uint8Array
@@ -34,9 +34,9 @@ interface Source {
 }
 
 /**
- * One file is fetched from honest and lying peers in an order that `seed` gives: who is asked, in what fragments answers arrive,
- * who rejects, chokes, leaves and comes back, and whether anybody has the hashes of a wrong piece. Then the honest ones go on
- * until it is complete.
+ * Fetches one file from honest and lying peers. The seed decides which peers are asked, in what fragments answers arrive,
+ * which peers reject, choke, leave and come back, and whether any has the hashes of a wrong piece. Then the honest ones go on
+ * until the file is complete.
  */
 export async function runSchedule(fixture: Fixture, verifier: Verifier, seed: number): Promise<Outcome> {
   const schedule = new Schedule(fixture, verifier, seed)
@@ -69,10 +69,10 @@ class Schedule implements Outcome {
   readonly #verified = new Set<number>()
   #wrong: EventOf<'piece-wrong'>[] = []
   #nextId = 0
-  /** Pieces that are being verified, and who waits until none is. */
+  /** Pieces that are being verified, and the callers that wait until none is. */
   #verifying = 0
   #verifiedAll: () => void = () => undefined
-  /** How often somebody has the hashes of a wrong piece. */
+  /** The probability that a peer has the hashes of a wrong piece. */
   readonly #proofs: number
 
   constructor(fixture: Fixture, verifier: Verifier, seed: number) {
@@ -176,7 +176,7 @@ class Schedule implements Outcome {
     this.#check()
   }
 
-  /** What was begun is ended: all answer what they were asked for, and the honest ones take what is left. */
+  /** Ends what was begun: all peers answer their requests, and the honest ones take what is left. */
   async settle(): Promise<void> {
     this.#judge()
     // as the engine's clock does
@@ -192,7 +192,7 @@ class Schedule implements Outcome {
     this.#check()
   }
 
-  /** What somebody was asked for is being fetched: nobody else starts it again. */
+  /** A piece with requests cannot be started again. */
   #check(): void {
     for (const { buffer } of this.#sources.flatMap(({ queue }) => queue)) {
       if (buffer.sealed) continue
@@ -206,7 +206,7 @@ class Schedule implements Outcome {
     source.queue.push(pendingRequest(order, 0))
   }
 
-  /** The next bytes of what the peer was asked for first. */
+  /** The next bytes of the answer to the peer's first request. */
   #give(source: Source, bytes: number): void {
     const request = source.queue[0]
     if (request === undefined) return

@@ -3,7 +3,7 @@ import { Verifier } from '../../src/download/verifier.ts'
 import { makeTorrent } from '../torrent-fixture.ts'
 import { runSchedule } from './poisoned-schedule.ts'
 
-/** Runs so many schedules, the first with this seed. Each gives a right file, and bans exactly those who lied in it. */
+/** Runs this many schedules, the first with this seed. Each gives a right file, and bans exactly the peers that lied. */
 export async function expectOnlyLiarsBanned(firstSeed: number, count: number): Promise<{ readonly culprits: number }> {
   const fixture = await makeTorrent({ a: 5 * 65_536 }, 65_536)
   const verifier = new Verifier(1)

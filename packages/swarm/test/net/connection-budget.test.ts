@@ -38,7 +38,7 @@ test('places are counted correctly, whatever comes and goes', () => {
         const place = budget.acquire(incoming ? 'incoming' : 'outgoing', `10.0.0.${host}`)
         expect(typeof place === 'string' ? place : 'taken').toBe(ofHost === 4 ? 'host' : isFull ? 'full' : 'taken')
         if (typeof place !== 'string') left.add(held[held.push({ incoming, host, place }) - 1]!)
-        // one that was released before counts no second time
+        // a place that was released before does not count again
         held[release]?.place.release()
         left.delete(held[release]!)
       }

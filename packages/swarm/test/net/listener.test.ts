@@ -28,7 +28,7 @@ test('a datagram from source port 0 is ignored, the next one answered', async ()
   await Promise.all([from, socket].map((udp) => new Promise<void>((done) => udp.close(done))))
 })
 
-/** One datagram as nobody's kernel would send it. */
+/** A datagram that no kernel would send. */
 const FORGE = `
 import socket, struct, sys
 port = int(sys.argv[1])
@@ -54,7 +54,7 @@ test.skipIf(!canForge)('a running engine outlives a forged datagram from source 
 })
 
 test('a listener whose UDP port is taken works without UDP, and leaks no socket', async () => {
-  // an address of its own: the number is free there for TCP
+  // an address of its own, on which the number is free for TCP
   const host = '127.0.0.66'
   const taken = createSocket('udp4')
   await new Promise<void>((done) => taken.bind(0, host, done))

@@ -86,7 +86,7 @@ test('a received block never changes, in whatever parts two peers send the same 
     ),
     { numRuns: 60 }
   )
-  // the property is about these
+  // these are the cases that the property is about
   expect(second).toBeGreaterThan(0)
 })
 

@@ -31,7 +31,7 @@ test('in a fleet, the window shrinks while answers are slower than the fastest, 
 test('an old fast answer does not keep the window small', () => {
   const requests = new PendingRequests(true)
   requests.sharers = 40
-  // a block from the cache, then a disk or a limit that takes 300 ms for each, whatever is asked for
+  // a block from the cache, then a disk or a limit that takes 300 ms for each
   answered(requests, 1, 1)
   for (let second = 0; second < 30; second += 1) answered(requests, 10, 300, second * 1_000)
   expect(blocksOf(requests)).toBe(2)
@@ -63,7 +63,7 @@ test('one request is for 128 KiB, and for up to a quarter of a large window', ()
   expect(requests.requestBytes).toBe(12 * BLOCK_BYTES)
   answered(requests, 16, 20)
   expect(requests.requestBytes).toBe(16 * BLOCK_BYTES)
-  // who is slow is asked for little again
+  // a slow peer is asked for little again
   requests.adapt(10_000)
   expect(requests.requestBytes).toBe(131_072)
 })

@@ -13,7 +13,7 @@ const engines = new Engines()
 let fixture: Fixture
 afterEach(() => engines.close())
 
-/** The fixture's files from a disk that has nothing in memory: every read waits for the gate. */
+/** The fixture's files, as if none were in memory: every read waits for the gate. */
 function diskStorage(gate: () => Promise<void>): TorrentStorage {
   const files = createFileStorage(fixture.folder, { trusted: true })
   return {

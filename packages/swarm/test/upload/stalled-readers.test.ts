@@ -1,4 +1,4 @@
-// Peers that request much and read nothing: what they cost in memory.
+// The memory that peers cost that request much and read nothing.
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { createFileStorage, type TorrentStorage } from '../../src/index.ts'
 import { FramePool } from '../../src/upload/frame.ts'
@@ -21,7 +21,7 @@ afterEach(() => engines.close())
 const outstanding = (): number =>
   vi.mocked(FramePool.prototype.acquire).mock.calls.length - vi.mocked(FramePool.prototype.release).mock.calls.length
 
-/** A disk: nothing can be read at once. */
+/** A storage that reads nothing from memory. */
 function slowStorage(): TorrentStorage {
   const files = createFileStorage(fixture.folder, { trusted: true })
   return {
@@ -66,7 +66,7 @@ test.each([0, 1_000_000_000])(
   'a peer that reads nothing holds one frame, and no file is read for it (limit %i)',
   async (limit) => {
     await stalled(2, limit)
-    // a read beside the frame in flight would hold another one
+    // a read during the flight of a frame would hold another frame
     expect(outstanding()).toBeLessThanOrEqual(2)
   }
 )

@@ -37,7 +37,7 @@ class Crowd {
     this.seed.got(id, piece, this.nowMs)
   }
 
-  /** Of so many seconds: each honest peer takes what it was offered since, and all honest ones get it from there. */
+  /** For this many seconds, each honest peer takes its new offers, and all other honest ones get them from it. */
   trade(seconds: number, honest: readonly number[], hostile: () => void): void {
     for (let second = 0; second < seconds; second += 1) {
       this.nowMs += 1_000
@@ -58,7 +58,7 @@ describe('super-seeding', () => {
     while (crowd.offered.length < PIECES) {
       const offers = crowd.offers()
       expect(offers.length).toBeGreaterThan(0)
-      // what one gets, all get from it
+      // all peers get each piece from the first
       for (const [id, piece] of offers) {
         crowd.got(id, piece)
         for (const other of crowd.bits.keys()) if (other !== id) crowd.got(other, piece)
@@ -74,7 +74,7 @@ describe('super-seeding', () => {
     const crowd = new Crowd()
     crowd.join(1)
     while (!crowd.bits.get(1)!.complete) for (const [id, piece] of crowd.offers()) crowd.got(id, piece)
-    // a seed leaves: two seeds have nothing to say to each other
+    // it is a seed now and leaves: two seeds have nothing to exchange
     crowd.seed.gone(1)
     crowd.join(2)
     expect(crowd.offers()).toEqual([])
@@ -83,7 +83,7 @@ describe('super-seeding', () => {
     crowd.nowMs += 1
     const [first] = crowd.offers()
     expect(first?.[0]).toBe(2)
-    // one piece from somebody else, and the others are left to give again
+    // once others give it a piece, they are left to give the rest
     const lacking = [...Array(PIECES).keys()].find(
       (piece) => !crowd.bits.get(2)!.has(piece) && !crowd.offered.some(([id, each]) => id === 2 && each === piece)
     )!
@@ -169,7 +169,7 @@ describe('super-seeding to peers that lie', () => {
     expect(haveOf(crowd)).toEqual(ALL)
   })
 
-  test('one that claims everything and leaves takes nothing from later peers', () => {
+  test('a peer that claims everything and leaves takes nothing from later peers', () => {
     const crowd = new Crowd()
     const all = new Bitfield(PIECES)
     all.setAll()
@@ -184,12 +184,12 @@ describe('super-seeding to peers that lie', () => {
     crowd.join(...HONEST)
     crowd.trade(20, HONEST, () => undefined)
     expect(haveOf(crowd)).toEqual(ALL)
-    // each left once: nobody believed it
+    // each was uploaded once: the claims were not believed
     const taken = crowd.offered.filter(([id]) => HONEST.includes(id)).map(([, piece]) => piece)
     expect(taken).toHaveLength(PIECES)
   })
 
-  test('one that announces unfetched offers gets more offers, and others get the same ones', () => {
+  test('a peer that announces unfetched offers gets more offers, and others get the same ones', () => {
     const crowd = new Crowd()
     crowd.join(1, ...HONEST)
     let told = 0

@@ -57,7 +57,7 @@ const range = fc.record({
   length: u32,
   proofLayers: u32
 })
-/** A message and what is heard of it; of a keep-alive nothing. */
+/** A message and what its sink hears; of a keep-alive nothing. */
 const message = fc.oneof(
   fc.constant([KEEP_ALIVE, undefined] as const),
   fc.constantFrom(0, 1, 2, 3, 14, 15).map((id) => [formatSimple(id), `${id}:`] as const),
@@ -174,7 +174,7 @@ describe('the decoder', () => {
         const head = Buffer.alloc(5)
         head.writeUInt32BE(length, 0)
         head[4] = id
-        // alone, and with more behind it, which some messages are read with
+        // alone, and with more bytes behind it
         for (const bytes of [head, Buffer.concat([head, Buffer.alloc(64)])])
           expect(() => new WireDecoder(new Recorder()).push(bytes), `${id} of ${length}`).toThrow(
             expect.objectContaining({ code: 'E_PROTOCOL', reason: 'message-length' })

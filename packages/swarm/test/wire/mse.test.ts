@@ -5,7 +5,7 @@ import { SwarmError } from '../../src/errors.ts'
 import { type ByteScript, IncomingBytes } from '../../src/wire/byte-script.ts'
 import { initiateMse, type MseResult, mseKeyOf, respondMse } from '../../src/wire/mse.ts'
 
-/** One side, as its connection has it. */
+/** One side of the handshake. */
 function side(script: (incoming: IncomingBytes, send: (bytes: Uint8Array) => void) => ByteScript<MseResult>) {
   const incoming = new IncomingBytes()
   const out: Uint8Array[] = []
