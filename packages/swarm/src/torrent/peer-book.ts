@@ -81,16 +81,6 @@ export class PeerBook {
     return { address: best.address, encrypted: best.encrypted }
   }
 
-  /** Milliseconds until an address can be dialled; undefined: none is known. */
-  nextInMs(nowMs: number, connected: ReadonlySet<string>, takesFar = true): number | undefined {
-    let next: number | undefined
-    for (const [key, entry] of this.#entries) {
-      if (entry.far && !takesFar) continue
-      if (!entry.busy && !connected.has(key) && (next === undefined || entry.nextDialAt < next)) next = entry.nextDialAt
-    }
-    return next === undefined ? undefined : Math.max(0, next - nowMs)
-  }
-
   /** The connection to an address from `next` ended. `closed-early`: the peer closed it instead of answering our handshake. */
   over(address: PeerAddress, outcome: 'worked' | 'failed' | 'closed-early' | 'no-place', nowMs: number): void {
     const key = formatAddress(address)

@@ -1,10 +1,8 @@
-import type { Timer } from '@svc/internal-clock'
 import { formatAddress, type PeerAddress, plainAddress } from '@svc/internal-net'
 import { SwarmError } from '../errors.ts'
 import type { Emit, PeerEvent } from '../events.ts'
 import type { ConnectionPlace } from '../net/connection-budget.ts'
 import { dial } from '../net/dial.ts'
-import { guarded } from '../net/guarded.ts'
 import type { Transport } from '../net/transport.ts'
 import { OutgoingHandshake, type ShakenConnection } from '../peer/handshaking.ts'
 import { Peer } from '../peer/peer.ts'
@@ -30,7 +28,6 @@ export const INDIFFERENT_MS = 15_000
 export const WAITING_MS = 120_000
 /** If two connections of the same peers start within this time, the peers dialled each other simultaneously. */
 const SIMULTANEOUS_MS = 10_000
-const MIN_TIMER_MS = 200
 /** Peers that have left and are remembered for what they sent. */
 const MAX_LEFT = 500
 /** The share of the places that far peers may have, once `SCARCE` of all are taken. */
@@ -51,7 +48,6 @@ export class PeerSet {
   readonly #left = new Map<number, Sender>()
   readonly #dialling = new Set<Transport>()
   #pieceCount: number | undefined
-  #timer: Timer | undefined
   #closed = false
 
   constructor(deps: PeerSetDeps) {
@@ -98,6 +94,7 @@ export class PeerSet {
     return connected
   }
 
+  /** Dials what may be dialled now. Called once a second as well, for addresses that wait for their next attempt. */
   pump(): void {
     if (this.#closed) return
     const now = this.#nowMs
@@ -119,18 +116,6 @@ export class PeerSet {
       }
       this.#dial(next.address, next.encrypted, place)
     }
-    this.#arm(now, connected)
-  }
-
-  #arm(now: number, connected: ReadonlySet<string>): void {
-    if (this.#timer !== undefined) return
-    const wait = this.book.nextInMs(now, connected, this.#takesFar())
-    if (wait === undefined) return
-    const again = guarded(() => {
-      this.#timer = undefined
-      this.pump()
-    })
-    this.#timer = this.#deps.env.clock.after(Math.max(MIN_TIMER_MS, wait), again)
   }
 
   #dial(address: PeerAddress, encrypted: boolean, place: ConnectionPlace): void {
@@ -308,7 +293,6 @@ export class PeerSet {
 
   close(): void {
     this.#closed = true
-    this.#timer?.cancel()
     for (const transport of [...this.#dialling]) transport.close()
     for (const peer of [...this.#peers.values()]) peer.close()
   }

@@ -25,6 +25,5 @@ test('far addresses are dialled last, and only while few far peers are connected
   book.markFar(far)
   expect(book.next(0, new Set(), false)?.address).toEqual(near)
   expect(book.next(0, new Set(), false)).toBeUndefined()
-  expect(book.nextInMs(0, new Set(), false)).toBeUndefined()
   expect(book.next(0, new Set())?.address).toEqual(far)
 })
