@@ -1,8 +1,8 @@
-import { createSocket, type RemoteInfo, type Socket as UdpSocket } from 'node:dgram'
+import { createSocket, type Socket as UdpSocket } from 'node:dgram'
 import { createServer, type Server, type Socket } from 'node:net'
 import type { Clock } from '@svc/internal-clock'
-import { guarded, reportDefect } from './guarded.ts'
-import { UtpResponder } from './utp-responder.ts'
+import { reportDefect } from './guarded.ts'
+import { refuseUtp } from './utp-responder.ts'
 
 /** An engine's TCP listener. A UDP socket on the same port, if it is free, refuses uTP, so that peers use TCP at once. */
 export class Listener {
@@ -56,11 +56,7 @@ export class Listener {
 function openUdp(host: string, port: number, clock: Clock): Promise<UdpSocket | undefined> {
   return new Promise((resolve) => {
     const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4')
-    const responder = new UtpResponder(udp)
-    udp.on(
-      'message',
-      guarded((packet: Uint8Array, from: RemoteInfo) => responder.answer(packet, from, clock.monotonic()))
-    )
+    refuseUtp(udp, clock)
     const failed = (): void => void udp.close(() => resolve(undefined))
     udp.once('error', failed)
     udp.bind(port, host, () => {

@@ -1,27 +1,24 @@
 import { Buffer } from 'node:buffer'
-import type { Socket } from 'node:dgram'
+import type { RemoteInfo, Socket } from 'node:dgram'
+import type { Clock } from '@svc/internal-clock'
 import { isPort, PerSecond } from '@svc/internal-net'
+import { guarded } from './guarded.ts'
 
 /** Resets per second, a limit against floods of unsolicited datagrams. */
 const MAX_RESETS_PER_SECOND = 200
 
-/** Answers uTP connection requests with resets, up to a rate limit, and ignores all other datagrams. */
-export class UtpResponder {
-  readonly #socket: Socket
-  readonly #resets = new PerSecond({ total: MAX_RESETS_PER_SECOND })
-
-  constructor(socket: Socket) {
-    this.#socket = socket
-  }
-
-  /** Answers one datagram. Its source is not trusted; it may even be port 0, to which nothing can be sent. */
-  answer(packet: Uint8Array, from: { readonly address: string; readonly port: number }, nowMs: number): void {
-    if (!isPort(from.port)) return
+/** Answers uTP connection requests to a socket with resets, up to a rate limit, and ignores all other datagrams. */
+export function refuseUtp(socket: Socket, clock: Clock): void {
+  const resets = new PerSecond({ total: MAX_RESETS_PER_SECOND })
+  const answer = guarded((packet: Uint8Array, { address, port }: RemoteInfo) => {
+    // The source is not trusted; it may even be port 0, to which nothing can be sent.
+    if (!isPort(port)) return
+    const nowMs = clock.monotonic()
     const reset = resetFor(packet, nowMs)
-    if (reset === undefined) return
     // Without a callback, the error of a single send (an unreachable network) would be thrown later.
-    if (this.#resets.take('', nowMs)) this.#socket.send(reset, from.port, from.address, () => undefined)
-  }
+    if (reset !== undefined && resets.take('', nowMs)) socket.send(reset, port, address, () => undefined)
+  })
+  socket.on('message', answer)
 }
 
 const HEADER_BYTES = 20

@@ -5,7 +5,7 @@ import { systemClock } from '@svc/internal-clock'
 import { expect, test } from 'vitest'
 import { guarded } from '../../src/net/guarded.ts'
 import { Listener } from '../../src/net/listener.ts'
-import { UtpResponder } from '../../src/net/utp-responder.ts'
+import { refuseUtp } from '../../src/net/utp-responder.ts'
 import { Engines } from '../engines.ts'
 import { makeTorrent } from '../torrent-fixture.ts'
 
@@ -21,9 +21,9 @@ test('a datagram from source port 0 is ignored, the next one answered', async ()
   const socket = createSocket('udp4')
   await Promise.all([from, socket].map((udp) => new Promise<void>((done) => udp.bind(0, '127.0.0.1', done))))
   const answer = new Promise<Buffer>((resolve) => from.once('message', resolve))
-  const responder = new UtpResponder(socket)
-  responder.answer(syn(1), { address: '127.0.0.1', port: 0 }, 0)
-  responder.answer(syn(2), { address: '127.0.0.1', port: from.address().port }, 0)
+  refuseUtp(socket, systemClock)
+  socket.emit('message', syn(1), { address: '127.0.0.1', port: 0 })
+  socket.emit('message', syn(2), { address: '127.0.0.1', port: from.address().port })
   expect((await answer).readUInt16BE(2)).toBe(2)
   await Promise.all([from, socket].map((udp) => new Promise<void>((done) => udp.close(done))))
 })
