@@ -55,8 +55,8 @@ class KeyExchange {
 
 /** The result of an encryption handshake: ciphers for the stream, or none when plaintext was selected. */
 export interface MseResult {
-  readonly encrypt: Rc4 | undefined
-  readonly decrypt: Rc4 | undefined
+  readonly encrypt?: Rc4
+  readonly decrypt?: Rc4
   /** Decrypted bytes of the stream that arrived with the handshake. */
   readonly rest: Uint8Array
 }
@@ -113,10 +113,11 @@ export function* respondMse(
   const answer = Buffer.alloc(14)
   answer.writeUInt32BE(select, 8)
   send(encrypt.apply(answer))
+  if (select === RC4) return { encrypt, decrypt, rest: Buffer.concat([initial, opened(decrypt, incoming.takeAll())]) }
   // Bytes after the initial payload would use the selected method, which the peer cannot know before our answer, so
   // in practice there are none.
-  if (select === PLAIN && incoming.held.length > 0) throw violation('data before the method was selected')
-  return resultOf(select, encrypt, decrypt, [initial, opened(decrypt, incoming.takeAll())])
+  if (incoming.held.length > 0) throw violation('data before the method was selected')
+  return { rest: initial }
 }
 
 /** Opens an encryption handshake to a peer that refuses plain connections; offers both methods. @throws SwarmError `E_PROTOCOL` */
@@ -137,12 +138,6 @@ export function* initiateMse(incoming: IncomingBytes, send: Send, infohash: Uint
   if (select !== PLAIN && select !== RC4) throw violation('an unknown method was selected')
   if (padBytes > PAD_BYTES) throw violation('too much padding')
   opened(decrypt, yield* incoming.take(padBytes))
-  return resultOf(select, encrypt, decrypt, [
-    select === PLAIN ? incoming.takeAll() : opened(decrypt, incoming.takeAll())
-  ])
+  if (select === PLAIN) return { rest: incoming.takeAll() }
+  return { encrypt, decrypt, rest: opened(decrypt, incoming.takeAll()) }
 }
-
-const resultOf = (select: number, encrypt: Rc4, decrypt: Rc4, rest: readonly Uint8Array[]): MseResult =>
-  select === PLAIN
-    ? { encrypt: undefined, decrypt: undefined, rest: Buffer.concat(rest) }
-    : { encrypt, decrypt, rest: Buffer.concat(rest) }

@@ -46,9 +46,9 @@ test('both sides of the handshake agree, however the bytes are split, and select
       expect(first.done).toBeUndefined()
       const second = feed((bytes) => initiator.push(bytes), first.write, step)
       const third = feed((bytes) => responder.push(bytes), second.write, step)
-      expect(third.done).toEqual({ encrypt: undefined, decrypt: undefined, rest: Buffer.alloc(0) })
+      expect(third.done).toEqual({ rest: Buffer.alloc(0) })
       const last = feed((bytes) => initiator.push(bytes), third.write, step)
-      expect(last.done).toMatchObject({ encrypt: undefined, decrypt: undefined })
+      expect(last.done).toEqual({ rest: expect.anything() })
     }),
     { numRuns: 25 }
   )
