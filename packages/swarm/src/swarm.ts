@@ -17,7 +17,7 @@ import { ConnectionBudget, type ConnectionPlace } from './net/connection-budget.
 import { guarded } from './net/guarded.ts'
 import { Listener } from './net/listener.ts'
 import { Transport } from './net/transport.ts'
-import { IncomingHandshake } from './peer/handshaking.ts'
+import { answerHandshake, Handshaking } from './peer/handshaking.ts'
 import { SlotPool } from './piece/slot-pool.ts'
 import type { DiscoverySubject, TorrentEnvironment } from './torrent/environment.ts'
 import type { PeerSet } from './torrent/peer-set.ts'
@@ -240,22 +240,17 @@ export class Engine implements Swarm {
       socket.destroy()
       return
     }
-    // The handshake's owner is set below, before any byte can arrive.
-    let handshaking: IncomingHandshake | undefined
-    const transport = new Transport(
-      socket,
-      { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) },
-      this.#clock
-    )
+    const transport = new Transport(socket, this.#clock)
     socket.on('data', (bytes) => transport.receive(bytes))
     this.#greeting.set(transport, this.#clock.monotonic())
-    handshaking = new IncomingHandshake(
+    const script = answerHandshake({
+      answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake,
+      infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake.infohash,
+      mayEncrypt: () => this.#encrypting.take(hostKey(host), this.#clock.monotonic())
+    })
+    new Handshaking(
       transport,
-      {
-        answer: (infohash) => this.#torrents.get(wireKey(infohash))?.handshake,
-        infohashByMseKey: (key) => this.#byMseKey.get(key)?.handshake.infohash,
-        mayEncrypt: () => this.#encrypting.take(hostKey(host), this.#clock.monotonic())
-      },
+      script,
       {
         done: (connection) => {
           this.#greeting.delete(transport)

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import type { Clock } from '@svc/internal-clock'
 import { guarded } from './guarded.ts'
-import { Transport, type TransportSink } from './transport.ts'
+import { Transport } from './transport.ts'
 
 /** All dialled sockets read into one buffer, which is consumed before the next read: 2.5 times less CPU than `data` events. */
 const RECEIVE_BYTES = 262_144
@@ -16,7 +16,7 @@ export interface DialOptions {
 }
 
 /** Opens a connection. Closing the transport cancels the attempt. @throws the error of `net.connect` for an invalid host */
-export function dial(options: DialOptions, sink: TransportSink): Transport {
+export function dial(options: DialOptions): Transport {
   shared ??= new Uint8Array(RECEIVE_BYTES)
   const socket = connect({
     host: options.host,
@@ -29,7 +29,7 @@ export function dial(options: DialOptions, sink: TransportSink): Transport {
       }
     }
   })
-  const transport = new Transport(socket, sink, options.clock)
+  const transport = new Transport(socket, options.clock)
   socket.setTimeout(options.timeoutMs, () => socket.destroy(new Error('no answer in time')))
   const opened = guarded(options.opened)
   socket.once('connect', () => {

@@ -24,7 +24,7 @@ export interface TransportSink {
 export class Transport {
   readonly socket: Socket
   readonly #clock: Clock
-  #sink: TransportSink
+  #sink: TransportSink = { data: () => undefined, closed: () => undefined }
   #encrypt: Rc4 | undefined
   #decrypt: Rc4 | undefined
   /** Bytes as they were read, for a later turn. */
@@ -35,10 +35,9 @@ export class Transport {
   #closed = false
   #error: Error | undefined
 
-  constructor(socket: Socket, sink: TransportSink, clock: Clock) {
+  constructor(socket: Socket, clock: Clock) {
     this.socket = socket
     this.#clock = clock
-    this.#sink = sink
     socket.setNoDelay(true)
     socket.on('error', (error) => {
       this.#error = error
@@ -54,7 +53,7 @@ export class Transport {
     )
   }
 
-  /** Hands the stream to its next reader: from the handshake to the peer. */
+  /** Hands the stream to a reader: first the handshake, then the peer. */
   setSink(sink: TransportSink): void {
     this.#sink = sink
   }

@@ -34,33 +34,40 @@ export interface HandshakeTime {
   readonly timeoutMs: number
 }
 
-/** The handshake of a connection, as a script that returns the other side's. */
-abstract class Handshaking implements TransportSink {
-  protected readonly transport: Transport
-  protected readonly incoming = new IncomingBytes()
+/** Our side of a handshake; returns the other side's. */
+export type HandshakeScript = (incoming: IncomingBytes, transport: Transport) => ByteScript<Handshake>
+
+/** A connection until its handshake is complete. */
+export class Handshaking implements TransportSink {
+  readonly #transport: Transport
+  readonly #incoming = new IncomingBytes()
   readonly #end: HandshakeEnd
   readonly #timer: Timer
   readonly #script: ByteScript<Handshake>
   #over = false
 
-  constructor(transport: Transport, end: HandshakeEnd, { clock, timeoutMs }: HandshakeTime) {
-    this.transport = transport
+  constructor(transport: Transport, script: HandshakeScript, end: HandshakeEnd, { clock, timeoutMs }: HandshakeTime) {
+    this.#transport = transport
     this.#end = end
     const late = guarded(() => this.#fail(bad('no handshake in time')))
     this.#timer = clock.after(timeoutMs, late)
-    this.#script = this.script()
+    this.#script = script(this.#incoming, transport)
+    transport.setSink(this)
   }
 
-  protected abstract script(): ByteScript<Handshake>
+  /** Begins without a byte from the other side, on a connection that we opened. */
+  start(): void {
+    this.data(new Uint8Array(0))
+  }
 
   data(bytes: Uint8Array): void {
     if (this.#over) return
-    this.incoming.add(bytes)
+    this.#incoming.add(bytes)
     try {
       const { value, done } = this.#script.next()
       if (done !== true) return
       this.#stop()
-      this.#end.done({ handshake: value, transport: this.transport, rest: this.incoming.takeAll() })
+      this.#end.done({ handshake: value, transport: this.#transport, rest: this.#incoming.takeAll() })
     } catch (error) {
       this.#fail(error as Error)
     }
@@ -75,7 +82,7 @@ abstract class Handshaking implements TransportSink {
   #fail(error: Error): void {
     if (this.#over) return
     this.#stop()
-    this.transport.close()
+    this.#transport.close()
     this.#end.failed(error)
   }
 
@@ -83,22 +90,22 @@ abstract class Handshaking implements TransportSink {
     this.#over = true
     this.#timer.cancel()
   }
+}
 
-  protected *theirs(): ByteScript<Handshake> {
-    while (this.incoming.held.length < HANDSHAKE_BYTES) {
-      if (!startsHandshake(this.incoming.held)) throw bad('no BitTorrent handshake')
-      yield
-    }
-    const handshake = tryParseHandshake(yield* this.incoming.take(HANDSHAKE_BYTES))
-    if (handshake === undefined) throw bad('no BitTorrent handshake')
-    return handshake
+function* theirHandshake(incoming: IncomingBytes): ByteScript<Handshake> {
+  while (incoming.held.length < HANDSHAKE_BYTES) {
+    if (!startsHandshake(incoming.held)) throw bad('no BitTorrent handshake')
+    yield
   }
+  const handshake = tryParseHandshake(yield* incoming.take(HANDSHAKE_BYTES))
+  if (handshake === undefined) throw bad('no BitTorrent handshake')
+  return handshake
+}
 
-  /** From here on the stream goes through these ciphers. */
-  protected encrypted({ encrypt, decrypt, rest }: MseResult): void {
-    this.transport.setCiphers(encrypt, decrypt)
-    this.incoming.add(rest)
-  }
+/** From here on the stream goes through these ciphers. */
+function useCiphers(incoming: IncomingBytes, transport: Transport, { encrypt, decrypt, rest }: MseResult): void {
+  transport.setCiphers(encrypt, decrypt)
+  incoming.add(rest)
 }
 
 /** Looks up the torrent that an incoming connection asks for. */
@@ -109,53 +116,31 @@ export interface HandshakeDirectory {
   mayEncrypt(): boolean
 }
 
-/** An accepted connection: a plain handshake, or one inside an encryption handshake. */
-export class IncomingHandshake extends Handshaking {
-  readonly #directory: HandshakeDirectory
-
-  constructor(transport: Transport, directory: HandshakeDirectory, end: HandshakeEnd, time: HandshakeTime) {
-    super(transport, end, time)
-    this.#directory = directory
-  }
-
-  protected *script(): ByteScript<Handshake> {
-    if (!startsHandshake(this.incoming.held)) {
-      if (!this.#directory.mayEncrypt()) throw bad('too many encryption handshakes')
-      const send = (bytes: Uint8Array): void => this.transport.send(bytes)
-      this.encrypted(yield* respondMse(this.incoming, send, (key) => this.#directory.infohashByMseKey(key)))
+/** For an accepted connection: a plain handshake, or one inside an encryption handshake. */
+export const answerHandshake = (directory: HandshakeDirectory): HandshakeScript =>
+  function* (incoming, transport) {
+    if (!startsHandshake(incoming.held)) {
+      if (!directory.mayEncrypt()) throw bad('too many encryption handshakes')
+      const send = (bytes: Uint8Array): void => transport.send(bytes)
+      const result = yield* respondMse(incoming, send, (key) => directory.infohashByMseKey(key))
+      useCiphers(incoming, transport, result)
     }
-    const handshake = yield* this.theirs()
-    const answer = this.#directory.answer(handshake.infohash)
+    const handshake = yield* theirHandshake(incoming)
+    const answer = directory.answer(handshake.infohash)
     if (answer === undefined) throw bad('an unknown torrent')
-    this.transport.send(formatHandshake(answer))
+    transport.send(formatHandshake(answer))
     return handshake
   }
-}
 
-/** A connection that we opened; with `encrypted` it starts with the encryption handshake. */
-export class OutgoingHandshake extends Handshaking {
-  readonly #ours: Handshake
-  readonly #encrypts: boolean
-
-  constructor(transport: Transport, ours: Handshake, encrypted: boolean, end: HandshakeEnd, time: HandshakeTime) {
-    super(transport, end, time)
-    this.#ours = ours
-    this.#encrypts = encrypted
-  }
-
-  start(): void {
-    this.data(new Uint8Array(0))
-  }
-
-  protected *script(): ByteScript<Handshake> {
-    const ours = this.#ours
-    const send = (bytes: Uint8Array): void => this.transport.send(bytes)
-    if (this.#encrypts) this.encrypted(yield* initiateMse(this.incoming, send, ours.infohash))
+/** For a connection that we opened; with `encrypted` it starts with the encryption handshake. */
+export const openHandshake = (ours: Handshake, encrypted: boolean): HandshakeScript =>
+  function* (incoming, transport) {
+    const send = (bytes: Uint8Array): void => transport.send(bytes)
+    if (encrypted) useCiphers(incoming, transport, yield* initiateMse(incoming, send, ours.infohash))
     send(formatHandshake(ours))
-    const handshake = yield* this.theirs()
+    const handshake = yield* theirHandshake(incoming)
     if (Buffer.compare(handshake.infohash, ours.infohash) !== 0) throw bad('a handshake for another torrent')
     if (Buffer.compare(handshake.peerId, ours.peerId) === 0)
       throw new SwarmError('E_PROTOCOL', 'self', 'the peer is this engine itself')
     return handshake
   }
-}

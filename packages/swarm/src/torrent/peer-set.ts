@@ -4,7 +4,7 @@ import type { Emit, PeerEvent } from '../events.ts'
 import type { ConnectionPlace } from '../net/connection-budget.ts'
 import { dial } from '../net/dial.ts'
 import type { Transport } from '../net/transport.ts'
-import { OutgoingHandshake, type ShakenConnection } from '../peer/handshaking.ts'
+import { Handshaking, openHandshake, type ShakenConnection } from '../peer/handshaking.ts'
 import { Peer } from '../peer/peer.ts'
 import type { Handshake } from '../wire/handshake.ts'
 import type { TorrentEnvironment } from './environment.ts'
@@ -120,31 +120,26 @@ export class PeerSet {
 
   #dial(address: PeerAddress, encrypted: boolean, place: ConnectionPlace): void {
     let opened = false
-    let handshaking: OutgoingHandshake | undefined
     let transport: Transport
     try {
-      transport = dial(
-        {
-          ...address,
-          timeoutMs: DIAL_TIMEOUT_MS,
-          clock: this.#deps.env.clock,
-          opened: () => {
-            opened = true
-            handshaking!.start()
-          }
-        },
-        { data: (bytes) => handshaking!.data(bytes), closed: (error) => handshaking!.closed(error) }
-      )
+      transport = dial({
+        ...address,
+        timeoutMs: DIAL_TIMEOUT_MS,
+        clock: this.#deps.env.clock,
+        opened: () => {
+          opened = true
+          handshaking.start()
+        }
+      })
     } catch {
       // Node refuses some hosts at once.
       place.release()
       this.book.forget(address)
       return
     }
-    handshaking = new OutgoingHandshake(
+    const handshaking = new Handshaking(
       transport,
-      this.#deps.handshake,
-      encrypted,
+      openHandshake(this.#deps.handshake, encrypted),
       {
         done: (connection) => {
           this.#dialling.delete(transport)
@@ -299,7 +294,6 @@ export class PeerSet {
 }
 
 function refuse(transport: Transport, place: ConnectionPlace): void {
-  transport.setSink({ data: () => undefined, closed: () => undefined })
   transport.close()
   place.release()
 }

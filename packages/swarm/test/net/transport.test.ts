@@ -33,7 +33,8 @@ test('an expensive connection gets one slice per turn, in order, and its end las
     },
     closed: () => closed.resolve()
   }
-  const transport = new Transport(socket, sink, systemClock)
+  const transport = new Transport(socket, systemClock)
+  transport.setSink(sink)
   socket.on('data', (bytes: Buffer) => transport.receive(bytes))
   await closed.promise
   expect(Buffer.concat(parts).equals(sent)).toBe(true)
