@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Gate } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
+import { LRUCache } from 'lru-cache'
 import { hashFile } from './file-hash.ts'
 import type { ServedFile } from './served-files.ts'
 
@@ -11,20 +12,17 @@ const HASHED_AT_ONCE = 2
 
 /** Git's names (SHA-1) of small files. Each file is read once, even for concurrent requests. */
 export class GitNames {
-  readonly #known = new Map<Sha256Digest, Promise<string>>()
   readonly #hashing = new Gate(HASHED_AT_ONCE)
+  readonly #known = new LRUCache<Sha256Digest, string, ServedFile>({
+    maxSize: MAX_NAMES,
+    sizeCalculation: () => 1,
+    ignoreFetchAbort: true,
+    fetchMethod: (_digest, _stale, { context }) => this.#hashing.run(undefined, () => nameOf(context))
+  })
 
   /** @throws errors of the file system; `ENOENT` if the file is gone */
   of(file: ServedFile): Promise<string> {
-    const known = this.#known.get(file.digest)
-    if (known !== undefined) return known
-    const found = this.#hashing.run(undefined, () => nameOf(file))
-    if (this.#known.size >= MAX_NAMES) this.#known.clear()
-    this.#known.set(file.digest, found)
-    found.catch(() => {
-      if (this.#known.get(file.digest) === found) this.#known.delete(file.digest)
-    })
-    return found
+    return this.#known.forceFetch(file.digest, { context: file })
   }
 }
 
