@@ -120,20 +120,19 @@ class PageBuilder<T> {
     return !(isFolder && key.startsWith(text)) && compareText(key, text) > 0
   }
 
-  /** @returns false if the page is full */
-  add(from: T, folder: string | undefined, object: () => ListedObject): boolean {
+  /** Adds an object, or a folder by its name. @returns false if the page is full */
+  add(from: T, entry: ListedObject | string): boolean {
     if (this.objects.length + this.folders.length >= this.#query.maxKeys) {
       if (this.#query.maxKeys > 0) this.endHere()
       return false
     }
     this.of.add(from)
-    if (folder === undefined) {
-      const added = object()
-      this.objects.push(added)
-      this.#last = { text: added.key, isFolder: false }
+    if (typeof entry === 'string') {
+      this.folders.push(entry)
+      this.#last = { text: entry, isFolder: true }
     } else {
-      this.folders.push(folder)
-      this.#last = { text: folder, isFolder: true }
+      this.objects.push(entry)
+      this.#last = { text: entry.key, isFolder: false }
     }
     return true
   }
@@ -165,7 +164,7 @@ export async function listPage<T extends KeyFolder>(
     if (!(at.startsWith(query.prefix) || query.prefix.startsWith(at)) || page.isPast(at)) continue
     const common = page.isAfter(at) ? page.folderOf(at) : undefined
     if (common !== undefined) {
-      if (!page.add(folder, common, () => never())) break
+      if (!page.add(folder, common)) break
       continue
     }
     if (++read > MAX_READ) {
@@ -176,17 +175,13 @@ export async function listPage<T extends KeyFolder>(
     let isFull = false
     for (const object of objects) {
       if (!object.key.startsWith(query.prefix) || !page.isAfter(object.key)) continue
-      isFull = !page.add(folder, page.folderOf(object.key), () => object)
+      isFull = !page.add(folder, page.folderOf(object.key) ?? object)
       if (isFull) break
     }
     if (isFull) break
     page.skip(at)
   }
   return page
-}
-
-function never(): never {
-  throw new Error('a folder has no object')
 }
 
 export function formatPage(query: ListQuery, { objects, folders, next }: Omit<ListPage<unknown>, 'of'>): string {
