@@ -40,16 +40,6 @@ interface Waiter {
   readonly end: () => void
 }
 
-export interface DemandFigures {
-  readonly jobs: number
-  readonly jobsLimit: number
-  readonly jobsTotal: number
-  readonly dayBytes: number
-  readonly dayBytesLimit: number
-  readonly waiting: number
-  readonly waitingLimit: number
-}
-
 /**
  * The waits of the mirrors' clients, and the fetches for them: the places, turns and bytes that they share, whatever
  * the source (spec add.34, add.36). Without a configuration they can follow the owner's fetches, and start none.
@@ -80,7 +70,7 @@ export class Demand {
     if (config !== undefined) this.jobs = new DemandJobs({ jobs, day: this.day, timeoutMs: config.timeoutMs, clock })
   }
 
-  figures(): DemandFigures {
+  figures() {
     return {
       jobs: this.jobs?.count ?? 0,
       jobsLimit: this.jobs?.limit ?? 0,

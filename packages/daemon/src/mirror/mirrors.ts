@@ -9,7 +9,7 @@ import type { Listeners } from '../http/traffic.ts'
 import type { Usage } from '../library/usage.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
 import type { Ways } from './artifact-files.ts'
-import { Demand, type DemandFigures } from './demand.ts'
+import { Demand } from './demand.ts'
 import { HubDemand } from './hub-demand.ts'
 import { HubMirror } from './hub-mirror.ts'
 import { OciMirror, type OciMirrorDeps } from './oci-mirror.ts'
@@ -102,7 +102,7 @@ export class Mirrors {
     this.#ways.swarm = new SwarmDemand({ ...this.#deps, demand: this.#demand, source })
   }
 
-  figures(): MirrorFigures {
+  figures() {
     const { hub, swarm } = this.#ways
     return {
       demand: hub === undefined && swarm === undefined ? undefined : this.#demand.figures(),
@@ -122,12 +122,6 @@ export class Mirrors {
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#listening).map((listener) => listener.close()))
   }
-}
-
-/** An absent part is off. */
-export interface MirrorFigures {
-  readonly demand: DemandFigures | undefined
-  readonly lookupsTotal: number | undefined
 }
 
 async function named<T>(key: string, text: string, listening: Promise<T>): Promise<T> {
