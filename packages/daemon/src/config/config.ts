@@ -1,10 +1,10 @@
-import { homedir } from 'node:os'
 import { isAbsolute, join, resolve } from 'node:path'
 import { hubTokenFile } from '@svc/client/protocol'
 import { ConfigError } from '../errors.ts'
 import { configuredAddress, configuredRanges, configuredZone, isLoopback } from './address.ts'
 import { readConfigFile } from './file.ts'
 import type { FileConfig } from './keys.ts'
+import { absolutePath, homeFolder } from './path.ts'
 import { globsOf, type TrustRuleConfig, trustRules } from './trust.ts'
 import { type WebseedKeyConfig, webseedKeyConfigs } from './webseed.ts'
 
@@ -133,12 +133,6 @@ function hubToken(env: Environment, usesClients: boolean): Pick<HubConfig, 'toke
 const xdg = (value: string | undefined, ...fallback: string[]): string =>
   value !== undefined && value !== '' && isAbsolute(value) ? value : join(homeFolder(), ...fallback)
 
-function homeFolder(): string {
-  const home = homedir()
-  if (!isAbsolute(home)) throw new ConfigError('the home folder is unknown; set HOME, or SVC_ROOT and SVC_CONFIG')
-  return home
-}
-
 /** The configuration file's path, and whether it must exist: one that the user named must, the default need not. */
 export function configPath(
   flags: ConfigFlags,
@@ -147,13 +141,6 @@ export function configPath(
   const named = flags.config ?? set(env.SVC_CONFIG)
   if (named !== undefined) return { file: resolve(named), required: true }
   return { file: join(xdg(env.XDG_CONFIG_HOME, '.config'), 'svc', 'config.toml'), required: false }
-}
-
-/** Absolute, or relative to the home folder with `~/`: other paths would depend on the folder that the daemon is started in. @throws ConfigError */
-function filePath(path: string | undefined, key: string): string | undefined {
-  if (path === undefined || isAbsolute(path)) return path
-  if (path === '~' || path.startsWith('~/')) return join(homeFolder(), path.slice(1))
-  throw new ConfigError(`${key} is "${path}"; write an absolute path, or one that begins with "~/"`)
 }
 
 /** `[store] expect`. @throws ConfigError for an invalid store id */
@@ -235,18 +222,20 @@ const storeOf = (root: string, store: FileConfig['store'] = {}): StoreConfig => 
 /** Fills in defaults; environment and flags override the file. @throws ConfigError for invalid values */
 export function mergeConfig(file: FileConfig, flags: ConfigFlags, env: Environment): DaemonConfig {
   const { swarm = {}, hub = {}, catalog = {}, mirror = {}, metrics = {} } = file
+  const given = set(file.store?.root)
   const root =
     flags.root ??
     set(env.SVC_ROOT) ??
-    filePath(set(file.store?.root), '[store] root') ??
+    (given && absolutePath(given, '[store] root')) ??
     join(xdg(env.XDG_DATA_HOME, '.local', 'share'), 'svc')
   if (root === '') throw new ConfigError('--root must not be empty')
   const upload = swarm.upload_limit ?? 0
+  const s3Keys = set(mirror.s3_keys)
   const mirrors: MirrorConfig = {
     hubAddr: set(mirror.hub_addr),
     ociAddr: set(mirror.oci_addr),
     s3Addr: set(mirror.s3_addr),
-    s3Keys: filePath(set(mirror.s3_keys), '[mirror] s3_keys'),
+    s3Keys: s3Keys && absolutePath(s3Keys, '[mirror] s3_keys'),
     names: namesOf(mirror.names ?? []),
     onDemand: onDemandOf(mirror),
     token: set(env.SVC_MIRROR_TOKEN?.trim())

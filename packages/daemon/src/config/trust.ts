@@ -1,6 +1,6 @@
 import { ClassifyError, globTest } from '@svc/classify'
 import { ConfigError } from '../errors.ts'
-import { absolutePath } from './webseed.ts'
+import { absolutePath } from './path.ts'
 
 export const TRUST_KEYS = {
   names: {

@@ -1,6 +1,5 @@
-import { homedir } from 'node:os'
-import { isAbsolute, join } from 'node:path'
 import { ConfigError } from '../errors.ts'
+import { absolutePath } from './path.ts'
 
 export const WEBSEED_KEYS = {
   region: { type: 'string', summary: 'region of the bucket, us-east-1 for servers without regions' },
@@ -44,11 +43,4 @@ export function webseedKeyConfigs(tables: Readonly<Record<string, WebseedTable>>
       credentialsFile: credentials_file && absolutePath(credentials_file, 'credentials_file', wrong)
     }
   })
-}
-
-/** @throws ConfigError that `wrong` makes, for a relative path */
-export function absolutePath(path: string, key: string, wrong: (what: string) => ConfigError): string {
-  if (isAbsolute(path)) return path
-  if (path.startsWith('~/') && isAbsolute(homedir())) return join(homedir(), path.slice(2))
-  throw wrong(`${key} is "${path}"; write an absolute path, or one that begins with "~/"`)
 }
