@@ -27,7 +27,7 @@ export function classifyFiles(
       path: store.blobPath(digest)
     })
   }
-  return offload.run('plan', {
+  return offload.call('plan', {
     recognition,
     headers,
     config: ingested.config,

@@ -29,7 +29,7 @@ export async function planListing(source: ImportSource, offload: Offload): Promi
   const listing = source.files.map(({ name, sizeBytes }) => ({ name, sizeBytes }))
   try {
     const isShort = listing.length <= MAX_NAMES_HERE
-    return planned(source, isShort ? recognise(listing) : await offload.run('recognise', listing))
+    return planned(source, isShort ? recognise(listing) : await offload.call('recognise', listing))
   } catch (cause) {
     throw refused(source, cause)
   }

@@ -88,7 +88,7 @@ export class LeafLayers {
     }
     const { buffer } = leaves
     const whole = buffer instanceof ArrayBuffer && buffer.byteLength === leaves.byteLength ? [buffer] : []
-    const { root, subtrees } = await this.#offload.run('root', { leaves, sizeBytes }, whole)
+    const { root, subtrees } = await this.#offload.call('root', { leaves, sizeBytes }, { transfer: whole })
     this.#subtrees.set(digest, subtrees!)
     return { digest, sizeBytes, merkleRoot: digestFromBytes(root) }
   }
@@ -174,7 +174,7 @@ export class LeafLayers {
         () => false
       )
       if (present) {
-        const made = await this.#offload.run('layer', {
+        const made = await this.#offload.call('layer', {
           path: this.#path(digest),
           sizeBytes,
           pieceLengthBytes
@@ -210,7 +210,7 @@ export class LeafLayers {
   }
 
   async #foldsTo(leaves: Uint8Array, sizeBytes: number, merkleRoot: Sha256Digest): Promise<boolean> {
-    const { root } = await this.#offload.run('root', { leaves, sizeBytes })
+    const { root } = await this.#offload.call('root', { leaves, sizeBytes })
     return equalBytes(root, digestBytes(merkleRoot))
   }
 
@@ -222,7 +222,7 @@ export class LeafLayers {
     const subtrees = this.#subtrees.get(digest)
     this.#subtrees.delete(digest)
     if (subtrees === undefined || sizeBytes <= pieceLengthBytes) return undefined
-    return this.#offload.run('fold', { subtrees, sizeBytes, pieceLengthBytes })
+    return this.#offload.call('fold', { subtrees, sizeBytes, pieceLengthBytes })
   }
 
   async #rebuilt(digest: Sha256Digest, signal?: AbortSignal): Promise<HashResult> {

@@ -11,37 +11,17 @@ export const offloadErrors = {
   closed: () => new Error('the offload thread is closed')
 } satisfies ErrorCodec
 
-/** Of a thread that works for strangers. */
+/** The heap of the thread that works for strangers. */
 export const STRANGERS_HEAP_MIB = 256
 
 /**
  * The daemon's thread for folding leaf layers, recognising long listings, parsing headers and matching licence texts.
- * It starts when first needed; tasks run one after the other, which also limits their memory. `run` is
- * `WorkerThread.call`.
+ * It starts when first needed; tasks run one after the other, which also limits their memory. `plan` and `recognise`
+ * throw ClassifyError.
  */
-export class Offload {
-  readonly #thread: WorkerThread<OffloadTasks>
-
+export class Offload extends WorkerThread<OffloadTasks> {
   /** @param bounds of the thread's heap; default: Node's */
   constructor(bounds: Pick<WorkerThreadOptions, 'oldMib'> = {}) {
-    const url = workerUrl('./worker', import.meta.url)
-    this.#thread = new WorkerThread<OffloadTasks>({ url, name: 'svcd-offload', errors: offloadErrors, ...bounds })
-  }
-
-  /**
-   * `transfer` lists buffers to transfer instead of copying them. @throws ClassifyError from `plan` and `recognise`;
-   * Error when the thread dies or is closed.
-   */
-  run<Task extends keyof OffloadTasks>(
-    task: Task,
-    request: OffloadTasks[Task]['request'],
-    transfer: readonly ArrayBuffer[] = []
-  ): Promise<OffloadTasks[Task]['response']> {
-    return this.#thread.call(task, request, { transfer })
-  }
-
-  /** Rejects running tasks; resolves when the thread has ended or is idle. */
-  close(): Promise<void> {
-    return this.#thread.close()
+    super({ url: workerUrl('./worker', import.meta.url), name: 'svcd-offload', errors: offloadErrors, ...bounds })
   }
 }

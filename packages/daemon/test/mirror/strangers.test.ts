@@ -283,7 +283,7 @@ test('long listings of strangers and of the owner are planned in separate thread
   ]
   it.hub.commit({ id: 'Acme/Long', files: many(1) })
   it.hub.commit({ id: 'Own/Long', files: many(2) })
-  const ran = vi.spyOn(Offload.prototype, 'run')
+  const ran = vi.spyOn(Offload.prototype, 'call')
   onTestFinished(() => ran.mockRestore())
   const threads = (): Set<unknown> => {
     const planning = ran.mock.contexts.filter((_, i) => ['recognise', 'plan'].includes(ran.mock.calls[i]![0]))
