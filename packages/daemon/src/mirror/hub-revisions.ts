@@ -6,13 +6,13 @@ import type { LeftOut, UpstreamFile, UpstreamRepo } from '../library/upstream-re
 import type { ArtifactFiles } from './artifact-files.ts'
 import type { ServedFile } from './served-files.ts'
 import type { ServedModels } from './served-models.ts'
+import { heapBytesOf } from './upstream.ts'
 
 /** The names by which clients request the default branch. */
 export const DEFAULT_BRANCH = new Set(['main', 'HEAD'])
 
-/** Of names and their entries. */
+/** Limit of the names of known files, with their entries. */
 const MAX_BYTES = 32 << 20
-const FILE_BYTES = 600
 
 /** A repository of the hub at one commit, as far as it was imported. */
 export interface HubRevision {
@@ -44,7 +44,7 @@ export type RepoFile = ServedFile | UpstreamFile
 export class HubRevisions {
   readonly #served: ServedModels
   readonly #files: ArtifactFiles
-  readonly #known = new LRUCache<string, HubRevision>({ maxSize: MAX_BYTES, sizeCalculation: bytesOf })
+  readonly #known = new LRUCache<string, HubRevision>({ maxSize: MAX_BYTES, sizeCalculation: heapBytesOf })
   readonly #joins = new WeakMap<
     UpstreamRepo,
     { readonly here: HubRevision | undefined; readonly joined: HubRevision }
@@ -130,12 +130,6 @@ const without = ({ reasons, more }: LeftOut, files: HubRevision['files']): LeftO
   reasons: new Map([...reasons].filter(([name]) => !files.has(name))),
   more
 })
-
-function bytesOf({ files, leftOut }: HubRevision): number {
-  let bytes = FILE_BYTES
-  for (const name of [...files.keys(), ...(leftOut?.reasons.keys() ?? [])]) bytes += FILE_BYTES + 2 * name.length
-  return bytes
-}
 
 /** Of artifacts, the latest import first. */
 function latestOfBranch(all: readonly ArtifactState[]): ArtifactState | undefined {

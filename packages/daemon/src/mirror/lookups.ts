@@ -3,7 +3,7 @@ import type { LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
 import type { DayBudget } from './day-budget.ts'
 import { keptFor } from './demand-jobs.ts'
 import type { HostQueue } from './host-queue.ts'
-import { dayIsSpent, NotNowError, type Upstream } from './upstream.ts'
+import { dayIsSpent, heapBytesOf, NotNowError, type Upstream } from './upstream.ts'
 
 /** How long a repository is taken as it was: also one at a commit, which may have become private since. */
 const KNOWN_MS = 60_000
@@ -11,9 +11,8 @@ const KNOWN_MS = 60_000
 const ABSENT_MS = 60_000
 const UNAVAILABLE_MS = 15_000
 const MAX_ABSENT = 1_000
-/** Of names and their entries. */
+/** Limit of the names in cached listings, with their entries. */
 const MAX_KNOWN_BYTES = 16 << 20
-const FILE_BYTES = 400
 
 /** Errors after which the repository does not exist for clients of the mirror. */
 const ABSENT_CODES: readonly unknown[] = ['E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_BAD_REQUEST']
@@ -47,7 +46,11 @@ export class Lookups {
     this.#upstream = upstream
     this.#day = day
     this.#queue = queue
-    this.#known = new LRUCache({ maxSize: MAX_KNOWN_BYTES, sizeCalculation: bytesOf, ...keptFor(KNOWN_MS, nowMs) })
+    this.#known = new LRUCache({
+      maxSize: MAX_KNOWN_BYTES,
+      sizeCalculation: (repo) => heapBytesOf(repo),
+      ...keptFor(KNOWN_MS, nowMs)
+    })
     this.#absent = new LRUCache({ max: MAX_ABSENT, ...keptFor(ABSENT_MS, nowMs) })
   }
 
@@ -96,12 +99,6 @@ export class Lookups {
       throw notNow
     }
   }
-}
-
-function bytesOf({ files, leftOut }: UpstreamRepo): number {
-  let bytes = FILE_BYTES
-  for (const name of [...files.keys(), ...leftOut.reasons.keys()]) bytes += FILE_BYTES + 2 * name.length
-  return bytes
 }
 
 const keyOf = ({ repo, revision, isNamedOnly, branch }: LookFor): string =>

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { ErrorCode, Job } from '@svc/client/protocol'
-import type { LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
+import type { LeftOut, LookOptions, UpstreamRepo } from '../library/upstream-repo.ts'
 
 /** The mirror's source for missing files. Its errors have the API's codes. */
 export interface Upstream {
@@ -11,6 +11,22 @@ export interface Upstream {
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
   /** Whether strangers were given these bytes: only then a file may come out of the store before its artifact is here. */
   hasBrought(repo: UpstreamRepo, name: string): boolean
+}
+
+/** An estimate of what a name and its entry take in memory. */
+const ENTRY_BYTES = 600
+
+/** An estimate of what a listing takes in memory. */
+export function heapBytesOf({
+  files,
+  leftOut
+}: {
+  readonly files: ReadonlyMap<string, unknown>
+  readonly leftOut: LeftOut | undefined
+}): number {
+  let bytes = ENTRY_BYTES
+  for (const name of [...files.keys(), ...(leftOut?.reasons.keys() ?? [])]) bytes += ENTRY_BYTES + 2 * name.length
+  return bytes
 }
 
 /** The daemon's jobs, as far as mirrors see them. */
