@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import type { FilePortModule } from '@svc/cas'
 import { defaultSocketPath, isDefaultSocket } from '@svc/client/protocol'
 import { type Clock, systemClock, timestampOf } from '@svc/internal-clock'
+import { formatAddress } from '@svc/internal-net'
 import { createApp } from '../api/app.ts'
 import { ownRoutes } from '../api/own-routes.ts'
 import { requireStore } from '../api/require-store.ts'
@@ -12,10 +13,10 @@ import { tagRoute } from '../api/tag-route.ts'
 import { type DaemonConfig, mergeConfig } from '../config/config.ts'
 import type { FileConfig } from '../config/keys.ts'
 import { DaemonError, StartError } from '../errors.ts'
+import type { GuardedListener } from '../http/guarded-listener.ts'
 import type { ServerOptions } from '../http/server.ts'
 import { StoreWatch, storeProblem } from '../library/store-presence.ts'
 import { createLog, type Log } from '../log.ts'
-import type { MetricsListener } from '../metrics/metrics-listener.ts'
 import { checkSocket, claimSocket, listenOnDescriptor, runtimePathFor, type SocketChoice } from '../socket/claim.ts'
 import { KeptSocket } from '../socket/keep.ts'
 import { closeAll, composeContext, composeServices, type DaemonContext, type Services } from './compose.ts'
@@ -91,7 +92,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
   const context = await composeContext(config, log, VERSION, clock, options)
   let services: Services | undefined
   let notice: StartNotice | undefined
-  let metrics: MetricsListener | undefined
+  let metrics: GuardedListener | undefined
   let figures: Figures | undefined
   try {
     const startedAt = timestampOf(clock)
@@ -102,27 +103,29 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
       notice = tellStart(runtimePathFor(path), { ...own, socket: path }, context, () => services?.swarm?.verifying)
     }
     services = await composeServices(context, options.networks ?? BUILTIN_NETWORKS)
-    const stopping = { begun: false }
+    const life: Life = { phase: 'starting' }
     const { addr } = config.metrics
     const statusDeps = { ...context, ...services, state: context, startedAt }
     const { jobs, listeners } = context
     figures = new Figures({ status: statusOf(statusDeps), jobs, listeners, ...services })
     const text = figures.text
     const problem = (): string | undefined => storeProblem(context.store)
+    const isStopping = (): boolean => life.phase === 'stopping'
     if (addr !== undefined) {
-      const { MetricsListener } = await import('../metrics/metrics-listener.ts')
-      metrics = await MetricsListener.listen({ text, problem, clock }, addr, log, listeners.add('metrics'))
+      const { listenForMetrics } = await import('../metrics/metrics-listener.ts')
+      const isReady = (): boolean => life.phase === 'running'
+      metrics = await listenForMetrics(addr, { text, problem, isReady, clock, log, traffic: listeners.add('metrics') })
     }
     const routes = apiRoutes(statusDeps)
     const server = createApp(routes, log, {
       clock,
       ...options.http,
       traffic: listeners.add('api'),
-      more: [tagRoute(root, context), ...ownRoutes({ figures: text, isStopping: () => stopping.begun, problem })],
+      more: [tagRoute(root, context), ...ownRoutes({ figures: text, isStopping, problem })],
       refuse: ({ method = '', url = '' }) => {
         requireStore(context.store, url)
         const cancels = method === 'DELETE' && url.startsWith('/v1/jobs/')
-        return stopping.begun && !cancels && !['GET', 'HEAD'].includes(method)
+        return isStopping() && !cancels && !['GET', 'HEAD'].includes(method)
           ? new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping; try again when it is back')
           : undefined
       }
@@ -146,7 +149,7 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
       state: 'running' as const,
       ...services.swarm?.addresses(),
       ...services.mirrors?.addresses(),
-      ...(metrics !== undefined && { metricsAddress: metrics.address })
+      ...(metrics !== undefined && { metricsAddress: formatAddress(metrics.address) })
     }
     const writeFacts = (): Promise<void> =>
       writeRuntimeFile(runtimePath, facts).catch((error: unknown) =>
@@ -155,12 +158,12 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
     await notice?.end()
     await writeFacts()
     log.info(facts, 'listening')
-    metrics?.setReady(true)
+    life.phase = 'running'
     services.hub?.checkDaily()
     void context.room.settle()
     services.hub?.confirmUnknown({ ...context, onConfirmed: services.onWithheld })
     const watch = new StoreWatch(context.store, log, clock)
-    return running(context, services, server, kept, runtimePath, stopping, metrics, figures, watch)
+    return running({ context, services, server, kept, runtimePath, life, metrics, figures, watch })
   } catch (error) {
     await notice?.withdraw()
     await metrics?.close()
@@ -170,24 +173,30 @@ export async function startInspected(options: InspectedOptions): Promise<Inspect
   }
 }
 
-function running(
-  context: DaemonContext,
-  services: Services,
-  server: Server,
-  kept: KeptSocket,
-  runtimePath: string,
-  stopping: { begun: boolean },
-  metrics: MetricsListener | undefined,
-  figures: Figures,
-  watch: StoreWatch
-): InspectedDaemon {
+interface Life {
+  phase: 'starting' | 'running' | 'stopping'
+}
+
+interface Started {
+  readonly context: DaemonContext
+  readonly services: Services
+  readonly server: Server
+  readonly kept: KeptSocket
+  readonly runtimePath: string
+  readonly life: Life
+  readonly metrics: GuardedListener | undefined
+  readonly figures: Figures
+  readonly watch: StoreWatch
+}
+
+function running(started: Started): InspectedDaemon {
+  const { context, services, server, kept, runtimePath, life, metrics, figures, watch } = started
   const { clock, jobs, log } = context
   const hurry = new AbortController()
   let closed: Promise<void> | undefined
   const stop = async (): Promise<void> => {
-    stopping.begun = true
+    life.phase = 'stopping'
     watch.close()
-    metrics?.setReady(false)
     const cut = jobs.openCount
     log.info({ jobs: cut }, 'stopping')
     await jobs.stop()

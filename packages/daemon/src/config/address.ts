@@ -1,5 +1,5 @@
 import { addressReach, type PeerAddress, tryParseAddress, tryParseRange } from '@svc/internal-net'
-import { ConfigError } from '../errors.ts'
+import { ConfigError, StartError } from '../errors.ts'
 
 /** `host:port`, IPv6 in brackets, port 0 to 65535; undefined for anything else. */
 function tryParseHostPort(text: string): PeerAddress | undefined {
@@ -15,6 +15,17 @@ export function configuredAddress(text: string, key: string): PeerAddress {
   const address = tryParseHostPort(text)
   if (address !== undefined) return address
   throw new ConfigError(`${key} is "${text}", expected "host:port", e.g. "127.0.0.1:0"`)
+}
+
+/** Listens at a configured address. @throws ConfigError, StartError naming the key */
+export async function listenAt<T>(text: string, key: string, listen: (address: PeerAddress) => Promise<T>): Promise<T> {
+  const address = configuredAddress(text, key)
+  try {
+    return await listen(address)
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause
+    throw new StartError(`${key} = "${text}" cannot be listened on: ${(cause as Error).message}`, { cause })
+  }
 }
 
 /** Whether only programs of this machine reach a listening address. */

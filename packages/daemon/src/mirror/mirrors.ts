@@ -1,9 +1,8 @@
 import { formatAddress } from '@svc/internal-net'
 import type { Sha256Digest } from '@svc/ref'
-import { configuredAddress } from '../config/address.ts'
+import { listenAt } from '../config/address.ts'
 import type { MirrorConfig } from '../config/config.ts'
 import { s3KeysOf } from '../config/s3-keys.ts'
-import { ConfigError, StartError } from '../errors.ts'
 import { GuardedListener, type ListenerOptions } from '../http/guarded-listener.ts'
 import type { Listeners } from '../http/traffic.ts'
 import type { Usage } from '../library/usage.ts'
@@ -70,16 +69,13 @@ export class Mirrors {
     const listening: Listening = {}
     const open = async (kind: keyof Listening, text: string | undefined, make: () => Mirror): Promise<void> => {
       if (text === undefined) return
-      const key = `[mirror] ${kind}_addr`
-      const address = configuredAddress(text, key)
       const mirror = make()
-      const common = { address, token, names, log, requireStore: () => store.requireRoot() }
-      const listen = async (): Promise<GuardedListener> => {
+      const answer: ListenerOptions['answer'] = (...asked) => mirror.route(...asked)
+      const common = { token, names, log, requireStore: () => store.requireRoot(), answer }
+      listening[kind] = await listenAt(text, `[mirror] ${kind}_addr`, async (address) => {
         await mirror.open?.()
-        const answer: ListenerOptions['answer'] = (...asked) => mirror.route(...asked)
-        return GuardedListener.listen({ ...common, traffic: listeners?.add(kind), answer, ...mirror.port })
-      }
-      listening[kind] = await named(key, text, listen())
+        return GuardedListener.listen({ ...common, address, traffic: listeners?.add(kind), ...mirror.port })
+      })
     }
     try {
       await open('hub', hubAddr, () => new HubMirror(shared))
@@ -121,14 +117,5 @@ export class Mirrors {
 
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#listening).map((listener) => listener.close()))
-  }
-}
-
-async function named<T>(key: string, text: string, listening: Promise<T>): Promise<T> {
-  try {
-    return await listening
-  } catch (cause) {
-    if (cause instanceof ConfigError) throw cause
-    throw new StartError(`${key} = "${text}" cannot be listened on: ${(cause as Error).message}`, { cause })
   }
 }

@@ -1,15 +1,16 @@
 // The figures at the port and at the socket, the page that lists them and the dashboard that shows them, held against a running daemon.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { systemClock } from '@svc/internal-clock'
+import { formatAddress } from '@svc/internal-net'
 import { block } from '@svc/testkit/block'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { BUILTIN_NETWORKS } from '../../src/app/networks.ts'
 import { askCommand } from '../../src/commands/probe.ts'
-import { Listeners } from '../../src/http/traffic.ts'
 import { createLog } from '../../src/log.ts'
 import { EventLoop } from '../../src/metrics/event-loop.ts'
 import { formatMetrics } from '../../src/metrics/exposition.ts'
-import { MetricsListener } from '../../src/metrics/metrics-listener.ts'
+import { listenForMetrics } from '../../src/metrics/metrics-listener.ts'
 import { testDaemon } from '../support/daemon.ts'
 
 const root = join(import.meta.dirname, '../../../..')
@@ -123,14 +124,15 @@ describe('the figures', () => {
 
   it('are collected once for concurrent requests', async () => {
     const listed: number[] = []
-    const listener = await MetricsListener.listen(
-      { text: async () => `${listed.push(1)}\n`, problem: () => undefined },
-      '127.0.0.1:0',
-      createLog('silent'),
-      new Listeners().add('metrics')
-    )
+    const listener = await listenForMetrics('127.0.0.1:0', {
+      text: async () => `${listed.push(1)}\n`,
+      problem: () => undefined,
+      isReady: () => true,
+      clock: systemClock,
+      log: createLog('silent')
+    })
     try {
-      const ask = async () => (await fetch(`http://${listener.address}/metrics`)).text()
+      const ask = async () => (await fetch(`http://${formatAddress(listener.address)}/metrics`)).text()
       const texts = await Promise.all(Array.from({ length: 200 }, ask))
       // a second may end while they are on their way
       expect(new Set(texts).size).toBeLessThan(100)
