@@ -11,7 +11,6 @@ import { Listeners } from '../http/traffic.ts'
 import { Importer } from '../import/importer.ts'
 import { Copies } from '../jobs/copies.ts'
 import { Evictions } from '../jobs/evict.ts'
-import { Lanes } from '../jobs/lanes.ts'
 import { JobRegistry } from '../jobs/registry.ts'
 import { Room } from '../jobs/room.ts'
 import { SourcesFiller } from '../jobs/sources-filler.ts'
@@ -141,7 +140,7 @@ export async function composeContext(
 }
 
 const jobRegistry = (clock: Clock, log: Log, store: DiskBlobStore): JobRegistry =>
-  new JobRegistry(new Lanes(), jobErrors(log), {
+  new JobRegistry(jobErrors(log), {
     clock,
     onDone: (job) => logImport(log, job),
     // a job's files stay until it ends; jobs that remove files keep none

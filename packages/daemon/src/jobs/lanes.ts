@@ -16,17 +16,14 @@ export const LANE_WIDTHS: Readonly<Record<JobKind, number>> = {
   outdated: 1
 }
 
-/** As many as the two mirrors start, so that none waits here. */
+/** Enough for all jobs that mirrors start, so that none waits here. */
 const DEMAND_WIDTH = 8
 
 /** A first-in, first-out queue per kind of job, and one for jobs of strangers. */
 export class Lanes {
-  readonly #gates: ReadonlyMap<JobKind | 'demand', Gate>
-
-  constructor(widths: Readonly<Record<JobKind, number>> = LANE_WIDTHS) {
-    const all = { ...widths, demand: DEMAND_WIDTH }
-    this.#gates = new Map(Object.entries(all).map(([lane, width]) => [lane as keyof typeof all, new Gate(width)]))
-  }
+  readonly #gates: ReadonlyMap<string, Gate> = new Map(
+    Object.entries({ ...LANE_WIDTHS, demand: DEMAND_WIDTH }).map(([lane, width]) => [lane, new Gate(width)])
+  )
 
   /**
    * Runs `work` when the lane has room, in a later turn of the event loop at the earliest. An abort while waiting

@@ -2,7 +2,7 @@ import type { Job } from '@svc/client/protocol'
 import { type Clock, systemClock } from '@svc/internal-clock'
 import { DaemonError } from '../errors.ts'
 import type { JobOutcome, JobProgress, JobStart, JobWork } from './job-work.ts'
-import type { Lanes } from './lanes.ts'
+import { Lanes } from './lanes.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
 
@@ -39,7 +39,7 @@ export class JobRegistry {
   readonly #open = new Map<TrackedJob, Promise<void>>()
   readonly #clock: Clock
   readonly #retention: Retention
-  readonly #lanes: Lanes
+  readonly #lanes = new Lanes()
   readonly #toError: JobErrors
   readonly #limits: Readonly<Record<keyof typeof OPEN_LIMITS, number>>
   readonly #onDone: ((job: Job) => void) | undefined
@@ -50,11 +50,9 @@ export class JobRegistry {
   readonly #ended = { done: 0, failed: 0 }
 
   constructor(
-    lanes: Lanes,
     toError: JobErrors,
     { clock = systemClock, limits = OPEN_LIMITS, onDone, around }: JobRegistryOptions = {}
   ) {
-    this.#lanes = lanes
     this.#clock = clock
     this.#toError = toError
     this.#limits = limits

@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '@svc/internal-clock'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { describe, expect, it } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
-import { LANE_WIDTHS, Lanes } from '../../src/jobs/lanes.ts'
+import { LANE_WIDTHS } from '../../src/jobs/lanes.ts'
 import { JobRegistry, type JobRegistryOptions, OPEN_LIMITS, UnwantedError } from '../../src/jobs/registry.ts'
 import { KEPT_JOBS, MAX_KEPT_JOBS, MIN_KEPT_MS } from '../../src/jobs/retention.ts'
 import { expectOpenCounted } from '../support/open-jobs.ts'
@@ -12,8 +12,7 @@ import { expectOpenCounted } from '../support/open-jobs.ts'
 const registry = (
   limits: NonNullable<JobRegistryOptions['limits']> = OPEN_LIMITS,
   clock: Clock = systemClock
-): JobRegistry =>
-  new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error, { limits, clock })
+): JobRegistry => new JobRegistry((error): ErrorBody => toWireError(error).envelope.error, { limits, clock })
 function gate(): { open: () => void; passed: Promise<void> } {
   let open = (): void => undefined
   const passed = new Promise<void>((resolve) => (open = resolve))

@@ -3,7 +3,6 @@ import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { expect, test } from 'vitest'
 import { toWireError } from '../../src/api/wire-error.ts'
 import { DaemonError } from '../../src/errors.ts'
-import { Lanes } from '../../src/jobs/lanes.ts'
 import { JobRegistry } from '../../src/jobs/registry.ts'
 import { DayBudget } from '../../src/mirror/day-budget.ts'
 import { DemandJobs } from '../../src/mirror/demand-jobs.ts'
@@ -16,7 +15,7 @@ function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
   // the cache takes a time of 0 for none
   clock.after(1, () => undefined)
   clock.step()
-  const jobs = new JobRegistry(new Lanes(), (error): ErrorBody => toWireError(error).envelope.error)
+  const jobs = new JobRegistry((error): ErrorBody => toWireError(error).envelope.error)
   const day = new DayBudget(100, () => clock.monotonic())
   const demand = new DemandJobs({ jobs, day, clock, timeoutMs })
   const way = { source: 'it', isVerifiedLate }
