@@ -137,18 +137,13 @@ async function checkBlobs(
 /** Copies the current state and each model's last use; removes the remains of an earlier attempt. */
 async function copyState({ from, to }: MovePlaces): Promise<void> {
   await rm(join(to, 'state'), { recursive: true, force: true })
-  await copyFolder(join(from, 'state'), join(to, 'state'), new Set(['tmp']))
-  await copyFolder(join(from, 'cache'), join(to, 'cache'), undefined, new Set(['last-used.json']))
+  await copyFolder(join(from, 'state'), join(to, 'state'), (name) => name !== 'tmp')
+  await copyFolder(join(from, 'cache'), join(to, 'cache'), (name) => name === 'last-used.json')
   await syncFolder(nodeFilePort, to)
 }
 
-/** Copies small files, durably: without those in `skip`, and only those in `only` if it is given. */
-async function copyFolder(
-  from: string,
-  to: string,
-  skip?: ReadonlySet<string>,
-  only?: ReadonlySet<string>
-): Promise<void> {
+/** Copies small files, durably. @param isWanted whether to copy an entry of this folder; default: all */
+async function copyFolder(from: string, to: string, isWanted = (_name: string) => true): Promise<void> {
   const entries = await readdir(from, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw error
@@ -156,7 +151,7 @@ async function copyFolder(
   await makeFolders(to, 0o700)
   for (const entry of entries) {
     const { name } = entry
-    if (skip?.has(name) || only?.has(name) === false) continue
+    if (!isWanted(name)) continue
     if (entry.isDirectory()) await copyFolder(join(from, name), join(to, name))
     else if (entry.isFile()) await replaceFile(nodeFilePort, join(to, name), await readFile(join(from, name)))
   }
