@@ -1,48 +1,53 @@
 #!/usr/bin/env node
 import { StartError } from '../errors.ts'
-import { HELP, parseFlags } from '../flags.ts'
+import { type Flags, HELP, parseFlags } from '../flags.ts'
 import { VERSION } from './version.ts'
 
-/** Load each subcommand lazily: the daemon's modules are slow to import. */
+const print = (text: string): void => void process.stdout.write(text)
+
+/** Loads each command when it is called: the daemon's modules are slow to import. */
 async function main(): Promise<void> {
   process.umask(0o077)
-  const flags = parseFlags(process.argv.slice(2))
-  if (flags.help) return void process.stdout.write(HELP)
-  if (flags.version) return void process.stdout.write(`svcd ${VERSION}\n`)
+  const { argv, env } = process
+  const flags = parseFlags(argv.slice(2))
+  if (flags.help) return print(HELP)
+  if (flags.version) return print(`svcd ${VERSION}\n`)
   if (flags.check) {
     const { checkConfig } = await import('../commands/check.ts')
-    return void process.stdout.write(`${(await checkConfig(flags, process.env)).join('\n')}\n`)
+    return print(`${(await checkConfig(flags, env)).join('\n')}\n`)
   }
   const [command, ...words] = flags.words
-  if (command === undefined) return (await import('./serve.ts')).serve(flags)
-  if (command === 'move') return (await import('../commands/move.ts')).moveCommand(words, flags, process.env)
-  if (command === 'restore') return (await import('../commands/restore.ts')).restoreCommand(words, flags, process.env)
-  if (command === 'seed') {
-    const { seedCommand } = await import('../commands/seed.ts')
-    return void process.stdout.write(`${await seedCommand(words, flags, process.env)}\n`)
+  switch (command) {
+    case undefined:
+      return (await import('./serve.ts')).serve(flags)
+    case 'move':
+      return (await import('../commands/move.ts')).moveCommand(words, flags, env)
+    case 'restore':
+      return (await import('../commands/restore.ts')).restoreCommand(words, flags, env)
+    case 'seed':
+      return print(`${await (await import('../commands/seed.ts')).seedCommand(words, flags, env)}\n`)
+    case 'expect':
+      return print(`${await (await import('../commands/expect.ts')).expectCommand(words, flags, env)}\n`)
+    case 'metrics':
+    case 'health':
+    case 'ready': {
+      if (words.length > 0) throw new StartError(`svcd ${command} takes no further arguments\ntry: svcd --help`)
+      const { askCommand } = await import('../commands/probe.ts')
+      return print(await askCommand(command, await socketPath(flags)))
+    }
+    case 'tag': {
+      const { root } = (await (await import('../config/config.ts')).loadConfig(flags)).store
+      const { tagCommand } = await import('../commands/tag.ts')
+      return tagCommand(words, { root, socketPath: await socketPath(flags), print: (line) => print(`${line}\n`) })
+    }
+    default:
+      throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)
   }
-  if (command === 'expect') {
-    const { expectCommand } = await import('../commands/expect.ts')
-    return void process.stdout.write(`${await expectCommand(words, flags, process.env)}\n`)
-  }
-  if (command === 'metrics' || command === 'health' || command === 'ready') {
-    if (words.length > 0) throw new StartError(`svcd ${command} takes no further arguments\ntry: svcd --help`)
-    const { defaultSocketPath } = await import('@svc/client/protocol')
-    const { askCommand } = await import('../commands/probe.ts')
-    const path = flags.socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
-    return void process.stdout.write(await askCommand(command, path))
-  }
-  if (command !== 'tag') throw new StartError(`unknown command ${JSON.stringify(command)}\ntry: svcd --help`)
-  const { loadConfig } = await import('../config/config.ts')
+}
+
+async function socketPath({ socket }: Flags): Promise<string> {
   const { defaultSocketPath } = await import('@svc/client/protocol')
-  const config = await loadConfig(flags)
-  const socketPath = flags.socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
-  const { tagCommand } = await import('../commands/tag.ts')
-  await tagCommand(words, {
-    root: config.store.root,
-    socketPath,
-    print: (line) => void process.stdout.write(`${line}\n`)
-  })
+  return socket ?? defaultSocketPath(process.env, process.geteuid?.() ?? 0)
 }
 
 main().catch((error: unknown) => {
