@@ -51,10 +51,12 @@ export class HubMirror {
   }
 
   async route(request: IncomingMessage, response: ServerResponse, url: string): Promise<void> {
+    const client = clientOf(request, response)
     const path = decoded(url.split('?', 1)[0]!) ?? ''
     const query = new URLSearchParams(url.slice(url.indexOf('?') + 1 || url.length))
     const paths = request.method === 'POST' && INFO.exec(path)?.[2] === 'paths-info' ? await readForm(request) : []
-    const answer = (): Promise<void> => this.#answer(request, response, { path, query, paths })
+    const asked = { request, response, client, path, query, paths }
+    const answer = (): Promise<void> => this.#answer(asked)
     try {
       await answer()
     } catch (error) {
@@ -72,40 +74,39 @@ export class HubMirror {
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, { path, query, paths }: Asked): Promise<void> {
+  async #answer(asked: Asked): Promise<void> {
+    const { request, response, client, path, query, paths } = asked
     const [, repo, verb, rest = ''] = INFO.exec(path) ?? []
     if (request.method === 'POST') {
-      const found = verb === 'paths-info' ? await this.#repository(clientOf(request, response), repo!, rest) : undefined
+      const found = verb === 'paths-info' ? await this.#repository(client, repo!, rest) : undefined
       if (found === undefined) return this.#unknown(response, repo)
       if (paths === undefined)
         return refuse(response, 400, 'E_BAD_REQUEST', 'the body needs a list "paths" of at most 1,000 entries')
-      return this.#send(request, response, repo!, found, await this.#pathsInfo(found, paths))
+      return this.#send(asked, repo!, found, await this.#pathsInfo(found, paths))
     }
     const [, named] = /^\/api\/models\/([^/]+(?:\/[^/]+)?)\/refs$/.exec(path) ?? []
     if (named !== undefined) {
-      const found = await this.#repository(clientOf(request, response), named, 'main')
-      return found === undefined
-        ? this.#unknown(response, named)
-        : this.#send(request, response, named, found, refsBody(found, query))
+      const found = await this.#repository(client, named, 'main')
+      if (found === undefined) return this.#unknown(response, named)
+      return this.#send(asked, named, found, refsBody(found, query))
     }
     if (repo !== undefined) {
-      if (verb === 'tree') return this.#tree(request, response, repo, rest, query)
-      const found = await this.#repository(clientOf(request, response), repo, verb === undefined ? 'main' : rest)
+      if (verb === 'tree') return this.#tree(asked, repo, rest)
+      const found = await this.#repository(client, repo, verb === undefined ? 'main' : rest)
       if (found === undefined) return this.#unknown(response, repo)
-      const withFiles = ['true', '1'].includes(query.get('blobs') ?? '')
+      const withFiles = isSet(query, 'blobs')
       const info = (): Promise<unknown> => this.#info(found, withFiles)
-      return this.#send(request, response, repo, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
+      return this.#send(asked, repo, found, await this.#rendered.get(`${found.id} ${withFiles} info`, info))
     }
     const file = /^\/([^/]+(?:\/[^/]+)?)\/(?:resolve|raw)\/(.+)$/.exec(path)
     if (file === null) return absent(response)
-    return this.#resolve(request, response, file[1]!, file[2]!)
+    return this.#resolve(asked, file[1]!, file[2]!)
   }
 
   /** Neither commits nor any other known revisions contain a slash. */
-  async #resolve(request: IncomingMessage, response: ServerResponse, repo: string, rest: string): Promise<void> {
+  async #resolve({ request, response, client }: Asked, repo: string, rest: string): Promise<void> {
     const slash = rest.indexOf('/')
-    const found =
-      slash < 0 ? undefined : await this.#repository(clientOf(request, response), repo, rest.slice(0, slash))
+    const found = slash < 0 ? undefined : await this.#repository(client, repo, rest.slice(0, slash))
     if (found === undefined) return this.#unknown(response, repo)
     const path = rest.slice(slash + 1)
     const file = found.files.get(path)
@@ -127,7 +128,6 @@ export class HubMirror {
       return
     }
     const demand = this.#deps.ways.hub!
-    const client = clientOf(request, response)
     const open = async (): Promise<BlobReader> =>
       file.isLarge
         ? demand.large(found.upstream!, file, client)
@@ -137,13 +137,7 @@ export class HubMirror {
   }
 
   /** Sends a document about a repository that was asked for as `repo`. */
-  #send(
-    request: IncomingMessage,
-    response: ServerResponse,
-    repo: string,
-    found: HubRevision,
-    bytes: Uint8Array
-  ): Promise<void> {
+  #send({ request, response }: Asked, repo: string, found: HubRevision, bytes: Uint8Array): Promise<void> {
     return this.#answerAbout(response, repo, found, () => sendHubJson(request, response, found, bytes))
   }
 
@@ -166,24 +160,19 @@ export class HubMirror {
     absent(response, isHere ? 'RevisionNotFound' : 'RepoNotFound')
   }
 
-  async #tree(
-    request: IncomingMessage,
-    response: ServerResponse,
-    repo: string,
-    rest: string,
-    query: URLSearchParams
-  ): Promise<void> {
+  async #tree(asked: Asked, repo: string, rest: string): Promise<void> {
+    const { response, client, query } = asked
     const [revision = '', ...segments] = rest.split('/')
-    const found = await this.#repository(clientOf(request, response), repo, revision)
+    const found = await this.#repository(client, repo, revision)
     if (found === undefined) return this.#unknown(response, repo)
     while (segments.at(-1) === '') segments.pop()
     const folder = segments.map((segment) => `${segment}/`).join('')
     // responses are cached by folder name, so accept only existing ones
     if (folder !== '' && !found.folders.has(folder)) return absent(response, 'EntryNotFound')
-    const isRecursive = ['true', '1'].includes(query.get('recursive') ?? '')
+    const isRecursive = isSet(query, 'recursive')
     const list = (): Promise<unknown> => this.#entriesBelow(folder, isRecursive, found)
     const bytes = await this.#rendered.get(`${found.id} ${isRecursive} ${folder}`, list)
-    return this.#send(request, response, repo, found, bytes)
+    return this.#send(asked, repo, found, bytes)
   }
 
   async #entriesBelow(folder: string, isRecursive: boolean, found: HubRevision): Promise<unknown[]> {
@@ -285,11 +274,17 @@ export class HubMirror {
 
 const INFO = /^\/api\/models\/([^/]+(?:\/[^/]+)?)(?:\/(revision|tree|paths-info)\/(.+))?$/
 
+/** A request, and what was read of it. */
 interface Asked {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly client: WaitingClient
   readonly path: string
   readonly query: URLSearchParams
   readonly paths: readonly string[] | undefined
 }
+
+const isSet = (query: URLSearchParams, name: string): boolean => ['true', '1'].includes(query.get(name) ?? '')
 
 const isLarge = (name: string, file: RepoFile): boolean =>
   isUpstream(file) ? file.sha256 !== undefined : isInLargeFileStorage(name, file.sizeBytes)
