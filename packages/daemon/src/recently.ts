@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 
-/** What `make` gave within the last `maxAgeMs` for the same `version`; those who ask while it is made share it. A failure is not kept. */
+/** Caches the result of `make` for `maxAgeMs` and one `version`; concurrent callers share it. A failure is not cached. */
 export function recently<T>(clock: Clock, maxAgeMs: number, make: () => Promise<T>): (version?: number) => Promise<T> {
   let last: { readonly atMs: number; readonly version: number; readonly made: Promise<T> } | undefined
   return (version = 0) => {

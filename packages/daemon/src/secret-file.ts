@@ -3,10 +3,10 @@ import { open } from 'node:fs/promises'
 import { ConfigError } from './errors.ts'
 
 const MAX_FILE_BYTES = 64 << 10
-/** What others may read, or modify, is not a secret. A group may read, since clusters provide secrets that way. */
+/** Permissions that refuse a file. A group may read it, since clusters provide secrets that way. */
 const TOO_OPEN = 0o037
 
-/** A file with secrets, which is read again when it has changed, so that they can be renewed while the daemon runs. */
+/** A file with secrets. It is read again when it has changed, so that they can be renewed while the daemon runs. */
 export class SecretFile<T> {
   readonly #path: string
   readonly #parse: (text: string) => T

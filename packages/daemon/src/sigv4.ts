@@ -40,7 +40,7 @@ export function signGet({ url, headers = {}, region, key, at }: SignedRequest): 
   }
 }
 
-/** What a signature covers. */
+/** The parts of a request that a signature covers. */
 export interface SignedParts {
   readonly method: string
   /** Percent-encoded. */
@@ -82,7 +82,7 @@ export function signatureOf(
   return { signature: hmac(signing, text).toString('hex'), scope, names }
 }
 
-/** As signatures write it. */
+/** A time in the format of signatures. */
 export const timeOf = (at: Date): string => at.toISOString().replace(/[-:]|\.\d{3}/g, '')
 
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()

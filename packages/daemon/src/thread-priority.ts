@@ -1,6 +1,6 @@
 /**
- * Niceness of the threads that bring bytes from elsewhere, decrypt and verify them: they give way to the event loop, and to the store's
- * thread that follows what they write (5), and come before its threads for imports and verification (10).
+ * Niceness of the threads that fetch, decrypt and verify bytes: they yield to the event loop and to the store's thread
+ * that hashes what they write (5), but not to its threads for imports and verification (10).
  */
 export const TRANSFER_NICE = 8
 

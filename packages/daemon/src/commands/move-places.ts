@@ -11,7 +11,7 @@ export interface MovePlaces {
   readonly to: string
 }
 
-/** Both places before anything is written: the new one is absent, empty, or left by an earlier attempt. @throws StartError */
+/** Checks both places: the new one must be absent, empty, or left by an earlier attempt. @throws StartError */
 export async function checkPlaces(fromPath: string, toPath: string): Promise<MovePlaces> {
   const from = await realpath(fromPath).catch(() => resolve(fromPath))
   if ((await kind(join(from, 'format'))) !== 'file')

@@ -24,7 +24,7 @@ export async function listenAt<T>(text: string, key: string, listen: (address: P
     return await listen(address)
   } catch (cause) {
     if (cause instanceof StartError) throw cause
-    throw new StartError(`${key} = "${text}" cannot be listened on: ${(cause as Error).message}`, { cause })
+    throw new StartError(`${key} = "${text}" cannot be used: ${(cause as Error).message}`, { cause })
   }
 }
 

@@ -27,7 +27,7 @@ export interface HubConfig {
   readonly token: string | undefined
   /** The name of that variable, or the file of the hub client, for messages. */
   readonly tokenName?: string | undefined
-  /** Where the hub client keeps the token that `hf auth login` was given; read at each import that has no other. */
+  /** Where the hub client keeps the token of `hf auth login`; read at each import that has no other. */
   readonly tokenFile?: string | undefined
   readonly skipUnrecognized: boolean
   /** How often the hub is asked for newer commits. */
@@ -37,7 +37,7 @@ export interface HubConfig {
 /** `[swarm]` */
 export interface SwarmConfig {
   readonly enabled: boolean
-  /** This key and the next change while the daemon runs: `PUT /v1/seed`, `PUT /v1/upload-limit`. */
+  /** `PUT /v1/seed` and `PUT /v1/upload-limit` change this key and the next while the daemon runs. */
   seed: boolean
   uploadLimitBytesPerSecond: number
   readonly noSeedVerify: boolean
@@ -118,7 +118,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** An empty variable counts as unset, as the XDG specification requires. */
 const set = (value: string | undefined): string | undefined => (value === undefined || value === '' ? undefined : value)
 
-/** Where the hub's own client keeps it, if our variable is not set (spec hub.4). */
+/** Our variable, else what the hub's own client uses (spec hub.4). */
 function hubToken(env: Environment, usesClients: boolean): Pick<HubConfig, 'token' | 'tokenName' | 'tokenFile'> {
   const isClients = usesClients && !/^(?:1|on|yes|true)$/i.test(env.HF_HUB_DISABLE_IMPLICIT_TOKEN ?? '')
   for (const tokenName of ['SVC_HF_TOKEN', ...(isClients ? ['HF_TOKEN', 'HUGGING_FACE_HUB_TOKEN'] : [])]) {

@@ -64,7 +64,7 @@ function ruleOf({ names = [], mode, identities = [], ...files }: TrustTable, pos
   return { label, isFor, mode, keys, certificates, identities, root }
 }
 
-/** Whether a name fits one of the patterns, without regard to case. @throws ConfigError that `wrong` makes, beyond their bounds */
+/** Tests a name against patterns, ignoring case. @throws ConfigError that `wrong` makes, for patterns beyond their bounds */
 export function globsOf(patterns: readonly string[], wrong: (what: string) => ConfigError): (name: string) => boolean {
   try {
     return globTest(patterns, true)

@@ -100,7 +100,7 @@ class Collection {
     }
   }
 
-  /** @returns the number of tags of upgrades that were removed, or with `dryRun` are to be */
+  /** @returns the number of tags of upgrades removed, or with `dryRun` to be removed */
   async #letGoOfTags(): Promise<number | undefined> {
     const { repos, documents, superseded, clock } = this.#deps
     const { tagsOlderThanMs, dryRun } = this.#options
@@ -151,7 +151,7 @@ class Collection {
     }
   }
 
-  /** Forgets where bytes came from that are gone. An import may be about to write its first: then it waits for another time. */
+  /** Forgets the sources of bytes that are gone, except while an import runs: it may be about to write its first byte. */
   async #forgetArrivals(): Promise<void> {
     const { store, jobs, holdings } = this.#deps
     const { arrivals } = holdings
@@ -160,7 +160,7 @@ class Collection {
       // this collection is one of them
       if (jobs.openCount > 1) return
       if (store.partialStatus(digest)?.writtenBytes || (await store.stat(digest)) !== undefined) continue
-      // that of a newer version stays
+      // a record of a newer version stays
       await readable(
         () => arrivals.settle([digest]),
         () => undefined

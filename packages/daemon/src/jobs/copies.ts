@@ -26,7 +26,7 @@ export interface CopiesDeps extends Pick<Library, 'artifacts' | 'documents' | 'c
 export interface CopyProof {
   /** Unix time at which a place was last seen to have all weights. */
   readonly provenMs: number | undefined
-  /** Why others are not, for people. */
+  /** Why other places do not count, for people. */
   readonly why: readonly string[]
 }
 

@@ -20,13 +20,13 @@ export interface EvictDeps
   readonly jobs: JobRegistry
   readonly copies: Copies
   readonly config: { readonly store: { readonly proofMs: number } }
-  /** No door serves it any more. */
+  /** Called when it is away, so that no door serves it any more. */
   readonly onUnneeded: (manifestDigest: Sha256Digest) => Promise<void>
-  /** It stays after all, and may be given to others again. */
+  /** Called when it stays after all, and may be served again. */
   readonly onKept: (manifestDigest: Sha256Digest) => Promise<void>
 }
 
-/** Why an artifact's weights stay, whatever its sources have. */
+/** Why an artifact's weights stay, even if its sources have them. */
 interface Kept {
   readonly fact: Exclude<KeptFact, 'unproven'>
   readonly why: string
@@ -38,9 +38,9 @@ export interface Freed {
 }
 
 /**
- * Frees the weights of artifacts, and keeps all else. First the record says that they are away, durably; then they
- * leave the swarm; then bytes go as in a collection. After a crash in between, the next eviction or collection
- * removes them, unless all are here still: then they were not evicted.
+ * Frees the weights of artifacts, and keeps everything else. First the record durably says that they are away, then
+ * they leave the swarm, then their bytes are removed as in a collection. After a crash in between, the next eviction or
+ * collection removes them; if all of them are still here, they count as not evicted.
  */
 export class Evictions {
   readonly #deps: EvictDeps
@@ -94,7 +94,7 @@ export class Evictions {
     return (await this.#deps.views.list()).views
   }
 
-  /** @param jobId of a job that does not count @param views those of now, for many questions */
+  /** @param jobId a job to ignore @param views the current ones, if the caller has them */
   async keptBy(
     manifest: Sha256Digest,
     { jobId, views }: { readonly jobId?: string | undefined; readonly views?: readonly ViewEntry[] } = {}

@@ -19,7 +19,7 @@ export interface FillRequest {
 
 export interface FillContext {
   readonly signal: AbortSignal
-  /** The owner agreed that models go for it. */
+  /** Whether the owner agreed to evictions for it. */
   readonly mayEvict: boolean
   /** Reports the number of blobs and bytes stored by this fill so far; totals do not change. */
   readonly onProgress: (progress: {

@@ -15,7 +15,7 @@ export interface JobStart {
   readonly as?: string
   readonly target?: string
   readonly manifest?: string
-  /** It only counts. */
+  /** Whether it only counts. */
   readonly dryRun?: boolean
   readonly filesTotal?: number
   readonly bytesTotal?: number

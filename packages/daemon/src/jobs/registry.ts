@@ -6,7 +6,7 @@ import { Lanes } from './lanes.ts'
 import { KEPT_JOBS, Retention } from './retention.ts'
 import { type JobErrors, TrackedJob } from './tracked-job.ts'
 
-/** Of jobs that wait or run, and of the files that they list together, which are in memory until their job ends. */
+/** Limits of the jobs that wait or run, and of all files that they list, which stay in memory until their job ends. */
 export const OPEN_LIMITS = { jobs: 10_000, files: 300_000 } as const
 
 /** The reason of a job that its owner cancelled, as opposed to one that a stop or a time limit ended. */
@@ -124,14 +124,14 @@ export class JobRegistry {
   }
 
   /**
-   * Ends a job that its owner does not want as `failed` with `E_ABORTED`; verified bytes are kept (spec add.15). Resolves when it has
-   * released its files. One that had ended before is unchanged. @throws DaemonError `E_NOT_FOUND`
+   * Ends a job that its owner does not want as `failed` with `E_ABORTED`; verified bytes are kept (spec add.15). Resolves
+   * when it has released its files. A job that has ended does not change. @throws DaemonError `E_NOT_FOUND`
    */
   cancel(id: string): Promise<Job> {
     return this.#cut(id, new UnwantedError())
   }
 
-  /** {@link cancel}, of a job that its owner may want still. `why` continues "the job". @throws DaemonError `E_NOT_FOUND` */
+  /** Like {@link cancel}, for a job that its owner may still want. `why` continues "the job". @throws DaemonError `E_NOT_FOUND` */
   giveUp(id: string, why: string): Promise<Job> {
     return this.#cut(id, new DaemonError('E_ABORTED', `the job ${why}; start it again: verified bytes are kept`))
   }

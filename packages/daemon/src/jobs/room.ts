@@ -9,9 +9,9 @@ import type { Evictions, Freed } from './evict.ts'
 import type { JobRegistry } from './registry.ts'
 
 const HOUR_MS = 3600_000
-/** Sources asked for one decision. */
+/** Limit of the sources asked for one decision. */
 const MAX_ASKED = 64
-/** A planned model may be in use by then: the plan is made again. */
+/** How often a plan is made: a model in it may come into use meanwhile. */
 const MAX_ROUNDS = 4
 
 /** `[store] max_bytes` and `min_free` */
@@ -27,7 +27,7 @@ export interface RoomDeps
 }
 
 export interface MakeRoom {
-  /** The owner agreed that models go. */
+  /** Whether the owner agreed to evictions. */
   readonly mayEvict: boolean
   readonly signal: AbortSignal
 }
@@ -59,7 +59,7 @@ export class Room {
     this.#timer?.cancel()
   }
 
-  /** Bytes that are missing for so many more; not positive where they fit. @throws CasError `E_IO` */
+  /** How much space `neededBytes` more would lack; not positive if they fit. @throws CasError `E_IO` */
   async shortBytes(neededBytes: number): Promise<number> {
     const { store, config } = this.#deps
     const { maxBytes, minFreeBytes } = config.store
@@ -71,7 +71,7 @@ export class Room {
   }
 
   /**
-   * Returns when so many more bytes fit. If they do not, evicts artifacts that can be fetched again, if the owner agreed.
+   * Makes sure that `neededBytes` more fit: evicts artifacts that can be fetched again, if the owner agreed.
    * @throws DaemonError `E_NO_SPACE`, with the evictable references as candidates if these are enough
    */
   async require(
@@ -206,12 +206,12 @@ export class Room {
   }
 }
 
-/** Something else needs it by now. */
+/** Swallows the error for a model that something needs by now. */
 function ofKept(error: unknown): undefined {
   if (!(error instanceof DaemonError) || error.code !== 'E_KEPT') throw error
 }
 
-/** The owner never used models that a mirror's clients had fetched: these are evicted first, so that strangers cost the owner no model. */
+/** Models that only a mirror's clients fetched count as never used: they go first, so that strangers cost the owner no model. */
 const usedMsOf = ({ importedAt = '', source }: ArtifactState, lastUsedAt = ''): number =>
   Math.max(
     0,

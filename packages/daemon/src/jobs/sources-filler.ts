@@ -10,7 +10,7 @@ export type SourceFiller = Pick<Filler, 'fill' | 'canFill'>
 
 export interface SourcesFillerDeps extends Pick<Library, 'store' | 'artifacts'> {
   readonly room: Pick<Room, 'require'>
-  /** Where imports came from. */
+  /** The source that artifacts came from. */
   readonly source: SourceFiller | undefined
   readonly swarm: Filler | undefined
 }

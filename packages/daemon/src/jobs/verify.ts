@@ -89,7 +89,7 @@ async function verifyTree(digest: Sha256Digest, deps: VerifyDeps, { signal, upda
   return outcome({ mismatched: mismatched.sort(), missing: missing.sort(), stateErrors: [] })
 }
 
-/** Hashes everything. Blobs that cannot be read become `stateErrors`: the findings about the others are reported nevertheless. */
+/** Hashes everything. Blobs that cannot be read become `stateErrors`; the others are still reported. */
 async function mismatchedOf(
   store: DiskBlobStore,
   { signal, update }: Pick<JobContext, 'signal' | 'update'>,

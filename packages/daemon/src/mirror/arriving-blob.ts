@@ -4,7 +4,7 @@ import type { Sha256Digest } from '@svc/ref'
 import { Notifier } from './notifier.ts'
 import { later } from './upstream.ts'
 
-/** Held back, so that there is something to send while nothing comes. */
+/** Held back, so that there is something to send while nothing arrives. */
 const RESERVE_BYTES = 64 << 10
 /** Some clients give up after ten seconds without a byte. */
 const TRICKLE_MS = 3_000
@@ -19,7 +19,7 @@ export interface Arrival {
 
 /** Bytes of a blob that have passed the proofs of their pieces, while the rest of it arrives. */
 export interface Proven {
-  /** Up to where there are such bytes from `offset` on, looked for until `end`. */
+  /** Where such bytes from `offset` on end, at `end` at the latest. */
   until(offset: number, end: number): number
   /** @returns 0 if they were taken back */
   read(target: Uint8Array, offset: number): Promise<number>
@@ -27,7 +27,7 @@ export interface Proven {
 }
 
 export interface ArrivingOptions {
-  /** Without it nothing is read before the whole is verified. `onNews` is to be called when there is more. */
+  /** Calls `onNews` when there is more. Absent: nothing is read before the whole blob is verified. */
   readonly proven?: ((onNews: () => void) => Proven) | undefined
   /** Clients read parts of it in sequence: requested bytes are sent once proven, the last byte included. */
   readonly inParts?: boolean
@@ -41,9 +41,9 @@ export interface ArrivingOptions {
 }
 
 /**
- * A blob that is read while it arrives. Each byte has passed the proof of its piece, or the SHA-256 of the blob,
- * which is in the store then; the last byte of a read waits for the latter, unless it is read in parts. A reserve is
- * given little by little while nothing comes, so that clients do not give up.
+ * A blob that is read while it arrives. Each byte has passed the proof of its piece, or the SHA-256 of the blob, which
+ * is then in the store. Unless it is read in parts, the last byte of a read waits for the latter. While nothing
+ * arrives, a reserve is sent slowly, so that clients do not give up.
  */
 export class ArrivingBlob implements BlobReader {
   readonly fd = undefined
@@ -107,7 +107,7 @@ export class ArrivingBlob implements BlobReader {
     }
   }
 
-  /** Nothing more is read: a read that waits ends with an error. To be closed all the same. */
+  /** Ends all reads: a waiting one fails. It must still be closed. */
   abandon(): void {
     this.#isAbandoned = true
     this.#news.tell()

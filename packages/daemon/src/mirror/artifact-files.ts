@@ -18,8 +18,8 @@ const CHUNK_BYTES = 256 << 10
 const NONE: readonly ServedFile[] = []
 
 /**
- * Fetches for clients, as soon as it is attached. Without a swarm, the only incomplete artifacts shown are those of the
- * owner's running imports.
+ * The ways to fetch for clients, once they are attached. Without a swarm, the only incomplete artifacts shown are those
+ * of the owner's running imports.
  */
 export interface Ways {
   hub?: HubDemand
@@ -33,16 +33,16 @@ export interface ArtifactFilesDeps {
   readonly waiting: Demand
   readonly jobs: Pick<UpstreamJobs, 'over'>
   readonly ways: Ways
-  /** A request for bytes may start a fetch if the configuration allows it. Otherwise it follows running fetches. */
+  /** Whether a request may start a fetch, if the configuration allows it. Otherwise it only follows running ones. */
   readonly mayStart: boolean
   /** Told of reads by clients whom the owner gave a token or a key: these count as use. */
   readonly onUse?: ((manifest: Sha256Digest) => void) | undefined
 }
 
-/** What those who show the files of artifacts need for that. */
+/** What a mirror needs to show the files of artifacts. */
 export type FilesOf = Omit<ArtifactFilesDeps, 'door' | 'mayStart'>
 
-/** The files of artifacts for mirrors that know them by their names, also while they come (spec add.36). */
+/** The files of artifacts for one mirror, also while they arrive (spec add.36). */
 export class ArtifactFiles {
   readonly pool = new BufferPool(CHUNK_BYTES)
   readonly #deps: ArtifactFilesDeps
@@ -51,7 +51,7 @@ export class ArtifactFiles {
     this.#deps = deps
   }
 
-  /** Undefined while unknown. An artifact that cannot be fetched or laid out has none. @throws if there is no room */
+  /** Undefined while unknown; none if the artifact can be neither fetched nor laid out. @throws if there is no space */
   async of(awaited: Awaited): Promise<readonly ServedFile[] | undefined> {
     const { manifest } = awaited
     const { served } = this.#deps
@@ -68,8 +68,8 @@ export class ArtifactFiles {
   }
 
   /**
-   * Sends a file, as it comes if it is not here, until it is withheld. @returns and throws as {@link sendFile} and
-   * {@link sendArriving} do
+   * Sends a file, as it arrives if it is not here, and stops if it becomes withheld. @returns and throws as
+   * {@link sendFile} and {@link sendArriving} do
    */
   send(
     request: IncomingMessage,

@@ -4,7 +4,7 @@ const SLOT_MS = 60_000
 
 /** Bytes that were spent on something. */
 export interface Spending {
-  /** Some of them were not needed. Those of the day before yesterday are forgotten anyway. */
+  /** Returns bytes that were not needed. After a day they no longer count anyway. */
   giveBack(bytes: number): void
 }
 
@@ -35,7 +35,7 @@ export class DayBudget {
     return this.spentBytes() >= this.#limitBytes
   }
 
-  /** What is fetched already, and could not be known before: it counts beyond the limit, too. */
+  /** Spends bytes that are fetched already, even beyond the limit: their number was not known before. */
   spend(bytes: number): void {
     const slot = this.#slot()
     this.#slots.set(slot, (this.#slots.get(slot) ?? 0) + bytes)
@@ -52,7 +52,7 @@ export class DayBudget {
         const back = Math.max(0, Math.min(unneeded, leftBytes))
         leftBytes -= back
         const spent = this.#slots.get(slot)
-        // a day later it counts no longer
+        // it no longer counts a day later
         if (spent !== undefined) this.#slots.set(slot, spent - back)
       }
     }

@@ -14,7 +14,7 @@ const FAILED_MS = 30_000
 const MAX_FAILED = 1_000
 /** How long a job without clients continues: clients that get a 429 retry within half a minute. */
 const GRACE_MS = 60_000
-/** With every place taken by other hosts, one goes to a host that had so much less of them. */
+/** While other hosts have every place, a host that has had this much less time gets one of them. */
 const TURN_MS = 20_000
 
 export interface DemandJobsDeps {
@@ -47,9 +47,9 @@ export interface Visit {
   leave(): void
 }
 
-/** A job, and who waits for it. */
+/** A job, and the hosts that wait for it. */
 interface Open {
-  /** Of the client that it was begun for. */
+  /** Of the client that caused it. */
   readonly host: string
   endUse: () => void
   /** Hosts of the clients, one entry each. */
@@ -103,7 +103,7 @@ export class DemandJobs {
     return open && this.#visit(open, host)
   }
 
-  /** {@link join}, or else it is started, for the client at IP address `host`. @throws NotNowError */
+  /** Joins the running job for this, or starts one, for the client at IP address `host`. @throws NotNowError */
   async bring(demanded: Demanded, host: string): Promise<Visit> {
     const { key } = demanded
     const known = this.#open.get(key)
@@ -126,7 +126,7 @@ export class DemandJobs {
     return this.#visit(open, host)
   }
 
-  /** Of the jobs of hosts that had a turn more than this one, the least wanted; undefined if there are none. */
+  /** The least wanted job of the hosts that have had a turn more than this one; undefined if there is none. */
   #longest(host: string): Open | undefined {
     const ownMs = this.#use.of(host)
     const jobs = [...this.#open.values()].filter(({ ending }) => ending === undefined)
@@ -140,7 +140,7 @@ export class DemandJobs {
     if (failed !== undefined) throw failed
   }
 
-  /** For some time it is not tried again. */
+  /** Refuses it for some time. */
   fail(key: string, way: Way, error: Error): void {
     this.#failed.set(key, toNotNow(way, error))
   }
@@ -203,7 +203,7 @@ export class DemandJobs {
     }
   }
 
-  /** @returns when it is over, why it failed */
+  /** Waits until a job is over. @returns why it failed */
   async #over(
     open: Open,
     { id }: Job,
@@ -239,13 +239,13 @@ export class DemandJobs {
   }
 }
 
-/** The job of a host that the fewest hosts wait for; of several, the oldest. */
+/** The job that the fewest hosts wait for; of several, the oldest. */
 function leastWanted(held: ReadonlySet<Open>): Open {
   const wanted = ({ hosts }: Open): number => new Set(hosts).size
   return [...held].reduce((least, open) => (wanted(open) < wanted(least) ? open : least))
 }
 
-/** The error for a client of something that could not be had. */
+/** The error for a client whose request could not be met. */
 export function toNotNow({ source }: Way, error: unknown): NotNowError {
   if (error instanceof NotNowError) return error
   const { code, message } = error as { code?: unknown; message: string }

@@ -12,7 +12,7 @@ import { later, type NotNowError, type UpstreamJobs } from './upstream.ts'
 
 /** Limit of clients that wait or read arriving bytes. Hosts share it. */
 const MAX_WAITING = 256
-/** Concurrent reads of listings and small files, and waiting ones: they take memory, and time of one thread. */
+/** Limits of reads of listings and small files: these take memory, and time of one thread. */
 const READS = { atOnce: 2, maxWaiting: 64 }
 
 export interface DemandDeps {
@@ -36,13 +36,13 @@ export interface WaitingClient {
 
 interface Waiter {
   readonly client: WaitingClient
-  /** Ends the wait, because another client is to have the place. */
+  /** Ends the wait, because another client gets the place. */
   readonly end: () => void
 }
 
 /**
- * The waits of the mirrors' clients, and the fetches for them: the places, turns and bytes that they share, whatever
- * the source (spec add.34, add.36). Without a configuration they can follow the owner's fetches, and start none.
+ * What waiting clients of the mirrors share, whatever the source: places, turns and bytes (spec add.34, add.36).
+ * Without a configuration, clients can follow the owner's fetches, but start none.
  */
 export class Demand {
   readonly store: DiskBlobStore
@@ -82,13 +82,13 @@ export class Demand {
     }
   }
 
-  /** Whether clients may have something fetched of the repository, or under the name. */
+  /** Whether clients may start fetches of a repository or name. */
   allows(name: string): boolean {
     return this.config?.allows(name) === true
   }
 
   /**
-   * A blob that a visit brings in, for one client. One that is here within `waitMs` is read from the store, another one as it
+   * Opens a blob that a visit brings in, for one client: in the store if it is here within `waitMs`, else as it
    * arrives. @throws NotNowError, the error that ended the transfer
    */
   async open(
@@ -125,7 +125,7 @@ export class Demand {
     }
   }
 
-  /** A client waits: until `wait` is over, it leaves, or its place is another's. @throws NotNowError */
+  /** Runs `wait` for a client; `over` aborts when the client leaves, or another gets its place. @throws NotNowError */
   async whileWaiting(client: WaitingClient, wait: (over: AbortSignal) => Promise<void>): Promise<void> {
     const over = new AbortController()
     const leave = this.#enter(client, () => over.abort(tooMany()))
@@ -140,7 +140,7 @@ export class Demand {
     }
   }
 
-  /** The result of a promise, unless it takes too long: the work then continues, and the client has to retry. @throws NotNowError */
+  /** The result of `work`. If it takes too long, it continues, and the client must retry. @throws NotNowError */
   async inTime<T>(work: Promise<T>, timeoutMs: number, what: string): Promise<T> {
     const tooLate = Promise.withResolvers<never>()
     const timer = this.clock.after(timeoutMs, () => tooLate.reject(later(what)))
@@ -152,7 +152,7 @@ export class Demand {
     }
   }
 
-  /** Takes a place. `end` is called when another client is to have it. @returns gives it back @throws NotNowError */
+  /** Takes a place. `end` is called when another client gets it. @returns gives it back @throws NotNowError */
   #enter(client: WaitingClient, end: () => void): () => void {
     const waiting: Waiter = { client, end }
     const going = this.#waiting.add(client.host, waiting)

@@ -14,8 +14,10 @@ const HASHED_AT_ONCE = 2
 export class GitNames {
   readonly #hashing = new Gate(HASHED_AT_ONCE)
   readonly #known = new LRUCache<Sha256Digest, string, ServedFile>({
+    // `max` would allocate memory for all of them
     maxSize: MAX_NAMES,
     sizeCalculation: () => 1,
+    // a waiting caller gets its name even if the cache evicts it meanwhile
     ignoreFetchAbort: true,
     fetchMethod: (_digest, _stale, { context }) => this.#hashing.run(undefined, () => nameOf(context))
   })

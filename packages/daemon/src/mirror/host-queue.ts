@@ -13,8 +13,8 @@ export interface QueueLimits {
 }
 
 /**
- * Work that clients cause, a few at a time; next is the host that had least of it ({@link HostUse}). Hosts share the
- * places of what waits: while all are taken, the oldest of the host with the most is refused for a host with fewer.
+ * Does work for clients, a few at a time; the host that has had the least is next ({@link HostUse}). Hosts share the
+ * waiting places: while all are taken, the oldest of the host with the most is refused for a host with fewer.
  */
 export class HostQueue {
   #free: number

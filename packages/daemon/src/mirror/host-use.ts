@@ -7,7 +7,7 @@ const HALF_LIFE_MS = 600_000
 const MAX_HOSTS = 1_000
 
 interface HostTime {
-  /** Of ended uses, as of `atMs`. */
+  /** The ended uses, as they counted at `atMs`. */
   usedMs: number
   atMs: number
   /** The start of each running use. */
@@ -15,8 +15,8 @@ interface HostTime {
 }
 
 /**
- * For how long hosts had something that all want, the longer ago the less. Whoever had less comes first: a host that
- * asks rarely waits for no queue of hosts that always ask, however many there are.
+ * How long hosts have used something that all want; past use counts less with time. The host with the least comes
+ * first, so one that asks rarely does not wait behind hosts that always ask, however many there are.
  */
 export class HostUse {
   readonly #nowMs: () => number
@@ -37,7 +37,7 @@ export class HostUse {
     return usedMs
   }
 
-  /** The client at IP address `host` has something from now on. @returns ends that; idempotent */
+  /** Begins a use by the client at IP address `host`. @returns ends it; idempotent */
   begin(host: string): () => void {
     const key = hostKey(host)
     const nowMs = this.#nowMs()

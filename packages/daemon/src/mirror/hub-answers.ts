@@ -69,10 +69,10 @@ const ABSENT = {
   EntryNotFound: 'the repository has no such file here'
 }
 
-/** A header is short, and has no other letters than an address has. */
+/** Limit of a name in a header, where it is written as in a URL. */
 const MAX_SHOWN = 500
 
-/** Why a file of a snapshot is refused, by its name. */
+/** Why a snapshot does not have a file. */
 export function absentFile(path: string, { leftOut }: Pick<HubRevision, 'leftOut'>): string {
   const reason = leftOut?.reasons.get(path)
   const name = encodeURI(path).slice(0, MAX_SHOWN)

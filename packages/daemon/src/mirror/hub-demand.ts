@@ -39,9 +39,8 @@ interface SmallFile {
 }
 
 /**
- * The way through the hub: what clients ask for and the store lacks (spec add.34). Small files are fetched alone and
- * into memory only, a large one with its artifact, by an ordinary import. Concurrent requests for the same thing
- * share one fetch.
+ * Fetches from the hub what clients ask for and the store lacks (spec add.34): a small file alone, and into memory
+ * only, a large one with its artifact, by an ordinary import. Concurrent requests for the same thing share one fetch.
  */
 export class HubDemand {
   readonly #demand: Demand
@@ -51,7 +50,7 @@ export class HubDemand {
   readonly #small = new LRUCache<string, Uint8Array, SmallFile>({
     maxSize: MAX_SMALL_BYTES,
     sizeCalculation: (bytes) => Math.max(1, bytes.length),
-    // who waits for a file gets it, also when others push it out of the cache
+    // a waiting caller gets its file even if the cache evicts it meanwhile
     ignoreFetchAbort: true,
     fetchMethod: (key, _stale, { context }) => this.#readSmall(key, context)
   })
@@ -76,9 +75,9 @@ export class HubDemand {
   }
 
   /**
-   * The upstream repository; undefined if there is none that may be shared, under the name that was asked for and the
-   * one that the hub answers with. With `isBrief` a silent or refusing hub is no error: there is a response without
-   * it. @throws NotNowError
+   * The upstream repository; undefined if there is none that may be shared, both under the requested name and under the
+   * hub's own. With `isBrief`, a silent or refusing hub is no error: there is a response without it.
+   * @throws NotNowError
    */
   async look({ repo, revision, commitHere, isBrief, host, branch }: HubRequest): Promise<UpstreamRepo | undefined> {
     if (!this.allows(repo)) return undefined

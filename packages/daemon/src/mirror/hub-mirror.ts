@@ -18,7 +18,7 @@ import { notNowOf, type ServedModels } from './served-models.ts'
 /** Size of a pointer file of large-file storage, which clients only display. */
 const POINTER_BYTES = 134
 
-/** The cached facts about an artifact's files are outdated: they are gone. */
+/** A file of an artifact is gone: what is cached about it is outdated. */
 class GoneError extends Error {
   override readonly name = 'GoneError'
   readonly manifest: Sha256Digest
@@ -154,7 +154,7 @@ export class HubMirror {
     return (await this.#served.given(manifests, 'hub-mirror')).size === manifests.size
   }
 
-  /** Clients tell a revision that is not here from a repository that is not. */
+  /** Clients distinguish an absent revision from an absent repository. */
   async #unknown(response: ServerResponse, repo: string | undefined): Promise<void> {
     const isHere = repo !== undefined && (await this.#served.ofRepo(repo.toLowerCase())).length > 0
     absent(response, isHere ? 'RevisionNotFound' : 'RepoNotFound')
@@ -206,7 +206,7 @@ export class HubMirror {
     return this.#lists.run(undefined, list)
   }
 
-  /** With the files' sizes and names of content, if the client asks for these. */
+  /** With `withFiles`, also their sizes and the names of their content. */
   async #info(found: HubRevision, withFiles: boolean): Promise<unknown> {
     const siblings: unknown[] = []
     for (const [rfilename, file] of found.files) {

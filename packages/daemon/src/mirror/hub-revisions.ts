@@ -31,16 +31,16 @@ export interface HubRevision {
   readonly leftOut: LeftOut | undefined
   /** UTC, RFC 3339. */
   readonly modifiedAt: string | undefined
-  /** When the hub said that it is the default branch's commit. */
+  /** The default branch, and when the hub said that this is its commit. */
   readonly branch: { readonly name: string; readonly at: string } | undefined
-  /** Where those of the files come from that are not here. */
+  /** The source of the files that are not here. */
   readonly upstream?: UpstreamRepo
 }
 
 /** A stored file, or one that could be fetched. */
 export type RepoFile = ServedFile | UpstreamFile
 
-/** What is here of repositories of the hub, by commit. What is kept of it is bounded by its bytes. */
+/** The hub repositories that are here, by commit. */
 export class HubRevisions {
   readonly #served: ServedModels
   readonly #files: ArtifactFiles
@@ -72,8 +72,8 @@ export class HubRevisions {
   }
 
   /**
-   * All artifacts of a repository at a commit. `main` is the commit that the hub last said its branch to be; only where
-   * it never did, the commit of the owner's latest import (spec add.41). Other revision names are unknown.
+   * All artifacts of a repository at a commit. `main` is the commit that the hub last named for its branch; if it never
+   * named one, that of the owner's latest import (spec add.41). Other revision names are unknown.
    */
   async at(repo: string, revision: string): Promise<HubRevision | undefined> {
     const here = await this.#served.ofRepo(repo.toLowerCase())
@@ -131,7 +131,7 @@ const without = ({ reasons, more }: LeftOut, files: HubRevision['files']): LeftO
   more
 })
 
-/** Of artifacts, the latest import first. */
+/** @param all the latest import first */
 function latestOfBranch(all: readonly ArtifactState[]): ArtifactState | undefined {
   const named = all.filter(({ source }) => source.branch !== undefined)
   const at = ({ source: { branchAt = '' } }: ArtifactState): string => branchAt

@@ -5,7 +5,7 @@ import { keptFor } from './demand-jobs.ts'
 import type { HostQueue } from './host-queue.ts'
 import { dayIsSpent, heapBytesOf, NotNowError, type Upstream } from './upstream.ts'
 
-/** How long a repository is taken as it was: also one at a commit, which may have become private since. */
+/** How long a listing is cached, also one of a commit: its repository may have become private since. */
 const KNOWN_MS = 60_000
 /** How long the absence of a repository, or the ban on sharing it, is cached. */
 const ABSENT_MS = 60_000
@@ -25,7 +25,7 @@ export interface LookFor extends Omit<LookOptions, 'onBytes'> {
 
 export interface LookupsDeps {
   readonly upstream: Pick<Upstream, 'look'>
-  /** Whose bytes listings and plans cost. */
+  /** Pays for the bytes of listings and plans. */
   readonly day: DayBudget
   readonly queue: HostQueue
   /** A monotonic clock. */

@@ -22,7 +22,7 @@ export interface MirrorsDeps extends Omit<OciMirrorDeps, 'served' | 'ways' | 'wa
   readonly jobs: SwarmDemandDeps['jobs']
   readonly wanted: WantedBlobs
   readonly usage: Pick<Usage, 'note'>
-  /** Count the listeners' traffic. */
+  /** Counts the listeners' traffic. */
   readonly listeners?: Listeners
 }
 

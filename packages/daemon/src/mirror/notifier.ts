@@ -1,6 +1,6 @@
 import type { Clock } from '@svc/internal-clock'
 
-/** Not everything that is waited for is an event: blobs can also arrive without one. */
+/** Waiters also look without news: a blob can arrive without any. */
 const LOOK_MS = 500
 
 /** Wakes a waiter. A notification between {@link clear} and {@link next} is not lost. */

@@ -34,10 +34,10 @@ interface Packed {
 /** An artifact that is not complete. */
 interface Coming {
   readonly manifest: Sha256Digest
-  /** As far as it is known. */
+  /** Undefined while unknown. */
   readonly quant: string | undefined
   readonly presence: Presence
-  /** Whether the name has it; otherwise it is to get it. */
+  /** Whether it has the name already; otherwise it will get it. */
   readonly isNamed: boolean
 }
 
@@ -220,7 +220,7 @@ export class OciMirror {
     return known === undefined || (known.isLacking && !mayLack) ? undefined : known.packed
   }
 
-  /** With `isLacking` of the names and sizes in the manifest: it is the same in the end, byte for byte. */
+  /** With `isLacking`, only from the names and sizes in the manifest: the result is the same, byte for byte. */
   #pack(ref: string, manifest: Sha256Digest, isLacking: boolean): Promise<Packed> {
     const known = this.#known(ref, manifest, isLacking)
     if (known !== undefined) return known
@@ -233,7 +233,7 @@ export class OciMirror {
     return packed
   }
 
-  /** Right before the head is sent. */
+  /** Asked right before the head is sent. */
   async #mayGive(name: string, artifact: Sha256Digest): Promise<boolean> {
     return (await this.#served.shown([{ name, manifest: artifact }], DOOR)).size === 1
   }
@@ -310,7 +310,7 @@ async function* asTheyCome<T>(work: readonly Promise<T | undefined>[]): AsyncGen
 const absent = (response: ServerResponse, code: string): void =>
   sendFailure(response, 404, code, 'there is no such path')
 
-/** In the form of the distribution specification. */
+/** Refuses in the form of the distribution specification. */
 function sendFailure(
   response: ServerResponse,
   status: number,

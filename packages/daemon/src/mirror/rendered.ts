@@ -13,7 +13,7 @@ export class Rendered {
     this.#known = new LRUCache({
       maxSize: maxBytes,
       sizeCalculation: (bytes, key) => key.length + bytes.length,
-      // who waits for a response gets it, also when others push it out
+      // a waiting caller gets its response even if the cache evicts it meanwhile
       ignoreFetchAbort: true,
       fetchMethod: async (_key, _stale, { context }) => Buffer.from(JSON.stringify(await context()))
     })

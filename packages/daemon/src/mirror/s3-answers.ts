@@ -7,7 +7,7 @@ export const BUCKET = 'models'
 /** Nothing here depends on it; clients insist on one. */
 export const REGION = 'us-east-1'
 
-/** Codes of S3 that are answered here. */
+/** The error codes of S3 that are used here. */
 const STATUS = {
   AccessDenied: 403,
   AuthorizationHeaderMalformed: 400,
@@ -30,7 +30,7 @@ const STATUS = {
 } as const
 type S3Code = keyof typeof STATUS
 
-/** What S3 calls the reasons for which listeners and mirrors refuse. */
+/** S3's codes for the refusals of listeners and mirrors. */
 const CODES: Readonly<Partial<Record<ErrorCode, S3Code>>> = {
   E_INTERNAL: 'InternalError',
   E_METHOD_NOT_ALLOWED: 'MethodNotAllowed',
@@ -42,7 +42,7 @@ const CODES: Readonly<Partial<Record<ErrorCode, S3Code>>> = {
   E_SOURCE_UNAVAILABLE: 'ServiceUnavailable'
 }
 
-/** A request is refused, as S3 does it. */
+/** A refusal with a code of S3. */
 export class S3Error extends Error {
   override readonly name = 'S3Error'
   readonly code: S3Code
@@ -63,7 +63,7 @@ export function refuseS3(
   sendXml(response, body, status, headers)
 }
 
-/** As listeners refuse, in the form of S3. */
+/** Refuses as listeners do, in the form of S3. */
 export function refuseAsS3(
   response: ServerResponse,
   status: number,
@@ -84,7 +84,7 @@ export function sendXml(response: ServerResponse, text: string, status = 200, he
 
 const NAMESPACE = 'http://s3.amazonaws.com/doc/2006-03-01/'
 
-/** With elements that are {@link element | escaped} already. */
+/** @param content {@link element | elements}, which are escaped */
 export const document = (root: string, content: string): string =>
   `<?xml version="1.0" encoding="UTF-8"?>\n<${root}${root === 'Error' ? '' : ` xmlns="${NAMESPACE}"`}>${content}</${root}>`
 
@@ -99,7 +99,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '\r': '&#13;'
 }
 
-/** XML has no way to write some characters at all. */
+/** Replaces the characters that XML cannot write at all. */
 const escaped = (text: string): string =>
   text
     .toWellFormed()

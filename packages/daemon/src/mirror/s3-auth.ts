@@ -9,7 +9,7 @@ const SKEW_MS = 15 * 60_000
 const MAX_EXPIRES_SECONDS = 7 * 86_400
 const ALGORITHM = 'AWS4-HMAC-SHA256'
 
-/** What a request says of its signature. */
+/** The signature of a request. */
 interface Signed {
   readonly credential: string
   readonly names: readonly string[]
@@ -17,13 +17,13 @@ interface Signed {
   /** `YYYYMMDDTHHMMSSZ` */
   readonly time: string
   readonly payload: string
-  /** Of a presigned address: the seconds after `time` that it is for. */
+  /** How long after `time` a presigned URL is valid. */
   readonly expiresSeconds?: number
 }
 
 /**
- * Checks a request's signature, AWS Signature Version 4 in a header or in the query. What is not signed must not matter: `host` and all
- * `x-amz-` headers are. @throws S3Error
+ * Checks a request's signature, AWS Signature Version 4 in a header or in the query. It must cover `host` and all
+ * `x-amz-` headers. @throws S3Error
  */
 export function requireSignature(request: IncomingMessage, url: string, keys: S3Keys, nowMs: number): void {
   const mark = url.indexOf('?')
@@ -102,7 +102,7 @@ function headerOf({ headersDistinct }: IncomingMessage, name: string): string {
   return values.join(',')
 }
 
-/** boto3 presigns in the old way by default. */
+/** By default, boto3 presigns in the old way. */
 const notSigned = (query: readonly (readonly [string, string])[]): S3Error =>
   query.some(([name]) => name === 'AWSAccessKeyId')
     ? new S3Error('InvalidRequest', `signatures here are ${ALGORITHM} (boto3: signature_version="s3v4")`)

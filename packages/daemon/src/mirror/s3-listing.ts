@@ -3,13 +3,13 @@ import { compareText } from '@svc/ref'
 import { BUCKET, document, element, S3Error } from './s3-answers.ts'
 
 const MAX_KEYS = 1_000
-/** Files of so many artifacts are looked up for one page: each may have to be laid out first. */
+/** How many artifacts' files are looked up for one page: each may have to be laid out first. */
 const MAX_READ = 64
 
 /** Sorts after every continuation of a key. */
 const LAST = '\u{10ffff}'
 
-/** Whatever has keys that begin alike. */
+/** Something whose keys have a prefix in common. */
 export interface KeyFolder {
   /** `ns/name/quant/` */
   readonly prefix: string
@@ -22,7 +22,7 @@ export interface ListedObject {
   readonly modifiedAt: Date
 }
 
-/** Where a page begins: behind a key, or behind all keys that begin so. */
+/** Where a page begins: after a key, or after all keys that begin with it. */
 interface PageStart {
   readonly text: string
   readonly isFolder: boolean
@@ -35,7 +35,7 @@ export interface ListQuery {
   readonly maxKeys: number
   readonly isUrlEncoded: boolean
   readonly marker: PageStart
-  /** As they were sent, for the answer. */
+  /** As sent, for the response. */
   readonly startAfter: string | undefined
   readonly token: string | undefined
 }
@@ -45,7 +45,7 @@ export interface ListPage<T> {
   readonly folders: readonly string[]
   /** Undefined on the last page. */
   readonly next: PageStart | undefined
-  /** What it names something of. */
+  /** Those that it shows something of. */
   readonly of: ReadonlySet<T>
 }
 
@@ -86,7 +86,7 @@ function parseToken(token: string): PageStart {
 const formatToken = ({ text, isFolder }: PageStart): string =>
   Buffer.from(`${isFolder ? 'f' : 'k'}${text}`).toString('base64url')
 
-/** Collects a page from entries that arrive in the order of keys. */
+/** Collects a page from entries in the order of their keys. */
 class PageBuilder<T> {
   readonly objects: ListedObject[] = []
   readonly folders: string[] = []
@@ -100,7 +100,7 @@ class PageBuilder<T> {
     this.#last = query.marker
   }
 
-  /** Up to where the delimiter follows the prefix; undefined if it does not. */
+  /** The key up to the first delimiter after the prefix; undefined if there is none. */
   folderOf(key: string): string | undefined {
     const { prefix, delimiter } = this.#query
     if (delimiter === '' || !key.startsWith(prefix)) return undefined
@@ -108,7 +108,7 @@ class PageBuilder<T> {
     return at < 0 ? undefined : key.slice(0, at + delimiter.length)
   }
 
-  /** Whether all keys that begin so are behind us. */
+  /** Whether the page is past all keys with this prefix. */
   isPast(prefix: string): boolean {
     const { text, isFolder } = this.#last
     if ((isFolder && prefix.startsWith(text)) || text === prefix + LAST) return true
@@ -137,7 +137,7 @@ class PageBuilder<T> {
     return true
   }
 
-  /** All that begins so has been looked at. */
+  /** Goes past all keys with this prefix. */
   skip(prefix: string): void {
     if (!this.#last.text.startsWith(prefix)) this.#last = { text: prefix + LAST, isFolder: false }
   }
@@ -148,8 +148,8 @@ class PageBuilder<T> {
 }
 
 /**
- * One page. `folders` are in the order of their prefixes; `objectsOf` gives the objects below one in any order, and is asked only where the
- * prefix alone does not answer.
+ * Lists one page. `folders` are sorted by prefix; `objectsOf` gives the objects of one in any order, and is called only
+ * where the prefix alone does not decide.
  */
 export async function listPage<T extends KeyFolder>(
   query: ListQuery,

@@ -22,7 +22,7 @@ const LISTED_AT_ONCE = 2
 const MAX_TRIES = 4
 const DOOR = 's3-mirror'
 
-/** What an address asks for besides reading: none of it is here. */
+/** Query parameters of operations that this bucket does not have. */
 const SUBRESOURCES =
   'accelerate acl analytics attributes cors encryption intelligent-tiering inventory legal-hold lifecycle logging metrics notification object-lock ownershipControls partNumber policy policyStatus publicAccessBlock replication requestPayment restore retention select tagging torrent uploadId uploads versionId versioning versions website'.split(
     ' '
@@ -79,7 +79,7 @@ export class S3Mirror {
     if (bucket !== BUCKET) throw new S3Error('NoSuchBucket', `the only bucket here is "${BUCKET}"`)
     if (key !== '') return this.#object(request, response, key)
     if (request.method === 'HEAD') return sendXml(response, '', 200, { 'x-amz-bucket-region': REGION })
-    // of the first region there is, its name is not told
+    // S3 does not name its first region
     if (query.has('location')) return sendXml(response, document('LocationConstraint', ''))
     const asked = parseListQuery(query)
     const [, name] = /^([^/]+\/[^/]+)\//.exec(asked.prefix) ?? []
@@ -104,7 +104,7 @@ export class S3Mirror {
     throw new S3Error('SlowDown', 'the models kept changing while they were listed')
   }
 
-  /** An artifact that is to get a name; undefined while its quant is unknown. */
+  /** An artifact that will get a name; undefined while its quant is unknown. */
   async #comingMember(name: string, manifest: Sha256Digest): Promise<NamedMember | undefined> {
     const presence = await this.#deps.ways.swarm?.presence(manifest)
     const quant = presence && (await futureQuant(this.#deps.store, presence))
@@ -112,7 +112,7 @@ export class S3Mirror {
     return { name, manifest, quant, modifiedAt: await this.#served.modifiedAt(manifest), prefix: `${name}/${quant}/` }
   }
 
-  /** What has a name, or else is to get it. */
+  /** The artifact that has a name, else one that will get it. */
   async #member(name: string, quant: string): Promise<NamedMember | undefined> {
     const named = (await this.#served.named(name, DOOR)).find((each) => each.quant === quant)
     if (named !== undefined) return { ...named, name, prefix: `${name}/${quant}/` }
@@ -123,7 +123,7 @@ export class S3Mirror {
     return undefined
   }
 
-  /** Waits until it is known which files all have that is coming under a name. @throws NotNowError */
+  /** Waits until the files of everything that arrives under a name are known. @throws NotNowError */
   async #described(name: string, mayStart: boolean, client: WaitingClient): Promise<void> {
     await this.#files.described(client, HOLD_MS, (by) => by.name === name)
     const demand = this.#deps.ways.swarm
@@ -185,7 +185,7 @@ const BUCKETS = document(
   `<Owner>${element('ID', 'svc')}${element('DisplayName', 'svc')}</Owner><Buckets><Bucket>${element('Name', BUCKET)}${element('CreationDate', new Date(0).toISOString())}</Bucket></Buckets>`
 )
 
-/** No client takes it for an MD5: these have no suffix. */
+/** With a suffix, so that no client takes it for an MD5. */
 const etagOf = ({ digest }: ServedFile): string => `"${digestHex(digest)}-1"`
 
 const checksumOf = ({ digest }: ServedFile) => ({

@@ -19,13 +19,13 @@ export interface SendOptions {
   readonly modifiedAt?: Date
   /** Default: the error envelope. */
   readonly refuse?: typeof refuse
-  /** Asked when everything is at hand, right before the head is sent. */
+  /** Asked last, right before the head is sent. */
   readonly mayGive: () => Promise<boolean>
 }
 
 /**
- * Responds to GET or HEAD for a file, including ranges and conditions. @returns false if the file is gone, or may not be given
- * any longer; nothing was sent then
+ * Responds to GET or HEAD for a file, including ranges and conditions. @returns false, without sending anything, if the
+ * file is gone or may no longer be given
  */
 export async function sendFile(
   request: IncomingMessage,
@@ -49,8 +49,8 @@ export async function sendFile(
 }
 
 /**
- * Responds to GET or HEAD for a file that is not here yet. `open` is called if the response has a body, with the offset of its first
- * byte; a HEAD, a 304 and a refusal need no bytes. @returns as {@link sendFile}, also if `open` has nothing. @throws the errors of `open`
+ * Responds to GET or HEAD for a file that is not here yet. `open` is called with the offset of the first byte if the
+ * response has a body. @returns as {@link sendFile}; also false if `open` returns undefined. @throws the errors of `open`
  */
 export async function sendArriving(
   request: IncomingMessage,
@@ -100,7 +100,7 @@ const refuseBlob =
       ? refuseHere(response, 416, 'E_RANGE_INVALID', 'the range does not overlap the file', headers)
       : refuseHere(response, 412, 'E_PRECONDITION_FAILED', 'the conditions do not match this version', headers)
 
-/** Bytes at hand, read as blobs are; sent under a name of its own where there is no digest. */
+/** Reads bytes in memory like a blob. */
 export function readerOf(bytes: Uint8Array, digest = UNNAMED): BlobReader {
   return {
     digest,

@@ -26,13 +26,13 @@ export interface ServedFile {
   readonly role: string | undefined
 }
 
-/** Limit of unpacked files, which are configurations and tokenizers. */
+/** Limit of an unpacked file, which is a configuration or a tokenizer. */
 const MAX_UNPACKED_BYTES = 256 << 20
 const MAX_KNOWN = 1_000
-/** One thread makes all views, and the owner's own wait behind at most this many for strangers. */
+/** One thread makes all views: the owner's wait behind at most this many for strangers. */
 const MADE_AT_ONCE = 2
 
-/** After a failure, a view is not tried again within this time. */
+/** A view that failed is not tried again within this time. */
 const RETRY_MS = 2_000
 
 export interface ServedFilesDeps {
@@ -44,8 +44,8 @@ export interface ServedFilesDeps {
 }
 
 /**
- * The files of artifacts under their real names, whoever may see them. They come from a view that protects nothing from collection, and
- * is made at the first request.
+ * The files of artifacts under their real names; it does not check who may see them. They come from a view that is
+ * made at the first request, and protects nothing from collection.
  */
 export class ServedFiles {
   readonly #deps: ServedFilesDeps
@@ -76,7 +76,7 @@ export class ServedFiles {
     if (known !== undefined) return known
     const found = this.#making.run(undefined, () => this.#read(manifest, true))
     this.#lacking.set(manifest, found)
-    // only for those who ask meanwhile: when it is complete its files are others' business as well
+    // for concurrent callers only: more of it may be here later
     const forget = (): void => void this.#lacking.delete(manifest)
     found.then(forget, forget)
     return found
@@ -100,7 +100,7 @@ export class ServedFiles {
     return found
   }
 
-  /** Whether {@link of} knows it: then it was complete. */
+  /** Whether {@link of} has cached it, so that it was complete. */
   isKnown(manifest: Sha256Digest): boolean {
     return this.#known.peek(manifest) !== undefined
   }

@@ -26,10 +26,10 @@ export interface ServedModelsDeps extends ServedFilesDeps {
   readonly signed: Pick<SignedModels, 'complaint' | 'ruleFor'>
 }
 
-/** Of all records, for one answer. */
+/** Limit of passes over all records for one answer. */
 const MAX_WALKS = 8
 
-/** True for a reason why a mirror cannot show an existing model, as opposed to a model that is not here. */
+/** Whether a model is here, but cannot be shown for lack of space. */
 export const lacksSpace = (error: unknown): boolean => error instanceof ViewError && error.code === 'E_NO_SPACE'
 
 /** Why a mirror cannot answer now. @throws an error of another kind */
@@ -39,15 +39,15 @@ export function notNowOf(error: unknown): NotNowError {
   throw error
 }
 
-/** What the imports of each repository of the hub left. */
+/** The artifacts of each hub repository. */
 interface ByRepo {
-  /** What may be shown, the latest first. */
+  /** Those that may be shown, the latest import first. */
   readonly shown: ReadonlyMap<string, readonly ArtifactState[]>
   /** Repositories with a withheld artifact. */
   readonly withheld: ReadonlySet<string>
 }
 
-/** An artifact of a name. */
+/** A quant of a name, and its artifact. */
 export interface ServedMember {
   readonly quant: string
   readonly manifest: Sha256Digest
@@ -65,11 +65,11 @@ interface ByName {
 
 /** An artifact by one of its names. */
 export interface NamedMember extends ServedMember, ByName {
-  /** `ns/name/quant/`, before the names of its files. */
+  /** `ns/name/quant/`, which precedes the names of its files. */
   readonly prefix: string
 }
 
-/** The mirrors that know models by their names here. */
+/** The mirrors that list models by their local names. */
 type NameDoor = 'oci-mirror' | 's3-mirror'
 
 interface Sending {
@@ -78,7 +78,7 @@ interface Sending {
   readonly door: Door
 }
 
-/** The artifacts of each name, `ns/name`, and all of them sorted by their prefixes. */
+/** The artifacts of each name, `ns/name`, and all of them sorted by prefix. */
 interface ServedNames {
   readonly byName: ReadonlyMap<string, readonly ServedMember[]>
   readonly sorted: readonly NamedMember[]
@@ -99,7 +99,7 @@ export class ServedModels {
     this.#deps = deps
     this.files = new ServedFiles(deps)
     deps.artifacts.listen((manifest) => {
-      // other companions may lie beside it now
+      // its companions may have changed
       this.files.forget(manifest)
       const { coming } = deps
       for (const sent of this.#sending)
@@ -126,7 +126,7 @@ export class ServedModels {
 
   async #cutIfWithheld({ response, manifest, door }: Sending): Promise<void> {
     const { given } = verdictOf(await this.#standing(manifest).catch(() => 'damaged' as const), door)
-    // the last check comes before the head
+    // until the head is sent, the last check decides
     if (!given && response.headersSent) response.destroy()
   }
 
@@ -144,7 +144,7 @@ export class ServedModels {
     return shown
   }
 
-  /** Whether a repository of the hub has a withheld artifact here: then it is not shown at all. */
+  /** Whether a hub repository has a withheld artifact here: such a repository is not shown at all. */
   async withholds(repo: string): Promise<boolean> {
     const { artifacts } = this.#deps
     for (let walks = 0; walks < MAX_WALKS; walks++) {
@@ -157,14 +157,14 @@ export class ServedModels {
   }
 
   /**
-   * Which artifacts a door gives at this moment. To be asked last, with nothing awaited before the head of the
-   * answer: what was true when the request came may have changed since.
+   * The artifacts that a door gives at this moment. Ask last, and await nothing before the head of the response: what
+   * was true when the request came may have changed since.
    */
   given(manifests: Iterable<Sha256Digest>, door: Door): Promise<ReadonlySet<Sha256Digest>> {
     return this.#those(manifests, async (manifest) => verdictOf(await this.#standing(manifest), door).given)
   }
 
-  /** Of an artifact, or of the digest that stands for one. */
+  /** The record of an artifact, or of the one that a digest stands for during an import. */
   async #standing(manifest: Sha256Digest): Promise<ArtifactState | 'damaged' | undefined> {
     const { coming, artifacts } = this.#deps
     const model = coming.get(manifest)
@@ -186,7 +186,7 @@ export class ServedModels {
     return coming
   }
 
-  /** What such imports make, as far as that is known and this door gives it. */
+  /** The models that such imports will make, as far as they are known and this door gives them. */
   async #comingModels(door: Door, isAsked: (by: ComingImport) => boolean): Promise<readonly StandIn[]> {
     const models = this.#deps.coming.imports.filter(isAsked).flatMap((by) => by.models)
     const standIns = models.map(({ standIn }) => standIn)
@@ -200,7 +200,7 @@ export class ServedModels {
   }
 
   async #comingNamed(door: NameDoor, name?: string): Promise<NamedMember[]> {
-    // the digest of its manifest, which a registry begins with, is not known
+    // a registry begins with the digest of the manifest, which is not known yet
     if (door !== 's3-mirror') return []
     const models = await this.#comingModels(door, (by) => name === undefined || by.name === name)
     return models.map(({ quant, standIn: manifest, by: { name, beganAt: modifiedAt } }) => ({
@@ -212,12 +212,12 @@ export class ServedModels {
     }))
   }
 
-  /** What imports make of a repository of the hub, as if it were here. `repo` is in lower case. */
+  /** The artifacts that imports will make of a hub repository. `repo` is in lower case. */
   async comingOfRepo(repo: string): Promise<readonly ArtifactState[]> {
     return (await this.#comingModels('hub-mirror', (by) => repoOf(by) === repo)).map(({ state }) => state)
   }
 
-  /** Which artifacts a door shows under their names at this moment, complete or not. To be asked last, as {@link given}. */
+  /** The artifacts that a door shows under their names at this moment, complete or not. Ask last, as with {@link given}. */
   shown<T extends ByName>(members: Iterable<T>, door: NameDoor): Promise<ReadonlySet<T>> {
     return this.#those(members, (member) => this.#isShownAs(member, door))
   }
@@ -228,7 +228,7 @@ export class ServedModels {
     return (await this.named(name, door)).some((member) => member.manifest === now)
   }
 
-  /** For which of them something is true at one moment. */
+  /** Those for which `isTrue` holds at one moment. */
   async #those<T>(all: Iterable<T>, isTrue: (one: T) => Promise<boolean>): Promise<ReadonlySet<T>> {
     const { artifacts } = this.#deps
     for (;;) {
@@ -240,8 +240,8 @@ export class ServedModels {
   }
 
   /**
-   * The artifacts of `ns/name` that may be shown now. A name whose artifacts are all private is looked up as one that does not exist,
-   * so that the time of a response does not tell the two apart.
+   * The artifacts of `ns/name` that may be shown now. A name with only private artifacts is looked up like one that
+   * does not exist, so that the time of a response does not tell the two apart.
    */
   async named(name: string, door: NameDoor): Promise<readonly ServedMember[]> {
     const shown: ServedMember[] = []
@@ -253,24 +253,24 @@ export class ServedModels {
     return [...shown, ...coming.filter(({ quant }) => !shown.some((each) => each.quant === quant))]
   }
 
-  /** The artifacts of all names, by their prefixes. What has become private since they were looked at is {@link given} no longer. */
+  /** The artifacts of all names, sorted by prefix. Some may have become private since: ask {@link shown}. */
   async allNamed(door: NameDoor): Promise<readonly NamedMember[]> {
     const here = (await this.#names(door)).sorted.filter(({ manifest, away }) => this.#isHere(manifest, away))
     return sorted(here, await this.#comingNamed(door))
   }
 
-  /** Or on its way back. */
+  /** Whether it is here, or being fetched again. */
   #isHere(manifest: Sha256Digest, away: true | undefined): boolean {
     return away !== true || fetchOf(this.#deps.jobs, manifest) !== undefined
   }
 
-  /** Of one of {@link awaited}. */
+  /** The time that mirrors show for one of the {@link awaited} artifacts. */
   async modifiedAt(manifest: Sha256Digest): Promise<string | undefined> {
     const state = await this.#deps.artifacts.soundState(manifest)
     return state && modifiedAt(state)
   }
 
-  /** What {@link awaited} has for all names. */
+  /** The {@link awaited} artifacts of all names. */
   async allAwaited(door: NameDoor): Promise<readonly ByName[]> {
     const all: ByName[] = []
     for (const name of await this.#deps.artifacts.futureNames())
@@ -286,7 +286,7 @@ export class ServedModels {
     return shown
   }
 
-  /** Whether it is one of {@link awaited}. One that is complete has its name in a moment, or never. */
+  /** Whether it is one of {@link awaited}. A complete artifact gets its name in a moment, or never. */
   async #isAwaited(name: string, manifest: Sha256Digest, door: NameDoor): Promise<boolean> {
     const { artifacts, holdings, jobs, signed } = this.#deps
     const state = await artifacts.soundState(manifest)
@@ -373,7 +373,7 @@ export class ServedModels {
       if (!isShown(state, 'hub-mirror')) continue
       byRepo.set(key, [...(byRepo.get(key) ?? []), state])
     }
-    // whichever way it came
+    // one that came another way may belong to a repository, too
     for (const manifest of others) {
       const document = await documents.manifest(manifest).catch(() => undefined)
       const repo = document?.annotations['svc.hf.repo']
@@ -387,10 +387,10 @@ export class ServedModels {
 const isOfHub = ({ source: { kind, repo, revision } }: ArtifactState): boolean =>
   kind === 'hf' && repo !== undefined && revision !== undefined
 
-/** Of artifacts from the hub. */
+/** The repository of an artifact from the hub, in lower case. */
 const repoOf = ({ source }: Pick<ArtifactState, 'source'>): string => source.repo!.toLowerCase()
 
-/** By their prefixes; each has one artifact, of those that are here if there is one. */
+/** Sorted by prefix, with one artifact for each: the one that is here, if there is one. */
 export function sorted(here: readonly NamedMember[], coming: readonly NamedMember[]): readonly NamedMember[] {
   if (coming.length === 0) return here
   const taken = new Set(here.map(({ prefix }) => prefix))

@@ -10,15 +10,15 @@ import { followed, toNotNow, type Visit, type Way } from './demand-jobs.ts'
 import { Notifier } from './notifier.ts'
 import { fetchOf, later, type UpstreamJobs } from './upstream.ts'
 
-/** A manifest is sent when the small files are here that it describes. Proxies give up on a head after a minute. */
+/** How long a manifest waits for the small files that it describes. Proxies give up on a head after a minute. */
 export const HOLD_MS = 45_000
 const SWARM: Way = { source: 'the swarm', isVerifiedLate: false }
 
-/** What fetches artifacts through the swarm. Its errors have the API's codes. */
+/** Fetches artifacts through the swarm. Its errors have the API's codes. */
 export interface FillSource {
   /** Starts to fetch the missing files of an artifact. */
   fetchRest(manifestDigest: Sha256Digest): Promise<Job>
-  /** Says which blobs are waited for: they are fetched first. What is proven is of the first of them, read from `offset` on. */
+  /** Puts the blobs that clients wait for first. @returns what is proven of the first one, from `offset` on */
   reading(manifestDigest: Sha256Digest, digests: readonly Sha256Digest[], onNews: () => void, offset?: number): Proven
 }
 
@@ -29,7 +29,7 @@ export interface SwarmDemandDeps {
   readonly documents: Documents
 }
 
-/** An artifact by its name here, for the allow-list, and its manifest. */
+/** An artifact, and its local name, for the allow-list. */
 export interface Awaited {
   readonly name: string
   readonly manifest: Sha256Digest
@@ -39,13 +39,13 @@ export interface Awaited {
 export interface Presence {
   readonly files: Manifest['files']
   readonly missing: Manifest['files']
-  /** Whether its OCI manifest can be made: nothing is missing that this is made from, beyond digests. */
+  /** Whether its OCI manifest can be made: it has every file whose content that depends on. */
   readonly isDescribed: boolean
 }
 
 /**
- * The way through the swarm: artifacts of which a manifest is here, and not every blob, for clients of the mirrors (spec add.36).
- * They follow what is being fetched, and may start it, as far as the configuration allows.
+ * Fetches artifacts whose manifest is here, but not every blob, through the swarm for clients of the mirrors (spec
+ * add.36). Clients follow running fetches, and may start one as far as the configuration allows.
  */
 export class SwarmDemand {
   readonly #deps: SwarmDemandDeps
@@ -64,7 +64,7 @@ export class SwarmDemand {
     return { files, missing, isDescribed: !missing.some(isDescribing) }
   }
 
-  /** Whether blobs of an artifact that are not here come, or would come if they were asked for. */
+  /** Whether missing blobs of an artifact are arriving, or would be fetched on request. */
   offers({ name, manifest }: Awaited): boolean {
     return this.isUnderWay(manifest) || this.#demand.allows(name)
   }
@@ -111,13 +111,12 @@ export class SwarmDemand {
     return files.filter(({ digest }) => absent.has(digest))
   }
 
-  /** What brings an artifact in; undefined if nothing does, and nothing may be started. @throws NotNowError */
+  /** Joins or starts the fetch of an artifact; undefined if none is running and none may be started. @throws NotNowError */
   async #visit({ name, manifest }: Awaited, mayStart: boolean, host: string): Promise<Visit | undefined> {
     const { jobs, log } = this.#demand
     const known = await jobs?.join(manifest, host)
     if (known !== undefined) return known
     const job = fetchOf(this.#deps.jobs, manifest)
-    // running fetches
     if (job !== undefined) return followed(this.#deps.jobs, job.id)
     if (jobs === undefined || !mayStart || !this.#demand.allows(name)) return undefined
     const start = async (): Promise<Job> => {

@@ -9,7 +9,7 @@ export interface Upstream {
   artifactOf(repo: UpstreamRepo, name: string): Promise<{ readonly quant: string }>
   missingBytesOf(repo: UpstreamRepo, quant: string): Promise<number>
   bring(repo: UpstreamRepo, quant: string): Promise<Job>
-  /** Whether strangers were given these bytes: only then a file may come out of the store before its artifact is here. */
+  /** Whether the hub gave strangers these bytes: only then may they come from the store before their artifact is here. */
   hasBrought(repo: UpstreamRepo, name: string): boolean
 }
 
@@ -29,13 +29,13 @@ export function heapBytesOf({
   return bytes
 }
 
-/** The daemon's jobs, as far as mirrors see them. */
+/** The daemon's jobs, as mirrors see them. */
 export interface UpstreamJobs {
   require(id: string): Job
   over(id: string): Promise<Job>
   /** Ends a job that its owner may still want. */
   giveUp(id: string, why: string): Promise<Job>
-  /** Those about an artifact that are not over. */
+  /** The jobs about an artifact that are not over. */
   openOf(manifest: string): readonly Job[]
 }
 
@@ -47,7 +47,7 @@ export const fetchOf = (jobs: Pick<UpstreamJobs, 'openOf'>, manifest: string): J
 
 type NotNowStatus = 404 | 429 | 503 | 507
 
-/** Why a response is impossible: now, with the time after which to retry, if that helps; or ever (404). */
+/** Why a response is impossible: for now, with the time after which to retry, if that helps; or for good (404). */
 export class NotNowError extends Error {
   override readonly name = 'NotNowError'
   readonly status: NotNowStatus
@@ -66,7 +66,7 @@ export class NotNowError extends Error {
   }
 }
 
-/** The bytes that strangers may have fetched in a day are. */
+/** The error once a day's bytes for strangers are spent. */
 export const dayIsSpent = (): NotNowError =>
   new NotNowError(507, 'E_NO_SPACE', 'this mirror fetches no more on demand today ([mirror] on_demand_bytes)')
 
