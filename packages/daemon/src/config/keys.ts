@@ -13,13 +13,13 @@ export interface ConfigKey {
 export const CONFIG_KEYS = {
   store: {
     root: { type: 'string', summary: 'folder of the store' },
-    expect: { type: 'string', summary: 'id of the store that must be there; no other is opened, and none made' },
+    expect: { type: 'string', summary: 'id of the store that must be there; no other is opened or created' },
     max_bytes: {
       type: 'count',
       summary: 'most bytes that blobs may take; beyond it, models that can be fetched again are evicted'
     },
     min_free: { type: 'count', summary: 'bytes to keep free on the disk, in the same way' },
-    proof_days: { type: 'count', summary: 'days for which a sighting of another copy allows an eviction' }
+    proof_days: { type: 'count', summary: 'days for which a proof of another copy allows an eviction' }
   },
   hub: {
     endpoint: { type: 'string', summary: 'base address of the model hub' },

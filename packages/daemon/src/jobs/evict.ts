@@ -156,4 +156,4 @@ const viewsOf = (manifest: Sha256Digest, views: readonly ViewEntry[]) =>
 const keptError = (why: string): DaemonError => new DaemonError('E_KEPT', `the model stays: ${why}`)
 
 const unproven = ({ why }: CopyProof): DaemonError =>
-  keptError(`no other copy of them is known (${why.join('; ')}); svc evict --force frees them anyway`)
+  keptError(`no other copy of its weights is known (${why.join('; ')}); svc evict --force frees them anyway`)

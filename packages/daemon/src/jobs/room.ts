@@ -171,9 +171,9 @@ export class Room {
     if (neededBytes > freeBytes) return noSpace(neededBytes, freeBytes)
     const limit =
       neededBytes + minFreeBytes > freeBytes
-        ? `[store] min_free = ${minFreeBytes} of the ${spokenBytes(freeBytes)} that are free on the disk`
+        ? `[store] min_free = ${minFreeBytes}, with ${spokenBytes(freeBytes)} free on the disk`
         : `[store] max_bytes = ${maxBytes}`
-    const what = neededBytes === 0 ? 'the store does not keep' : `${spokenBytes(neededBytes)} do not fit with`
+    const what = neededBytes === 0 ? 'the store violates' : `${spokenBytes(neededBytes)} more would violate`
     return new DaemonError(
       'E_NO_SPACE',
       `${what} ${limit}, and no more can be evicted: free some space (svc rm and svc gc, svc evict)`
@@ -185,7 +185,7 @@ export class Room {
     const candidates = going.map((manifest) => names.get(manifest) ?? manifest)
     return new DaemonError(
       'E_NO_SPACE',
-      `${spokenBytes(neededBytes)} do not fit; ${candidates.join(', ')} can be had again, and would make room (svc evict; --evict or "evict": true agrees to it)`,
+      `${spokenBytes(neededBytes)} do not fit; ${candidates.join(', ')} can be fetched again: evicting them would make room (svc evict; --evict or "evict": true agrees to it)`,
       { candidates }
     )
   }
