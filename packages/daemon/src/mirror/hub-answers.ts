@@ -4,30 +4,21 @@ import type { OmissionReason } from '@svc/manifest'
 import { refuse, sendBytes } from '../http/guarded-listener.ts'
 import type { HubRevision } from './hub-revisions.ts'
 
-/** A repository at a commit. */
-interface AtCommit {
-  readonly repo: string
-  readonly commit: string
-  readonly modifiedAt: string | undefined
-}
-
 /** In hexadecimal digits. */
 export const sha1Hex = (text: string): string => hash('sha1', text)
 
 /** Sent with every answer about a repository. */
-export const commitHeaders = ({ commit }: Pick<AtCommit, 'commit'>): OutgoingHttpHeaders => ({
-  'X-Repo-Commit': commit
-})
+export const commitHeaders = ({ commit }: HubRevision): OutgoingHttpHeaders => ({ 'X-Repo-Commit': commit })
 
 /** The refs, as JSON; for local models, only the default branch. */
-export function refsBody({ commit }: Pick<AtCommit, 'commit'>, query: URLSearchParams): Buffer {
+export function refsBody({ commit }: HubRevision, query: URLSearchParams): Buffer {
   const branches = [{ name: 'main', ref: 'refs/heads/main', targetCommit: commit }]
   const withPulls = query.get('include_prs') === '1' ? { pullRequests: [] } : {}
   return Buffer.from(JSON.stringify({ branches, tags: [], converts: [], ...withPulls }))
 }
 
 /** What the hub says of a repository; `siblings` are its files. */
-export function modelInfo({ repo, commit, modifiedAt }: AtCommit, siblings: readonly unknown[]): unknown {
+export function modelInfo({ repo, commit, modifiedAt }: HubRevision, siblings: readonly unknown[]): unknown {
   const at = modifiedAt ?? new Date(0).toISOString()
   return {
     _id: sha1Hex(repo).slice(0, 24),
@@ -50,7 +41,7 @@ export function modelInfo({ repo, commit, modifiedAt }: AtCommit, siblings: read
 export function sendHubJson(
   request: IncomingMessage,
   response: ServerResponse,
-  found: Pick<AtCommit, 'commit'> & Pick<HubRevision, 'leftOut'>,
+  found: HubRevision,
   bytes: Uint8Array
 ): void {
   const { leftOut } = found
@@ -73,7 +64,7 @@ const ABSENT = {
 const MAX_SHOWN = 500
 
 /** Why a snapshot does not have a file. */
-export function absentFile(path: string, { leftOut }: Pick<HubRevision, 'leftOut'>): string {
+export function absentFile(path: string, { leftOut }: HubRevision): string {
   const reason = leftOut?.reasons.get(path)
   const name = encodeURI(path).slice(0, MAX_SHOWN)
   if (reason === undefined) return `${ABSENT.EntryNotFound}: ${name}`
