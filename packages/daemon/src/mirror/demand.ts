@@ -1,5 +1,5 @@
 import type { BlobReader, DiskBlobStore } from '@svc/cas'
-import { type Clock, systemClock } from '@svc/internal-clock'
+import type { Clock } from '@svc/internal-clock'
 import type { OnDemandConfig } from '../config/config.ts'
 import { HostShares } from '../http/host-shares.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
@@ -20,7 +20,7 @@ export interface DemandDeps {
   readonly store: DiskBlobStore
   readonly wanted: WantedBlobs
   readonly log: Log
-  readonly clock?: Clock
+  readonly clock: Clock
 }
 
 export interface WaitingClient {
@@ -58,7 +58,7 @@ export class Demand {
   readonly #wanted: WantedBlobs
   readonly #waiting = new HostShares<Waiter>(MAX_WAITING, { hasLeft: ({ client }) => client.sendsNoMore() })
 
-  constructor({ jobs, store, wanted, log, clock = systemClock }: DemandDeps, config: OnDemandConfig | undefined) {
+  constructor({ jobs, store, wanted, log, clock }: DemandDeps, config: OnDemandConfig | undefined) {
     const { nowMs } = this
     this.store = store
     this.#wanted = wanted

@@ -40,52 +40,54 @@ interface Mirror {
   route: ListenerOptions['answer']
 }
 
-type Listening = Partial<Record<'hub' | 'oci' | 's3', GuardedListener>>
-
 /** The configured mirrors; without an address a mirror is off (spec add.22). */
 export class Mirrors {
-  readonly #listening: Listening
   readonly #deps: MirrorsDeps
   readonly #demand: Demand
-  readonly #ways: Ways
+  readonly #ways: Ways = {}
+  readonly #listening: Partial<Record<'hub' | 'oci' | 's3', GuardedListener>> = {}
 
-  private constructor(listening: Listening, deps: MirrorsDeps, demand: Demand, ways: Ways) {
-    this.#listening = listening
+  private constructor(deps: MirrorsDeps) {
     this.#deps = deps
-    this.#demand = demand
-    this.#ways = ways
+    this.#demand = new Demand(deps, deps.config.mirror.onDemand)
   }
 
   /** @throws ConfigError, StartError naming the key */
   static async listen(deps: MirrorsDeps): Promise<Mirrors> {
-    const { hubAddr, ociAddr, s3Addr, token, names = [] } = deps.config.mirror
-    const { store, log, listeners, usage } = deps
-    const served = new ServedModels(deps)
-    const waiting = new Demand(deps, deps.config.mirror.onDemand)
-    const ways: Ways = {}
-    const onUse = (manifest: Sha256Digest): void => usage.note(manifest)
-    const shared = { ...deps, served, waiting, ways, onUse: token === undefined ? undefined : onUse }
-    const s3Keys = s3KeysOf(deps.config.mirror)
-    const listening: Listening = {}
-    const open = async (kind: keyof Listening, text: string | undefined, make: () => Mirror): Promise<void> => {
-      if (text === undefined) return
-      const mirror = make()
-      const answer: ListenerOptions['answer'] = (...asked) => mirror.route(...asked)
-      const common = { token, names, log, requireStore: () => store.requireRoot(), answer }
-      listening[kind] = await listenAt(text, `[mirror] ${kind}_addr`, async (address) => {
-        await mirror.open?.()
-        return GuardedListener.listen({ ...common, address, traffic: listeners?.add(kind), ...mirror.port })
-      })
-    }
+    const mirrors = new Mirrors(deps)
     try {
-      await open('hub', hubAddr, () => new HubMirror(shared))
-      await open('oci', ociAddr, () => new OciMirror(shared))
-      await open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
-      return new Mirrors(listening, deps, waiting, ways)
+      await mirrors.#listen()
+      return mirrors
     } catch (error) {
-      for (const listener of Object.values(listening)) await listener.close()
+      await mirrors.close()
       throw error
     }
+  }
+
+  async #listen(): Promise<void> {
+    const { usage, config } = this.#deps
+    const { hubAddr, ociAddr, s3Addr, token } = config.mirror
+    const onUse = (manifest: Sha256Digest): void => usage.note(manifest)
+    const served = new ServedModels(this.#deps)
+    const common = { ...this.#deps, served, waiting: this.#demand, ways: this.#ways }
+    const shared = { ...common, onUse: token === undefined ? undefined : onUse }
+    const s3Keys = s3KeysOf(config.mirror)
+    await this.#open('hub', hubAddr, () => new HubMirror(shared))
+    await this.#open('oci', ociAddr, () => new OciMirror(shared))
+    await this.#open('s3', s3Addr, () => new S3Mirror({ ...shared, s3Keys, onUse: s3Keys && onUse }))
+  }
+
+  async #open(kind: 'hub' | 'oci' | 's3', text: string | undefined, make: () => Mirror): Promise<void> {
+    if (text === undefined) return
+    const { store, log, listeners, config } = this.#deps
+    const { token, names } = config.mirror
+    const mirror = make()
+    const answer: ListenerOptions['answer'] = (...asked) => mirror.route(...asked)
+    const common = { token, names, log, requireStore: () => store.requireRoot(), answer }
+    this.#listening[kind] = await listenAt(text, `[mirror] ${kind}_addr`, async (address) => {
+      await mirror.open?.()
+      return GuardedListener.listen({ ...common, address, traffic: listeners?.add(kind), ...mirror.port })
+    })
   }
 
   /** Lets the hub's mirror fetch missing files, if the configuration allows it. */
