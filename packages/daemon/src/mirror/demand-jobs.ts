@@ -51,10 +51,11 @@ export interface Visit {
 interface Open {
   /** Of the client that caused it. */
   readonly host: string
-  endUse: () => void
+  endUse?: () => void
   /** Hosts of the clients, one entry each. */
   readonly hosts: string[]
-  arrival: Promise<Arrival>
+  /** Set before anything is awaited, so that concurrent requests share it. */
+  arrival?: Promise<Arrival>
   job?: string
   grace?: Timer | undefined
   /** Why it is being ended. */
@@ -109,8 +110,7 @@ export class DemandJobs {
     const known = this.#open.get(key)
     if (known !== undefined) return this.#visit(known, host)
     this.requireNoFailure(key)
-    const open: Open = { host, hosts: [], endUse: () => undefined, arrival: Promise.reject(new Error('not begun')) }
-    open.arrival.catch(() => undefined)
+    const open: Open = { host, hosts: [] }
     let going = this.#places.add(host, open)
     if (going === open) {
       going = this.#longest(host)
@@ -120,7 +120,6 @@ export class DemandJobs {
     }
     open.endUse = this.#use.begin(host)
     if (going !== undefined) this.#end(going, 'made room for another client of the mirror')
-    // recorded before anything is awaited, so that concurrent requests find it
     open.arrival = this.#bring(open, demanded)
     this.#open.set(key, open)
     return this.#visit(open, host)
@@ -165,7 +164,7 @@ export class DemandJobs {
       open.grace = this.#deps.clock.after(GRACE_MS, () => this.#end(open, 'had no client of the mirror left'))
     }
     try {
-      return { arrival: await open.arrival, leave }
+      return { arrival: await open.arrival!, leave }
     } catch (error) {
       leave()
       throw error
@@ -175,14 +174,14 @@ export class DemandJobs {
   #end(open: Open, why: string): void {
     if (open.ending !== undefined) return
     open.ending = why
-    open.endUse()
+    open.endUse?.()
     this.#places.delete(open)
     if (open.job !== undefined) void this.#deps.jobs.giveUp(open.job, why).catch(() => undefined)
   }
 
   #close(key: string, open: Open): void {
     open.grace?.cancel()
-    open.endUse()
+    open.endUse?.()
     this.#places.delete(open)
     this.#open.delete(key)
   }
