@@ -9,10 +9,8 @@ import { type ApiRoute, sendJson } from './route.ts'
 /** How `svcd tag` reaches the daemon that holds the root. Not part of the API: both sides have the same version. */
 export const TAG_PATH = '/svcd/tag'
 
-export interface TagRequest extends Omit<TagChange, 'index'> {
+export interface TagRequest extends TagChange {
   readonly root: string
-  /** `null` removes the tag. */
-  readonly index: string | null
 }
 
 export type TagDeps = Pick<Library, 'repos' | 'documents' | 'needed' | 'store'>
@@ -34,7 +32,7 @@ export function tagRoute(root: string, { repos, documents, needed, store }: TagD
     // protects the snapshot's content from a collection until the state names it
     return withLease(store, async (lease) => {
       if (index !== null && index !== 'current') for (const blob of await needed.blobsOfIndex(index)) lease.keep(blob)
-      return changeTag({ ns, name, tag, index: index ?? undefined }, repos, documents)
+      return changeTag({ ns, name, tag, index }, repos, documents)
     })
   }
   return {

@@ -9,7 +9,7 @@ import { endMove } from '../library/move-marker.ts'
 import { ReplacedFiles } from '../library/replace.ts'
 import { Repos } from '../library/repos.ts'
 import type { UnreadableStateError } from '../library/strict.ts'
-import { changeTag } from '../library/tags.ts'
+import { changeTag, type TagChange } from '../library/tags.ts'
 import { askSocket } from './ask-socket.ts'
 
 export interface TagCommandContext {
@@ -59,7 +59,7 @@ async function list(only: RepoId | undefined, { root, print }: TagCommandContext
   if (asked.length > 0) throw new StartError(asked.map(({ message }) => message).join('\n'))
 }
 
-async function change(target: string, index: string | null, context: TagCommandContext): Promise<void> {
+async function change(target: string, index: TagChange['index'], context: TagCommandContext): Promise<void> {
   const colon = target.indexOf(':')
   if (colon < 0) throw new StartError('write a tag as NS/NAME:TAG')
   const { ns, name } = orRefused(parseRepoId, target.slice(0, colon))
@@ -80,12 +80,7 @@ async function changed(wanted: TagRequest, { root, socketPath }: TagCommandConte
   try {
     await endMove(store.root)
     const repos = new Repos(store.root, await ReplacedFiles.open(join(store.root, 'state')))
-    const { ns, name, tag, index } = wanted
-    return await changeTag(
-      { ns, name, tag, index: (index ?? undefined) as Parameters<typeof changeTag>[0]['index'] },
-      repos,
-      new Documents(store)
-    )
+    return await changeTag(wanted, repos, new Documents(store))
   } finally {
     await store.close()
   }

@@ -6,8 +6,8 @@ import type { Repos } from './repos.ts'
 /** A change of one of the owner's tags (spec ref.10). */
 export interface TagChange extends RepoId {
   readonly tag: string
-  /** The index snapshot; `current` is the repository's present one, `undefined` removes the tag. */
-  readonly index: Sha256Digest | 'current' | undefined
+  /** The index snapshot; `current` is the repository's present one, `null` removes the tag. */
+  readonly index: Sha256Digest | 'current' | null
 }
 
 /**
@@ -24,7 +24,7 @@ export async function changeTag(
     if (current === undefined || (current.index === undefined && index === 'current'))
       throw new DaemonError('E_UNKNOWN_REF', `there is no ${ns}/${name} here; import it first`)
     const tags = new Map(current.tags)
-    if (index === undefined) {
+    if (index === null) {
       digest = tags.get(tag)
       if (digest === undefined) {
         throw new DaemonError('E_UNKNOWN_REF', `${ns}/${name} has no tag ${JSON.stringify(tag)}`, {
