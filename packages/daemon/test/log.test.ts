@@ -48,7 +48,7 @@ it.skipIf(!hasScript)('svcd logs text on a terminal, JSON elsewhere, and the for
   writeFileSync(config, '[swarm]\nenabled = false\n')
   const flags = ['--root', join(folder, 'r'), '--config', config, '--socket', join(folder, 's.sock')]
   const words = [process.execPath, ...SVCD, ...flags]
-  /** The line that says that it listens; the daemon is ended then. */
+  /** The line that says that it listens; ends the daemon. */
   const listening = async (command: string, args: readonly string[]): Promise<string> => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
     let text = ''

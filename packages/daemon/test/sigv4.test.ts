@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { signGet } from '../src/sigv4.ts'
 
-/** The example account of Amazon's description of signatures in a header, with the signatures that it works out. */
+/** The example of Amazon's documentation of signatures in a header, with its results. */
 const example = {
   region: 'us-east-1',
   key: { accessKeyId: 'AKIAIOSFODNN7EXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY' },

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { testDaemon } from '../support/daemon.ts'
 import { MODEL, writeFiles } from '../support/models.ts'
 
-/** The paths of the layout as patterns, a folder standing for all that is below it; `<n hex>` and the like are names. */
+/** The paths of the layout as patterns: a folder stands for everything below it, `<n hex>` and the like for names. */
 const listed = (() => {
   const page = readFileSync(new URL('../../../../docs/disk.md', import.meta.url), 'utf8')
   const [, layout = ''] = /```\n<root>\/\n([\s\S]*?)```/.exec(page)!
@@ -27,7 +27,7 @@ test('docs/disk.md lists each file of a used store', async () => {
     .map(({ parentPath, name }) => join(parentPath, name).slice(daemon.root.length + 1))
   expect(files.length).toBeGreaterThan(10)
   expect(files.filter((file) => !listed.some((path) => patternOf(path).test(file)))).toEqual([])
-  // what needs a crash, damage, a partial download or a move is not made here
+  // files that need a crash, damage, a partial download or a move are not made here
   const seen = listed.filter((path) => files.some((file) => patternOf(path).test(file)))
   const rare = [
     'incoming/<random>.part',

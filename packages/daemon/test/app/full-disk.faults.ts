@@ -1,4 +1,4 @@
-// A running daemon on a disk of its own that is full, but for a little more room each time: so that the room ends in each phase of the work.
+// A running daemon on a separate disk that is nearly full, with a little more room each time, so that it fills up in each phase of the work.
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, rmSync, statfsSync } from 'node:fs'
@@ -29,7 +29,7 @@ function freeBytes(folder: string): number {
   return bavail * bsize
 }
 
-/** What the work came to with so much room; whatever it was, everything is right then, and with room it can be done. */
+/** The result of the work with that much room. Whatever it is, the store is intact, and the work succeeds with enough room. */
 async function withRoom(disk: string, template: string, rig: KillRig, roomBytes: number): Promise<string> {
   for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true })
   cpSync(join(template, 'root'), join(disk, 'root'), { recursive: true, preserveTimestamps: true })

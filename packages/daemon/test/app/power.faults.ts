@@ -38,7 +38,7 @@ function randomFrom(seed: number): () => number {
 interface Outcome {
   cuts: number
   readonly acknowledged: Record<Promised['kind'], number>
-  /** What the first check said that found something missing. */
+  /** The message of the first check that found something missing. */
   loss?: unknown
 }
 

@@ -6,7 +6,7 @@ import { SwarmClient } from '../../src/swarm/swarm-client.ts'
 import { Node, pinned, weights } from '../swarm/nodes.ts'
 
 // Node keeps a composite signal that is listened to for as long as its sources live, and the daemon's own signals live as long as it does:
-// a listener that is left behind keeps the whole job, for ever.
+// a listener that is left behind keeps the whole job for ever.
 test('finished work leaves no listener on a composite signal', async () => {
   const made: AbortSignal[] = []
   const any = AbortSignal.any
@@ -45,6 +45,6 @@ test('finished work leaves no listener on a composite signal', async () => {
   expect(await node.ensure(share.manifestDigest)).toMatchObject({ state: 'done' })
   expect(made.length).toBeGreaterThan(10)
   const left = (): number => made.filter((signal) => getEventListeners(signal, 'abort').length > 0).length
-  // what runs beside the answers ends a moment after them
+  // work beside the responses ends a moment after them
   await expect.poll(left).toBe(0)
 })

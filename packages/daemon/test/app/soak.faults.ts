@@ -21,7 +21,7 @@ import { HAS_STRACE, inject } from '../support/strace.ts'
 
 const MINUTES = Number(process.env.SVC_SOAK_MINUTES ?? 60)
 const SAMPLE_MS = Math.max(2_000, (MINUTES * 60_000) / 240)
-/** Imports go round these names, so that the inventory stays as it is. */
+/** Imports rotate through these names, so that the inventory does not grow. */
 const NAMES = 24
 
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
@@ -30,7 +30,7 @@ const median = (values: readonly number[]): number => [...values].sort((a, b) =>
 const MEASURES = ['rssMiB', 'descriptors', 'sockets', 'threads', 'temporaryFiles'] as const
 type Sample = Readonly<Record<(typeof MEASURES)[number], number>>
 
-/** What a descriptor leads to; it may be closed meanwhile. */
+/** The target of a descriptor, which may be closed meanwhile. */
 function targetOf(link: string): string {
   try {
     return readlinkSync(link)
@@ -39,7 +39,7 @@ function targetOf(link: string): string {
   }
 }
 
-/** What the kernel says that a process uses, and what of its files is not whole yet. */
+/** The resources of a process by the kernel, and its unfinished files. */
 function sampleOf(pid: number, temporary: readonly string[]): Sample {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   const number = (key: string): number => Number(new RegExp(`^${key}:\\s+(\\d+)`, 'm').exec(status)?.[1])
@@ -53,7 +53,7 @@ function sampleOf(pid: number, temporary: readonly string[]): Sample {
   }
 }
 
-/** What goes wrong at the hub, now and then. */
+/** Occasional faults of the hub. */
 const HUB_FAULTS: readonly FakeHubFault[] = [
   { kind: 'refuse' },
   { kind: 'cut', afterBytes: 100_000 },
@@ -62,7 +62,7 @@ const HUB_FAULTS: readonly FakeHubFault[] = [
   { kind: 'status', status: 503 },
   { kind: 'status', status: 429, headers: { 'retry-after': '1' } }
 ]
-/** What goes wrong at the disk for some seconds of each minute. */
+/** Faults of the disk, for some seconds of each minute. */
 const DISK_FAULTS = ['fsync:error=EIO', 'pwrite64:error=ENOSPC', 'link:error=EIO', 'rename:error=EDQUOT'] as const
 
 function config(folder: string, hub: string): string {
@@ -338,7 +338,7 @@ test(`${MINUTES} minutes of mixed work and hostile peers: resource use stays fla
   expect((await other.verify('all')).verify).toEqual({})
   const unfinished = (folder: string): string[] => readdirSync(folder).filter((name) => !name.startsWith('.'))
   expect(unfinished(join(root, 'state/tmp'))).toEqual([])
-  // What an injected error did may be logged a while after it, on a busy machine; the disk's code stands in the error, or in its causes.
+  // On a busy machine, an injected error may be logged late; the disk's code is in the error or its causes.
   const isOfDisk = (err: unknown): boolean =>
     /\b(EIO|ENOSPC|EDQUOT)\b|Unknown system error/.test(JSON.stringify(err ?? ''))
   const isInjected = (at: number, err: unknown): boolean =>

@@ -1,4 +1,4 @@
-// The folder of the store is taken away, emptied or replaced while the daemon runs: nothing then says that all is well.
+// The store's folder is removed, emptied or replaced while the daemon runs: no command then reports success.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { request } from 'node:http'
@@ -11,7 +11,7 @@ import { MODEL, writeFiles } from '../support/models.ts'
 const REF = 'svc:///me/model:bf16'
 const MISSING = `sha256:${'a'.repeat(64)}`
 
-/** Everything that answers from the store, by what a person would call it. */
+/** Everything that answers from the store, by the name that a person would use. */
 function commands(daemon: TestDaemon): Readonly<Record<string, () => Promise<Answer>>> {
   const source = join(daemon.folder, 'Model')
   return {

@@ -1,4 +1,4 @@
-// Backups of a daemon that works on, and what comes back of them.
+// Backups of a running daemon, and restores.
 import {
   chmodSync,
   cpSync,
@@ -26,7 +26,7 @@ async function importModel(daemon: TestDaemon, name: string, seed: number, body:
   expect(await daemon.finished(job)).toMatchObject({ state: 'done' })
 }
 
-/** What `svc backup` does. */
+/** Does what `svc backup` does. */
 async function backup(daemon: TestDaemon, to: string, options: Partial<BackupOptions> = {}): Promise<BackedUp> {
   const { status, body } = await daemon.post('/v1/snapshots', {})
   expect(status).toBe(201)
@@ -41,7 +41,7 @@ async function backup(daemon: TestDaemon, to: string, options: Partial<BackupOpt
   }
 }
 
-/** What `svcd restore` does. */
+/** Does what `svcd restore` does. */
 async function restore(from: string, root: string, options: Partial<RestoreOptions> = {}) {
   const source = await openTarget({ kind: 'folder', path: from }, { readOnly: true })
   return restoreStore({

@@ -54,7 +54,7 @@ async function filled(at: Home): Promise<void> {
   await daemon.running.close()
 }
 
-/** What lies in a folder: names and bytes, links as what they say. */
+/** The content of a folder: names and bytes, and the targets of links. */
 function tree(folder: string): Record<string, string> {
   const found: Record<string, string> = {}
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort()) {
@@ -94,7 +94,7 @@ describe('svcd move', () => {
     for (const { path } of files) expect(path.startsWith(join(at.to, 'blobs'))).toBe(true)
     const weights = MODEL['tiny-q8_0.gguf'] as Buffer
     expect(files.some(({ path }) => readFileSync(path).equals(weights))).toBe(true)
-    // it has a life of its own from here on: no move writes to it
+    // it is in use from here on: no move writes to it
     expect(existsSync(join(at.to, 'moving.json'))).toBe(false)
     await stop(daemon)
     expect(runSvcd(at.folder, ['move', at.to, '--root', at.old])).toMatchObject({ code: 2 })

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { type TestDaemon, temporaryFolder, testDaemon } from '../support/daemon.ts'
 import { gguf, writeFiles } from '../support/models.ts'
 
-/** Few contents under few names, so that imports, removals and collections meet in the same blobs all the time. */
+/** Few contents under few names, so that imports, removals and collections often meet in the same blobs. */
 const NAMES = ['a/x', 'a/y', 'b/x'] as const
 const CONTENTS = [1, 2, 3, 4] as const
 const QUANTS = ['q4_0', 'q8_0', 'f16'] as const
@@ -85,7 +85,7 @@ async function perform(api: TestDaemon, folder: string, step: Step): Promise<voi
   }
 }
 
-/** Everything that the state names is here, whole and right; after one more collection, nothing else is. */
+/** Checks that everything the state names is here and correct, and that one more collection leaves nothing else. */
 async function expectExact(api: TestDaemon): Promise<void> {
   expect(await api.verify('all')).toMatchObject({ state: 'done', verify: {} })
   for (const { ns, name, members } of (await api.get('/v1/models')).body.namespaces)

@@ -107,7 +107,7 @@ describe('removing', () => {
     const inventory = (await api.get('/v1/models')).body
     expect(inventory).toMatchObject({ namespaces: [], tags: [{ repo: 'me/m', tag: 'v1', blobPresent: true }] })
     expect((await api.resolve('svc:///me/m:q4_0')).status).toBe(404)
-    // a model of that name can come again beside the old snapshot
+    // a model of that name can be imported again beside the old snapshot
     await importAs(api, 'me/m', quants('q8_0'))
     expect((await api.resolve('svc:///me/m:q8_0')).status).toBe(200)
     expect((await remove(api, 'me/m?tags=all')).body).toMatchObject({ tags: ['v1'] })
@@ -227,7 +227,7 @@ describe('a collection', () => {
       ].sort()
     )
 
-    // a view keeps what it shows, unless somebody says that it does not matter
+    // a view keeps what it shows, unless the request says otherwise
     expect((await gc(api)).result).not.toHaveProperty('views')
     expect((await api.verify(first)).state).toBe('done')
     const young = await gc(api, { views: true })
@@ -240,7 +240,7 @@ describe('a collection', () => {
     expect(await views()).toEqual([[second, 'managed', true]])
     expect(blobs(api)).toHaveLength(before)
 
-    // one that a command holds stays, and so does one at a place that somebody named
+    // a view that a command holds stays, and so does one at a named place
     await viewed({ holdSeconds: 600 })
     await viewed({ path: join(temporaryFolder(), 'mine') })
     await remove(api, 'me/m')
@@ -307,7 +307,7 @@ test('records of abandoned imports are removed with their bytes; records of othe
     await holdings.arrivals.has(here)
   ]
 
-  // an import that is under way may be about to write its first byte
+  // a running import may be about to write its first byte
   const end = Promise.withResolvers<never>()
   const underWay = jobs.start({ kind: 'import-hf', ref: 'acme/m' }, () => end.promise)
   await gc(api, {})

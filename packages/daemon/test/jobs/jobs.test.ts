@@ -77,7 +77,7 @@ describe('jobs', () => {
     expect(jobs.list().map((job) => job.ref)).toEqual(['a/4', 'a/3', 'a/2', 'a/1', 'a/0'])
   })
 
-  it('are kept: the newest thousand, and every one that runs', async () => {
+  it('are kept: the newest thousand, and all that run', async () => {
     const clock = new VirtualClock()
     const jobs = registry(OPEN_LIMITS, clock)
     const held = gate()
@@ -198,7 +198,7 @@ describe('jobs', () => {
     expect(() => many.start({ kind: 'verify', ref: 'all' }, wait)).toThrowError(refused)
     expect(many.settled({ kind: 'ensure', ref: 'r' }, {}).state).toBe('done')
     const large = registry({ jobs: 20, files: 100 })
-    // a single job is taken whatever it lists
+    // a single job is accepted whatever it lists
     large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 101 }, wait)
     expect(() => large.start({ kind: 'import-local', ref: 'a/b', filesTotal: 1 }, wait)).toThrowError(refused)
     held.open()

@@ -1,4 +1,4 @@
-// The figures at the port and at the socket, the page that lists them and the dashboard that shows them, held against a running daemon.
+// The metrics at the port and at the socket, their page and their dashboard, compared with a running daemon.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '@svc/internal-clock'
@@ -48,7 +48,7 @@ interface Family {
   readonly labels: Set<string>
 }
 
-/** The families of an exposition. Every line is one of the three that the format has, and samples follow their own family's head. */
+/** The families of an exposition; checks each line, and that samples follow the head of their family. */
 function familiesOf(text: string): Map<string, Family> {
   const families = new Map<string, Family>()
   let current: { readonly name: string; readonly family: Family } | undefined

@@ -1,4 +1,4 @@
-// A blob that is read while it arrives: in a real store, with proofs that the test gives as it likes.
+// A blob that is read while it arrives, in a real store. The test decides what is proven.
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { DiskBlobStore } from '@svc/cas'
@@ -57,7 +57,7 @@ function proofs(bytes = 0) {
   }
 }
 
-/** What a response sends: `[start, end)`, in reads of any length. */
+/** Reads `[start, end)` like a response, in reads of any length. */
 async function sent(blob: ArrivingBlob, start = 0, end = SIZE_BYTES, seen?: (bytes: number) => Promise<void>) {
   const chunks: Buffer[] = []
   let offset = start

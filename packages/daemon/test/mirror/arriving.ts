@@ -1,4 +1,4 @@
-// An OCI mirror before which a seed's files are held back, and its clients.
+// An OCI mirror whose source holds its files back, and clients of the mirror.
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, request } from 'node:http'
@@ -9,18 +9,18 @@ import { onTestFinished } from 'vitest'
 import { kindOf } from '../swarm/fake-webseed.ts'
 import { eventually, Node, pinned } from '../swarm/nodes.ts'
 
-/** Nobody is there; but as long as it may name somebody, a fetch without a source goes on. */
+/** A dead tracker: a fetch without a source continues while a tracker may still name one. */
 const TRACKER = 'http://127.0.0.1:1/announce'
 
 export interface Gate {
   readonly url: string
-  /** Paths of files that were asked for. */
+  /** Paths of requested files. */
   readonly asked: readonly string[]
-  /** Lets files through whose path `may` names, and whose range begins where it says; by default all. */
+  /** Lets files through that `may` allows by path and start of the range; by default all. */
   open(may?: (path: string, start: number) => boolean): void
 }
 
-/** Stands before the seed's listener: documents pass; for files it says to come again until they may. */
+/** A proxy of the seed's listener: documents pass; files get a 503 until they are let through. */
 export async function gated({ webseeds }: ShareResult): Promise<Gate> {
   const seed = new URL(webseeds[0]!)
   const asked: string[] = []
@@ -70,7 +70,7 @@ interface Asked {
   readonly onHead?: (status: number) => void
 }
 
-/** Comes again when it is told to, as clients of registries do. */
+/** Retries when it is told to, as clients of registries do. */
 export async function ask(node: Node, path: string, asked: Asked = {}): Promise<Got> {
   for (;;) {
     const got = await askOnce(node, path, asked)
@@ -97,7 +97,7 @@ function askOnce(node: Node, path: string, { method = 'GET', range, onHead }: As
 
 export const digestOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-/** A node with a mirror, which waits long for sources. */
+/** A node with a mirror that waits long for sources. */
 export const mirroring = (mirror: object, folder?: string, fillTimeoutSeconds = 600): Promise<Node> =>
   Node.start({
     mirror: { oci_addr: '127.0.0.1:0', ...mirror },
@@ -105,7 +105,7 @@ export const mirroring = (mirror: object, folder?: string, fillTimeoutSeconds = 
     ...(folder !== undefined && { folder })
   })
 
-/** Begins an import from the gate, and waits until a file is asked for. @returns the job */
+/** Starts an import from the gate, and waits until it requests a file. @returns the job */
 export async function beginImport(node: Node, gate: Gate, share: ShareResult): Promise<Job> {
   const hints = { webseeds: [gate.url], peers: [], trackers: [TRACKER] }
   const before = gate.asked.length
@@ -114,7 +114,7 @@ export async function beginImport(node: Node, gate: Gate, share: ShareResult): P
   return job
 }
 
-/** A node whose import from the gate has begun, without a byte of any file. */
+/** A node that has started an import from the gate, and has no byte of any file. */
 export async function importing(gate: Gate, share: ShareResult, mirror: object): Promise<Node> {
   const node = await mirroring(mirror)
   await beginImport(node, gate, share)

@@ -17,7 +17,7 @@ const FILES = {
   'tokenizer.json': Buffer.from('{"version":"1.0"}'),
   LICENSE: Buffer.from(MIT)
 }
-/** Clients see whole seconds. */
+/** Clients see times in whole seconds. */
 const SECONDS_MS = 2_100
 
 test.skipIf(skipRclone)(

@@ -54,18 +54,18 @@ interface World {
   readonly fake: FakeHub
   readonly ask: (path: string, asked?: S3Ask) => Promise<S3Answer>
   readonly askHub: World['ask']
-  /** Only files that `may` names are sent; headers of weights are. */
+  /** Sends only files that `may` allows, and the headers of weights. */
   open(may: (path: string) => boolean): void
 }
 
-/** A hub that sends no file before it may, and a daemon with mirrors. */
+/** A hub that holds its files back, and a daemon with mirrors. */
 async function world(options: RigOptions = {}, more = {}, repos: readonly FakeRepo[] = [MODEL]): Promise<World> {
   const fake = await fakeHub({ repos: [...repos], tokens: ['good'] })
   let opened = Promise.withResolvers<void>()
   let may = (_path: string): boolean => false
   fake.setFaults(({ stage, path = '', headers: { range = '' } }) => {
     if (stage !== 'cdn' && stage !== 'resolve') return undefined
-    // of weights, downloads ask for 1 MiB at a time, and a look at a header or at the repository for less
+    // downloads request weights by the MiB; reads of a header or of the repository request less
     const [, end = Infinity] = /^bytes=0-(\d+)$/.exec(range) ?? []
     const isLook = isWeights(path) && Number(end) < LOOK_BYTES
     return may(path) || isLook ? undefined : { kind: 'hold', until: opened.promise }
@@ -98,7 +98,7 @@ const listedIn = ({ text }: S3Answer): Listed[] =>
     ([, key, modified, etag, size]) => ({ key: key!, size: size!, etag: etag!, modified: modified! })
   )
 
-/** On a busy machine, too. */
+/** Enough for a busy machine. */
 const until = (isSo: () => unknown): Promise<unknown> => vi.waitUntil(isSo, { timeout: 30_000 })
 
 const settled = (work: Promise<unknown>): Promise<boolean> =>
@@ -182,7 +182,7 @@ test.each([
   expect(it.fake.bytesSent.get(WEIGHTS[1])).toBeLessThan(bytesOf[1]!.length + LOOK_BYTES)
 })
 
-/** All that a client could hear of the model, with what it hears of one that nobody has. */
+/** All responses about the model, with those about a model that does not exist. */
 async function heard({ ask, askHub }: World): Promise<readonly [unknown, unknown]> {
   const facts = ({ status, text, code }: S3Answer, name: string): unknown => [status, code, text.replaceAll(name, '')]
   const of = async (name: string): Promise<unknown> => {
@@ -201,7 +201,7 @@ async function heard({ ask, askHub }: World): Promise<readonly [unknown, unknown
   return [await of('Acme/M'), await of('Acme/N')]
 }
 
-/** Before anything is here, when everything small is, and at the end. */
+/** Asks before anything is here, when all small files are, and at the end. */
 async function expectNothing(it: World, job: Job, isShownAtTheEnd = false): Promise<void> {
   const early = await heard(it)
   expect(early[0]).toEqual(early[1])
@@ -225,7 +225,7 @@ test('an import that needs a token is invisible', async () => {
 })
 
 test('an import whose weights are private here is invisible', async () => {
-  // as many small files as are fetched at once, so that the import has not reached the weights
+  // as many small files as are fetched at once, so that the import does not reach the weights
   const small = Array.from({ length: 8 }, (_, n) => ({
     path: `chat_template_${n}.jinja`,
     content: Buffer.from(`${n}`)
@@ -242,7 +242,7 @@ test('an import whose weights are private here is invisible', async () => {
   expect(listedIn(await it.ask(LIST))).toEqual([])
 })
 
-/** As somebody else's record would have it. */
+/** Pretends that another import brought it. */
 const RECORDS: Readonly<Record<string, (context: DaemonContext, state: ArtifactState) => Promise<void>>> = {
   'from the hub': async () => undefined,
   'by its pin': async ({ artifacts }, { manifestDigest, provenance, hints }) => {
@@ -317,7 +317,7 @@ test('a model that needs a signature is invisible until it is checked', async ()
   expect(listedIn(await it.ask(LIST))).not.toEqual([])
 })
 
-/** A read of a file that is still to come. */
+/** Reads a file that has not arrived yet. */
 async function waiting(it: World): Promise<{ readonly job: Job; readonly readings: readonly Promise<S3Answer>[] }> {
   const job = await begin(it)
   it.open((path) => !isWeights(path))

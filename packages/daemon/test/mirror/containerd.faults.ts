@@ -1,4 +1,4 @@
-// containerd pulls through the OCI mirror, by its own hosts.toml, what is not here yet when it begins. It needs containerd and root.
+// containerd, configured by hosts.toml, pulls through the OCI mirror what is not here yet. It needs containerd and root.
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ interface Containerd {
   ctr(...args: string[]): Promise<string>
 }
 
-/** A containerd of its own, without the parts that need a kernel's help. */
+/** A separate containerd, without the parts that need the kernel. */
 async function startContainerd(folder: string): Promise<Containerd> {
   mkdirSync(folder, { recursive: true })
   const address = join(folder, 'c.sock')

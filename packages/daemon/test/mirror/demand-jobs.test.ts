@@ -9,7 +9,7 @@ import { DemandJobs } from '../../src/mirror/demand-jobs.ts'
 
 const MANIFEST = `sha256:${'a'.repeat(64)}`
 
-/** Jobs that the test ends by hand, with a clock that it puts forward. */
+/** Jobs that the test ends, with a clock that it moves. */
 function world({ isVerifiedLate = false, timeoutMs = 60_000 } = {}) {
   const clock = new VirtualClock()
   // the cache takes a time of 0 for none
@@ -124,12 +124,12 @@ test('a host with all places gives one up to another, without losing progress', 
   const other = await bring('x', [10], '192.0.2.2')
   expect((await own[0]!.over)?.message).toContain('room')
   expect([demand.count, started.length, day.spentBytes()]).toEqual([4, 5, 46])
-  // what was ended for another is no failure: its client goes on with it, when its host has a place
+  // a job that made room has not failed: its client continues it when its host has a place
   await expect(bring('a', [4])).rejects.toMatchObject({ status: 429 })
   started[1]!.end()
   await own[1]!.over
   await bring('a', [4])
-  // of two for each nobody gives up one
+  // hosts with two each give up none
   started[0]!.end()
   const second = await bring('y', [1], '192.0.2.2')
   expect((await own[2]!.over)?.message).toContain('room')
@@ -150,7 +150,7 @@ test('hosts that hold every place give one up to a host with fewer turns, and lo
   await clock.advance(1)
   const other = await bring('x', [10], '192.0.2.2')
   expect((await held[0]!.over)?.message).toContain('room')
-  // who has just had as much as the others gets nothing from them
+  // a host that has just had as much as the others gets nothing from them
   await expect(bring('slow 0', [4], hosts[0])).rejects.toMatchObject({ status: 429 })
   started.at(-1)!.end()
   expect(await other.over).toBeUndefined()
@@ -186,7 +186,7 @@ test('a job ends after a minute without clients, and resumes for one that return
   await clock.advance(60_000)
   expect((await back.over)?.message).toContain('client')
   expect(demand.count).toBe(0)
-  // no failure that keeps anybody waiting
+  // not a failure that delays the next try
   await bring('a', [1])
   expect(started.length).toBe(2)
 })

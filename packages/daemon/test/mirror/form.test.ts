@@ -1,4 +1,4 @@
-// Bodies that anybody may send to the mirror of a hub, through a real server.
+// Bodies that anybody may send to the hub's mirror, through a real server.
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'

@@ -19,7 +19,7 @@ const fileOf = (path: string, bytes: Buffer): ServedFile => ({
   role: undefined
 })
 
-it('are those of git, for files of any length', async () => {
+it('git names are those of git, for files of any length', async () => {
   const folder = temporaryFolder()
   const names = new GitNames()
   for (const sizeBytes of [0, 1, 262_144, 262_145, 600_000]) {
@@ -31,7 +31,7 @@ it('are those of git, for files of any length', async () => {
   }
 })
 
-it('are computed once for concurrent requests, and again if the file was absent', async () => {
+it('git names are computed once for concurrent requests, and again if the file was absent', async () => {
   const bytes = Buffer.alloc(1_000_000, 'x')
   const path = join(temporaryFolder(), 'tokenizer.json')
   const names = new GitNames()

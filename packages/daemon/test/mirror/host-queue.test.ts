@@ -30,7 +30,7 @@ test('a host that received little is served before hosts that always ask', async
   all.push(ask('192.0.2.9'))
   for (let i = 0; i < 7; i++) await end()
   await Promise.all(all)
-  // one was under way when it came
+  // one was running when it came
   expect(done.indexOf('192.0.2.9')).toBe(4)
   expect(done.slice(0, 3)).toEqual(greedy)
 })
@@ -40,7 +40,7 @@ test('received bytes count half after ten minutes, and current ones at once', ()
   const use = new HostUse(() => clock.nowMs)
   const end = use.begin('2001:db8::1')
   clock.nowMs = 1_000
-  // of the same /64
+  // in the same /64
   expect(use.of('2001:db8::2')).toBe(1_000)
   end()
   end()

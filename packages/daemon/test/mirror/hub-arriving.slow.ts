@@ -1,4 +1,4 @@
-// The hub mirror of a node that lost a file of a model: while something brings it back, clients see it and wait for it.
+// A file of a model is lost: while something fetches it again, clients of the hub's mirror see it and wait for it.
 import { readFileSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseDigest } from '@svc/ref'

@@ -1,4 +1,4 @@
-// What lies beside a model on the hub's mirror is what the hub has there, whatever else an artifact's other imports brought.
+// The hub's mirror shows the companions that the hub has, whatever other imports of the artifact brought.
 
 import { sealCompanions } from '@svc/manifest'
 import { expect, test, vi } from 'vitest'
@@ -32,7 +32,7 @@ test.each(['before', 'after'] as const)(
     expect(fromHub.source.companions).toBe(result!.companions)
     const archive = { ...fromHub, source: { kind: 'oci' } as const, companions: { 'evil/model': sealed.digest } }
     await artifacts.forget(fromHub.manifestDigest)
-    // a pin leaves the source what it is
+    // a pin does not change the source
     const imports = when === 'before' ? [archive, fromHub] : [fromHub, { ...archive, source: { kind: 'bt' } as const }]
     for (const each of imports) await artifacts.record(each)
     const answer = await fetch(`http://${rig.mirror}/${ID}/resolve/main/README.md`)

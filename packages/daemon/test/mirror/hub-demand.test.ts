@@ -62,7 +62,7 @@ const client = (): WaitingClient => ({
   cut: () => undefined
 })
 
-/** What becomes of a wait within 7,999 ms, and one millisecond later. */
+/** The state of a wait after 7,999 ms, and one millisecond later. */
 async function outcomes(clock: VirtualClock, work: Promise<unknown>): Promise<readonly [unknown, unknown]> {
   let outcome: unknown = 'waits'
   work.then(

@@ -1,4 +1,4 @@
-// What 64 repositories of 100,000 long names cost a daemon of its own process, and who is answered meanwhile.
+// What 64 repositories of 100,000 long names cost a daemon process, and whether it still answers its owner.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'

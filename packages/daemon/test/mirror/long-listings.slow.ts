@@ -13,6 +13,6 @@ test('a listing of 100,000 long names is abandoned after its first megabytes, in
   })
   await expect(reading).rejects.toMatchObject({ code: 'E_NOT_IMPORTABLE' })
   expect(pages()).toBeLessThan(20)
-  // what is refused was read all the same
+  // refused bytes were read all the same
   expect(readBytes).toBeGreaterThan(STRANGER_HUB.limits.listingBytes)
 })

@@ -10,7 +10,7 @@ const COMMIT = 'a'.repeat(40)
 const leftOut = { reasons: new Map(), more: 0 }
 const found: UpstreamRepo = { repo: 'Acme/Model', commit: COMMIT, files: new Map(), leftOut }
 
-/** Lookups at a hub that is asked by hand, with a clock that the test puts forward. */
+/** Lookups at a hub that the test answers for, with a clock that it moves. */
 function world(answer: (repo: string) => Promise<UpstreamRepo>) {
   const clock = { nowMs: 1 }
   const asked: string[] = []

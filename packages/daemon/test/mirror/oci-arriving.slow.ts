@@ -1,4 +1,4 @@
-// The OCI mirror of a node that has an artifact's manifest and not its bytes: clients pull while they come from another daemon.
+// The OCI mirror of a node that has the manifest of an artifact: clients pull while its bytes arrive from another daemon.
 import { once } from 'node:events'
 import { readdirSync, readFileSync, unlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -16,7 +16,7 @@ const FILES = {
   'tokenizer.json': '{"version":"1.0"}',
   'chat_template.jinja': '{{ messages }}'
 }
-/** On a busy machine starting a daemon alone takes a while. */
+/** A busy machine takes a while just to start a daemon. */
 const LONG = { timeout: 180_000 }
 const ON_DEMAND = { oci_addr: '127.0.0.1:0', on_demand: true }
 
@@ -38,7 +38,7 @@ test("a pull that starts before the first byte waits for each part, and gets the
   expect(await ask(node, 'tags/list')).toMatchObject({ status: 404 })
   expect(await ask(node, 'manifests/q4_0', { method: 'PUT' })).toMatchObject({ status: 405 })
 
-  // the manifest: as soon as the small files are here that it describes
+  // the manifest: as soon as the small files that it describes are here
   const manifest = ask(node, 'manifests/q8_0')
   const head = ask(node, 'manifests/q8_0', { method: 'HEAD' })
   expect(await settled(manifest)).toBe(false)
@@ -55,7 +55,7 @@ test("a pull that starts before the first byte waits for each part, and gets the
   for (const { digest: each, size } of [JSON.parse(body.toString()).config, ...small])
     expect((await ask(node, `blobs/${each}`)).body).toHaveLength(size)
 
-  // the weights: the head at once, the body as it comes
+  // the weights: the head at once, the body as it arrives
   expect(await ask(node, `blobs/${digest}`, { method: 'HEAD' })).toMatchObject({
     status: 200,
     headers: { 'content-length': `${FILES[WEIGHTS]!.length}`, 'docker-content-digest': digest }
@@ -129,21 +129,21 @@ test('clients that leave release their places; one with all places gives one up 
     eventually(async () => ((await waitingAt(node)) === count ? true : undefined))
   const one = process.platform === 'linux' ? '127.0.0.2' : '127.0.0.1'
 
-  // for the description, which nobody would give them for 45 s
+  // for the description, which takes up to 45 s
   await client(one, 'manifests/q8_0')
   await client(one, 'manifests/q8_0')
   await waiting(2)
   for (const socket of sockets) socket.resetAndDestroy()
   await waiting(0)
 
-  // and for bytes: as many as may wait at all, of one host
+  // and for bytes: one host takes all waiting places
   gate.open(isSmall)
   expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 200 })
   const all = await Promise.all(Array.from({ length: 256 }, () => client(one, `blobs/${digest}`)))
   await waiting(256)
   const cut = (): number => all.filter(({ socket }) => socket.closed).length
   expect(await headOf(await client(one, `blobs/${digest}`))).toBe(429)
-  // one that left without a word cannot be told from one that still reads, but goes first
+  // a client that left silently looks like one that still reads, but goes first
   all[7]!.socket.end()
   await eventually(async () => ((await headOf(await client(one, `blobs/${digest}`))) === 200 ? true : undefined))
   await eventually(() => (all[7]!.socket.closed ? true : undefined))

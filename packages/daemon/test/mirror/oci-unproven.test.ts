@@ -1,4 +1,4 @@
-// What the owner keeps is not shown by way of an unfinished artifact that names the same bytes.
+// An unfinished artifact does not reveal private bytes that it names.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -33,7 +33,7 @@ test('the mirror withholds an unfinished artifact once a private import brings b
   for (const asked of [`blobs/${digest}`, 'manifests/q8_0', 'tags/list'])
     expect(await ask(node, asked), asked).toMatchObject({ status: 404 })
 
-  // until its owner says otherwise
+  // until the owner changes it
   await node.client.setPrivate({ ref: 'svc:///acme/model:q8_0', private: false })
   expect(await ask(node, `blobs/${digest}`)).toMatchObject({ status: 200 })
 })

@@ -1,4 +1,4 @@
-// The OCI mirror on demand, and clients that ask for what its owner does not want to have or to show: nothing here changes by that.
+// Clients of the OCI mirror on demand ask for what its owner does not want to have or show: nothing changes.
 import { unlinkSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { sharedByFile } from '../support/daemon.ts'
@@ -49,7 +49,7 @@ test('a name that its owner removed does not come back through clients', LONG, a
   await first.stop()
 
   const node = await mirroring({ on_demand: true }, first.folder)
-  // no client can mean it: what its weights are called says which quant it is
+  // no client can mean it: the name of its weights says which quant it is
   for (const tag of ['nonsense', 'q4_0'])
     expect(await ask(node, `manifests/${tag}`), tag).toMatchObject({ status: 404 })
   expect(await node.client.jobs()).toEqual([])
@@ -61,7 +61,7 @@ test('a name that its owner removed does not come back through clients', LONG, a
   })
   expect(await node.client.removeModel({ ns: 'acme', name: 'model' })).toMatchObject({ quants: [], tags: [] })
   expect(await ask(node, 'manifests/q8_0')).toMatchObject({ status: 404 })
-  // nor is it fetched any further
+  // nor does its fetch continue
   expect(await node.done(job!)).toMatchObject({ state: 'failed', error: { code: 'E_ABORTED' } })
   gate.open()
   await reading
@@ -115,7 +115,7 @@ test('a file of two artifacts is served from either', LONG, async () => {
   const projector = weights(MIB, 74)
   await node.importFiles({ ...OLD, ...OTHER, 'mmproj-f16.gguf': projector }, 'acme/model')
   unlinkSync(node.blobPath(digestOf(projector)))
-  // nobody has it, but after a try for the one artifact there is one for the other
+  // nobody has it; after a try for one artifact, there is one for the other
   for (let tries = 0; tries < 2; tries++)
     expect(await ask(node, `blobs/${digestOf(projector)}`)).toMatchObject({ status: 200, isCut: true })
 })

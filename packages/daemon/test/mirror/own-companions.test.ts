@@ -1,4 +1,4 @@
-// What lies beside a model on its owner's disk, and no loader reads, is in no document of a mirror.
+// Files beside a model on its owner's disk that no loader reads are in no document of a mirror.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

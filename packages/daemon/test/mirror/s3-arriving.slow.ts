@@ -1,4 +1,4 @@
-// The S3 mirror of a node that has an artifact's manifest and not its bytes: clients list and read while these come from another daemon.
+// The S3 mirror of a node that has the manifest of an artifact: clients list and read while its bytes arrive from another daemon.
 import { once } from 'node:events'
 import { readFileSync, unlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
@@ -44,7 +44,7 @@ test('an arriving file is listed as it will be, and each part is sent once its p
   const gate = await gated(share)
   const node = await importing(gate, share, S3)
   const s3 = s3At(node)
-  // which files it has is not known before the small ones are here
+  // its files are not known before the small ones are here
   const listed = s3(LIST)
   const config = s3('/models/acme/model/bf16/config.json')
   await eventually(async () => ((await waitingAt(node)) === 2 ? true : undefined))
@@ -64,7 +64,7 @@ test('an arriving file is listed as it will be, and each part is sent once its p
   const head = await s3(OBJECT, { method: 'HEAD' })
   expect([head.status, head.headers['content-length']]).toEqual([200, `${WEIGHTS.length}`])
 
-  // the whole waits; a part is given, to its last byte, while the rest of the file is not to be had
+  // the whole file waits; a part is sent to its last byte while the rest cannot be fetched
   const whole = s3(OBJECT, { headers: { 'x-amz-checksum-mode': 'ENABLED' } })
   const late = s3(OBJECT, { headers: { range: `bytes=-${MIB}` } })
   const early = s3(OBJECT, { headers: { range: 'bytes=0-99999' } })
@@ -79,7 +79,7 @@ test('an arriving file is listed as it will be, and each part is sent once its p
   const all = await whole
   expect([all.status, all.isCut, all.body.equals(WEIGHTS)]).toEqual([200, false, true])
   await eventually(async () => ((await node.client.jobs())[0]?.state === 'done' ? true : undefined))
-  // with its time: clients copy again what is newer
+  // with its time: clients copy newer files again
   expect((await s3(LIST)).text).toBe(shown)
   expect((await s3(OBJECT)).headers.etag).toBe(head.headers.etag)
   expect(await waitingAt(node)).toBe(0)

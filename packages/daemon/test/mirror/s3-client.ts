@@ -12,7 +12,7 @@ export interface S3Answer {
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
   readonly text: string
-  /** Of an error. */
+  /** The code of an error. */
   readonly code: string | undefined
   readonly isCut: boolean
 }
@@ -28,7 +28,7 @@ export function s3Of(socketPath: string): (path: string, ask?: S3Ask) => Promise
   return (path, ask) => askS3(s3MirrorAddress, path, ask)
 }
 
-/** By the clock of this machine, which is the daemon's, too. */
+/** The time by the machine's clock, which the daemon uses, too. */
 export const inMinutes = (minutes: number): Date => new Date(systemClock.now() + minutes * 60_000)
 
 export function askS3(address: string, path: string, { method = 'GET', headers = {} }: S3Ask = {}): Promise<S3Answer> {
@@ -62,7 +62,7 @@ export function signed(
     readonly key?: typeof KEY
     /** Signed. */
     readonly headers?: Record<string, string>
-    /** Sent, and not signed. */
+    /** Sent, but not signed. */
     readonly more?: Record<string, string>
   }
 ): Record<string, string> {
@@ -75,7 +75,7 @@ export function signed(
   return { ...all, ...more, authorization }
 }
 
-/** An address that says who may read it until when. */
+/** A presigned URL. */
 export function presigned(
   host: string,
   path: string,

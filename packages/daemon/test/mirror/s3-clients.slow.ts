@@ -40,7 +40,7 @@ const mirror = sharedByFile(async (cleanUp) => {
   return `http://${s3MirrorAddress}`
 })
 
-/** What the bucket has of files that the source had, too. */
+/** The files of the source that the bucket has. */
 function expectSame(found: Readonly<Record<string, string>>): void {
   const names = Object.keys(found).map((key) => key.slice(PREFIX.length))
   for (const name of ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])

@@ -1,4 +1,4 @@
-// Pages of a bucket, held against a listing that sorts all keys and cuts.
+// Pages of a bucket, compared with a listing that sorts all keys and cuts.
 import { expect, test } from 'vitest'
 import { formatPage, type ListedObject, listPage, parseListQuery } from '../../src/mirror/s3-listing.ts'
 
@@ -29,7 +29,7 @@ async function objectsOf({ prefix, files }: Folder): Promise<ListedObject[]> {
 const of = (query: Record<string, string>) => parseListQuery(new URLSearchParams(query))
 const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
-/** What S3 documents, in the plainest way. */
+/** The behaviour that S3 documents, in the simplest way. */
 function expected(folders: readonly Folder[], { prefix = '', delimiter = '', after = '' }): string[] {
   const entries = new Set<string>()
   for (const { prefix: at, files } of folders)

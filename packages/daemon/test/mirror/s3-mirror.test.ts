@@ -1,4 +1,4 @@
-// What the S3 mirror answers, to whom (spec add.58).
+// The answers of the S3 mirror, and who gets them (spec add.58).
 import { createHash } from 'node:crypto'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -112,7 +112,7 @@ describe('an object', () => {
     expect(answer.status).toBe(status)
     if (status === 416) expect(answer.code).toBe('InvalidRange')
     else expect(answer.body.equals(WEIGHTS.subarray(start, end))).toBe(true)
-    // of a part nobody knows the sum
+    // the sum of a part is not known
     expect(answer.headers['x-amz-checksum-sha256'] !== undefined).toBe(status === 200)
   })
 
@@ -240,7 +240,7 @@ describe('with keys', () => {
     for (const path of [OBJECT, LIST, '/', '/models?location']) expect(await codeOf(path, signed(host, path))).toBe(200)
     expect(await codeOf(OBJECT, signed(host, OBJECT, { method: 'HEAD' }), 'HEAD')).toBe(200)
     expect(await codeOf(OBJECT, signed(host, OBJECT, { headers: { range: 'bytes=0-1' } }))).toBe(206)
-    // what does not matter to who may read need not be signed
+    // headers that do not affect access need not be signed
     expect(await codeOf(OBJECT, signed(host, OBJECT, { more: { range: 'bytes=0-1' } }))).toBe(206)
   })
 

@@ -1,4 +1,4 @@
-// What the hub's mirror says of files that the commit has and that are not here.
+// The hub's mirror says which files of a commit are not here.
 import { expect, test, vi } from 'vitest'
 import { fakeHub, importRepo, type Rig, rigOf, undoAfterTests } from '../sources/hub/fixtures.ts'
 import { gguf, seededBytes } from '../support/models.ts'

@@ -1,4 +1,4 @@
-// A rule [[trust]] that is younger than what is here: mirrors show what its signature covers, and nothing else.
+// A [[trust]] rule that is younger than the models here: mirrors show only what a signature covers.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { WhyResult } from '@svc/client/protocol'
@@ -46,7 +46,7 @@ async function world(onDemand = false) {
     return testDaemon({ folder, config, networks: { hub: BUILTIN_NETWORKS.hub! } })
   }
   const addresses = (): Record<string, string> => JSON.parse(readFileSync(join(folder, 'runtime.json'), 'utf8'))
-  /** What is shown of each model, by the doors that show it. */
+  /** What each door shows of each model. */
   const shown = async (): Promise<Record<string, string[]>> => {
     const { hubMirrorAddress, ociMirrorAddress, s3MirrorAddress } = addresses()
     const listing = await (await fetch(`http://${s3MirrorAddress}/models?list-type=2`)).text()
@@ -92,7 +92,7 @@ test.each([
   expect(await withheld('good')).toEqual([])
   const because = expect.stringMatching(/^\[\[trust\]\] 1 .*changed: model\.safetensors/)
   expect(await withheld('bad')).toEqual(['hub-mirror', 'oci-mirror', 's3-mirror'].map((door) => [door, because]))
-  // its owner has it as before
+  // its owner still has it
   expect((await strict.open('svc:///acme/bad:bf16')).body.missing).toBeUndefined()
   await strict.running.close({ quick: true })
 

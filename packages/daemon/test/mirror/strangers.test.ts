@@ -1,4 +1,4 @@
-// What clients of the hub mirror cause has no rights of the owner: each test is one thing that a client could do with them.
+// Clients of the hub's mirror never act with the owner's rights: each test is one thing that they could do with them.
 import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
@@ -107,7 +107,7 @@ test('main follows the hub; a commit of a pull request is not fetched, and one o
   expect((await it.ask(`/Acme/M/resolve/main/${Q8}`)).status).toBe(404)
   expect((await it.ask(`/Acme/M/resolve/main/${Q4}`)).body.equals(gguf(1))).toBe(true)
   await expect.poll(it.names).toContain('acme/m:q4_k_m')
-  // the owner sees what strangers had fetched, and removes it like anything else
+  // the owner sees models that strangers caused to be fetched, and removes them like any other
   const theirs = (await it.names()).find((name) => name.startsWith('svc/'))!.split(':')[0]
   expect((await it.daemon.call('DELETE', `/v1/models/${theirs}`)).status).toBe(200)
   expect(await it.names()).toEqual(['acme/m:q4_k_m'])
@@ -132,12 +132,12 @@ test('an import by commit answers for main only until the hub is reachable', asy
   it.hub.setFaults(() => ({ kind: 'status', status: 404, headers: { 'x-error-code': 'RepoNotFound' } }))
   expect(await mainOf(it)).toBe(first)
   it.hub.setFaults(undefined)
-  // what the daemon was told of that repository is kept for a minute: another one shows the answer
+  // the answer about that repository is cached for a minute, so another one shows it
   const other = await world()
   const old = other.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(1) }] })
   expect(await other.importHf({ repo: 'Acme/M', revision: old })).toBe('done')
   other.hub.commit({ id: 'Acme/M', files: [{ path: Q4, content: gguf(2) }] })
-  // a hub that is slow to answer holds nobody up
+  // a slow hub delays nobody
   await expect.poll(() => mainOf(other), { timeout: 30_000 }).toBe(second)
 })
 
@@ -146,7 +146,7 @@ test('a model of the owner gets no quant from a stranger’s request', async () 
   const files = [Q4, Q8].map((path, i) => ({ path, content: gguf(i) }))
   it.hub.commit({ id: 'Acme/M', files })
   expect(await it.importHf({ repo: 'Acme/M', quants: ['q4_k_m'] })).toBe('done')
-  // while the hub is slow to answer, the mirror has what is here
+  // while the hub is slow, the mirror shows what is here
   await expect.poll(async () => (await it.ask(`/Acme/M/resolve/main/${Q8}`)).body.equals(gguf(1))).toBe(true)
   await expect.poll(it.names).toHaveLength(2)
   expect(await it.names()).toContain('acme/m:q4_k_m')
@@ -198,7 +198,7 @@ test('a private file is not sent because a listing names its digest', async () =
   const got = await it.ask(`/Acme/Liar/resolve/main/${Q8}`)
   expect(got.body.equals(secret)).toBe(false)
   expect(await it.names()).toEqual(['me/secret:q8_0'])
-  // where the hub has these very bytes for everybody, they come from there
+  // if the hub has the same bytes for everybody, they come from there
   const before = it.hub.bytesSent.get(Q8) ?? 0
   expect((await it.ask(`/Acme/Honest/resolve/main/${Q8}`)).body.equals(secret)).toBe(true)
   expect(it.hub.bytesSent.get(Q8)! - before).toBeGreaterThanOrEqual(secret.length)
@@ -305,7 +305,7 @@ test('listings and plans count towards the daily budget, also refused ones; beyo
     content: Buffer.from('x')
   }))
   const files = [{ path: Q8, content: gguf(1) }, ...names]
-  // no file of them is asked for: listings are all that is read
+  // only listings are read, and no file
   for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) it.hub.commit({ id: `Acme/${repo}`, files })
   const statuses: number[] = []
   for (const repo of ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H']) {

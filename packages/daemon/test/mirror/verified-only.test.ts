@@ -1,4 +1,4 @@
-// Sources that send other bytes than they list, while clients pull through a mirror: no client sees one of them.
+// Sources send wrong bytes while clients pull through a mirror: no client sees any of them.
 import { readFileSync, unlinkSync } from 'node:fs'
 import { createServer, get, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -24,7 +24,7 @@ interface Liar {
   goOn(): void
 }
 
-/** Has wrong weights, at every path with `x` or their digest, and sends half of them until it may go on. Everything else it has from `behind`. */
+/** Serves wrong weights at every path with `x` or their digest, and stops halfway until it may continue. Proxies the rest to `behind`. */
 async function liar(behind?: string): Promise<Liar> {
   const { promise: held, resolve: goOn } = Promise.withResolvers<void>()
   const server = createServer((asked, response) => {
@@ -57,7 +57,7 @@ async function liar(behind?: string): Promise<Liar> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, goOn: () => goOn() }
 }
 
-/** A hub that lists the right weights, and has the liar for its CDN. */
+/** A hub that lists the right weights, with the liar as its CDN. */
 async function lyingHub(): Promise<Liar & { readonly endpoint: string }> {
   const cdn = await liar()
   const hub = await startFakeHub({ tokens: [], cdnAddress: () => `${cdn.url}/x` })
@@ -78,7 +78,7 @@ const startNode = (mirror: object, endpoint: string): Promise<Node> =>
     }
   })
 
-/** A job has written what it was sent, a wrong byte among that. */
+/** Waits until a job has written what it was sent, with a wrong byte. */
 const wrote = (node: Node, kind: Job['kind']): Promise<true> =>
   eventually(async () => {
     const job = (await node.client.jobs()).find((each) => each.kind === kind)

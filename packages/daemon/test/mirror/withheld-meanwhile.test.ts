@@ -1,4 +1,4 @@
-// The owner makes a model private while a mirror makes an answer about it: the verdict is the last thing that is asked (spec add.37).
+// The owner makes a model private while a mirror prepares a response about it: the last check decides (spec add.37).
 import { readFileSync, writeFileSync } from 'node:fs'
 import { get, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -28,7 +28,7 @@ interface Mirrors {
   urlOf(door: Door, path: string): string
 }
 
-/** Reads the head of an answer and nothing more, until `rest`: whether all of it came then. */
+/** Reads only the head of a response; `rest` then says whether all of it arrived. */
 async function begun(url: string): Promise<{ status: number; rest(): Promise<boolean> }> {
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     get(url, resolve).on('error', reject)
@@ -71,7 +71,7 @@ async function mirrors(sizeBytes = 5_000): Promise<Mirrors> {
   return { daemon, context, digests, ask, urlOf }
 }
 
-/** Lets a call of a method go on only later, with what it found before. The calls before it and after it are left alone. */
+/** Delays the result of one call of a method, without changing it. */
 function stopped<M extends string>(target: Record<M, (...asked: never[]) => unknown>, method: M, call = 1) {
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   onTestFinished(() => released.resolve())
@@ -121,7 +121,7 @@ test.each([
 ] as const)('%s: a file is not sent if the model became private before it is open (%s)', async (door, named) => {
   const it = await mirrors()
   const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
-  // everything but the file itself is known already
+  // everything but the file itself is cached
   expect((await it.ask(door, path)).status).toBe(200)
   const { isReached, letGo } = stopped(it.context.store, 'open')
   const asked = it.ask(door, path)
@@ -136,7 +136,7 @@ test.each([
   ['hub', `/Acme/M/resolve/${COMMIT}/model-q4_0.gguf`],
   ['s3', '/models/acme/m/q4_0/model-q4_0.gguf']
 ] as const)('%s: a running download ends when its model becomes private (%s)', async (door, named) => {
-  // more than the sockets of both sides take
+  // more than the sockets of both sides buffer
   const it = await mirrors(32 << 20)
   const path = named === 'blob' ? `/v2/acme/m/blobs/${it.digests[0]}` : named
   const [first, second] = [await begun(it.urlOf(door, path)), await begun(it.urlOf(door, path))]
@@ -185,7 +185,7 @@ test('a small blob is not sent if its model became private during the lookup', a
 test('a verdict read during a write of its record is read again', async () => {
   const it = await mirrors()
   expect((await it.ask('oci', manifest)).status).toBe(200)
-  // three look at the artifacts of the name and what lies beside them, the fourth is the last question
+  // three read the artifacts of the name and their companions; the fourth is the last check
   const { isReached, letGo } = stopped(it.context.artifacts, 'standing', 4)
   const asked = it.ask('oci', manifest)
   await isReached
@@ -206,7 +206,7 @@ test('nothing is unpacked for a name of private models, and no pending model is 
   for (const path of [manifest, `/v2/acme/m/blobs/${it.digests[0]}`, '/v2/acme/m/tags/list'])
     expect((await it.ask('oci', path)).status).toBe(404)
   expect(views).toBe(0)
-  // and what is given again is there again
+  // and a model that may be shown again is there again
   const body = { ref: 'svc:///acme/m:q4_0', private: false }
   expect((await it.daemon.call('PUT', '/v1/private', { body })).status).toBe(200)
   expect((await it.ask('oci', manifest)).status).toBe(200)
