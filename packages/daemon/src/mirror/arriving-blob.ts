@@ -123,7 +123,7 @@ export class ArrivingBlob implements BlobReader {
   }
 
   async #read(target: Uint8Array, offset: number): Promise<number> {
-    const { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES, inParts = false } = this.#options
+    const { trickleMs = TRICKLE_MS, reserveBytes = RESERVE_BYTES } = this.#options
     for (;;) {
       this.#news.clear()
       if (this.#isAbandoned) throw new Error(`the reader of ${this.digest} has gone`)
@@ -131,13 +131,20 @@ export class ArrivingBlob implements BlobReader {
       const proven = (this.#proven?.until(offset, offset + target.length) ?? offset) - offset
       if (proven <= reserveBytes && (this.#final = await this.#whole()) !== undefined) continue
       const waitMs = this.#lastGivenMs + trickleMs - this.#clock.monotonic()
-      const length = proven > reserveBytes ? proven - reserveBytes : waitMs <= 0 ? TRICKLE_BYTES : 0
-      const isAll = inParts && proven === target.length
-      const part = isAll ? target : target.subarray(0, Math.max(0, Math.min(length, proven, target.length - 1)))
-      const count = part.length === 0 ? 0 : await this.#proven!.read(part, offset)
+      const length = this.#sendable(proven, target.length, waitMs <= 0)
+      const count = length === 0 ? 0 : await this.#proven!.read(target.subarray(0, length), offset)
       if (count > 0) return count
       await this.#news.next(waitMs > 0 && proven > 0 ? waitMs : trickleMs)
     }
+  }
+
+  /** How many proven bytes may be sent now: those beyond the reserve, or some of it if a trickle is due. */
+  #sendable(provenBytes: number, wantedBytes: number, isTrickleDue: boolean): number {
+    const { reserveBytes = RESERVE_BYTES, inParts = false } = this.#options
+    if (inParts && provenBytes === wantedBytes) return wantedBytes
+    const length = provenBytes > reserveBytes ? provenBytes - reserveBytes : isTrickleDue ? TRICKLE_BYTES : 0
+    // the last byte waits for the whole blob
+    return Math.max(0, Math.min(length, provenBytes, wantedBytes - 1))
   }
 
   /** @throws the error that ended the transfer */
