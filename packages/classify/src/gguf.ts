@@ -15,6 +15,7 @@ const TOKENS = 'tokenizer.ggml.tokens'
 
 /** Sizes of the value types with fixed length, indexed by their number in the format; 8 is a string, 9 an array. */
 const FIXED_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8]
+const FLAG = 7
 const STRING = 8
 const ARRAY = 9
 
@@ -88,7 +89,7 @@ class Walker {
 
   #number(type: number): number | undefined {
     const at = this.take(fixedBytes(type, this.offset))
-    if (type === 0 || type === 7) return this.#view.getUint8(at)
+    if (type === 0 || type === FLAG) return this.#view.getUint8(at)
     if (type === 1) return this.#view.getInt8(at)
     if (type === 2) return this.#view.getUint16(at, this.littleEndian)
     if (type === 3) return this.#view.getInt16(at, this.littleEndian)
@@ -133,9 +134,10 @@ function readWanted(walker: Walker, found: Map<string, string | number>): void {
   let contextKeys = 0
   for (let i = 0; i < keyCount; i++) {
     const key = walker.key()
-    const value = walker.value(walker.u32())
-    // a flag is no number here
-    if (key === undefined || value === undefined || typeof value === 'object' || found.has(key)) continue
+    const type = walker.u32()
+    const value = walker.value(type)
+    // Neither a flag nor a list counts as a number.
+    if (key === undefined || value === undefined || type === FLAG || typeof value === 'object' || found.has(key)) continue
     if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS)) found.set(key, value)
   }
 }
