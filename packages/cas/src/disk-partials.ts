@@ -158,31 +158,39 @@ export class DiskPartials {
   async #resume(key: PartialKey, options: PartialOptions, release: Release): Promise<DiskPartialBlob | undefined> {
     const remains = this.#remains.get(key.key)
     if (remains === undefined) return undefined
-    const { port, layout } = this.#context
     const { id, journal } = remains
-    const same =
+    const isSame =
       journal.sizeBytes === key.sizeBytes &&
       (key.digest === undefined || journal.digest === undefined || key.digest === journal.digest)
+    const part = isSame ? await this.#openPart(id) : undefined
+    if (part === undefined) {
+      // Another size or digest, or no part file: this partial cannot become the blob.
+      await this.#forget(key.key)
+      return undefined
+    }
+    const { fd, sizeBytes } = part
+    const ranges = journal.ranges
+      .filter(([start]) => start < sizeBytes)
+      .map(([start, end]) => [start, Math.min(end, sizeBytes)] as const)
+    this.#remains.delete(key.key)
+    const digest = key.digest ?? journal.digest
+    return this.#hand(id, fd, digest === undefined ? key : { ...key, digest }, ranges, options, release)
+  }
+
+  /** Undefined for a part that is not there, or not a regular file. @throws CasError `E_IO` */
+  async #openPart(id: string): Promise<{ readonly fd: number; readonly sizeBytes: number } | undefined> {
+    const { port, layout } = this.#context
     let fd: number | undefined
     try {
-      if (same) {
-        fd = await port.open(layout.part(id), OPEN_PART)
-        const stat = await port.fstat(fd)
-        if (stat.isFile()) {
-          const ranges = journal.ranges
-            .filter(([start]) => start < stat.size)
-            .map(([start, end]) => [start, Math.min(end, stat.size)] as const)
-          this.#remains.delete(key.key)
-          const digest = key.digest ?? journal.digest
-          return this.#hand(id, fd, digest === undefined ? key : { ...key, digest }, ranges, options, release)
-        }
-      }
+      fd = await port.open(layout.part(id), OPEN_PART)
+      const stat = await port.fstat(fd)
+      if (stat.isFile()) return { fd, sizeBytes: stat.size }
     } catch (error) {
+      if (fd === undefined && (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ELOOP')) return undefined
       if (fd !== undefined) await port.close(fd).catch(() => undefined)
-      if (errnoOf(error) !== 'ENOENT' && errnoOf(error) !== 'ELOOP') throw ioError(error, 'open part', layout.part(id))
+      throw ioError(error, 'open part', layout.part(id))
     }
-    // Another size or digest, or no part file: this partial cannot become the blob.
-    await this.#forget(key.key)
+    await port.close(fd).catch(() => undefined)
     return undefined
   }
 

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { type BlobStore, type DiskBlobStore, type DiskStoreOptions, openDiskStore } from '@svc/cas'
@@ -5,7 +6,7 @@ import { blockAttachment, blockHashes, codeOf, digestOf, seededBytes } from '@sv
 import { Faults } from '@svc/testkit/file-faults'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { heldSyncs } from './held-syncs.ts'
-import { temporaryFolder } from './temporary-root.ts'
+import { openDescriptors, temporaryFolder } from './temporary-root.ts'
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>
 let root: string
@@ -126,7 +127,7 @@ describe('partial blobs', () => {
     await put()
     const incoming = join(root, 'incoming')
     const [journal] = fs.readdirSync(incoming).filter((name) => name.endsWith('.json'))
-    // As if that had been a year ago by the clock of the next start: of when it was, the lock file tells.
+    // As if that had been a year ago by the clock of the next start. The lock file tells when the store was last used.
     const then = new Date(fs.statSync(join(incoming, journal!)).mtimeMs - 365 * 24 * 3600 * 1000)
     for (const path of [join(incoming, journal!), join(root, 'lock')]) fs.utimesSync(path, then, then)
     await (await open()).close()
@@ -227,6 +228,21 @@ describe('partial blobs', () => {
     expect(Atomics.load(second!.writeGate!, 0)).toBe(0)
     await first!.discard()
     await second!.discard()
+  })
+
+  test('begin anew if their file is not a regular one, which is closed again', async () => {
+    const store = await open()
+    const first = await store.partial(key)
+    await first.write(0, bytes.subarray(0, 1000))
+    await first.release()
+    const [part] = fs.readdirSync(join(root, 'incoming')).filter((name) => name.endsWith('.part'))
+    fs.unlinkSync(join(root, 'incoming', part!))
+    expect(spawnSync('mkfifo', [join(root, 'incoming', part!)]).status).toBe(0)
+    const descriptors = await openDescriptors()
+    const second = await store.partial(key)
+    expect(second.ranges()).toEqual([])
+    await second.discard()
+    expect(await openDescriptors()).toBe(descriptors)
   })
 
   test('never claim more bytes than their file has', async () => {
