@@ -18,9 +18,9 @@ export interface BlobPass {
 }
 
 /**
- * The only judge of what may go to quarantine (spec disk.24): a blob is corrupt when two passes over its file, the
- * second one past the system's cache where that can be had, read it to its end without an error and agree on another
- * digest. Anything else is an error of the disk, and the blob stays.
+ * Alone decides what may go to quarantine (spec disk.24): a blob is corrupt when two passes over its file read it to its
+ * end without an error and agree on another digest; the second one bypasses the system's cache where possible. Anything
+ * else is an error of the disk, and the blob stays.
  * @returns the last pass, which has the blob's digest unless the file is corrupt
  * @throws CasError `E_IO` for a pass that ended early, and for two that do not agree; as {@link blobPass}
  */
@@ -67,7 +67,7 @@ async function blobPass(
     signal.addEventListener('abort', stop)
     try {
       throwIfAborted(signal)
-      const spec = { flat: true, attachments, sizeBytes }
+      const spec = { attachments, sizeBytes }
       const result = await thread.call('run', { session, spec, fd, progress: onProgress !== undefined }, { onProgress })
       onProgress?.(result.sizeBytes)
       return { ...result, digest: result.digest!, fileBytes: sizeOf(port, fd, path), dev, ino }

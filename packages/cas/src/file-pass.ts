@@ -24,8 +24,8 @@ export interface FilePassResult extends HashResult {
 }
 
 /**
- * Hashes a file of any size into a part. If the part can share its blocks with the file, nothing is written; what is
- * read then is the part, or the file itself as long as it provably holds the same bytes (see {@link Clone}).
+ * Hashes a file of any size into a part. If the part can share its blocks with the file, nothing is written: the part is
+ * read, or the file itself as long as it provably holds the same bytes (see {@link Clone}).
  * @throws CasError `E_NO_SPACE` before the first byte, `E_IO`, `E_SIZE_MISMATCH`, `E_ABORTED`; no part is left then
  */
 export async function filePass(
@@ -46,7 +46,8 @@ export async function filePass(
     }
     const { partFd, snapshot } = clone
     if (snapshot !== undefined) {
-      const result = await ofSnapshot(() => pass(context, first.thread, { ...file, isWritten: false }, options, signal))
+      const ofSource = pass(context, first.thread, { ...file, isWritten: false }, options, signal)
+      const result = await ofSource.catch(unlessResized)
       throwIfAborted(signal)
       if (result !== undefined && snapshot.holds()) return { ...result, partFd }
     }
@@ -60,14 +61,9 @@ export async function filePass(
   }
 }
 
-/** Undefined where the source shrank or grew while it was read: its clone did not. */
-async function ofSnapshot<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read()
-  } catch (error) {
-    if (error instanceof CasError && error.code === 'E_SIZE_MISMATCH') return undefined
-    throw error
-  }
+/** For a `catch`: undefined if the source shrank or grew while it was read. Its clone did not. @throws any other error */
+function unlessResized(error: unknown): undefined {
+  if (!(error instanceof CasError && error.code === 'E_SIZE_MISMATCH')) throw error
 }
 
 /**
@@ -86,7 +82,6 @@ async function pass(
   const second = sizeBytes >= PAIR_BYTES ? threads.acquireIdle() : undefined
   const session = threads.nextSession()
   const whole: SessionSpec = {
-    flat: true,
     attachments,
     sizeBytes,
     maxBytes: sizeBytes,
@@ -104,7 +99,7 @@ async function pass(
       busy.push(second.thread)
       await second.thread.call(
         'begin',
-        { session, spec: { ...whole, flat: false }, from: { ...memory, port: port1 } },
+        { session, spec: { ...whole, sha256: false }, from: { ...memory, port: port1 } },
         { transfer: [port1] }
       )
       throwIfAborted(signal)
@@ -118,7 +113,8 @@ async function pass(
     )
     if (second === undefined) done = one
     else {
-      // `drop` may be on its way to the second thread, which then knows no such session. With one thread the part is handed over by now.
+      // `drop` may be on its way to the second thread, which would then know no such session. With one thread, the part
+      // has been handed over by now.
       throwIfAborted(signal)
       done = await second.thread.call('finish', { session })
     }

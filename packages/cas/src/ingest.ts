@@ -1,6 +1,4 @@
-import { hash } from 'node:crypto'
 import { allOf, Gate } from '@svc/internal-concurrency'
-import { digestFromHex } from '@svc/ref'
 import { Cloner } from './clone.ts'
 import { commitBlob, requireFreeSpace } from './commit-blob.ts'
 import { abortError, CasError, decodeError, ioError, throwIfAborted } from './errors.ts'
@@ -77,7 +75,7 @@ export class Ingestor {
     })
   }
 
-  /** One thread reads, hashes and writes the files, one message for all; others commit them together. */
+  /** One thread reads, hashes and writes the files, in one message; another commits them together. */
   async #runNamed(
     sources: readonly NamedFileSource[],
     options: IngestNamedOptions,
@@ -128,8 +126,8 @@ export class Ingestor {
   }
 
   /**
-   * Whether ingesting this file would share its blocks rather than write them. Found out by trying; the clone is
-   * deleted again. @throws CasError
+   * Whether ingesting this file would share its blocks rather than write them. Tries it, and deletes the clone.
+   * @throws CasError
    */
   async sharesBlocks(fd: number): Promise<boolean> {
     return this.#context.run(undefined, async () => {
@@ -154,24 +152,19 @@ export class Ingestor {
   }
 
   async #small(bytes: Uint8Array, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
-    const hasher = await PassHasher.create({
-      flat: false,
-      attachments: options.attachments ?? [],
-      sizeBytes: bytes.length
-    })
+    const hasher = await PassHasher.create({ attachments: options.attachments ?? [], sizeBytes: bytes.length })
     hasher.update(bytes)
-    const { attachments } = hasher.finish()
-    const digest = digestFromHex(hash('sha256', bytes, 'hex'))
+    const result = hasher.finish()
     options.onProgress?.(bytes.length)
     const part = this.#context.layout.part(randomId())
-    return commitBlob(this.#context, { digest, sizeBytes: bytes.length, attachments }, { part, bytes }, options, signal)
+    return commitBlob(this.#context, { ...result, digest: result.digest! }, { part, bytes }, options, signal)
   }
 
   #large(head: Uint8Array, pull: StreamReader, options: IngestOptions, signal: AbortSignal): Promise<IngestResult> {
     return this.#streams.run(signal, async () => {
       const part = this.#context.layout.part(randomId())
       const { attachments = [], sizeBytes, onProgress } = options
-      const spec = { flat: true, attachments, sizeBytes, part }
+      const spec = { attachments, sizeBytes, part }
       const { partFd, ...result } = await this.#streamPass(head, pull, spec, onProgress)
       const hashed = { ...result, digest: result.digest! }
       return commitBlob(this.#context, hashed, { part, partFd }, options, signal)

@@ -34,7 +34,7 @@ async function runOne(
   try {
     requireIdentity(fd, identity)
     const sizeBytes = Number(identity.size)
-    session = await HashSession.begin(port, { flat: true, attachments, sizeBytes, maxBytes: sizeBytes, part })
+    session = await HashSession.begin(port, { attachments, sizeBytes, maxBytes: sizeBytes, part })
     if (writeEarly && sizeBytes > 0) early = new EarlyWrite(port, part)
     await session.pump({ fd })
     requireIdentity(fd, identity)

@@ -60,9 +60,9 @@ export class DiskPartialBlob implements PartialBlob {
   readonly #busy = new Set<Promise<unknown>>()
   #verified: HashResult | undefined
   #sinceCheckpoint = 0
-  /** Its share of the store's. */
+  /** This partial's share of what `Unsynced` counts for the store. */
   #unsyncedBytes = 0
-  /** Bytes that the journal on disk has. */
+  /** Bytes in the ranges of the journal on disk. */
   #journaledBytes: number
   #checkpoint: Promise<void> | undefined
   #timer: Timer | undefined
@@ -76,7 +76,7 @@ export class DiskPartialBlob implements PartialBlob {
     this.#ranges = new ByteRangeSet(setup.ranges)
     this.#journaledBytes = this.#ranges.totalBytes
     const { attachments = [] } = options
-    this.#prefix = new PrefixHash(context.threads, fd, { flat: true, attachments, sizeBytes: key.sizeBytes })
+    this.#prefix = new PrefixHash(context.threads, fd, { attachments, sizeBytes: key.sizeBytes })
     this.#prefix.advance(this.#ranges.prefixEnd)
   }
 
@@ -119,7 +119,7 @@ export class DiskPartialBlob implements PartialBlob {
   markWritten(start: number, end: number): Promise<void> | undefined {
     this.#throwIfEnded()
     checkRange(start, end, this.sizeBytes)
-    // They were declared before, so the hashes may be those of the earlier bytes.
+    // Bytes that are declared again may be others than those that were hashed.
     if (this.#ranges.overlaps(start, end)) this.unmark(start, end)
     this.#mark(start, end)
     return this.#setup.unsynced.room()
@@ -170,25 +170,20 @@ export class DiskPartialBlob implements PartialBlob {
     return context.run(this.#setup.options.signal, async (signal) => {
       const result = await this.#hold(() => this.#verify(signal))
       this.#throwIfEnded()
-      let committed: IngestResult | undefined
-      let failure: unknown
+      let committed: Promise<IngestResult> | undefined
       // `commitBlob` takes over the descriptor and the part file; the partial ends whether it succeeds or not.
       await this.#end(async () => {
-        try {
-          committed = await commitBlob(context, result, { part: context.layout.part(id), partFd: fd }, options, signal)
-        } catch (error) {
-          failure = error
-        }
+        committed = commitBlob(context, result, { part: context.layout.part(id), partFd: fd }, options, signal)
+        await Promise.allSettled([committed])
         await context.port.unlink(context.layout.journal(id)).catch(() => undefined)
         return undefined
       })
-      if (committed === undefined) throw failure
-      return committed
+      return committed!
     })
   }
 
   async release(): Promise<void> {
-    const { context, id, fd, key } = this.#setup
+    const { context, id, fd } = this.#setup
     let failure: unknown
     await this.#end(async () => {
       await this.#checkpointNow().catch((error: unknown) => {
@@ -199,10 +194,7 @@ export class DiskPartialBlob implements PartialBlob {
       await context.port.close(fd).catch((error: unknown) => {
         failure ??= ioError(error, 'close part')
       })
-      return {
-        id,
-        journal: { key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges: this.#ranges.toRanges() }
-      }
+      return { id, journal: this.#journalOf(this.#ranges) }
     })
     if (failure !== undefined) throw failure
   }
@@ -251,7 +243,7 @@ export class DiskPartialBlob implements PartialBlob {
     return Math.min(MAX_CHECKPOINT_BYTES, Math.max(MIN_CHECKPOINT_BYTES, this.#journaledBytes))
   }
 
-  /** Begins a checkpoint of bytes that no other one under way is sure to have. */
+  /** Begins a checkpoint, unless nothing was written since the last one or another is under way. */
   checkpointWritten(): void {
     if (this.#sinceCheckpoint > 0 && this.#checkpoint === undefined && this.#ended === undefined) this.#checkpointSoon()
   }
@@ -278,19 +270,19 @@ export class DiskPartialBlob implements PartialBlob {
       await running
     } finally {
       this.#checkpoint = undefined
-      // those who could begin the next one are waiting for it
+      // The writers, who usually begin the next one, are waiting for it.
       if (this.#setup.unsynced.isFull) this.checkpointWritten()
     }
   }
 
   async #writeCheckpoint(): Promise<void> {
-    const { context, id, fd, key } = this.#setup
+    const { context, id, fd } = this.#setup
     if (this.#failure !== undefined) throw this.#failure
     let claimed = new ByteRangeSet()
     let syncingBytes = 0
     try {
       await context.datasync(fd, context.layout.part(id), () => {
-        // when its turn has come: other files' syncs may have taken long
+        // Only now: the syncs of other files may have taken long.
         this.#timer?.cancel()
         this.#timer = undefined
         this.#sinceCheckpoint = 0
@@ -304,18 +296,21 @@ export class DiskPartialBlob implements PartialBlob {
     }
     // Leave out ranges that were unmarked during the sync.
     for (const [start, end] of gapsOf(this.#ranges.toRanges(), 0, this.sizeBytes)) claimed.remove(start, end)
-    const ranges = claimed.toRanges()
-    const journal = formatJournal({ key: key.key, sizeBytes: key.sizeBytes, digest: key.digest, ranges })
     try {
       context.guard.requireRoot()
-      await replaceFile(context.port, context.layout.journal(id), journal)
+      await replaceFile(context.port, context.layout.journal(id), formatJournal(this.#journalOf(claimed)))
       this.#journaledBytes = claimed.totalBytes
     } catch (error) {
       throw ioError(error, 'replace journal', context.layout.journal(id))
     } finally {
-      // even if it failed: nobody waits for a journal that the disk does not take
+      // Also on failure: writers must not wait for a journal that the disk refuses.
       this.#synced(syncingBytes)
     }
+  }
+
+  #journalOf(ranges: ByteRangeSet): Journal {
+    const { key, sizeBytes, digest } = this.#setup.key
+    return { key, sizeBytes, digest, ranges: ranges.toRanges() }
   }
 
   /** Registers work that has to finish before the partial ends. */

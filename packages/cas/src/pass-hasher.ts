@@ -4,13 +4,14 @@ import { CasError } from './errors.ts'
 import type { HashAttachment, StreamHasher, StreamHasherFactory } from './store.ts'
 
 export interface PassSpec {
-  /** False when another thread computes the SHA-256 of the same bytes. */
-  readonly flat: boolean
+  /** Default true; false when another thread computes the SHA-256 of the same bytes. */
+  readonly sha256?: boolean
   readonly attachments: readonly HashAttachment[]
   readonly sizeBytes?: number | undefined
 }
 
 export interface PassResult {
+  /** Undefined only for a pass without SHA-256. */
   readonly digest: Sha256Digest | undefined
   readonly sizeBytes: number
   readonly attachments: Record<string, Uint8Array>
@@ -55,23 +56,23 @@ function ofAttached<T>(name: string, what: string, work: () => T): T {
 
 /** All hashes of one pass over a blob. */
 export class PassHasher {
-  readonly #flat: Hash | undefined
+  readonly #sha256: Hash | undefined
   readonly #attached: readonly (readonly [name: string, hasher: StreamHasher])[]
   #sizeBytes = 0
 
-  private constructor(flat: Hash | undefined, attached: readonly (readonly [string, StreamHasher])[]) {
-    this.#flat = flat
+  private constructor(sha256: Hash | undefined, attached: readonly (readonly [string, StreamHasher])[]) {
+    this.#sha256 = sha256
     this.#attached = attached
   }
 
   /** Loads the attachments' modules. @throws CasError `E_ATTACHMENT` */
-  static async create({ flat, attachments, sizeBytes }: PassSpec): Promise<PassHasher> {
+  static async create({ sha256 = true, attachments, sizeBytes }: PassSpec): Promise<PassHasher> {
     await loadAttached(attachments)
     const attached = attachments.map(({ name, module, options }) => {
       const begin = (): StreamHasher => factories.get(module)!(options, sizeBytes)
       return [name, ofAttached(name, 'did not load', begin)] as const
     })
-    return new PassHasher(flat ? createHash('sha256') : undefined, attached)
+    return new PassHasher(sha256 ? createHash('sha256') : undefined, attached)
   }
 
   get sizeBytes(): number {
@@ -81,7 +82,7 @@ export class PassHasher {
   /** Hashes the next bytes; does not retain them. @throws CasError `E_ATTACHMENT` */
   update(chunk: Uint8Array): void {
     this.#sizeBytes += chunk.length
-    this.#flat?.update(chunk)
+    this.#sha256?.update(chunk)
     for (const [name, hasher] of this.#attached) ofAttached(name, 'failed', () => hasher.update(chunk))
   }
 
@@ -94,7 +95,7 @@ export class PassHasher {
         for (const [key, result] of Object.entries(hasher.further?.() ?? {})) attachments[`${name}.${key}`] = result
       })
     }
-    const digest = this.#flat === undefined ? undefined : digestFromHex(this.#flat.digest('hex'))
+    const digest = this.#sha256 && digestFromHex(this.#sha256.digest('hex'))
     return { digest, sizeBytes: this.#sizeBytes, attachments }
   }
 }

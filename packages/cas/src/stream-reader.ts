@@ -23,20 +23,10 @@ export class StreamReader {
 
   /** A new buffer with the next bytes, at most `limit`; it is shorter only at the end. */
   async upTo(limit: number): Promise<Uint8Array> {
-    let buffer = new Uint8Array(Math.min(limit, this.#maxBytes ?? 16 << 10, 256 << 10))
-    let length = 0
-    for (;;) {
-      length = await this.fill(buffer, length)
-      if (length < buffer.length) break
-      if (buffer.length === limit) {
-        // Look one chunk ahead, to know whether the stream ends here: a short stream is ingested in another way.
-        await this.#next()
-        break
-      }
-      const larger = new Uint8Array(Math.min(limit, Math.max(1024, buffer.length * 4)))
-      larger.set(buffer)
-      buffer = larger
-    }
+    const buffer = new Uint8Array(Math.min(limit, this.#maxBytes ?? limit))
+    const length = await this.fill(buffer, 0)
+    // Look one chunk ahead, to know whether the stream ends here: a short stream is ingested in another way.
+    if (length === buffer.length) await this.#next()
     return length === buffer.length ? buffer : buffer.slice(0, length)
   }
 
