@@ -54,6 +54,12 @@ export async function openBlobFile(
   }
 }
 
+/** Whether there is a regular file of this size. An absent one is no error: most blobs of an import are new. */
+export function isWhole(port: FilePort, path: string, sizeBytes: number): boolean {
+  const found = port.tryLstatSync(path)
+  return found?.isFile() === true && found.size === sizeBytes
+}
+
 /** The size of an open blob's file now. @throws CasError `E_IO` */
 export function sizeOf(port: FilePort, fd: number, path: string): number {
   try {
@@ -76,14 +82,14 @@ export class DiskBlobReader implements BlobReader {
   constructor(
     port: FilePort,
     digest: Sha256Digest,
-    { fd, sizeBytes }: { fd: number; sizeBytes: number },
+    { fd, sizeBytes }: { readonly fd: number; readonly sizeBytes: number },
     lease: Lease
   ) {
-    this.#lease = lease
-    this.#port = port
     this.digest = digest
-    this.#fd = fd
     this.sizeBytes = sizeBytes
+    this.#port = port
+    this.#fd = fd
+    this.#lease = lease
   }
 
   get fd(): number {
@@ -93,8 +99,7 @@ export class DiskBlobReader implements BlobReader {
 
   async read(target: Uint8Array, offset: number): Promise<number> {
     if (this.#closed !== undefined) throw closedError('the reader')
-    if (!Number.isSafeInteger(offset) || offset < 0 || offset > this.sizeBytes)
-      checkRange(offset, offset, this.sizeBytes)
+    checkRange(offset, offset, this.sizeBytes)
     const reading = this.#readFully(target.subarray(0, this.sizeBytes - offset), offset)
     this.#reads.add(reading)
     try {

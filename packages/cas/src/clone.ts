@@ -1,5 +1,6 @@
 import { constants } from 'node:fs'
 import { errnoOf } from '@svc/internal-errors'
+import { isOnFileSystem } from '@svc/internal-files'
 import { ioError } from './errors.ts'
 import { identityOf, isSame } from './file-identity.ts'
 import type { FileIdentity } from './store.ts'
@@ -21,11 +22,11 @@ const NO_CLONE = new Set([
 ])
 
 /**
- * `f_type` of statfs(2) on Linux for file systems of this machine that share blocks and that keep what an `UnchangedSource` relies on: XFS and Btrfs.
- * Not those of a server, whose times may be old when they are seen here.
+ * `f_type` of statfs(2) on Linux for local file systems that share blocks, and keep the times that an `UnchangedSource`
+ * relies on: XFS and Btrfs. Not those of a server, which may report old times.
  */
 const SNAPSHOT_TYPES = new Set([0x58465342, 0x9123683e])
-/** A file that was written to no later than this before its clone gets other times by any later write, however coarse these are. */
+/** If the last write to a file is at least this old when it is cloned, any later write changes its times, however coarse they are. */
 const SETTLED_NS = 2_000_000_000n
 
 /** A part that shares its blocks with a source. */
@@ -36,9 +37,9 @@ export interface Clone {
 }
 
 /**
- * A source that had not been written to for a while when it was cloned. Its bytes are usually in the page cache; those of the clone never are, and
- * reading them from the disk again takes longer than hashing them. As long as the times of the source are what they were before the clone, no
- * write came in between: what is read from the source is what the clone holds.
+ * A source that nobody had written to for a while when it was cloned. Its bytes are usually in the page cache. Those of
+ * the clone never are, and reading them from the disk takes longer than hashing them. As long as the source has the times
+ * that it had before the clone, nobody wrote to it since: what is read from it is what the clone holds.
  */
 export class UnchangedSource {
   readonly fd: number
@@ -49,14 +50,14 @@ export class UnchangedSource {
     this.#before = before
   }
 
-  /** To be called before the source is cloned; undefined where a later write might go unnoticed. */
+  /** Call it before the source is cloned. Undefined where a later write might go unnoticed. */
   static before(fd: number, nowMs: number): UnchangedSource | undefined {
     const stat = identityOf(fd)
     const settledNs = BigInt(nowMs) * 1_000_000n - SETTLED_NS
     return stat.mtimeNs <= settledNs && stat.ctimeNs <= settledNs ? new UnchangedSource(fd, stat) : undefined
   }
 
-  /** Whether all that was read from the source since {@link before} is what its clone holds. */
+  /** Whether everything read from the source since {@link before} is what its clone holds. */
   holds(): boolean {
     return isSame(identityOf(this.fd), this.#before)
   }
@@ -111,13 +112,9 @@ export class Cloner {
     }
   }
 
-  /** Asked once: a store stays on its file system, and a source that shares blocks with it is on the same. */
+  /** Asked once: a store stays on its file system, and a source that shares blocks with it is on the same one. */
   #keepsTimes(): Promise<boolean> {
     const { port, layout } = this.#context
-    this.#snapshots ??= port.statfs(layout.root).then(
-      ({ type }) => process.platform === 'linux' && SNAPSHOT_TYPES.has(type >>> 0),
-      () => false
-    )
-    return this.#snapshots
+    return (this.#snapshots ??= isOnFileSystem(port, layout.root, SNAPSHOT_TYPES))
   }
 }

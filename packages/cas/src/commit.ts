@@ -1,18 +1,15 @@
-import { constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
 import { type FilePort, isLinkRefused, readUpToSync, syncFolderSync, writeFullySync } from '@svc/internal-files'
-import { OPEN_BLOB } from './blob-reader.ts'
+import { isWhole, OPEN_BLOB } from './blob-reader.ts'
 import { encodeError, ioError } from './errors.ts'
-import { discardPart } from './hash-session.ts'
 import type { Layout } from './layout.ts'
+import { closeQuietly, discardPart, NEW_PART } from './part-file.ts'
 import type { CommitItem, CommitOutcome } from './thread-protocol.ts'
 
 // How a part file becomes a blob. The order protects against power loss as well as kill -9: file synced → mode 0444 →
 // name made without replacing another file → folder synced → acknowledged. The caller holds the digest's lock, so
 // nobody else moves this name.
-
-const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 /** The state of one commit. Invariant: each step handles only the commits that have no outcome yet. */
 interface Commit {
@@ -70,7 +67,7 @@ function fail(commit: Commit, error: unknown, nameStays = false): void {
 /** Ends the commit if the blob already exists; otherwise writes the bytes of a small blob to its part file. */
 function write(port: FilePort, commit: Commit): void {
   const { item } = commit
-  if (item.existing === 'keep' && isWhole(port, commit)) {
+  if (item.existing === 'keep' && isWhole(port, commit.blob, item.sizeBytes)) {
     const same = item.bytes !== undefined && holds(port, commit.blob, item.bytes)
     commit.outcome = { state: 'exists', same, ...(!same && { bytes: item.bytes }) }
     return
@@ -185,12 +182,6 @@ function end(port: FilePort, { item, partFd, partExists, outcome }: Commit): Com
   return outcome!
 }
 
-function isWhole(port: FilePort, { blob, item }: Commit): boolean {
-  // most blobs of an import are new: an error for each of them would cost more than the look
-  const found = port.tryLstatSync(blob)
-  return found?.isFile() === true && found.size === item.sizeBytes
-}
-
 /** Whether the file at `path` holds these bytes. False also for one that cannot be read: it needs a closer look. */
 function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   let fd: number | undefined
@@ -200,10 +191,6 @@ function holds(port: FilePort, path: string, bytes: Uint8Array): boolean {
   } catch {
     return false
   } finally {
-    try {
-      if (fd !== undefined) port.closeSync(fd)
-    } catch {
-      // Ignored: the descriptor was only read from.
-    }
+    closeQuietly(port, fd)
   }
 }

@@ -3,11 +3,12 @@ import { totalBytes } from '@svc/internal-byte-ranges'
 import { KeyedLock, type Release } from '@svc/internal-concurrency'
 import { errnoOf } from '@svc/internal-errors'
 import { readUpToSync, TEMPORARY_FILE } from '@svc/internal-files'
-import type { Sha256Digest } from '@svc/ref'
+import { isWhole } from './blob-reader.ts'
 import { requireFreeSpace } from './commit-blob.ts'
 import { abortError, type CasError, ioError } from './errors.ts'
-import { checkPartialKey, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
+import { checkPartialKey, type Journal, MAX_JOURNAL_BYTES, tryParseJournal } from './journal.ts'
 import { randomId } from './layout.ts'
+import { NEW_PART } from './part-file.ts'
 import { DiskPartialBlob, type PartialRemains } from './partial-blob.ts'
 import type { ByteRanges, PartialKey, PartialOptions, PartialStatus } from './store.ts'
 import type { StoreContext } from './store-context.ts'
@@ -16,11 +17,9 @@ import { Unsynced } from './unsynced.ts'
 const PART = /^([0-9a-f]{32})\.part$/
 const JOURNAL = /^([0-9a-f]{32})\.json$/
 const OPEN_PART = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
-const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
 export interface SweepTimes {
   readonly maxAgeMs: number
-  readonly nowMs: number
   /** When the store was last in use, by the clock of that time. */
   readonly lastUsedMs: number
 }
@@ -44,15 +43,16 @@ export class DiskPartials {
 
   /**
    * Reads the journals and deletes everything that cannot be resumed: part files without a valid journal, journals
-   * without a part file, partials untouched for `maxAgeMs`, those of a blob that is there by now (a kill between its
-   * commit and the removal of its part, or it came another way), temporary files. Other files are left alone. Called once,
-   * before anything else.
+   * without a part file, partials untouched for `maxAgeMs`, partials whose blob exists (after a kill between its commit
+   * and the removal of its part, or because it came another way), temporary files. Other files stay. Called once, before
+   * anything else.
    *
-   * Age is measured against the present clock and against the time of the last use, and the smaller one counts, so that
-   * a clock that is wrong at one start deletes nothing.
+   * The age counts up to now or to the time of the last use, whichever is earlier: a clock that is wrong at one start
+   * deletes nothing.
    */
-  sweep({ maxAgeMs, nowMs, lastUsedMs }: SweepTimes): void {
-    const { port, layout } = this.#context
+  sweep({ maxAgeMs, lastUsedMs }: SweepTimes): void {
+    const { port, layout, clock } = this.#context
+    const untilMs = Math.min(clock.now(), lastUsedMs)
     try {
       const names = port.readdirSync(layout.incoming)
       const idsOf = (pattern: RegExp): string[] => names.flatMap((name) => pattern.exec(name)?.[1] ?? [])
@@ -61,9 +61,8 @@ export class DiskPartials {
       for (const id of idsOf(JOURNAL)) {
         const found = this.#readJournal(id)
         const journal = found?.journal
-        const ageMs = Math.min(nowMs, lastUsedMs) - (found?.mtimeMs ?? 0)
-        const stale = found === undefined || ageMs > maxAgeMs || !parts.has(id)
-        const isOver = journal === undefined || stale || this.#isPresent(journal.digest, journal.sizeBytes)
+        const stale = found === undefined || untilMs - found.mtimeMs > maxAgeMs || !parts.has(id)
+        const isOver = journal === undefined || stale || this.#isPresent(journal)
         if (isOver || this.#remains.has(journal.key)) {
           port.unlinkSync(layout.journal(id))
           continue
@@ -77,16 +76,9 @@ export class DiskPartials {
     }
   }
 
-  #isPresent(digest: Sha256Digest | undefined, sizeBytes: number): boolean {
-    if (digest === undefined) return false
+  #isPresent({ digest, sizeBytes }: Journal): boolean {
     const { port, layout } = this.#context
-    try {
-      const stat = port.lstatSync(layout.blob(digest))
-      return stat.isFile() && stat.size === sizeBytes
-    } catch (error) {
-      if (errnoOf(error) === 'ENOENT') return false
-      throw error
-    }
+    return digest !== undefined && isWhole(port, layout.blob(digest), sizeBytes)
   }
 
   #readJournal(id: string) {
@@ -127,7 +119,6 @@ export class DiskPartials {
     await this.#keys.run(key, undefined, () => this.#forget(key))
   }
 
-  /** Deletes what can be resumed. */
   async #forget(key: string): Promise<void> {
     const id = this.#remains.get(key)?.id
     if (id === undefined) return

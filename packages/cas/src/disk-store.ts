@@ -70,7 +70,6 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
     const partials = new DiskPartials(context, options.checkpointMs ?? TWO_SECONDS_MS)
     partials.sweep({
       maxAgeMs: options.maxPartialAgeMs ?? TWO_WEEKS_MS,
-      nowMs: clock.now(),
       lastUsedMs: lock.lastUsedMs
     })
     const blobs = new DiskBlobs(context)

@@ -1,12 +1,11 @@
-import { constants } from 'node:fs'
 import { yieldToEventLoop } from '@svc/internal-concurrency'
 import { type FilePort, writeFullySync } from '@svc/internal-files'
 import { type BlockPipe, PipeSender, PipeTaker, READ_BYTES } from './block-pipe.ts'
 import { abortError, ioError } from './errors.ts'
+import { discardPart, NEW_PART } from './part-file.ts'
 import { oversize, PassHasher } from './pass-hasher.ts'
 import type { SessionResult, SessionSpec } from './thread-protocol.ts'
 
-const NEW_PART = constants.O_RDWR | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 const PROGRESS_BYTES = 4 << 20
 
 export interface PumpSource {
@@ -144,19 +143,5 @@ export class HashSession {
     const fd = this.#partFd
     this.#partFd = undefined
     discardPart(this.#port, fd, this.#spec.part)
-  }
-}
-
-/** Closes and deletes a part file that is no longer needed. If that fails, the sweep at the next start deletes it. */
-export function discardPart(port: FilePort, fd: number | undefined, part: string | undefined): void {
-  try {
-    if (fd !== undefined) port.closeSync(fd)
-  } catch {
-    // The descriptor is released in any case.
-  }
-  try {
-    if (part !== undefined) port.unlinkSync(part)
-  } catch {
-    // Harmless: the part is not addressable, and the next start sweeps it.
   }
 }

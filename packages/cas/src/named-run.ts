@@ -1,9 +1,10 @@
 import { constants } from 'node:fs'
 import type { FilePort } from '@svc/internal-files'
-import { EarlyWrite } from './early-write.ts'
+import { beginEarlyWrite } from './early-write.ts'
 import { encodeError, ioError } from './errors.ts'
 import { identityOf, isSame } from './file-identity.ts'
 import { HashSession } from './hash-session.ts'
+import { closeQuietly } from './part-file.ts'
 import type { FileIdentity } from './store.ts'
 import type { NamedOutcome, NamedRun, SessionResult } from './thread-protocol.ts'
 
@@ -30,12 +31,12 @@ async function runOne(
 ): Promise<SessionResult> {
   const fd = open(port, path)
   let session: HashSession | undefined
-  let early: EarlyWrite | undefined
+  let endEarly: (() => void) | undefined
   try {
     requireIdentity(fd, identity)
     const sizeBytes = Number(identity.size)
     session = await HashSession.begin(port, { attachments, sizeBytes, maxBytes: sizeBytes, part })
-    if (writeEarly && sizeBytes > 0) early = new EarlyWrite(port, part)
+    if (writeEarly && sizeBytes > 0) endEarly = beginEarlyWrite(port, part)
     await session.pump({ fd })
     requireIdentity(fd, identity)
     return session.finish()
@@ -43,12 +44,8 @@ async function runOne(
     await session?.drop()
     throw error
   } finally {
-    early?.close()
-    try {
-      port.closeSync(fd)
-    } catch {
-      // Ignored: the descriptor was only read from.
-    }
+    endEarly?.()
+    closeQuietly(port, fd)
   }
 }
 

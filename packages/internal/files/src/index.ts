@@ -11,7 +11,12 @@ export { DurableFolders, makeFolders, makeFoldersSync, syncFolder, syncFolderSyn
 export { type CopyInput, type CopyOptions, copyVerified, readChunks, readFully, writeAt } from './handle.ts'
 export { isLinkRefused } from './link-refused.ts'
 export { listFolder, listFolderIfPresent } from './listing.ts'
-export { holdOffOnNetworkFileSystem, isOnNetworkFileSystem, NETWORK_FILE_SYSTEMS } from './network-file-system.ts'
+export {
+  holdOffOnNetworkFileSystem,
+  isOnFileSystem,
+  isOnNetworkFileSystem,
+  NETWORK_FILE_SYSTEMS
+} from './network-file-system.ts'
 export { errnoName, isNoSpace } from './no-space.ts'
 export { claimFolder, NOT_REGULAR, openPartial, openRegular, openSized, tryClaim, writePartial } from './open-file.ts'
 export { QuickReads } from './quick-reads.ts'

@@ -26,10 +26,18 @@ export async function holdOffOnNetworkFileSystem(port: FilePort, path: string): 
 }
 
 /** Whether the folder is on a file system that may stop responding. An unknown type counts as local. */
-export async function isOnNetworkFileSystem(port: Pick<FilePort, 'statfs'>, path: string): Promise<boolean> {
+export const isOnNetworkFileSystem = (port: Pick<FilePort, 'statfs'>, path: string): Promise<boolean> =>
+  isOnFileSystem(port, path, NETWORK_FILE_SYSTEMS)
+
+/** Whether a path is on a file system of one of these types (`f_type` of statfs(2) on Linux). False where that is unknown. */
+export async function isOnFileSystem(
+  port: Pick<FilePort, 'statfs'>,
+  path: string,
+  types: { has(type: number): boolean }
+): Promise<boolean> {
   if (process.platform !== 'linux') return false
   try {
-    return NETWORK_FILE_SYSTEMS.has((await port.statfs(path)).type >>> 0)
+    return types.has((await port.statfs(path)).type >>> 0)
   } catch {
     return false
   }
