@@ -61,8 +61,8 @@ export async function openDiskStore(options: DiskStoreOptions): Promise<DiskBlob
   const layout = layoutOf(root)
   const lock = await lockRoot(layout.lock)
   try {
-    const isNew = prepareLayout(port, layout, lock.afterCrash)
-    const id = prepareIdentity(port, layout, { folders, newId })
+    const isNew = await prepareLayout(port, layout, lock.afterCrash)
+    const id = await prepareIdentity(port, layout, { folders, newId })
     const guard = new RootGuard(layout, id, () => lock.isInPlace(), folders)
     const threads = new HashThreads(root, options.filePort, options.hashThreads)
     const context = new StoreContext(layout, port, threads, guard, clock, await delaysBlocks(port, root))

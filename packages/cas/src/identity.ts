@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { errnoOf } from '@svc/internal-errors'
-import { type FilePort, nodeFilePort } from '@svc/internal-files'
+import { type FilePort, nodeFilePort, replaceFile } from '@svc/internal-files'
 import { CasError, ioError } from './errors.ts'
-import { type Layout, makeStoreFolders, readSmallFile, requireFolder, writeSmallFile } from './layout.ts'
+import { type Layout, makeStoreFolders, readSmallFile, requireFolder } from './layout.ts'
 
 const FILE = 'id'
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -42,19 +42,19 @@ export function requireStoreId(port: FilePort, root: string, expectedId: string)
 }
 
 /**
- * The id of a store that has a layout. One without an id gets `newId`, after its further folders were made; from then on
- * these have to be there (spec disk.21). @throws CasError `E_FORMAT` naming a folder that is missing, `E_IO`
+ * The id of a store that has a layout. A store without one gets `newId` once its further folders exist; from then on
+ * these folders are required (spec disk.21). @throws CasError `E_FORMAT` naming a missing folder, `E_IO`
  */
-export function prepareIdentity(
+export async function prepareIdentity(
   port: FilePort,
   layout: Layout,
   { folders, newId = randomUUID() }: { readonly folders: readonly string[]; readonly newId?: string | undefined }
-): string {
+): Promise<string> {
   const known = storeIdIn(port, layout.root)
   try {
     if (known === undefined) {
       makeStoreFolders(port, layout.root, folders)
-      writeSmallFile(port, join(layout.root, FILE), `${newId}\n`)
+      await replaceFile(port, join(layout.root, FILE), Buffer.from(`${newId}\n`))
       return newId
     }
     for (const folder of folders) requireFolder(port, join(layout.root, folder))
@@ -64,14 +64,14 @@ export function prepareIdentity(
   }
 }
 
-/** Tells whether the root is still the folder that the lock was taken in, with all that every store has. */
+/** Checks that the root is still the folder that the lock was taken in, and has what every store has. */
 export class RootGuard {
   readonly #layout: Layout
   readonly #id: string
   readonly #isInPlace: () => boolean
   readonly #folders: readonly string[]
 
-  /** `isInPlace` is that of the root's lock. */
+  /** @param isInPlace that of the root's lock */
   constructor(layout: Layout, id: string, isInPlace: () => boolean, folders: readonly string[]) {
     this.#layout = layout
     this.#id = id
@@ -84,20 +84,20 @@ export class RootGuard {
     ]
   }
 
-  /** One `lstat` at once: about 2 µs. @throws CasError `E_STORE_GONE`, `E_IO` */
+  /** One synchronous `lstat`, about 2 µs. @throws CasError `E_STORE_GONE`, `E_IO` */
   requireRoot(): void {
     if (this.#isInPlace()) return
     throw gone(this.#whatIsThere(), this.#layout.root)
   }
 
-  /** {@link requireRoot}, and the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
+  /** Like {@link requireRoot}, and checks the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
   check(): void {
     this.requireRoot()
     for (const folder of this.#folders) this.#requireFolder(folder)
   }
 
   /**
-   * Called where a name was not found: in a store that is there, it is absent only if the folder for it exists.
+   * Called where a name was not found: it is absent only if the store and the folder for the name are there.
    * @throws CasError `E_STORE_GONE`, `E_IO`
    */
   requireFolderFor(path: string): void {

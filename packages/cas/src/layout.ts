@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { dirname, join, sep } from 'node:path'
 import { errnoOf, ifAbsent } from '@svc/internal-errors'
-import { type FilePort, syncFolderSync, writeFullySync } from '@svc/internal-files'
+import { type FilePort, replaceFile, syncFolderSync } from '@svc/internal-files'
 import { digestFromHex, digestHex, type Sha256Digest } from '@svc/ref'
 import { CasError, ioError } from './errors.ts'
 
@@ -26,8 +26,7 @@ export function layoutOf(root: string) {
     quarantine,
     format: join(root, 'format'),
     lock: join(root, 'lock'),
-    // concatenated rather than joined, because every lookup of a blob comes through here; both `blobs` and hex digits
-    // are normalized
+    // Concatenated rather than joined, because every lookup of a blob comes through here. Both parts are normalized.
     shard: (digest: Sha256Digest): string => `${blobs}${sep}${digestHex(digest).slice(0, 2)}`,
     blob: (digest: Sha256Digest): string => {
       const hex = digestHex(digest)
@@ -43,7 +42,7 @@ export function layoutOf(root: string) {
 const ID_BYTES = 16
 let pool = Buffer.alloc(0)
 
-/** 32 random hex characters, drawn for many ids at a time: a draw costs as much as several system calls. */
+/** 32 random hex characters. Drawn for many ids at once: a draw costs as much as several system calls. */
 export function randomId(): string {
   if (pool.length < ID_BYTES) pool = randomBytes(ID_BYTES * 128)
   const id = pool.toString('hex', 0, ID_BYTES)
@@ -146,11 +145,11 @@ export function makeStoreFolders(port: FilePort, root: string, folders: readonly
  * @returns whether the store is new
  * @throws CasError `E_FORMAT` for a folder with other content, with another version of the layout, or without its blobs.
  */
-export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): boolean {
+export async function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolean): Promise<boolean> {
   try {
     const isNew = !hasFormat(port, layout)
     const blobsRoot = join(layout.root, 'blobs')
-    // what a store has lost must not look like what it never had
+    // What a store has lost must not be made anew.
     if (!isNew) requireBlobs(port, layout)
     let fresh = false
     for (const folder of [blobsRoot, layout.blobs, layout.incoming, layout.quarantine]) {
@@ -160,7 +159,7 @@ export function prepareLayout(port: FilePort, layout: Layout, afterCrash: boolea
     if (fresh || afterCrash) syncFolderSync(port, blobsRoot)
     if (isNew) {
       syncAncestors(port, layout.root)
-      writeSmallFile(port, layout.format, FORMAT_TEXT)
+      await replaceFile(port, layout.format, Buffer.from(FORMAT_TEXT))
     }
     if (fresh || afterCrash) syncFolderSync(port, layout.root)
     return isNew
@@ -186,7 +185,7 @@ function prepareShards(port: FilePort, layout: Layout, afterCrash: boolean): voi
 /** Errors of opening folders in which this process cannot have created anything. */
 const NOT_OURS = new Set(['EACCES', 'EPERM', 'EROFS', 'EINVAL'])
 
-/** The name of a new store must be durable as well, and so must those of its new parent folders. */
+/** The names of a new store and of its new parent folders must be durable as well. */
 function syncAncestors(port: FilePort, root: string): void {
   for (let at = dirname(root); ; at = dirname(at)) {
     try {
@@ -210,7 +209,7 @@ function hasFormat(port: FilePort, layout: Layout): boolean {
     )
   const other = port
     .readdirSync(layout.root)
-    .find((name) => !OWN_NAMES.has(name) && !/^format\.[0-9a-f]{32}\.tmp$/.test(name))
+    .find((name) => !OWN_NAMES.has(name) && !/^format\.(?:[0-9a-f]{16}){1,2}\.tmp$/.test(name))
   if (other === undefined) return false
   throw new CasError(
     'E_FORMAT',
@@ -234,22 +233,4 @@ export function readSmallFile(port: FilePort, path: string, maxBytes: number): s
   } finally {
     port.closeSync(fd)
   }
-}
-
-/** Writes a file of the root durably, whole or not at all. @throws system errors */
-export function writeSmallFile(port: FilePort, path: string, text: string): void {
-  const temporary = `${path}.${randomId()}.tmp`
-  const fd = port.openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
-  try {
-    writeFullySync(port, fd, Buffer.from(text), 0)
-    port.fsyncSync(fd)
-    port.fchmodSync(fd, 0o600)
-    port.renameSync(temporary, path)
-  } catch (error) {
-    port.unlinkSync(temporary)
-    throw error
-  } finally {
-    port.closeSync(fd)
-  }
-  syncFolderSync(port, dirname(path))
 }
