@@ -5,8 +5,8 @@ describeFuzz([
   {
     name: 'partial-journal',
     seeds: [
-      formatJournal({ key: 'sha256:x' as never, sizeBytes: 100, digest: undefined, ranges: [[0, 10]] } as never),
-      '{"key":"k","sizeBytes":5,"ranges":[[0,1],[2,3]]}'
+      formatJournal({ key: 'k', sizeBytes: 100, digest: undefined, ranges: [[0, 10]] }),
+      '{"version":1,"key":"k","sizeBytes":5,"ranges":[[0,1],[2,3]]}'
     ],
     dictionary: [
       '"ranges":[[',

@@ -5,7 +5,7 @@ import { Faults } from '@svc/testkit/file-faults'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './temporary-root.ts'
 
-// A fault that passes says nothing about a blob: only bytes that were read whole, twice, and are others, are corrupt.
+// A transient fault says nothing about a blob. It is corrupt only if two whole reads of it agree on other bytes.
 
 const SIZES = [
   { name: 'small', sizeBytes: 5000 },
@@ -44,10 +44,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number,
         for (const errno of errnos) {
           const folder = await temporaryFolder()
           const plan = new Faults({ errno, only })
-          const store = (await openDiskStore({
-            root: `${folder.path}/store`,
-            filePort: plan.filePort
-          })) as DiskBlobStore
+          const store = await openDiskStore({ root: `${folder.path}/store`, filePort: plan.filePort })
           await store.ingest(inChunks(bytes, 1 << 20))
           await judge(store, bytes)
           for (let n = 1; ; n += n < 8 ? 1 : stride) {
@@ -67,7 +64,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number,
             if (thrown !== undefined) expect(thrown).toBeInstanceOf(CasError)
             if (thrown !== undefined)
               expect((thrown as CasError).code).toMatch(/^E_(IO|SIZE_MISMATCH|DIGEST_MISMATCH)$/)
-            // what it threw away is not in the way of the next one
+            // Whatever the fault left does not hinder the next pass.
             await judge(store, bytes)
             if (!fired) break
           }
@@ -79,7 +76,7 @@ export function describePassingFaults(errnos: readonly string[], stride: number,
       test(`${name} of a ${size} blob: a flipped bit always quarantines it, after any transient fault`, async () => {
         const folder = await temporaryFolder()
         const plan = new Faults({})
-        const store = (await openDiskStore({ root: `${folder.path}/store`, filePort: plan.filePort })) as DiskBlobStore
+        const store = await openDiskStore({ root: `${folder.path}/store`, filePort: plan.filePort })
         for (const at of stride === 1 ? [0, sizeBytes >> 1, sizeBytes - 1] : [sizeBytes >> 1]) {
           await store.ingest(inChunks(bytes, 1 << 20))
           const rotten = Buffer.from(bytes)

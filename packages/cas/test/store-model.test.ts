@@ -1,25 +1,12 @@
-import { type BlobStore, openDiskStore } from '@svc/cas'
+import type { BlobStore } from '@svc/cas'
 import { codeOf, collect, createMemoryStore, digestOf, seededBytes } from '@svc/cas-testsuite'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { temporaryFolder } from './temporary-root.ts'
+import { freshDiskStore } from './fresh-disk-store.ts'
 
 const stores: readonly [name: string, open: () => Promise<{ store: BlobStore; dispose(): Promise<void> }>][] = [
   ['memory', async () => ({ store: createMemoryStore(), dispose: async () => undefined })],
-  [
-    'disk',
-    async () => {
-      const folder = await temporaryFolder()
-      const store = await openDiskStore({ root: `${folder.path}/store` })
-      return {
-        store,
-        dispose: async () => {
-          await store.close()
-          await folder.dispose()
-        }
-      }
-    }
-  ]
+  ['disk', freshDiskStore({})]
 ]
 
 async function* cut(bytes: Uint8Array, lengths: readonly number[]): AsyncGenerator<Uint8Array> {

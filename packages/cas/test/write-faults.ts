@@ -92,7 +92,7 @@ export function describeWriteFaults(errnos: number, stride: number): void {
         const plan = new Faults(fault)
         const root = `${folder.path}/store`
         const filePort = { ...plan.filePort, module: new URL('./delayed-port.ts', import.meta.url).href }
-        const store = (await openDiskStore({ root, filePort })) as DiskBlobStore
+        const store = await openDiskStore({ root, filePort })
         const blob = store.blobPath(digestOf(way.bytes))
         // The threads, and the descriptors that they bring, exist before anything is counted.
         await way.take(store, folder.path)
