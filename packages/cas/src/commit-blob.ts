@@ -78,7 +78,7 @@ export async function commitBlob(
   }
 }
 
-/** What becomes of a blob whose name may not be durable. @throws CasError as {@link isSound} */
+/** What to do with a file whose name may not be durable. @throws CasError as {@link isSound} */
 async function successor(
   context: StoreContext,
   digest: Sha256Digest,
@@ -93,8 +93,8 @@ async function successor(
 }
 
 /**
- * Whether the existing blob's file still matches its digest. The digest's lock must be held. @throws CasError
- * `E_ABORTED`; `E_IO` where the disk does not say: the file stays then
+ * Whether the existing blob's file still matches its digest. The digest's lock must be held.
+ * @throws CasError `E_ABORTED`; `E_IO` where the disk does not tell: then the file stays
  */
 async function isSound(context: StoreContext, digest: Sha256Digest, signal: AbortSignal): Promise<boolean> {
   try {

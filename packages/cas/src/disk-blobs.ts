@@ -24,7 +24,7 @@ export class DiskBlobs {
       return { digest, sizeBytes: stat.size }
     }
     try {
-      // nobody makes the name, and nobody can begin to within one turn: there is nothing to wait for
+      // Nobody is making the name, nor can anybody begin within this turn: there is nothing to wait for.
       const quick = await quickReads.run(
         () => {
           if (!digestLocks.isFree(digest)) return undefined

@@ -13,13 +13,13 @@ import type {
   ThreadOperations
 } from './thread-protocol.ts'
 
-/** The more are synced together, the fewer commits of the file system's journal they take. */
+/** The more parts are synced together, the fewer commits of the file system's journal they take. */
 const MAX_COMMITS = 256
 /**
- * All threads give way to the event loop, which needs little but soon: on two full cores it waited for several slices of
- * the others, 12 ms at a time, when these had its priority or nearly. At these distances it is let in soon; larger ones let it in no
- * sooner, and cost hub imports and fills time (measured). The thread that follows what arrives comes before those that bring it,
- * which the daemon places between these two: when it falls behind them, it hashes alone after the last byte.
+ * All threads give way to the event loop, which needs little CPU, but at once. On two busy cores it waited for several
+ * time slices of 12 ms while the threads had the same or nearly the same priority. With these values it runs soon; larger
+ * ones gain nothing, and slow down hub imports and fills (measured). The follower comes before the threads that bring
+ * the bytes, which the daemon places between these two: if it falls behind them, it hashes alone after the last byte.
  */
 const FOLLOWER_NICE = 5
 const NICE = 10
@@ -46,8 +46,9 @@ interface AcquiredThread {
 export class HashThreads {
   readonly #hash: readonly HashThread[]
   /**
-   * Only syncs and commits, so that a slow fsync holds up neither hashing nor the process's I/O pool. Large parts are synced before
-   * they come here. A second one takes 60 ms of CPU to start, and nothing is faster with it (row import-small).
+   * Only syncs and commits, so that a slow fsync holds up neither hashing nor the process's I/O pool. Large parts are
+   * synced before they come here. A second such thread takes 60 ms of CPU to start, and speeds up nothing (row
+   * import-small).
    */
   readonly #commit: HashThread
   /**
@@ -97,9 +98,7 @@ export class HashThreads {
     }
   }
 
-  /**
-   * Like {@link acquire}, but first waits its turn for one of two places per thread: for passes that keep a thread busy.
-   */
+  /** Like {@link acquire}, for passes that keep a thread busy: waits for one of two places per thread. */
   async acquireBusy(signal?: AbortSignal): Promise<AcquiredThread> {
     const leave = await this.#passGate.enter(signal)
     const acquired = this.acquire()

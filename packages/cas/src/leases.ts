@@ -4,8 +4,8 @@ import type { Lease } from './store.ts'
 /**
  * The open leases of one store, and which blobs they keep.
  *
- * What makes this safe: a digest is recorded before it is looked up, and a removal asks for it under the digest's lock. So whoever has a
- * lease either finds a blob and keeps it, or finds it absent.
+ * This is safe because a digest is recorded before it is looked up, and a removal asks for it under the digest's lock: the
+ * holder of a lease either finds a blob and keeps it, or finds it absent.
  *
  * Invariant: `#touched` is empty while no lease without digests is open.
  */
@@ -53,7 +53,7 @@ export class Leases {
     else this.#kept.set(digest, left)
   }
 
-  /** Forgets what no open lease has seen. */
+  /** Forgets the blobs that no open lease saw touched. */
   #forget(): void {
     const oldest = this.#open.values().next().value ?? Number.POSITIVE_INFINITY
     for (const [digest, at] of this.#touched) if (at < oldest) this.#touched.delete(digest)

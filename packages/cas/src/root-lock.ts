@@ -13,13 +13,13 @@ export interface RootLock {
   /** When the lock was last taken or released, by the clock of that time; the present for a new one. */
   readonly lastUsedMs: number
   /**
-   * Whether the lock's file is still the one at its path: if not, somebody else may own what is there. @throws CasError
-   * `E_IO`
+   * Whether the lock's file is still the one at its path. If not, somebody else may own what is there.
+   * @throws CasError `E_IO`
    */
   isInPlace(): boolean
   /**
-   * Idempotent. Not `clean`: the next holder is told of a crash, and checks what that can leave behind. A pid file is always
-   * cleared, since its owner would seem to hold it for as long as this process lives.
+   * Idempotent. Unless `clean`, the next holder is told of a crash, and checks what a crash can leave behind. A pid file
+   * is always cleared: its owner would otherwise seem to hold it as long as this process lives.
    */
   release(clean?: boolean): void
 }

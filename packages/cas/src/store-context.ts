@@ -15,7 +15,7 @@ export class StoreContext {
   readonly threads: HashThreads
   readonly guard: RootGuard
   readonly clock: Clock
-  /** The file system of the root is one on which new files are written early: see `early-write.ts`. */
+  /** New files are written early on the root's file system: see `early-write.ts`. */
   readonly delaysBlocks: boolean
   readonly leases = new Leases()
   /** Held while a blob's name is created or moved to quarantine, and while `stat` looks it up. */
@@ -47,7 +47,7 @@ export class StoreContext {
 
   /**
    * Runs an operation that `close` aborts and waits for. Its signal combines the caller's with that of `close`.
-   * @throws CasError `E_STORE_GONE` before it begins, and in place of an I/O error that came of it
+   * @throws CasError `E_STORE_GONE` before it begins, and in place of an I/O error that this caused
    */
   async run<T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     this.throwIfClosed()
@@ -79,7 +79,7 @@ export class StoreContext {
   }
 
   /**
-   * Syncs a part file ahead of its commit. One at a time, in the process's I/O pool, of which a slow disk thus takes one thread.
+   * Syncs a part file ahead of its commit. One at a time, so that a slow disk holds one thread of the process's I/O pool.
    * @param onTurn called when its turn comes
    * @throws CasError `E_IO`, `E_NO_SPACE`
    */

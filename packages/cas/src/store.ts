@@ -14,7 +14,7 @@ export interface BlobReader extends BlobInfo {
   read(target: Uint8Array, offset: number): Promise<number>
   /** The whole blob or `[start, end)`, in chunks. Closes the reader at its end or when the consumer stops. */
   stream(range?: { readonly start: number; readonly end: number }): AsyncIterable<Uint8Array>
-  /** The descriptor on disk stores: worker threads of this process may use it while the reader is open. */
+  /** The descriptor on disk stores. Worker threads of this process may use it while the reader is open. */
   readonly fd: number | undefined
   close(): Promise<void>
 }
@@ -34,7 +34,7 @@ export interface HashAttachment {
 export interface StreamHasher {
   update(chunk: Uint8Array): void
   digest(): Uint8Array
-  /** Called once after `digest`: results that come out of the same work. `x` of the hash `name` is `attachments['name.x']`. */
+  /** Called once after `digest`: further results of the same work. Result `x` of the hash `name` becomes `attachments['name.x']`. */
   further?(): Readonly<Record<string, Uint8Array>>
 }
 /** `sizeBytes` is the total size, if known before the first byte. */
@@ -42,7 +42,7 @@ export type StreamHasherFactory = (options: unknown, sizeBytes: number | undefin
 
 /** The results of a pass over bytes: their SHA-256, their number, and one result per attachment. */
 export interface HashResult extends BlobInfo {
-  /** One entry per attachment, keyed by its name, and those of its `further`. */
+  /** One entry per attachment, by its name, and one per result of its `further`. */
   readonly attachments: Readonly<Record<string, Uint8Array>>
 }
 /** The result of an ingest: a new blob, or one that existed already. */
@@ -65,14 +65,11 @@ export interface IngestOptions {
   readonly accept?: (result: HashResult) => void | Promise<void>
 }
 
-/**
- * A descriptor of this process, which the worker thread reads from offset 0; the caller remains responsible for closing
- * it.
- */
+/** A descriptor of this process, which a worker thread reads from offset 0. The caller closes it. */
 export interface FileSource {
   readonly fd: number
 }
-/** What identifies a version of a file, from `fstat`; any difference means another file or a modified one. */
+/** What identifies a version of a file, from `fstat`. Any difference means another file or a modified one. */
 export interface FileIdentity {
   readonly dev: bigint
   readonly ino: bigint
@@ -89,14 +86,14 @@ export interface NamedFileSource {
   readonly path: string
   readonly identity: FileIdentity
 }
-/** Options for many small files at a time: what concerns one file alone is left out. */
+/** Options for many small files at once: those that concern a single file are left out. */
 export type IngestNamedOptions = Pick<IngestOptions, 'accept' | 'attachments' | 'signal'>
 /** Bytes to ingest: chunks of any size, or an open file. */
 export type ByteSource = AsyncIterable<Uint8Array> | FileSource
 
 /**
- * The key of a resumable partial blob, which stays the same across restarts, renames and new URLs. `key` is e.g. the
- * digest, or `git-blob-sha1:<hex>` if the SHA-256 is not known beforehand; at most 200 characters.
+ * Names a resumable partial blob across restarts, renames and new URLs. `key` is e.g. the digest, or
+ * `git-blob-sha1:<hex>` if the SHA-256 is not known beforehand; at most 200 characters.
  */
 export interface PartialKey {
   readonly key: string
@@ -118,7 +115,7 @@ export type { ByteRanges }
  */
 export interface PartialBlob {
   readonly sizeBytes: number
-  /** The ranges that count as written. After a restart these are the ones that were durable at the last checkpoint. */
+  /** The ranges that count as written. After a restart: those that were durable at the last checkpoint. */
   ranges(): ByteRanges
   /**
    * Resolves when the bytes are handed to the operating system, and fewer than 128 MiB of the store's partial blobs wait for a
@@ -152,8 +149,8 @@ export interface PartialBlob {
    */
   verify(): Promise<HashResult>
   /**
-   * Verifies, unless that was done, and commits durably; the partial ends. If the blob exists already, the result has
-   * `existed`.
+   * Verifies, unless that was done, and commits durably; the partial ends. `existed` says that the store already held
+   * the blob.
    */
   commit(options?: Pick<IngestOptions, 'accept'>): Promise<IngestResult>
   /** Closes, and keeps what was written for the next holder of the key. Idempotent. */
@@ -164,9 +161,10 @@ export interface PartialBlob {
 
 /** `mismatched`: the bytes on disk did not match the blob's digest, and it was moved to quarantine. */
 export type VerifyStatus = 'ok' | 'mismatched' | 'missing'
-/** How to re-hash one blob. `onProgress` receives the number of bytes hashed so far. */
+/** How to re-hash one blob. */
 export interface VerifyOptions {
   readonly signal?: AbortSignal
+  /** Called with the number of bytes hashed so far. */
   readonly onProgress?: (bytesDone: number) => void
   readonly attachments?: readonly HashAttachment[]
 }
@@ -205,12 +203,12 @@ export interface Lease {
   release(): void
 }
 
-/** What is there of a partial blob, held or not. */
+/** The state of a partial blob, held or not. */
 export interface PartialStatus {
   readonly key: string
   readonly sizeBytes: number
   readonly writtenBytes: number
-  /** Somebody holds it at present. */
+  /** Somebody holds it now. */
   readonly isHeld: boolean
 }
 
@@ -235,7 +233,7 @@ export interface IngestManager {
   partialStatus(key: string): PartialStatus | undefined
   /** Sorted by key. */
   listPartials(): readonly PartialStatus[]
-  /** Deletes what there is of it. Its holder, if any, gets `E_CLOSED` from then on. */
+  /** Deletes it. From then on its holder, if any, gets `E_CLOSED`. */
   abortPartial(key: string): Promise<void>
 }
 
@@ -285,25 +283,22 @@ export interface DiskBlobStore extends BlobStore {
   readonly root: string
   /** The store's own UUID, which stays the same wherever its folder is (spec disk.21). */
   readonly id: string
-  /** There was no store at the root: it was made when this one was opened. */
+  /** The root held no store: opening created it. */
   readonly isNew: boolean
   /**
-   * Whether the root is still the folder that was opened; one look at a file. All other calls see to it themselves.
+   * Checks that the root is still the folder that was opened; one `lstat`. Every other call does so itself.
    * @throws CasError `E_STORE_GONE` saying what is there instead, `E_IO`
    */
   requireRoot(): void
-  /** {@link requireRoot}, and the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
+  /** Like {@link requireRoot}, and checks the folders that every store has. @throws CasError `E_STORE_GONE`, `E_IO` */
   check(): void
-  /**
-   * How the root is protected from a second owner: `pid-file` is the weaker method, for machines without a `flock`
-   * program.
-   */
+  /** What keeps out a second owner: `pid-file` is weaker, for machines without a `flock` program. */
   readonly lockKind: 'flock' | 'pid-file'
   /** Absolute path of the blob's file, whether it exists or not: `<root>/blobs/sha256/<2 hex>/<62 hex>`. */
   blobPath(digest: Sha256Digest): string
   /**
-   * Ingests small files, each as {@link BlobStore.ingest} would; much cheaper for many of them. The outcomes are in the order of the
-   * files: one that fails does not affect the others.
+   * Ingests small files, each as {@link BlobStore.ingest} would, but much cheaper for many of them. The outcomes are in
+   * the order of the files; a file that fails does not affect the others.
    * @throws CasError `E_ABORTED` or `E_CLOSED`, and `E_RANGE` for a file of 4 MiB or more; what `accept` throws
    */
   ingestNamed(

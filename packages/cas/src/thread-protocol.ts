@@ -34,7 +34,7 @@ export interface CommitItem {
   readonly digest: Sha256Digest
   readonly sizeBytes: number
   /**
-   * What becomes of a file that has the name already. `keep`: it stays if it has the right size. `replace`: its bytes are
+   * What to do with a file that already has the name. `keep`: it stays if it has the right size. `replace`: its bytes are
    * right, but its name may not be durable. `set-aside`: it is corrupt, and goes to quarantine.
    */
   readonly existing: 'keep' | 'replace' | 'set-aside'
@@ -44,8 +44,8 @@ export type CommitOutcome =
   /** The name is durable and leads to the new bytes. */
   | { readonly state: 'committed' }
   /**
-   * A file of that size has the name already. `same`: its bytes were compared and are equal. Otherwise the part is
-   * untouched, or the bytes come back, and the caller compares.
+   * A file of that size already has the name. `same`: its bytes were compared and are equal. Otherwise the caller
+   * compares: the part is untouched, or `bytes` come back.
    */
   | { readonly state: 'exists'; readonly same: boolean; readonly bytes?: Uint8Array | undefined }
   /** `nameStays`: the name could not be removed again, although its folder may not be durable. */

@@ -1,18 +1,18 @@
 /**
- * Bytes that the downloads of a store may be ahead of their journals: then writers wait, so that a kill costs a bounded number of bytes
- * however slow the disk is. Two checkpoints' worth: while one is synced, the next is written.
+ * How far the downloads of a store may run ahead of their journals. Beyond it writers wait, so that a kill costs a
+ * bounded number of bytes, however slow the disk is. Two checkpoints' worth: one is synced while the next is written.
  */
 const MAX_UNSYNCED_BYTES = 128 << 20
 
-/** What all partial blobs of a store hold that no journal has yet. */
+/** Counts the bytes of all partial blobs of a store that no journal lists yet. */
 export class Unsynced {
-  /** For writers in other threads: while its only element is not 0, they wait (`Atomics.wait`) before they write. */
+  /** For writers in other threads: they wait (`Atomics.wait`) while its only element is not 0. */
   readonly gate = new Int32Array(new SharedArrayBuffer(4))
   readonly #onFull: () => void
   #bytes = 0
   #full: PromiseWithResolvers<void> | undefined
 
-  /** @param onFull checkpoints whatever is not journaled: nothing else ends the wait */
+  /** @param onFull checkpoints whatever is in no journal; nothing else ends the wait */
   constructor(onFull: () => void) {
     this.#onFull = onFull
   }
@@ -38,7 +38,7 @@ export class Unsynced {
     Atomics.notify(this.gate, 0)
   }
 
-  /** Resolves when more may be written; undefined if that is now. */
+  /** Resolves when more may be written; undefined if it already may. */
   room(): Promise<void> | undefined {
     return this.#full?.promise
   }

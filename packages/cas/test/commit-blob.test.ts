@@ -117,7 +117,7 @@ describe('a blob exists once its folder is durable, and not before', () => {
     expect(fs.existsSync(store.blobPath(digest))).toBe(true)
     const asked = store.stat(digest)
     const second = store.ingest(inChunks(bytes, 999))
-    // released whatever comes out: the store cannot be closed before
+    // Released in any case: the store cannot be closed before.
     const waited = [await settled(asked), await settled(second)]
     plan.release()
     expect(waited).toEqual([false, false])

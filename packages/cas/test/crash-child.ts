@@ -2,7 +2,7 @@ import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs'
 import { openDiskStore } from '@svc/cas'
 import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 
-// Run by kill-sweep.ts under strace: takes blobs in by every way, and says so on stdout as soon as each is acknowledged.
+// Run by kill-sweep.ts under strace: ingests blobs in every way, and reports each on stdout once it is acknowledged.
 
 const root = process.argv[2] as string
 const acknowledge = (digest: string): void => void writeSync(1, `ack ${digest}\n`)

@@ -3,7 +3,7 @@ import { closeSync, openSync, readdirSync, readFileSync, statfsSync, unlinkSync,
 import { CasError, openDiskStore } from '@svc/cas'
 import { digestOf, inChunks, seededBytes } from '@svc/cas-testsuite'
 
-// Run by crash.faults.ts on a small file system of its own: leaves less and less room, and takes blobs in by every way.
+// Run by crash.faults.ts on a small file system of its own: ingests blobs in every way, with ever more room.
 
 const folder = process.argv[2] as string
 const root = `${folder}/store`

@@ -2,7 +2,7 @@ import { type FilePort, type FilePortModule, nodeFilePort } from '@svc/internal-
 
 let held: Promise<void> | undefined
 
-/** A disk whose syncs of part files take until they are let go, perhaps with an error. */
+/** A disk on which syncs of part files last until they are let go, perhaps with an error. */
 export function heldSyncs(): {
   readonly filePort: FilePortModule
   hold(): void

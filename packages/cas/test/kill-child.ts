@@ -2,7 +2,7 @@ import { closeSync, openSync, writeSync } from 'node:fs'
 import { openDiskStore } from '@svc/cas'
 import { inChunks, seededBytes } from '@svc/cas-testsuite'
 
-// Run by crash.faults.ts, which kills it: takes blobs in, eight at a time, and says so as soon as each is acknowledged.
+// Run by crash.faults.ts, which kills it: ingests blobs, eight at a time, and reports each once it is acknowledged.
 
 const [root, seed, source] = process.argv.slice(2) as [string, string, string]
 const store = await openDiskStore({ root })

@@ -80,7 +80,7 @@ export function describeKills(stride: number): void {
       { call: 'fdatasync', when: 1, fresh: false }
     ]
 
-    // Two at a time: a start of the child is most of it.
+    // Two at a time: most of the time goes into starting the child.
     for (const half of [0, 1]) {
       test.concurrent(`at a system call leaves whole blobs and nothing else (${half + 1} of 2)`, {
         timeout: 60_000

@@ -9,7 +9,7 @@ const EXT4 = 0xef53
 const NFS = 0x6969
 const bytes = seededBytes(50_000)
 
-/** What was waited for on the event loop's thread while a blob of a store on that file system was looked at. */
+/** The calls that blocked the event loop's thread while it looked at a blob on that file system. */
 async function waitedOn(type: number): Promise<readonly string[]> {
   const folder = await temporaryFolder()
   const filePort = { module: new URL('./network-file-system-port.ts', import.meta.url).href, options: type }

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads'
 import { type BlockPipe, PipeSender } from '../src/block-pipe.ts'
 import { encodeError } from '../src/errors.ts'
 
-// The other thread of block-pipe.test.ts: sends `seededByte`s in blocks of the given sizes.
+// The other thread of block-pipe.test.ts: sends the bytes of `byteAt` in blocks of the given sizes.
 
 export interface PipeJob {
   readonly pipe: BlockPipe

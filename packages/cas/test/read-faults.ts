@@ -11,7 +11,7 @@ const partialBytes = seededBytes(100_000, 3)
 const digests = [digestOf(small), digestOf(large)].sort()
 const key = { key: 'k', sizeBytes: partialBytes.length, digest: digestOf(partialBytes) }
 
-/** What only looks: whatever it meets, the blobs and the partial stay as they are. */
+/** Operations that only look: whatever fails, the blobs and the partial stay as they are. */
 const looks: readonly { readonly name: string; look(store: BlobStore): Promise<unknown> }[] = [
   { name: 'stat', look: async (store) => expect(await store.stat(digestOf(small))).toBeDefined() },
   {
