@@ -1,3 +1,4 @@
+import { defined } from './defined.ts'
 import { configQuant } from './quant.ts'
 import { MAX_CONFIG_BYTES } from './reads.ts'
 import type { ConfigFacts, Warning, WarningCode } from './types.ts'
@@ -89,11 +90,7 @@ function factsOf(root: Json): Pick<ConfigFacts, 'family' | 'contextLength' | 'qu
   const contextLength = [root, ...nestedOf(root)]
     .flatMap((object) => CONTEXT_KEYS.map((key) => get(object, key)))
     .find(isContextLength)
-  return {
-    ...(quant === undefined ? {} : { quant }),
-    ...(family === undefined ? {} : { family }),
-    ...(contextLength === undefined ? {} : { contextLength })
-  }
+  return defined({ quant, family, contextLength })
 }
 
 /** A short well-formed text: it goes into canonical JSON, which allows no lone surrogates. */

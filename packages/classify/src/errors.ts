@@ -36,3 +36,8 @@ export interface ClassifyErrorDetails {
 export class ClassifyError extends CodedError<ClassifyErrorCode, ClassifyErrorDetails> {
   override readonly name = 'ClassifyError'
 }
+
+/** @throws ClassifyError `E_MISSING_FACT` */
+export function failMissing(name: string): never {
+  throw new ClassifyError('E_MISSING_FACT', `${name} was not read; requiredReads lists what is needed`, { name })
+}

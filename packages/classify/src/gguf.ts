@@ -1,3 +1,4 @@
+import { defined } from './defined.ts'
 import { looksLike } from './looks.ts'
 import { GGUF_HEAD_BYTES } from './reads.ts'
 import type { GgufSummary, HeaderProblem, ReadAt } from './types.ts'
@@ -235,10 +236,6 @@ const WANTED = new Set(['general.type', 'general.architecture', 'general.file_ty
 
 const swap32 = (word: number): number =>
   (((word & 0xff) << 24) | ((word & 0xff00) << 8) | ((word >>> 8) & 0xff00) | (word >>> 24)) >>> 0
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> }
-const defined = <T extends object>(object: T): Defined<T> =>
-  Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>
 
 /** What the start of a GGUF says, by its general keys; what cannot be read is a value. @throws only what `readAt` throws */
 export const readGgufHead = async (readAt: ReadAt, sizeBytes: number): Promise<GgufSummary | HeaderProblem> =>

@@ -1,5 +1,5 @@
 import { compareText, digestHex, type Sha256Digest } from '@svc/ref'
-import { ClassifyError } from './errors.ts'
+import { failMissing } from './errors.ts'
 import { DICTIONARY, TEXTS } from './licence-texts.ts'
 import { type Bigrams, bigramsOf, dice, licenceWords } from './licence-words.ts'
 import { sortedByName } from './names.ts'
@@ -87,12 +87,7 @@ export function licenceAnnotations(recognition: Recognition, facts: readonly Lic
   let budget = MAX_TEXTS_BYTES
   for (const { name, sizeBytes, detect } of sortedByName(recognition.licences)) {
     const fact = byName.get(name)
-    if (!fact || (!fact.bytes && sizeBytes <= MAX_LICENCE_BYTES))
-      throw new ClassifyError(
-        'E_MISSING_FACT',
-        `the licence file ${name} was not read; requiredReads lists what is needed`,
-        { name }
-      )
+    if (!fact || (!fact.bytes && sizeBytes <= MAX_LICENCE_BYTES)) failMissing(name)
     if (sizeBytes === 0) continue
     const text = fact.bytes && sizeBytes <= MAX_LICENCE_BYTES ? tryDecode(fact.bytes) : undefined
     if (detect) ids.add((text !== undefined && detectLicence(text)) || licenceRef(fact.digest))

@@ -1,6 +1,7 @@
+import { baseOf } from './names.ts'
 import { normalisedName } from './normalise.ts'
 
-/** Base names, in lower case, that loaders read, or that say what a model is, who may use it and who vouches for it. */
+/** Base names, in lower case, of files that loaders read, or that tell what a model is, who may use it and who vouches for it. */
 const FOR_LOADERS: readonly RegExp[] = [
   /\.(?:py|jinja2?|tiktoken|spm|safetensors)$/,
   /^(?:readme|licen[cs]e|copying|notice|use_policy)(?:[._-].*)?$/,
@@ -24,7 +25,7 @@ const SECRETS: readonly RegExp[] = [
   /service[^a-z0-9]?account|client[^a-z0-9]?secret/
 ]
 
-/** Whether a file or one of its folders has a name that is a secret's by convention: it is not kept at all (spec rec.24). */
+/** Whether a file or one of its folders is named like a secret. Such a file is not kept at all (spec rec.24). */
 export const isSecretByName = (path: string): boolean =>
   path
     .normalize('NFKC')
@@ -32,15 +33,15 @@ export const isSecretByName = (path: string): boolean =>
     .split('/')
     .some((part) => SECRETS.some((pattern) => pattern.test(part)))
 
-/** Whether a file of a folder on the owner's disk has a name that loaders of models read (spec rec.24). */
+/** Whether loaders of models read files of this name (spec rec.24): asked of files in a folder on their owner's disk. */
 export function isForLoaders(path: string): boolean {
-  const name = path.slice(path.lastIndexOf('/') + 1).toLowerCase()
+  const name = baseOf(path).toLowerCase()
   return FOR_LOADERS.some((pattern) => pattern.test(name)) && !isSecretByName(path)
 }
 
 /**
- * Whether an import left a file of a repository out without harm: other weights than the chosen ones, or what no loader misses. A file
- * that loaders read is missing if it is not here. @param omitted files that the source has and the import does not bring
+ * Whether an import left out a file of a repository without harm: weights that were not chosen, or what no loader misses.
+ * @param omitted files that the source has and the import does not bring
  */
 export function isLeftOut(
   path: string,

@@ -10,7 +10,7 @@ export interface CacheShape {
   /** Per token of the window: the layers that attend to the last `windowTokens` alone. */
   readonly windowTokenBytes: number
   readonly windowTokens: number
-  /** Whatever the context: the state of recurrent layers, for one sequence. */
+  /** Whatever the context: the state of the recurrent layers for one sequence. */
   readonly stateBytes: number
   readonly embedding: number
   /** Undefined where the header does not say. */
@@ -57,7 +57,7 @@ export function cacheNeed(shape: CacheShape, contextTokens: number): CacheNeed {
   }
 }
 
-/** Every n-th layer attends to everything, by architecture, where the header does not say it (llama.cpp's own table). */
+/** By architecture: every n-th layer attends to everything, unless the header says otherwise (llama.cpp's own table). */
 const FULL_EVERY: Readonly<Record<string, number>> = {
   gemma2: 2,
   gemma3: 6,
@@ -67,18 +67,18 @@ const FULL_EVERY: Readonly<Record<string, number>> = {
   exaone4: 4,
   olmo2: 4
 }
-/** The window that llama.cpp takes, whatever the header says except 0. */
+/** The window that llama.cpp uses whatever the header says, except 0. */
 const FIXED_WINDOW: Readonly<Record<string, number>> = { llama4: 8_192 }
-/** Their header names a window, and llama.cpp keeps the whole context all the same. */
+/** Their headers name a window, but llama.cpp keeps the whole context. */
 const WINDOW_UNUSED = ['llama', 'qwen2', 'qwen2moe', 'qwen3', 'qwen3moe', 'phi3', 'starcoder2']
-/** Whose recurrent layers have a state of convolution and SSM. */
+/** Their recurrent layers have a state of convolution and SSM. */
 const STATEFUL = ['mamba', 'mamba2', 'jamba', 'granitehybrid', 'qwen3next', 'qwen35', 'qwen35moe']
-/** Caches of other kinds. */
+/** Keys that stand for caches of other kinds. */
 const STRANGE = /\.(?:ssm|wkv|shortconv|kda|time_mix|token_shift|indexer)/
 
 /**
- * The cache of a GGUF model from its header, as llama.cpp allocates it: grouped and multi-query attention, MLA (keys alone, compressed),
- * sliding windows, recurrent state. A string says why it is not known.
+ * The cache of a GGUF model from its header, as llama.cpp allocates it: grouped and multi-query attention, MLA (only keys,
+ * compressed), sliding windows, recurrent state. A string says why it is unknown.
  */
 export function ggufCache(facts: GgufFacts): CacheShape | string {
   const architecture = facts.get('general.architecture')
@@ -125,7 +125,7 @@ function windowOf(architecture: string, facts: GgufFacts, at: At): ((layer: numb
   return every === undefined ? undefined : (layer) => isBetween(layer, every)
 }
 
-/** Of keys and values of one token in a layer; not a number where the header does not say it. */
+/** Elements of the keys and values of one token in a layer; NaN where the header does not say. */
 function elementsOf(layer: number, isLocal: boolean, embedding: number, at: At): number {
   const known = (key: string): number => at(key) ?? Number.NaN
   if (at('attention.key_length_mla') !== undefined)
@@ -157,7 +157,7 @@ function ssmBytes(at: At): number {
 const contextOf = (length: number | undefined): Pick<CacheShape, 'contextLength'> =>
   length === undefined || length === 0 ? {} : { contextLength: length }
 
-/** The cache of a model in safetensors, from the text of its `config.json`. A string says why it is not known. */
+/** The cache of a model in safetensors, from the text of its `config.json`. A string says why it is unknown. */
 export function configCache(text: string | undefined): CacheShape | string {
   const root = text === undefined ? 'is absent' : tryParseObject(text)
   if (typeof root === 'string') return `its config.json ${root}`
@@ -192,10 +192,10 @@ export function configCache(text: string | undefined): CacheShape | string {
   }
 }
 
-/** Keys of models that do not keep keys and values alone. */
+/** Keys of models that keep more than keys and values. */
 const STATE_KEYS = /^(?:mamba|ssm|conv|linear_|state|wkv|time_|layers_block_type)/
 
-/** The layers with a window; undefined where that is not known. */
+/** The number of layers with a window; undefined where that is unknown. */
 function localLayers(config: Json, layers: number): number | undefined {
   const { layer_types: types, no_rope_layers: rope, model_type: family } = config
   if (Array.isArray(types)) {

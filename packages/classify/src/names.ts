@@ -40,8 +40,8 @@ const WORDS: Record<NameProblem, string> = {
 }
 
 /**
- * Controls of terminals; separators of lines, which many tools break lines at; and characters that turn the order of others,
- * so that a name looks like another.
+ * Terminal controls; line separators, at which many tools break lines; and characters that change the direction of text,
+ * which make one name look like another.
  */
 const CONTROL = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/u
 const encoder = new TextEncoder()

@@ -1,12 +1,14 @@
 import { compareText } from '@svc/ref'
 import { isContextLength, isFamily } from './config.ts'
-import { ClassifyError } from './errors.ts'
+import { defined } from './defined.ts'
+import { failMissing } from './errors.ts'
 import { licenceAnnotations } from './licence.ts'
 import { folderOf } from './names.ts'
 import { normalisedName } from './normalise.ts'
 import { dtypeQuant, ggufModelName, ggufQuant, RAW } from './quant.ts'
 import { requireImportable } from './recognise.ts'
 import { isWeights, some } from './selection.ts'
+import { shardOf } from './shards.ts'
 import { SPEC_VERSION } from './table.ts'
 import type {
   ArtifactPlan,
@@ -29,21 +31,15 @@ import type {
  */
 export function planArtifacts(recognition: Recognition, facts: Facts): PlannedArtifacts {
   requireImportable(recognition)
-  const config = recognition.config && (facts.config ?? raise(missing(recognition.config.name)))
+  const config = recognition.config && (facts.config ?? failMissing(recognition.config.name))
   const weights = recognition.entries.filter(isWeights)
   const shared = recognition.entries.filter((entry) => !isWeights(entry))
-  const headers = new Map(weights.map((entry) => [entry, facts.headers.get(entry.name) ?? raise(missing(entry.name))]))
+  const headers = new Map(weights.map((entry) => [entry, facts.headers.get(entry.name) ?? failMissing(entry.name)]))
   const licences = licenceAnnotations(recognition, facts.licences)
   const annotations = { 'svc.specVersion': SPEC_VERSION, ...licences.annotations }
 
   const quantOfSafetensors = safetensorsQuant(config, headers.values())
-  const byQuant = new Map<string, ManifestEntry[]>()
-  for (const entry of weights) {
-    const quant = entry.quant ?? quantOfSafetensors
-    const own = byQuant.get(quant)
-    if (own) own.push(entry)
-    else byQuant.set(quant, [entry])
-  }
+  const byQuant = Map.groupBy(weights, (entry) => entry.quant ?? quantOfSafetensors)
   if (weights.length === 0) byQuant.set(RAW, [])
 
   const artifacts = [...byQuant]
@@ -61,7 +57,7 @@ export function planArtifacts(recognition: Recognition, facts: Facts): PlannedAr
     warnings: [
       ...recognition.warnings,
       ...(config?.warnings ?? []),
-      ...[...headers].flatMap(([entry, header]) => headerWarnings(entry, header)),
+      ...[...headers].flatMap(([entry, header]) => headerWarnings(entry.name, header)),
       ...artifacts.flatMap(formatsMeet),
       ...artifacts.flatMap(modelsMeet),
       ...licences.warnings
@@ -70,8 +66,8 @@ export function planArtifacts(recognition: Recognition, facts: Facts): PlannedAr
 }
 
 /**
- * The warnings that the names alone give reason to, with the words of {@link planArtifacts}: they can be told before a byte is read.
- * Which quant safetensors are of is not known then, nor whether they meet GGUFs.
+ * The warnings of {@link planArtifacts} that follow from the names alone, before a byte is read. The quant of safetensors
+ * is not known then, nor whether they meet GGUFs.
  */
 export function warningsOfNames({ entries, warnings }: Recognition): Warning[] {
   const byQuant = Map.groupBy(
@@ -80,12 +76,6 @@ export function warningsOfNames({ entries, warnings }: Recognition): Warning[] {
   )
   return [...warnings, ...[...byQuant].flatMap(([quant, entries]) => modelsMeet({ quant, entries }))]
 }
-
-function raise(error: Error): never {
-  throw error
-}
-const missing = (name: string): ClassifyError =>
-  new ClassifyError('E_MISSING_FACT', `${name} was not read; requiredReads lists what is needed`, { name })
 
 /**
  * The quant of a listing's safetensors, which form one artifact (spec rec.16, rec.17): from the root `config.json`, or
@@ -114,19 +104,15 @@ function modelConfig(
   config: ConfigFacts | undefined
 ): ModelConfigFacts {
   const ggufs = own.map((entry) => headers.get(entry)).filter((header) => header?.format === 'gguf')
-  const family = config?.family ?? ggufs.map((header) => header.architecture).find(isFamily)
-  const contextLength = config?.contextLength ?? ggufs.map((header) => header.contextLength).find(isContextLength)
   const gguf = own.some(({ kind }) => kind === 'weights.gguf')
   const safetensors = own.some(({ kind }) => kind === 'weights.safetensors')
-  const weightsFormat =
-    gguf && safetensors ? 'gguf+safetensors' : gguf ? 'gguf' : safetensors ? 'safetensors' : undefined
-  return {
-    ...(family === undefined ? {} : { family }),
-    ...(weightsFormat === undefined ? {} : { weightsFormat }),
+  return defined({
+    family: config?.family ?? ggufs.map((header) => header.architecture).find(isFamily),
+    weightsFormat: gguf && safetensors ? 'gguf+safetensors' : gguf ? 'gguf' : safetensors ? 'safetensors' : undefined,
     quantization: quant,
-    ...(contextLength === undefined ? {} : { contextLength }),
-    ...(config?.upstream === undefined ? {} : { upstream: config.upstream })
-  }
+    contextLength: config?.contextLength ?? ggufs.map((header) => header.contextLength).find(isContextLength),
+    upstream: config?.upstream
+  })
 }
 
 function formatsMeet({ quant, entries }: ArtifactPlan): Warning[] {
@@ -177,8 +163,7 @@ function modelsMeet({ quant, entries }: Pick<ArtifactPlan, 'quant' | 'entries'>)
   })
 }
 
-function headerWarnings(entry: ManifestEntry, header: HeaderSummary): Warning[] {
-  const { name } = entry
+function headerWarnings(name: string, header: HeaderSummary): Warning[] {
   if (header.format === 'unreadable') {
     const looks = header.looksLike === undefined ? 'its format is unknown' : `it looks like ${header.looksLike}`
     return [
@@ -199,9 +184,9 @@ function headerWarnings(entry: ManifestEntry, header: HeaderSummary): Warning[] 
     })
   if (header.splitCount !== undefined && header.splitCount > 1) {
     const part = (header.splitNo ?? 0) + 1
-    const total = entry.group === undefined ? undefined : Number(/\*(\d+)\.[^*]*$/.exec(entry.group)![1])
-    const named = entry.part === undefined ? 'nothing about parts' : `part ${entry.part} of ${total}`
-    if (entry.part !== part || total !== header.splitCount)
+    const shard = shardOf(name)
+    const named = shard === undefined ? 'nothing about parts' : `part ${shard.part} of ${shard.total}`
+    if (shard?.part !== part || shard.total !== header.splitCount)
       warnings.push({
         code: 'split-mismatch',
         names: [name],

@@ -38,7 +38,7 @@ class Recogniser {
   readonly #uses = new Map<string, FileUse>()
   readonly #entries: ManifestEntry[] = []
   readonly #warnings: Warning[] = []
-  readonly #adapters = new Map<string, Match<'adapter'>[]>()
+  readonly #adapters: Match<'adapter'>[] = []
   readonly #templates: Match<'chat-template'>[] = []
   readonly #tokenizer: ListedFile[] = []
   readonly #licences: (ListedFile & { detect: boolean })[] = []
@@ -67,11 +67,9 @@ class Recogniser {
               `it; the adapter beside it may be incomplete`
           )
         return
-      case 'adapter': {
-        const folder = folderOf(file.name)
-        this.#adapters.set(folder, [...(this.#adapters.get(folder) ?? []), { file, outcome }])
+      case 'adapter':
+        this.#adapters.push({ file, outcome })
         return
-      }
       case 'aux':
         return this.#addAux(file, outcome.role)
       case 'weights':
@@ -203,7 +201,8 @@ class Recogniser {
   }
 
   #addAdapters(): void {
-    for (const [folder, halves] of [...this.#adapters].sort(([a], [b]) => compareText(a, b))) {
+    const byFolder = Map.groupBy(this.#adapters, ({ file }) => folderOf(file.name))
+    for (const [folder, halves] of [...byFolder].sort(([a], [b]) => compareText(a, b))) {
       const files = halves.map((half) => half.file)
       if (files.length === 2) {
         this.#add(tarEntry('adapter', `${folder}adapter.tar`, files, baseOf))

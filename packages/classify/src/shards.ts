@@ -46,14 +46,8 @@ const MAX_RUNS = 20
 
 /** The sets with missing or duplicate shards, sorted by group. */
 export function brokenSets(shards: Iterable<Shard>): BrokenSet[] {
-  const sets = new Map<string, Shard[]>()
-  for (const shard of shards) {
-    const set = sets.get(shard.group)
-    if (set) set.push(shard)
-    else sets.set(shard.group, [shard])
-  }
   const broken: BrokenSet[] = []
-  for (const [group, set] of sets) {
+  for (const [group, set] of Map.groupBy(shards, (shard) => shard.group)) {
     const sorted = set.map((shard) => shard.part).sort((a, b) => a - b)
     const parts = [...new Set(sorted)]
     const repeated = [...new Set(sorted.filter((part, i) => part === sorted[i - 1]))]
