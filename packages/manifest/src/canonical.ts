@@ -11,14 +11,6 @@ const MAX_DEPTH = 64
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const toUtf8 = new TextEncoder()
 
-/** How many opening brackets the text holds, within strings or not; counting ends above `limit`. */
-function bracketsOf(text: string, limit: number): number {
-  let count = 0
-  for (const bracket of ['[', '{'])
-    for (let at = text.indexOf(bracket); at >= 0 && count <= limit; at = text.indexOf(bracket, at + 1)) count++
-  return count
-}
-
 /** Nesting depth, from the brackets outside of strings; checked before anything is parsed. */
 function depthOf(text: string): number {
   let depth = 0
@@ -80,9 +72,9 @@ export function canonicalBytes(value: unknown, code: ManifestErrorCode = 'E_INVA
 }
 
 /**
- * {@link canonicalBytes} before they are encoded. RFC 8785 takes over how JavaScript writes strings and numbers, and adds the order of keys
- * and that strings are well-formed. So where the keys are in order, and no escape stands for a surrogate, what `JSON.stringify` writes is the
- * canonical form, at a fifth of the price. A plain value has no functions that it would ask.
+ * {@link canonicalBytes} before they are encoded. RFC 8785 writes strings and numbers as JavaScript does; it adds the order
+ * of keys, and that strings are well-formed. So if the keys are in order, and no escape stands for a surrogate,
+ * `JSON.stringify` gives the canonical form, at a fifth of the price. A plain value has no `toJSON` for it to call.
  */
 function canonicalText(value: unknown, code: ManifestErrorCode): string {
   if (requirePlain(value, code)) {
@@ -90,7 +82,7 @@ function canonicalText(value: unknown, code: ManifestErrorCode): string {
     if (!text.includes('\\ud')) return text
   }
   try {
-    // plain values have a text
+    // A plain value always has a text.
     return canonicalize(value)!
   } catch (cause) {
     throw new ManifestError(code, 'value', 'a string of the document is not well-formed Unicode', { cause })
@@ -116,16 +108,14 @@ export function parseCanonical(bytes: Uint8Array, maxBytes: number = MAX_DOCUMEN
   } catch (cause) {
     throw new ManifestError(corrupt, 'utf8', 'the document is not UTF-8', { cause })
   }
-  // most documents have too few brackets to be nested that deep
-  if (bracketsOf(text, MAX_DEPTH) > MAX_DEPTH && depthOf(text) > MAX_DEPTH)
-    throw new ManifestError(corrupt, 'depth', `nested deeper than ${MAX_DEPTH}`)
+  if (depthOf(text) > MAX_DEPTH) throw new ManifestError(corrupt, 'depth', `nested deeper than ${MAX_DEPTH}`)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch (cause) {
     throw new ManifestError(corrupt, 'json', 'the document is not JSON', { cause })
   }
-  // the text stands for the bytes: a fatal decoder that keeps byte order marks takes no two of them for the same text
+  // Comparing texts is enough: a fatal decoder that keeps byte order marks maps different bytes to different texts.
   if (canonicalText(value, corrupt) !== text)
     throw new ManifestError(corrupt, 'not-canonical', 'the document is not in canonical form (RFC 8785)')
   return value

@@ -1,5 +1,4 @@
-import type { Sha256Digest } from '@svc/ref'
-import { compareText } from '@svc/ref'
+import { compareText, type Sha256Digest } from '@svc/ref'
 import { parseCanonical, sealDocument } from './canonical.ts'
 import type { ManifestErrorCode } from './errors.ts'
 import { FieldReader } from './field.ts'
@@ -10,9 +9,9 @@ import type { Sealed } from './types.ts'
 export const COMPANION_BOUNDS = { fileBytes: 1 << 20, files: 1_000, totalBytes: 64 << 20, omitted: 1_000 } as const
 
 /**
- * Why a file of the source is not a companion. `artifact`: manifests have it. `large`: over 1 MiB. `many`: over the bounds of all
- * together. `name`: no document may have that path. `hidden`: a hidden file on its owner's disk; `secret`: one with a secret's name;
- * `unreadable`: its disk did not give it.
+ * Why a file of the source is not a companion. `artifact`: a manifest lists it. `large`: over 1 MiB. `many`: over the bounds
+ * of all together. `name`: no document may have that path. Of a file on its owner's disk, `hidden`: it is a hidden file,
+ * `secret`: it is named like a secret, `unreadable`: it could not be read.
  */
 export type OmissionReason = 'artifact' | 'hidden' | 'large' | 'many' | 'name' | 'secret' | 'unreadable'
 
@@ -23,8 +22,8 @@ export interface CompanionFile {
   readonly size: number
   readonly digest: Sha256Digest
   /**
-   * Of a file on its owner's disk that no loader is known to read. True: it is the owner's own, and never leaves. False: the owner
-   * gives it. A document that leaves has none of these.
+   * Set for a file on its owner's disk that no loader is known to read. True: it is the owner's own, and never leaves.
+   * False: the owner gives it away. A document that leaves has no such field.
    */
   readonly own?: boolean
 }
@@ -39,8 +38,8 @@ export interface OmittedFile {
 }
 
 /**
- * What lies beside an artifact's files at its source (spec doc.21). It follows from the source's listing alone: whoever takes
- * another quant of the same commit has the same document.
+ * What lies beside an artifact's files at its source (spec doc.21). It follows from the source's listing alone: every
+ * quant of one commit has the same document.
  */
 export interface Companions {
   readonly schema: 'svc.companions.v1'
@@ -48,7 +47,7 @@ export interface Companions {
   readonly files: readonly CompanionFile[]
   /** Sorted likewise. */
   readonly omitted: readonly OmittedFile[]
-  /** Omitted files that are too many to be listed. */
+  /** The number of further omitted files, which are not listed. */
   readonly more?: number
 }
 

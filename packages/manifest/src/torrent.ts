@@ -27,7 +27,7 @@ export interface ArtifactFile extends TorrentFile {
 
 /** The torrent that follows from a manifest (spec doc.17), or of companions (spec doc.22). */
 export interface ArtifactTorrent extends Omit<TorrentInfo, 'files'> {
-  /** That of the companions' document where it is theirs. */
+  /** For a torrent of companions: that of their document. */
   readonly manifestDigest: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
@@ -62,7 +62,7 @@ export function pieceLengthFor(sizes: readonly number[]): number {
   return pieceLengthBytes
 }
 
-/** Of the latest call: whoever seals a manifest asks again for its record, and with a thousand files each takes tens of milliseconds. */
+/** Of the latest call: sealing a manifest and its record needs it twice, and a thousand files take tens of milliseconds each time. */
 let latest: { readonly manifest: Sealed<Manifest>; readonly torrent: ArtifactTorrent } | undefined
 
 /**
@@ -87,8 +87,8 @@ const makeTorrent = (manifest: Sealed<Manifest>): ArtifactTorrent =>
   )
 
 /**
- * The torrent of an artifact's companions (spec doc.22): as that of a manifest, with their document in place of it. A pure function
- * of all their bytes: the document does not have the roots.
+ * The torrent of an artifact's companions (spec doc.22): like that of a manifest, with their document in its place. A pure
+ * function of all their bytes, since the document does not have the roots.
  * @param rootOf undefined for an empty file
  * @throws ManifestError `E_INVALID` `torrent` when no torrent can hold the files.
  */

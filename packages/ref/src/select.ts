@@ -21,8 +21,6 @@ export interface MemberSelector {
 const some = (names: readonly string[]): string =>
   names.slice(0, 8).join(', ') + (names.length > 8 ? ` and ${names.length - 8} more` : '')
 
-const byCodeUnit = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
-
 /**
  * Chooses one member: exact quant, else the only one with the prefix (spec ref.16).
  * @throws RefError `E_AMBIGUOUS_SELECTOR` (candidates: the matching quants), `E_NO_MEMBER` (candidates: all quants),
@@ -46,7 +44,7 @@ function onlyWithPrefix<M extends SelectableMember>(members: readonly M[], prefi
   const matching = members.filter((member) => member.quant.startsWith(prefix))
   const [only] = matching
   if (only !== undefined && matching.length === 1) return only
-  const candidates = (only === undefined ? members : matching).map((member) => member.quant).sort(byCodeUnit)
+  const candidates = (only === undefined ? members : matching).map((member) => member.quant).sort()
   throw only === undefined
     ? new RefError('no-member', `there is no quant ${quote(prefix)}; there is ${some(candidates) || 'none at all'}`, {
         candidates
@@ -75,7 +73,7 @@ export function selectSnapshot<S>(repo: RepoSnapshots<S>, ref: ModelRef): S {
   }
   const snapshot = repo.tags?.get(ref.tag)
   if (snapshot !== undefined) return snapshot
-  const candidates = [...(repo.tags?.keys() ?? [])].sort(byCodeUnit)
+  const candidates = [...(repo.tags?.keys() ?? [])].sort()
   throw new RefError(
     'unknown-tag',
     `${ref.ns}/${ref.name} has no tag ${quote(ref.tag)}; tags belong to one repository${
