@@ -3,15 +3,15 @@ import { X509Certificate as Parsed } from '@sigstore/core'
 import { given, refused as refusedFor, SignatureError } from './errors.ts'
 
 const CODE_SIGNING = '1.3.6.1.5.5.7.3.3'
-/** Key usage, basic constraints, names, key identifiers, extended key usage: what is looked at, or needs no look. */
+/** Key usage, basic constraints, names, key identifiers, extended key usage: those that are checked, or need no check. */
 const UNDERSTOOD = new Set(['2.5.29.14', '2.5.29.15', '2.5.29.17', '2.5.29.19', '2.5.29.35', '2.5.29.37'])
 const MAX_DEPTH = 10
 
 const refused = (what: string, cause?: unknown): SignatureError => refusedFor('certificate', what, cause)
 
 /**
- * The signer's certificate, if a chain leads from it to one of `trusted`, every certificate of the chain is valid at `now`, and it may
- * sign. A signature of this kind has no proof of its time: once its certificate has expired, it holds no longer.
+ * The signer's certificate, if it may sign, a chain leads from it to one of `trusted`, and every certificate of the chain
+ * is valid at `now`. Such a signature proves no time: once its certificate has expired, it no longer holds.
  * @throws SignatureError `certificate`
  */
 export function certificateOfSigner(
@@ -49,7 +49,7 @@ function isUnknown({ subs }: Extension): boolean {
   return subs.length > 2 && subs[1]!.toBoolean() && !UNDERSTOOD.has(subs[0]!.toOID())
 }
 
-/** @param below how many certificates of issuers are below it in the path */
+/** @param below how many issuers' certificates the path has below it */
 function mayIssue(certificate: X509Certificate, below: number): boolean {
   const { extBasicConstraints, extKeyUsage } = Parsed.parse(certificate.raw)
   const limit = extBasicConstraints?.pathLenConstraint
@@ -65,7 +65,7 @@ function requireSigns(certificate: X509Certificate): void {
 function parsed(der: Buffer): X509Certificate {
   try {
     const certificate = new X509Certificate(der)
-    // what one parser takes and the other does not is nobody's certificate
+    // A certificate that only one of the two parsers accepts is refused.
     Parsed.parse(certificate.raw)
     return certificate
   } catch (cause) {

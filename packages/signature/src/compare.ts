@@ -34,11 +34,13 @@ export interface ComparisonOptions {
   readonly hashPart: HashPart
   /** The signature's own file in the folder, which no signature covers. */
   readonly signaturePath?: string
-  /** The name here of a file that the signer named otherwise. Default: the same. */
+  /** The name here of a file that has another name at the signer's. Default: the same. */
   readonly nameHere?: (path: string) => string
   /** Whether a signed file that is not here was left out on purpose. Default: none was. */
   readonly isLeftOut?: (path: string) => boolean
 }
+
+type Lists = Record<keyof Comparison, string[]>
 
 /** Compares what a signer says with the files of a folder. */
 export async function compareWithFiles(
@@ -48,12 +50,11 @@ export async function compareWithFiles(
 ): Promise<Comparison> {
   const here = new Map(files.map((file) => [file.path, file]))
   const signed = Map.groupBy(resources, ({ path }) => path)
-  const found = { covered: [], ignored: [], notChosen: [], uncovered: [], missing: [], changed: [] }
-  const lists: Record<keyof Comparison, string[]> = found
+  const lists: Lists = { covered: [], ignored: [], notChosen: [], uncovered: [], missing: [], changed: [] }
   const known = new Set<string>()
   for (const [path, parts] of signed) {
     const name = here.has(path) ? path : nameHere(path)
-    // what has this name at the signer's is another file
+    // The signer may have another file of that name.
     const file = name !== path && signed.has(name) ? undefined : here.get(name)
     if (file === undefined) lists[isLeftOut(path) ? 'notChosen' : 'missing'].push(path)
     else {
@@ -64,14 +65,14 @@ export async function compareWithFiles(
   for (const { path } of files)
     if (!known.has(path)) lists[path === signaturePath || isBelow(path, ignored) ? 'ignored' : 'uncovered'].push(path)
   for (const list of Object.values(lists)) list.sort()
-  return found
+  return lists
 }
 
 /** Whether a path is one of `folders`, or below one. */
 export const isBelow = (path: string, folders: readonly string[]): boolean =>
   folders.some((each) => path === each || path.startsWith(`${each}/`))
 
-/** What keeps a signature from holding for a folder, for people; empty where it holds. */
+/** Why a signature does not hold for a folder, in words for people; empty if it holds. */
 export const defectsOf = ({
   changed,
   missing,

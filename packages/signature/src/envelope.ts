@@ -14,18 +14,18 @@ export function signersKey(read: () => KeyObject, what: string): KeyObject {
   throw new SignatureError('E_INVALID', 'input', 'the key is not on the curve P-256, P-384 or P-521')
 }
 
-/** What a DSSE signature is made of (secure-systems-lab/dsse, protocol 1.0.0). */
+/** The bytes that a DSSE signature covers (secure-systems-lab/dsse, protocol 1.0.0). */
 export const signedBytes = (payload: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `), payload])
 
-/** Whether a key made the signature, also as release 0.2 of the reference implementation signed. */
+/** Whether a key made the signature, in the present form or that of release 0.2 of the reference implementation. */
 export function isSignedBy(key: KeyObject, { payload, signature }: Pick<Bundle, 'payload' | 'signature'>): boolean {
   const hash = hashOfKey(key)
   if (hash === undefined) return false
   return verify(hash, signedBytes(payload), key, signature) || verify('sha256', signedBytes02(payload), key, signature)
 }
 
-/** Release 0.2 put the payload in as Python shows bytes, under another mark, and always took SHA-256. */
+/** Release 0.2 signed the payload as Python prints bytes, after another mark, and always used SHA-256. */
 function signedBytes02(payload: Buffer): Buffer {
   const quote = payload.includes("'") && !payload.includes('"') ? '"' : "'"
   let shown = ''

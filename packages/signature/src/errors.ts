@@ -16,11 +16,11 @@ export type SignatureErrorReason =
   | 'certificate'
   /** The transparency log, the certificate or the time does not hold against the trust root. */
   | 'keyless'
-  /** Made by somebody else than the given identities. */
+  /** None of the given identities made it. */
   | 'identity'
-  /** Nothing was given that could verify this kind of signature. */
+  /** Nothing given could verify this kind of signature. */
   | 'untrusted'
-  /** The bytes that were signed are others. */
+  /** Other bytes were signed. */
   | 'signature'
   /** A key, certificate or trust root that was given. */
   | 'input'
@@ -37,7 +37,7 @@ export const refused = (reason: SignatureErrorReason, what: string, cause?: unkn
 export const malformed = (what: string, cause?: unknown): SignatureError =>
   refused('malformed', `not a signature of a model: ${what}`, cause)
 
-/** What `read` makes of something that was given. @throws SignatureError `input` */
+/** Reads something that the caller gave. @throws SignatureError `input` */
 export function given<T>(read: () => T, otherwise: string): T {
   try {
     return read()

@@ -24,7 +24,7 @@ export interface SignedResource {
 
 /** What a signer says of a model. */
 export interface SignedModel {
-  /** The folder's name at the signer's; undefined where it says none. */
+  /** The folder's name at the signer's; undefined if the statement has none. */
   readonly name: string | undefined
   readonly resources: readonly SignedResource[]
   /** Paths that the signer left out, each with all below it. */
@@ -73,12 +73,12 @@ function ofResource(
   method: 'files' | 'shards',
   model: string
 ): SignedResource {
-  // a signer says the same hash again for each resource, some with how it was applied
+  // Signers repeat the hash for each resource, some with how it was applied.
   if (typeof algorithm !== 'string' || !/sha256/.test(algorithm))
     throw malformed(`a digest is made with ${quoted(algorithm)}`)
   const sha256 = hex(digest)
   const given = text(name, 'a name')
-  // of a model that is a single file
+  // A model that is a single file lists it as ".".
   if (method === 'files') return { path: relative(given === '.' ? model : given), sha256 }
   const [, path, from, to] = /^(.+):(\d{1,15}):(\d{1,15})$/s.exec(given) ?? []
   const [start, end] = [Number(from), Number(to)]
@@ -86,7 +86,7 @@ function ofResource(
   return { path: relative(path === '.' ? model : path), sha256, start, end }
 }
 
-/** Names that are there twice would let one file stand for another. */
+/** A name that is listed twice could let one file stand for another. */
 function checked(resources: readonly SignedResource[]): readonly SignedResource[] {
   if (resources.length === 0) throw malformed('it lists no files')
   for (const [path, of] of Map.groupBy(resources, (resource) => resource.path)) {
@@ -104,7 +104,7 @@ function checked(resources: readonly SignedResource[]): readonly SignedResource[
 }
 
 function relative(given: string): string {
-  // as names of models here are
+  // NFC, like the names in a store
   const path = given.normalize('NFC')
   const segments = path.split('/')
   if (segments.some((segment) => segment === '' || segment === '.' || segment === '..') || /[\0\\]/.test(path))
@@ -112,7 +112,7 @@ function relative(given: string): string {
   return path
 }
 
-/** What leaves out the whole model says nothing. */
+/** A signature that ignores the whole model says nothing. */
 function ignoredPath(path: string): string {
   const plain = path.replace(/^(?:\.\/)+/, '').replace(/\/+$/, '')
   if (plain === '' || plain === '.') throw malformed('it ignores the whole model')
@@ -136,10 +136,10 @@ function hex(value: unknown): string {
   return value.toLowerCase()
 }
 
-/** For messages: what a stranger wrote is shown short, and without what a terminal would act on. */
+/** For messages: a stranger's text, cut short and without anything that a terminal would act on. */
 const quoted = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
 
-/** The statement about files that were hashed, as signers write it: sorted by path. */
+/** The statement about hashed files, as signers write it: sorted by path. */
 export function statementOf(
   name: string,
   files: readonly { readonly path: string; readonly sha256: string }[],

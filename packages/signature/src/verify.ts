@@ -43,8 +43,9 @@ export interface VerifiedModel {
 }
 
 /**
- * Verifies a signature of a model (OpenSSF model signing: a Sigstore bundle around an in-toto statement), without a network. What it says
- * is to be compared with the files that are here. @param now for certificates that are in no log
+ * Verifies a signature of a model (OpenSSF model signing: a Sigstore bundle around an in-toto statement), without a
+ * network. `compareWithFiles` then compares what it says with the files that are here.
+ * @param now for certificates that are in no log
  * @throws SignatureError
  */
 export function verifySignature(bytes: Uint8Array, trust: Trust, now: Date): VerifiedModel {
@@ -102,7 +103,7 @@ function identityOf({ json }: Bundle, { identities, root }: Trust): Signer {
 const trustMaterialOf = (root: string): ReturnType<typeof toTrustMaterial> =>
   given(() => toTrustMaterial(TrustedRoot.fromJSON(JSON.parse(root))), 'the trust root cannot be read')
 
-/** Whether all of what is given to verify with can be read. @throws SignatureError `input` */
+/** Checks that everything in `Trust` can be read. @throws SignatureError `input` */
 export function requireReadable({ keys = [], certificates = [], root }: Trust): void {
   for (const pem of keys) publicKeyOfPem(pem)
   for (const pem of certificates) certificatesOfPem(pem)
