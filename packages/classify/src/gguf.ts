@@ -138,7 +138,8 @@ function readWanted(walker: Walker, found: Map<string, string | number>): void {
     const type = walker.u32()
     const value = walker.value(type)
     // Neither a flag nor a list counts as a number.
-    if (key === undefined || value === undefined || type === FLAG || typeof value === 'object' || found.has(key)) continue
+    if (key === undefined || value === undefined || type === FLAG || typeof value === 'object' || found.has(key))
+      continue
     if (WANTED.has(key) || (key.endsWith('.context_length') && ++contextKeys <= MAX_CONTEXT_KEYS)) found.set(key, value)
   }
 }

@@ -149,13 +149,13 @@ export const TABLE: readonly Row[] = [
   {
     id: 'notice',
     on: 'base',
-    match: new RegExp(String.raw`^notices?${LICENCE_TAIL}$`, 'i'),
+    match: new RegExp(`^notices?${LICENCE_TAIL}$`, 'i'),
     becomes: { is: 'licence', detect: false }
   },
   {
     id: 'licence',
     on: 'base',
-    match: new RegExp(String.raw`^(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`, 'i'),
+    match: new RegExp(`^(?:(?:[a-z0-9.]+[-_ ]){0,4}licen[cs]es?|unlicen[cs]e|copying)${LICENCE_TAIL}$`, 'i'),
     becomes: { is: 'licence', detect: true }
   },
 
