@@ -125,16 +125,20 @@ async function sendBlobs(
     onProgress?.({ filesDone, filesTotal, bytesDone: Math.min(bytesDone, bytesTotal), bytesTotal })
   }
   const one = async (object: PublishedObject, signal: AbortSignal): Promise<void> => {
-    const begun = bytesDone
+    let counted = 0
+    const onBytes = (bytes: number): void => {
+      counted += bytes
+      add(bytes)
+    }
     const isThere = await target.has(object, { signal, trustKey: true })
     if (!isThere || (verify === true && !(await readsBack(target, object, signal)))) {
-      if (await sendBlob(target, object, { signal, onBytes: add })) {
+      if (await sendBlob(target, object, { signal, onBytes })) {
         sentBlobs += 1
         sentBytes += object.sizeBytes
       } else damaged.push(object.digest)
     }
     filesDone += 1
-    add(Math.max(0, object.sizeBytes - (bytesDone - begun)))
+    add(Math.max(0, object.sizeBytes - counted))
   }
   await target.requireRoom(queue)
   await forEachLimited(queue, AT_ONCE, signal, one)
