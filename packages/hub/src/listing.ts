@@ -1,11 +1,9 @@
 import { errnoOf } from '@svc/internal-errors'
-import { Backoff, isIdentity, type Response, type RetryWait } from '@svc/internal-http'
-import { isObject, parseJson } from '@svc/internal-net'
+import { Backoff, isIdentity, isObject, own, parseJson, type Response, type RetryWait } from '@svc/internal-http'
 import { infoUrl, isRepoId, isRevision, printableUrl, refsUrl, treeUrl } from './endpoint.ts'
 import { HubError, refusedListing } from './errors.ts'
 import type { Net } from './net.ts'
 import { badAnswer, gatedFailure, networkFailure, type OutcomeContext, statusFailure } from './outcome.ts'
-import { own } from './own-property.ts'
 import { type HubFile, ListingCheck, MaskedHashes } from './tree.ts'
 
 /** A repository at the commit that a revision points to. */

@@ -1,13 +1,13 @@
 import {
   DownloadError,
   type DownloadErrorKind,
+  diskErrorOf,
   type Headers,
   headerOf,
   parseRetryAfter,
   type Response,
   rateLimitWaitMs
 } from '@svc/internal-http'
-import { diskErrorOf } from '@svc/internal-net'
 import { type Endpoint, printableUrl } from './endpoint.ts'
 import { HubError, type HubErrorCode, type HubErrorDetails, type HubErrorReason } from './errors.ts'
 

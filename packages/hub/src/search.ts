@@ -1,9 +1,8 @@
-import { isObject } from '@svc/internal-net'
+import { isObject, own } from '@svc/internal-http'
 import { isRepoId } from './endpoint.ts'
 import { HubError } from './errors.ts'
 import { fetchJson, type ListingOptions, licenseIn, nextPage, tagsIn } from './listing.ts'
 import type { Net } from './net.ts'
-import { own } from './own-property.ts'
 
 /** What to look for. Everything but `words` narrows. */
 export interface HubQuery {

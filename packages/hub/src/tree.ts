@@ -1,8 +1,7 @@
-import { isObject } from '@svc/internal-net'
+import { isObject, own } from '@svc/internal-http'
 import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { type HubError, refusedListing } from './errors.ts'
 import { gitBlobSha1, lfsPointerText } from './git-blob-sha1.ts'
-import { own } from './own-property.ts'
 
 /** One file of a listing, pinned to a commit. Exactly one of `sha256` and `gitBlobSha1` identifies its bytes. */
 export interface HubFile {

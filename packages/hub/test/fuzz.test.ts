@@ -1,4 +1,4 @@
-import { parseJson } from '@svc/internal-net'
+import { parseJson } from '@svc/internal-http'
 import { describeFuzz } from '@svc/testkit/fuzz'
 import { HubError } from '../src/errors.ts'
 import { readPlainHead } from '../src/plain-head.ts'

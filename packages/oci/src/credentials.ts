@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { errnoOf } from '@svc/internal-errors'
-import { isObject } from '@svc/internal-net'
+import { isObject } from '@svc/internal-http'
 import { parseObject } from './document.ts'
 import { OciError } from './errors.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObject, parseJson } from '@svc/internal-net'
+import { isObject, parseJson } from '@svc/internal-http'
 import { digestFromBytes, isDigest, type Sha256Digest } from '@svc/ref'
 import { OciError } from './errors.ts'
 import { INDEX_TYPE, MANIFEST_TYPE } from './media-types.ts'

@@ -1,5 +1,12 @@
-import { BodyRangeError, HttpClient, type HttpClientOptions, RedirectError, type Response } from '@svc/internal-http'
-import { type DialPolicy, diskErrorOf, isRefusedAddress, policyFrom } from '@svc/internal-net'
+import {
+  BodyRangeError,
+  diskErrorOf,
+  HttpClient,
+  type HttpClientOptions,
+  RedirectError,
+  type Response
+} from '@svc/internal-http'
+import { type DialPolicy, isRefusedAddress, policyFrom } from '@svc/internal-net'
 import { OciError } from './errors.ts'
 
 /** For a whole document: at a byte now and then, an import would never end. */

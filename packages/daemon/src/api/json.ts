@@ -1,4 +1,4 @@
-import { isObject, parseJson } from '@svc/internal-net'
+import { isObject, parseJson } from '@svc/internal-http'
 import { DaemonError } from '../errors.ts'
 
 /** A JSON object of at most 32 levels (spec http.6). `__proto__` is an ordinary key. @throws DaemonError `E_BAD_REQUEST` */

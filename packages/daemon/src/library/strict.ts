@@ -1,4 +1,4 @@
-import { isObject } from '@svc/internal-net'
+import { isObject } from '@svc/internal-http'
 import { isDigest } from '@svc/ref'
 
 /** A record below `state/` cannot be read. It is named in the error and left alone (spec disk.10, disk.19). */

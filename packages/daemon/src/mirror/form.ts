@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { jsonShape } from '@svc/internal-net'
+import { jsonShape } from '@svc/internal-http'
 import { BodyError, readRequestBody } from '../http/body.ts'
 
 /** Enough for 1,000 long paths; the hub's clients request fewer. */

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Clock, within } from '@svc/internal-clock'
-import { type HttpClient, isIdentity } from '@svc/internal-http'
-import { diskErrorOf } from '@svc/internal-net'
+import { diskErrorOf, type HttpClient, isIdentity } from '@svc/internal-http'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
 import {
   formatInfohash,

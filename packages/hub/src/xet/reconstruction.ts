@@ -1,5 +1,4 @@
-import { isObject } from '@svc/internal-net'
-import { own } from '../own-property.ts'
+import { isObject, own } from '@svc/internal-http'
 import { XetAnswerError } from './answer-error.ts'
 import { MAX_CHUNK_BYTES } from './chunks.ts'
 

@@ -18,8 +18,6 @@ export {
 } from './dial-guard.ts'
 export { isHost, isPort } from './host.ts'
 export { hostKey, plainAddress } from './host-key.ts'
-export { isObject, jsonShape, parseJson } from './json.ts'
-export { diskErrorOf, unloadedCode } from './of-disk.ts'
 export { PerSecond } from './per-second.ts'
 export { type AddressRange, AddressRanges, tryParseRange } from './ranges.ts'
 export { TokenBucket } from './token-bucket.ts'

@@ -1,15 +1,15 @@
 import { getSystemErrorMap } from 'node:util'
 
-/** Calls that are made to files, and to sockets under other names; `read` and `close` are made to both. */
+/** System calls on files. `read` and `close` also serve sockets; the others have different names there. */
 const CALLS: ReadonlySet<string> = new Set(['open', 'read', 'close', 'fstat', 'stat', 'lstat', 'realpath', 'scandir'])
-/** What only sockets give. */
+/** Codes that only sockets give. */
 const OF_SOCKETS = /^E(?:CONN|NOTCONN|TIMEDOUT|PIPE|NET|HOST|ADDR|PROTO)/
-/** Errors are wrapped where they cross a thread or a library: more than that is a loop. */
+/** Errors are wrapped where they cross a thread or a library; a longer chain is a loop. */
 const MAX_CAUSES = 8
 
 /**
- * The error of the disk that is behind a failed request: the HTTP client, or a thread, whose code the disk did not give, or
- * for which there was no descriptor. The other side of the network has no part in it.
+ * The disk error behind a failed request: the code of the HTTP client or of a thread could not be loaded, or there was no
+ * descriptor for it. The other side of the network has no part in it.
  */
 export function diskErrorOf(error: unknown): NodeJS.ErrnoException | undefined {
   let at = error as NodeJS.ErrnoException | null | undefined
@@ -24,8 +24,8 @@ export function diskErrorOf(error: unknown): NodeJS.ErrnoException | undefined {
 }
 
 /**
- * The error of the disk behind code that could not be loaded. Node says of a package's description that cannot be read that it
- * is invalid, and has the system's error only in words, behind the last colon.
+ * The disk error behind code that could not be loaded. Node calls a package.json that it cannot read invalid, and gives the
+ * system's error only in words, after the last colon.
  */
 export function unloadedCode(error: unknown): NodeJS.ErrnoException | undefined {
   const { code, message } = (error ?? {}) as NodeJS.ErrnoException

@@ -1,4 +1,4 @@
-/** Measures of a JSON text, taken without parsing it: for hostile input, parsing costs far more. */
+/** Measures of a JSON text, taken without parsing it: parsing hostile input costs far more. */
 interface JsonShape {
   /** Depth of nested brackets outside of strings. */
   readonly depth: number
@@ -33,7 +33,7 @@ export function jsonShape(text: string, { depth: most, strings: mostStrings = In
 /** Most documents are flat, so deep nesting can only be an attack. */
 const MAX_JSON_DEPTH = 32
 
-/** Parses JSON in UTF-8 of at most so many levels. @throws SyntaxError or TypeError; the caller adds the context */
+/** Parses JSON in UTF-8 with at most `maxDepth` levels. @throws SyntaxError or TypeError; the caller adds the context */
 export function parseJson(bytes: Uint8Array, maxDepth = MAX_JSON_DEPTH): unknown {
   const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   if (jsonShape(text, { depth: maxDepth }).depth > maxDepth)
@@ -43,3 +43,7 @@ export function parseJson(bytes: Uint8Array, maxDepth = MAX_JSON_DEPTH): unknown
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A property that the JSON has itself: inherited ones are not part of it. */
+export const own = (object: Readonly<Record<string, unknown>>, key: string): unknown =>
+  Object.hasOwn(object, key) ? object[key] : undefined
