@@ -30,4 +30,3 @@ export type Reply =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly error: unknown }
   | { readonly id: number; readonly progress: unknown }
-  | { readonly event: unknown }

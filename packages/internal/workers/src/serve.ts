@@ -1,4 +1,4 @@
-import { parentPort, type Transferable } from 'node:worker_threads'
+import { parentPort } from 'node:worker_threads'
 import { type ErrorCodec, plainErrors } from './error-codec.ts'
 import type { Calls, ProgressOf, Reply, Request } from './protocol.ts'
 
@@ -6,8 +6,6 @@ export interface CallContext<Progress> {
   /** Aborted when the caller gives up; the handler still has to answer, e.g. by throwing. */
   readonly signal: AbortSignal
   readonly progress: (progress: Progress) => void
-  /** Transfers these buffers of the response instead of copying them. */
-  readonly transfer: (...list: Transferable[]) => void
 }
 
 export type Handlers<Of extends Calls<Of>> = {
@@ -15,11 +13,6 @@ export type Handlers<Of extends Calls<Of>> = {
     request: Of[Op]['request'],
     context: CallContext<ProgressOf<Of[Op]>>
   ) => Of[Op]['response'] | Promise<Of[Op]['response']>
-}
-
-export interface ServedThread {
-  /** Sends the owner an event that belongs to no call (`onEvent`). */
-  post(event: unknown, transfer?: readonly Transferable[]): void
 }
 
 const NEVER = new AbortController().signal
@@ -31,22 +24,20 @@ const NEVER = new AbortController().signal
 export function serveCalls<Of extends Calls<Of>>(
   handlers: Handlers<Of>,
   { errors = plainErrors, oneByOne = false }: { readonly errors?: ErrorCodec; readonly oneByOne?: boolean } = {}
-): ServedThread {
+): void {
   const port = parentPort
   if (port === null) throw new Error('calls can be served only in a worker thread')
   const aborts = new Map<number, AbortController>()
-  const send = (reply: Reply, transfer: readonly Transferable[] = []): void => port.postMessage(reply, transfer)
+  const send = (reply: Reply): void => port.postMessage(reply)
 
   const answer = async ({ id, op, request }: Extract<Request, { id: number }>): Promise<void> => {
-    const given: Transferable[] = []
     const context: CallContext<unknown> = {
       signal: aborts.get(id)?.signal ?? NEVER,
-      progress: (progress) => send({ id, progress }),
-      transfer: (...list) => void given.push(...list)
+      progress: (progress) => send({ id, progress })
     }
     try {
       const result: unknown = await handlers[op as keyof Of](request as never, context as never)
-      send({ id, result }, given)
+      send({ id, result })
     } catch (error) {
       send({ id, error: errors.encode(error) })
     } finally {
@@ -61,5 +52,4 @@ export function serveCalls<Of extends Calls<Of>>(
     if (oneByOne) turn = turn.then(() => answer(message))
     else void answer(message)
   })
-  return { post: (event, transfer) => send({ event }, transfer) }
 }

@@ -26,12 +26,6 @@ export interface SupervisedThreadOptions<Up> {
   readonly started: () => void
   /** Called once per fault, before the pause. */
   readonly crashed: (fault: ThreadFault) => void
-  /** Default 1 s; doubles with each crash. */
-  readonly firstPauseMs?: number
-  /** Default 5 minutes. */
-  readonly maxPauseMs?: number
-  /** A thread that ran for this long starts again with the first pause; default 10 minutes. */
-  readonly calmMs?: number
   /** A thread whose event loop has not turned for this long hangs, and is ended as if it had crashed. Default 30 s. */
   readonly hangMs?: number
   readonly clock?: Clock
@@ -45,13 +39,18 @@ const LOOKS = 6
 /** Pulses between two checks. */
 const BEATS = 5
 
+/** The pause before a restart; it doubles with each crash. */
+const FIRST_PAUSE_MS = 1_000
+const MAX_PAUSE_MS = 300_000
+/** A thread that ran for this long starts again with the first pause. */
+const CALM_MS = 600_000
+
 /** Heap limit of one thread. Beyond it V8 ends the thread, and nothing else. */
 const MAX_HEAP_MIB = 512
 
 /**
  * A thread for third-party code that handles input from strangers: a defect or an endless loop there ends only the
- * thread. It is restarted after a pause that grows, and given its work again. Messages posted while it is down are
- * dropped.
+ * thread. After a pause that grows it is restarted, and given its work again. Messages posted meanwhile are dropped.
  *
  * Invariants: at most one of `#worker` and `#timer` is set; after `close` neither. `#watch` is set while `#worker` is.
  */
@@ -61,7 +60,7 @@ export class SupervisedThread<Down, Up> {
   readonly #clock: Clock
   #timer: Timer | undefined
   #watch: Timer | undefined
-  #pauseMs: number
+  #pauseMs = FIRST_PAUSE_MS
   #startedAt = 0
   #faults = 0
   #closing: Promise<void> | undefined
@@ -69,7 +68,6 @@ export class SupervisedThread<Down, Up> {
   constructor(options: SupervisedThreadOptions<Up>) {
     this.#options = options
     this.#clock = options.clock ?? systemClock
-    this.#pauseMs = options.firstPauseMs ?? 1_000
     this.#start()
   }
 
@@ -78,8 +76,8 @@ export class SupervisedThread<Down, Up> {
     return this.#worker !== undefined
   }
 
-  post(message: Down, transfer: readonly ArrayBuffer[] = []): void {
-    this.#worker?.postMessage(message, transfer)
+  post(message: Down): void {
+    this.#worker?.postMessage(message)
   }
 
   /** Posts `goodbye`, after which the thread should end by itself; ends it after `graceMs`. Idempotent. */
@@ -154,10 +152,9 @@ export class SupervisedThread<Down, Up> {
     this.#worker = undefined
     this.#watch?.cancel()
     void worker.terminate()
-    const { firstPauseMs = 1_000, maxPauseMs = 300_000, calmMs = 600_000 } = this.#options
-    if (this.#clock.monotonic() - this.#startedAt >= calmMs) this.#pauseMs = firstPauseMs
+    if (this.#clock.monotonic() - this.#startedAt >= CALM_MS) this.#pauseMs = FIRST_PAUSE_MS
     const pauseMs = this.#pauseMs
-    this.#pauseMs = Math.min(maxPauseMs, pauseMs * 2)
+    this.#pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2)
     this.#faults += 1
     this.#timer = this.#clock.after(pauseMs, () => {
       this.#timer = undefined

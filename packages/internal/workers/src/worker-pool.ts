@@ -41,10 +41,7 @@ export class WorkerPool<Of extends Calls<Of>> {
     this.#closedError = thread.errors?.closed ?? (() => new Error('the worker threads are closed'))
   }
 
-  /**
-   * Like `WorkerThread.call`, in whichever thread is free first. Aborting the signal removes a waiting call from the
-   * queue.
-   */
+  /** Like `WorkerThread.call`, in whichever thread is free first. An abort removes a waiting call from the queue. */
   call<Op extends keyof Of>(
     op: Op,
     request: Of[Op]['request'],
@@ -83,10 +80,7 @@ export class WorkerPool<Of extends Calls<Of>> {
     this.#armIdle()
   }
 
-  /**
-   * Releases the threads and rejects waiting and running calls; resolves when the threads have ended or may be reused.
-   * Idempotent.
-   */
+  /** Ends the threads and rejects waiting and running calls; resolves when the threads have ended. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true
     this.#idle?.cancel()

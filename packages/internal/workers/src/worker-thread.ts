@@ -15,10 +15,6 @@ export interface WorkerThreadOptions {
   readonly name?: string
   readonly workerData?: unknown
   readonly errors?: ErrorCodec
-  /** Called with messages that are not answers. */
-  readonly onEvent?: (event: unknown) => void
-  /** The thread ended unexpectedly, and its calls were rejected. The next call starts another one. */
-  readonly onLost?: (error: Error) => void
   /** Bounds its heap: a thread that needs more is ended, and its calls are rejected. */
   readonly oldMib?: number
   /** Bounds its young generation: for threads that allocate little and would keep what a burst left behind. */
@@ -43,8 +39,8 @@ interface Incarnation {
 let nextId = 1
 
 /**
- * A worker thread that answers calls (see `serveCalls`). It starts with the first call, keeps the process alive only
- * while it owes an answer, and is restarted by the next call after it died.
+ * A worker thread that answers calls (see `serveCalls`). It starts with the first call, and keeps the process alive only
+ * while it owes an answer. After it died, the next call restarts it.
  *
  * Invariant: every call is pending in exactly one incarnation until its promise settles.
  */
@@ -109,9 +105,7 @@ export class WorkerThread<Of extends Calls<Of>> {
     void worker.terminate()
   }
 
-  /**
-   * Releases the thread permanently and rejects pending calls; resolves when it has ended. Idempotent.
-   */
+  /** Ends the thread for good and rejects pending calls; resolves when it has ended. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true
     const running = this.#running
@@ -122,7 +116,7 @@ export class WorkerThread<Of extends Calls<Of>> {
   }
 
   #start(): Incarnation {
-    const { url, name, workerData, onEvent, youngMib, oldMib } = this.#options
+    const { url, name, workerData, youngMib, oldMib } = this.#options
     const worker = new Worker(url, {
       workerData,
       execArgv: inheritedArguments(),
@@ -136,7 +130,6 @@ export class WorkerThread<Of extends Calls<Of>> {
     })
     const started: Incarnation = { worker, pending: new Map() }
     worker.on('message', (reply: Reply) => {
-      if ('event' in reply) return onEvent?.(reply.event)
       const call = started.pending.get(reply.id)
       if (call === undefined) return
       if ('progress' in reply) return call.onProgress?.(reply.progress as never)
@@ -153,17 +146,12 @@ export class WorkerThread<Of extends Calls<Of>> {
     return started
   }
 
-  /**
-   * A thread that threw is about to end: the next call must not go to it. By the time of its `exit` nothing is left to
-   * do.
-   */
+  /** A thread that threw is about to end: the next call must not go to it. Nothing is left to do at its `exit`. */
   #lose(lost: Incarnation, cause: unknown): void {
     if (this.#running !== lost) return
     this.#running = undefined
     void lost.worker.terminate()
-    const error = this.#errors.lost?.(cause) ?? new Error('a worker thread ended unexpectedly', { cause })
-    this.#fail(lost, error)
-    this.#options.onLost?.(error)
+    this.#fail(lost, this.#errors.lost?.(cause) ?? new Error('a worker thread ended unexpectedly', { cause }))
   }
 
   #fail({ pending }: Incarnation, error: Error): void {

@@ -6,11 +6,10 @@ export interface EchoCalls {
   echo: { request: unknown; response: unknown }
   count: { request: number; response: number; progress: number }
   fail: { request: { message: string; code: string }; response: never }
-  untilAborted: { request: undefined; response: never }
+  untilAborted: { request: undefined; response: never; progress: 'waiting' }
   die: { request: undefined; response: never }
   exit: { request: undefined; response: never }
   which: { request: undefined; response: number }
-  give: { request: number; response: Uint8Array }
   owe: { request: undefined; response: void; progress: string }
   pay: { request: undefined; response: void; progress: string }
   lower: { request: number; response: number }
@@ -20,7 +19,7 @@ const born = Math.random()
 
 let owed: () => void = () => undefined
 
-const thread = serveCalls<EchoCalls>({
+serveCalls<EchoCalls>({
   echo: (request) => request,
   count: (upTo, { progress }) => {
     for (let at = 1; at <= upTo; at++) progress(at)
@@ -29,9 +28,9 @@ const thread = serveCalls<EchoCalls>({
   fail: ({ message, code }) => {
     throw Object.assign(new Error(message), { code })
   },
-  untilAborted: (_, { signal }) =>
+  untilAborted: (_, { signal, progress }) =>
     new Promise((_resolve, reject) => {
-      thread.post('waiting')
+      progress('waiting')
       signal.addEventListener('abort', () => reject(Object.assign(new Error('aborted over there'), { code: 'GONE' })))
     }),
   die: () =>
@@ -43,11 +42,6 @@ const thread = serveCalls<EchoCalls>({
     }),
   exit: () => process.exit(3),
   which: () => born,
-  give: (length, { transfer }) => {
-    const bytes = new Uint8Array(length).fill(7)
-    transfer(bytes.buffer)
-    return bytes
-  },
   // Reports after its answer, as a defect would.
   owe: (_, { progress }) => {
     owed = () => progress('late')

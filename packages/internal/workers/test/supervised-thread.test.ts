@@ -1,7 +1,7 @@
 import { until } from '@svc/testkit/until'
 import { VirtualClock } from '@svc/testkit/virtual-clock'
 import { afterEach, expect, test } from 'vitest'
-import { SupervisedThread, type SupervisedThreadOptions, type ThreadFault } from '../src/supervised-thread.ts'
+import { SupervisedThread, type ThreadFault } from '../src/supervised-thread.ts'
 import { workerUrl } from '../src/worker-thread.ts'
 
 interface Message {
@@ -16,9 +16,13 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-function start(
-  more: Partial<Pick<SupervisedThreadOptions<Message>, 'firstPauseMs' | 'maxPauseMs' | 'hangMs' | 'clock'>> = {}
-) {
+const HANG_MS = 600
+const LOOK_MS = HANG_MS / 6
+const FIRST_PAUSE_MS = 1_000
+
+/** The owner looks only when the test lets time pass: a thread that takes seconds to start, or to get a core, does not hang. */
+function start() {
+  const clock = new VirtualClock()
   const faults: ThreadFault[] = []
   const messages: Message[] = []
   const down = Promise.withResolvers<void>()
@@ -37,45 +41,42 @@ function start(
       faults.push(fault)
       down.resolve()
     },
-    firstPauseMs: 5,
-    ...more
+    hangMs: HANG_MS,
+    clock
   })
   cleanups.push(() => thread.close('close', 1_000))
-  return { thread, faults, messages, down: down.promise, starts: () => starts }
+  return { thread, clock, faults, messages, down: down.promise, starts: () => starts }
 }
 
 test.each(['throw', 'reject', 'exit', 'nonsense', 'memory'])(
   'a thread that ends by %s is counted once and restarted',
   async (how) => {
-    const { thread, faults, messages, starts } = start()
+    const { thread, clock, faults, messages, down, starts } = start()
     await expect.poll(() => messages.length).toBe(1)
     thread.post(how)
-    await expect.poll(starts, { timeout: 60_000 }).toBe(2)
+    await down
+    await clock.advance(FIRST_PAUSE_MS)
+    expect(starts()).toBe(2)
     await expect.poll(() => messages.length).toBe(2)
     thread.post('still there')
     await expect.poll(() => messages.at(-1)).toEqual({ kind: 'echo', message: 'still there' })
-    expect(faults).toMatchObject([{ thread: 'failing', count: 1, pauseMs: 5 }])
+    expect(faults).toMatchObject([{ thread: 'failing', count: 1, pauseMs: FIRST_PAUSE_MS }])
   }
 )
 
 test('the pause grows up to its limit', async () => {
-  const { thread, faults, starts } = start({ firstPauseMs: 1, maxPauseMs: 4 })
-  for (let count = 1; count <= 5; count++) {
-    await expect.poll(starts).toBe(count)
+  const { thread, clock, faults } = start()
+  for (let count = 1; count <= 11; count++) {
     thread.post('exit')
+    await until(() => faults.length === count)
+    await clock.advance(faults.at(-1)!.pauseMs)
   }
-  await expect.poll(() => faults.length).toBe(5)
-  expect(faults.map(({ pauseMs }) => pauseMs)).toEqual([1, 2, 4, 4, 4])
-  expect(faults.map(({ count }) => count)).toEqual([1, 2, 3, 4, 5])
+  const seconds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300]
+  expect(faults.map(({ pauseMs, count }) => [pauseMs / 1_000, count])).toEqual(seconds.map((each, i) => [each, i + 1]))
 })
 
-const HANG_MS = 600
-const LOOK_MS = HANG_MS / 6
-
 test('a thread in an endless loop is ended, counted and restarted; the pause grows each time', async () => {
-  // The owner looks only when it is told: a thread that takes seconds to start, or to get a core, does not hang.
-  const clock = new VirtualClock()
-  const { thread, faults, messages, starts } = start({ hangMs: HANG_MS, clock })
+  const { thread, clock, faults, messages, starts } = start()
   for (let count = 1; count <= 2; count++) {
     thread.post('loop')
     await until(() => messages.at(-1)?.message === 'loop')
@@ -86,18 +87,17 @@ test('a thread in an endless loop is ended, counted and restarted; the pause gro
     await clock.advance(LOOK_MS)
     if (faults.length < count) await clock.advance(LOOK_MS)
     expect(faults).toHaveLength(count)
-    await clock.advance(5 * count)
+    await clock.advance(FIRST_PAUSE_MS * count)
     expect(starts()).toBe(count + 1)
   }
   expect(faults).toMatchObject([
-    { thread: 'failing', count: 1, pauseMs: 5 },
-    { count: 2, pauseMs: 10 }
+    { thread: 'failing', count: 1, pauseMs: FIRST_PAUSE_MS },
+    { count: 2, pauseMs: 2 * FIRST_PAUSE_MS }
   ])
 })
 
 test('a busy thread that still answers is left alone', async () => {
-  const clock = new VirtualClock()
-  const { thread, faults, messages } = start({ hangMs: HANG_MS, clock })
+  const { thread, clock, faults, messages } = start()
   const work = async (): Promise<number> => {
     messages.length = 0
     thread.post('work')
@@ -113,8 +113,7 @@ test('a busy thread that still answers is left alone', async () => {
 })
 
 test('a thread that is closed while it is down stays down', async () => {
-  const clock = new VirtualClock()
-  const { thread, down, starts } = start({ clock })
+  const { thread, clock, down, starts } = start()
   thread.post('exit')
   await down
   expect(thread.running).toBe(false)
@@ -124,8 +123,10 @@ test('a thread that is closed while it is down stays down', async () => {
 })
 
 test('a thread that ignores the request to end is terminated', async () => {
-  const { thread, faults } = start()
-  await thread.close('not heeded', 50)
+  const { thread, clock, faults } = start()
+  const closed = thread.close('not heeded', 50)
+  await clock.advance(50)
+  await closed
   expect(thread.running).toBe(false)
   expect(faults).toEqual([])
 })
