@@ -13,7 +13,7 @@ const LOOP_USERS = [
   'seals',
   'webseeds'
 ] as const
-export type LoopUser = (typeof LOOP_USERS)[number]
+type LoopUser = (typeof LOOP_USERS)[number]
 
 /**
  * Lets messages, timers and sockets be handled in the middle of long work. Unlike a resolved promise this goes through

@@ -19,7 +19,7 @@ export interface DhtOptions {
 }
 
 /** `allowPrivate`: the DHT is a private one, which may name private addresses. */
-export type FoundPeer = (peer: PeerAddress, allowPrivate: boolean) => void
+type FoundPeer = (peer: PeerAddress, allowPrivate: boolean) => void
 
 const REANNOUNCE_MS = 15 * 60_000
 /** After a lookup without results, when the routing table is young; doubles up to the interval above. */

@@ -1,5 +1,2 @@
-export { CheckedSocket, type DatagramLimits } from './checked-socket.ts'
-export { DhtNode, type DhtOptions, type FoundPeer } from './dht.ts'
-export { checkKrpc } from './krpc.ts'
+export { DhtNode, type DhtOptions } from './dht.ts'
 export { type TrackerOptions, Trackers } from './tracker.ts'
-export { type TrackerUrl, tryParseTrackerUrl } from './tracker-url.ts'

@@ -13,7 +13,7 @@ export abstract class CodedError<Code extends string, Details extends object = o
 }
 
 /** Details and cause of a {@link ReasonedError}. */
-export interface ErrorExtras {
+interface ErrorExtras {
   readonly details?: Readonly<Record<string, unknown>>
   readonly cause?: unknown
 }

@@ -20,14 +20,6 @@ export {
 export { errnoName, isNoSpace } from './no-space.ts'
 export { claimFolder, NOT_REGULAR, openPartial, openRegular, openSized, tryClaim, writePartial } from './open-file.ts'
 export { QuickReads } from './quick-reads.ts'
-export { type ReplaceOptions, replaceFile, TEMPORARY_FILE } from './replace-file.ts'
+export { replaceFile, TEMPORARY_FILE } from './replace-file.ts'
 export { dropFromCache } from './uncached.ts'
-export {
-  type FileWindow,
-  readUpTo,
-  readUpToSync,
-  readWhole,
-  readWindow,
-  writeFully,
-  writeFullySync
-} from './whole.ts'
+export { readUpTo, readUpToSync, readWhole, readWindow, writeFully, writeFullySync } from './whole.ts'

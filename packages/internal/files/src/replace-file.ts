@@ -10,7 +10,7 @@ export const TEMPORARY_FILE = /(?:^|\.)[0-9a-f]{16}\.tmp$/
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
-export interface ReplaceOptions {
+interface ReplaceOptions {
   /** Folder of the temporary file, on the same file system; default: that of the file. */
   readonly temporaryFolder?: string
   /** False for a cache: readers never see a partial file, but a power loss may lose the new one. Default true. */

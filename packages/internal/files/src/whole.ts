@@ -67,7 +67,7 @@ function readSmall(port: FilePort, path: string, maxBytes: number): Uint8Array |
   }
 }
 
-export interface FileWindow {
+interface FileWindow {
   /** Of the whole file. */
   readonly sizeBytes: number
   readonly start: number

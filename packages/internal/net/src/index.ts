@@ -19,5 +19,5 @@ export {
 export { isHost, isPort } from './host.ts'
 export { hostKey, plainAddress } from './host-key.ts'
 export { PerSecond } from './per-second.ts'
-export { type AddressRange, AddressRanges, tryParseRange } from './ranges.ts'
+export { AddressRanges, tryParseRange } from './ranges.ts'
 export { TokenBucket } from './token-bucket.ts'

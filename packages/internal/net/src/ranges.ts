@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { parseIPv6 } from './address.ts'
 
 /** An address range: a CIDR block, or one address. */
-export interface AddressRange {
+interface AddressRange {
   readonly network: string
   /** Length of the prefix in bits. */
   readonly bits: number

@@ -8,7 +8,7 @@ export interface CallContext<Progress> {
   readonly progress: (progress: Progress) => void
 }
 
-export type Handlers<Of extends Calls<Of>> = {
+type Handlers<Of extends Calls<Of>> = {
   readonly [Op in keyof Of]: (
     request: Of[Op]['request'],
     context: CallContext<ProgressOf<Of[Op]>>

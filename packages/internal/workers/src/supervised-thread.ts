@@ -13,7 +13,7 @@ export interface ThreadFault {
   readonly pauseMs: number
 }
 
-export interface SupervisedThreadOptions<Up> {
+interface SupervisedThreadOptions<Up> {
   readonly name: string
   /** The module to run; see {@link workerUrl}. It has to call `supervisedData` first. */
   readonly url: URL

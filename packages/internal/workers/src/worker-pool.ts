@@ -2,7 +2,7 @@ import { type Clock, systemClock, type Timer } from '@svc/internal-clock'
 import type { Calls, ProgressOf, ThreadCallOptions } from './protocol.ts'
 import { WorkerThread, type WorkerThreadOptions } from './worker-thread.ts'
 
-export interface PoolOptions extends WorkerThreadOptions {
+interface PoolOptions extends WorkerThreadOptions {
   readonly threads: number
   /** Calls that one thread has at once; with 2 the next is ready when one is answered. Default 2. */
   readonly depth?: number
