@@ -1,6 +1,6 @@
 import { type ByteRanges, cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
 import { type Clock, systemClock } from '@svc/internal-clock'
-import type { Gate, Rank } from '@svc/internal-concurrency'
+import { forEachLimited, type Gate, orAbort, type Rank } from '@svc/internal-concurrency'
 import { Backoff, type BackoffTimings, DownloadError, type RetryWait } from './backoff.ts'
 import { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
 import { MinRate } from './min-rate.ts'
@@ -113,7 +113,7 @@ class Download {
         const ranges = this.#oneStream ? [[0, this.#span.end] as const] : tapered(cutRanges(gaps, rangeBytes), parallel)
         await this.#inParallel(
           ranges.map(([start, end]) => ({ start, end })),
-          this.#oneStream ? 1 : Math.min(ranges.length, parallel)
+          parallel
         )
         if (this.#gaps().length > 0) throw new SinkFailure(new ForgetfulSinkError())
         return
@@ -133,25 +133,12 @@ class Download {
     return gapsOf(this.#sink.ranges(), this.#span.start, this.#span.end)
   }
 
-  /** The first failure stops the others; all have ended when this settles. So has the signal: Node keeps one that is listened to. */
-  async #inParallel(pieces: Piece[], count: number): Promise<void> {
-    const stop = new AbortController()
-    const outer = this.#settings.signal
-    const signal = outer ? AbortSignal.any([stop.signal, outer]) : stop.signal
-    let failure: { error: unknown } | undefined
-    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-    const work = async (_: unknown, worker: number) => {
-      try {
-        if (worker > 0) await Promise.race([this.#source.ready, stopped])
-        for (let piece = pieces.shift(); piece; piece = pieces.shift()) await this.#piece(piece, signal)
-      } catch (error) {
-        failure ??= { error }
-        stop.abort(error)
-      }
-    }
-    await Promise.all(Array.from({ length: count }, work)).finally(() => stop.abort())
-    outer?.throwIfAborted()
-    if (failure) throw failure.error
+  #inParallel(pieces: readonly Piece[], count: number): Promise<void> {
+    const { ready } = this.#source
+    return forEachLimited(pieces, count, this.#settings.signal, async (piece, signal) => {
+      if (piece !== pieces[0] && ready) await orAbort(ready, signal, () => signal.reason)
+      await this.#piece(piece, signal)
+    })
   }
 
   async #piece(piece: Piece, signal: AbortSignal): Promise<void> {
