@@ -73,7 +73,7 @@ export class Net {
     this.hasToken = token !== undefined
     this.limits = limits
     this.timings = timings
-    this.ranges = new RangeThreads(undefined, options.threadNice)
+    this.ranges = new RangeThreads(options.threadNice)
     this.#options = options
     this.#policyOf = policyFrom(new URL(endpoint.origin), options.policy)
     const connections = limits.ranges + limits.smallFiles

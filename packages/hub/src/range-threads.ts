@@ -8,18 +8,15 @@ const MAX_THREADS = 4
 
 /** Threads that fetch ranges into files, each with its own connections. Started with the first range. */
 export class RangeThreads extends WorkerPool<RangeCalls> {
-  /** `nice` is the threads' niceness on Linux. */
-  constructor(threads = Math.max(2, Math.min(MAX_THREADS, availableParallelism())), nice = 0) {
+  /** @param nice the threads' niceness on Linux */
+  constructor(nice = 0, threads = Math.max(2, Math.min(MAX_THREADS, availableParallelism()))) {
     const workerData: RangeThreadData = { nice }
     const url = workerUrl('./range-worker', import.meta.url)
     // a range waits for a connection, not for a thread
     super({ url, name: 'hub range', workerData, threads, depth: Number.POSITIVE_INFINITY, idleMs: IDLE_MS })
   }
 
-  /**
-   * Settles when the thread no longer uses the file, also after an abort. @throws errors of the network, with their
-   * codes
-   */
+  /** Settles when the thread no longer uses the file, also after an abort. @throws errors of the network, with their codes */
   fetch(job: RangeJob, signal: AbortSignal, onProgress: (progress: RangeProgress) => void): Promise<RangeReply> {
     return this.call('fetch', job, { signal, onProgress })
   }

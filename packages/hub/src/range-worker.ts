@@ -2,17 +2,21 @@ import { workerData } from 'node:worker_threads'
 import { DialGuard } from '@svc/internal-net'
 import { serveCalls, yieldToOthers } from '@svc/internal-workers'
 import { BlockWriter, WriteFailure } from './block-writer.ts'
-import { RangeConnection, type RangeExchange } from './range-connection.ts'
+import type { PlainHead } from './plain-head.ts'
+import { RangeConnection } from './range-connection.ts'
 import type { RangeCalls, RangeJob, RangeProgress, RangeReply, RangeThreadData } from './range-protocol.ts'
 
-// The code of a thread of `RangeThreads`: it owns its sockets, reads the bodies of ranges into blocks, and writes them.
+// The code of a thread of `RangeThreads`: owns its sockets, reads the bodies of ranges into blocks, and writes these.
 
 /** Idle connections, by their target. */
 const idle = new Map<string, RangeConnection[]>()
 
-function connectionTo({ url, policy, connectMs }: RangeJob): RangeConnection {
-  const { protocol, origin, port, hostname } = new URL(url)
-  const key = `${policy} ${origin}`
+const targetOf = ({ url, policy }: RangeJob): string => `${policy} ${new URL(url).origin}`
+
+function connectionTo(job: RangeJob): RangeConnection {
+  const { url, policy, connectMs } = job
+  const { protocol, port, hostname } = new URL(url)
+  const key = targetOf(job)
   const kept = idle.get(key)?.pop()
   if (kept !== undefined) return kept
   const secure = protocol === 'https:'
@@ -33,9 +37,9 @@ function connectionTo({ url, policy, connectMs }: RangeJob): RangeConnection {
   return connection
 }
 
-function keep({ url, policy }: RangeJob, connection: RangeConnection): void {
+function keep(job: RangeJob, connection: RangeConnection): void {
   if (connection.isGone) return
-  const key = `${policy} ${new URL(url).origin}`
+  const key = targetOf(job)
   idle.set(key, [...(idle.get(key) ?? []), connection])
 }
 
@@ -51,19 +55,7 @@ async function fetch(
   progress: (progress: RangeProgress) => void
 ): Promise<RangeReply> {
   const { fd, writeGate, start, end, sizeBytes, stallMs, slowMs } = job
-  const exchange: RangeExchange = {
-    request: requestOf(job),
-    start,
-    end,
-    sizeBytes,
-    stallMs,
-    slowMs,
-    onHead: ({ headers, bodyBytes }) => {
-      progress({ headers: { ...headers } })
-      const target = { fd, start, end: start + bodyBytes, writeGate }
-      return new BlockWriter(target, (from, to) => progress({ start: from, end: to }))
-    }
-  }
+  const request = requestOf(job)
   for (;;) {
     signal.throwIfAborted()
     const connection = connectionTo(job)
@@ -72,17 +64,19 @@ async function fetch(
     signal.addEventListener('abort', stop, { once: true })
     let answered = false
     try {
-      const onHead = (head: Parameters<RangeExchange['onHead']>[0]): BlockWriter => {
+      const onHead = ({ headers, bodyBytes }: PlainHead): BlockWriter => {
         answered = true
-        return exchange.onHead(head)
+        progress({ headers: { ...headers } })
+        const target = { fd, start, end: start + bodyBytes, writeGate }
+        return new BlockWriter(target, (from, to) => progress({ start: from, end: to }))
       }
-      const outcome = await connection.run({ ...exchange, onHead })
+      const outcome = await connection.run({ request, start, end, sizeBytes, stallMs, slowMs, onHead })
       keep(job, connection)
       return outcome
     } catch (error) {
       if (error instanceof WriteFailure) return 'unwritable'
       signal.throwIfAborted()
-      // The server had closed an idle connection, which says nothing about the range.
+      // The server had closed the idle connection, which says nothing about the range.
       if (reused && !answered) continue
       throw error
     } finally {
