@@ -22,8 +22,9 @@ interface Access {
   readonly untilMs: number
 }
 
-type About = Pick<HubFile, 'repoId' | 'commit' | 'path'>
-type RepoAtCommit = Omit<About, 'path'>
+type RepoAtCommit = Pick<HubFile, 'repoId' | 'commit'>
+/** What a request is about, for messages; the one for a token is about no file. */
+type About = RepoAtCommit & Partial<Pick<HubFile, 'path'>>
 
 /** A body with one range of a xorb, or with several, in their order. */
 export interface XorbBody {
@@ -121,12 +122,11 @@ export class Cas {
 
   #ask(at: RepoAtCommit, options: DownloadOptions): Promise<Access> {
     const url = new URL(readTokenUrl(this.#net.endpoint, at.repoId, at.commit))
-    const about = { ...at, path: '' }
-    return this.#tried(url, about, options, async () => {
+    return this.#tried(url, at, options, async () => {
       const { signal } = options
       const headers = { accept: 'application/json' }
       const response = await this.#net.walk({ url, headers, signal, sameOriginOnly: true })
-      const value = await this.#json(response, about, MAX_TOKEN_ANSWER_BYTES)
+      const value = await this.#json(response, at, MAX_TOKEN_ANSWER_BYTES)
       const answer = isObject(value) ? value : {}
       const [token, until] = [own(answer, 'accessToken'), own(answer, 'exp')]
       if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH || !/^[\x21-\x7e]+$/.test(token))

@@ -158,6 +158,15 @@ test.each<[string, unknown]>([
   await expectPlain(rig, { requests: 0 })
 })
 
+test('a hub that cuts off requests for a token', async () => {
+  const rig = await rigWith()
+  const rule = { stage: 'xet-token', fault: { kind: 'refuse' } } as const
+  rig.fake.setFaults(scriptedFaults([rule, rule, rule]))
+  const { failure } = await fetchAll(rig)
+  expect(failure).toMatchObject({ code: 'E_SOURCE_UNAVAILABLE', reason: 'unreachable' })
+  expect(failure!.message).not.toContain('""')
+})
+
 const edited = (edit: (bytes: Buffer) => void | Buffer): FakeXetFault => ({
   kind: 'bytes',
   edit: (bytes) => {
