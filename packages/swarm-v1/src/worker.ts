@@ -103,6 +103,7 @@ async function leave(id: number): Promise<void> {
   const torrent = torrents.get(id)
   torrents.delete(id)
   await torrent?.leave()
+  calls.left(id)
   tell({ kind: 'left', id })
 }
 
