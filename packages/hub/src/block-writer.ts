@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import { type Clock, systemClock } from '@svc/internal-clock'
 
-/** Bytes collected before a write: the blocks of a thread's connections together stay in its CPU's cache, where they are decrypted and written. */
+/** Bytes collected before a write. The blocks of all connections of a thread fit the CPU's cache, where they are decrypted and written. */
 const WRITE_BYTES = 1 << 18
 
 /** Written bytes are reported together up to this many: each report wakes the caller's thread and the hash of the file. */
@@ -19,8 +19,8 @@ export class WriteFailure extends Error {
 }
 
 /**
- * Memory that sockets read into. TLS asks for the rest of it with every record of 16 KiB, at the same offsets in each block of a range, so that its views
- * are kept: making one costs as much as the rest of the way from the socket to here.
+ * Memory that sockets read into. TLS asks for the rest of the block with every record of 16 KiB, at the same offsets in each block of a
+ * range, so the views are kept: making one costs as much as all other work from the socket to here.
  */
 class Block {
   readonly bytes = Buffer.allocUnsafeSlow(WRITE_BYTES)
@@ -59,8 +59,8 @@ export interface BlockTarget {
 
 /**
  * Writes the bytes of one range in a worker thread. Sockets read directly into its block; when the block is full it is
- * written, and only then reported, with a few others. Writes are synchronous: a slow disk blocks
- * this thread's sockets, which is the backpressure. So does the gate of the sink, for a disk that takes bytes sooner than it keeps them.
+ * written, and only then reported, with a few others. Writes are synchronous: a slow disk blocks this thread's sockets, which
+ * is the backpressure. So does the sink's gate, for a disk that accepts bytes faster than it stores them.
  *
  * Invariant: `[start, reported)` is written and reported, `[reported, at)` is written; the next `filled` bytes are in
  * the block. After `end` all that is written is reported.

@@ -12,7 +12,7 @@ export interface DownloadOptions {
   /** Called with the total of bytes in the sink, not a delta. */
   readonly onProgress?: (bytesDone: number) => void
   readonly onWaiting?: (waiting: RetryWait) => void
-  /** Requests of the file with the lowest number come first, before those of files without one. Asked before each request. */
+  /** Files with a lower number go first, files without one last. Called before each request. */
   readonly rank?: () => number | undefined
 }
 
@@ -40,6 +40,6 @@ export async function downloadRange(
     await download(new HubFileSource(net, file, sink.direct), sink, settings, span)
   } catch (error) {
     if (!(error instanceof ForgetfulSinkError)) throw error
-    throw new HubError('E_INTERNAL', 'sink', `the sink lost bytes that were written to it of "${path}"`, { path })
+    throw new HubError('E_INTERNAL', 'sink', `the sink lost bytes of "${path}" that were written to it`, { path })
   }
 }

@@ -48,7 +48,7 @@ export class HubError extends CodedError<HubErrorCode, HubErrorDetails> {
   }
 }
 
-/** A listing that is not what it should be: nothing of it is used. */
+/** An invalid listing: none of it is used. */
 export const refusedListing = (repoId: string, why: string): HubError =>
   new HubError(
     'E_NOT_IMPORTABLE',

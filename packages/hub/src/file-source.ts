@@ -19,8 +19,8 @@ import type { DirectSink } from './sink.ts'
 import type { HubFile } from './tree.ts'
 
 /**
- * One file of the hub. The hub is asked for its address once; the signed URL that it returns serves every range until it expires. Large
- * ranges are fetched by threads, where those can. Invariant: at most one resolving request runs at a time, and the others wait for its result.
+ * One file of the hub. The hub is asked for its address once; the signed URL that it returns serves every range until it expires. Threads
+ * fetch large ranges where they can. Invariant: at most one resolving request runs at a time, and the others wait for its result.
  */
 export class HubFileSource implements RangeSource {
   readonly #net: Net

@@ -32,14 +32,11 @@ export interface HubOptions {
   /** Replaces the built-in connection pools, including proxy support and address checks; `close` does not close it. */
   readonly dispatcher?: NonNullable<HttpClientOptions['dispatcher']>
   /**
-   * For an endpoint that a server has named: where that server is. It is contacted only at addresses that such a server may name, whatever
-   * its name resolves to when the connection is made (SECURITY.md). By default the endpoint is the owner's.
+   * For an endpoint that a server has named: where that server is. The endpoint is contacted only at addresses that such a server may
+   * name, whatever its name resolves to at that moment (SECURITY.md). By default the endpoint is the owner's.
    */
   readonly policy?: 'machine' | 'network' | 'internet'
-  /**
-   * How far the threads that fetch large files give way to others of the process, where the system has a priority for each (Linux): 0,
-   * the default, to 19.
-   */
+  /** Niceness of the threads that fetch large files, 0 (default) to 19. On Linux only: elsewhere a thread has no priority of its own. */
   readonly threadNice?: number
   readonly limits?: Partial<HubLimits>
   readonly retry?: Partial<RetryTimings>
@@ -75,10 +72,10 @@ export interface Hub {
    */
   download(file: HubFile, sink: HubSink, options?: DownloadOptions): Promise<void>
   /**
-   * Before a `download` (spec hub.9): copies into `sink` what an older version of the file has of it, as the hub's storage says (Xet), and fetches chunks where they
-   * cost less than the bytes. It costs three requests; for small files, and where the listing has no `xetHash`, none, and `findOlder` is not called. An answer that is not as it should be
-   * ends it, and the download fetches the rest; one that lies makes wrong bytes, which only their hash shows: after a mismatch do not call it again.
-   * Errors of the sink are passed on unchanged.
+   * Called before `download` (spec hub.9). Copies into `sink` what an older version of the file shares with it, as the hub's storage (Xet)
+   * describes both, and fetches chunks where they cost less than the bytes. Takes three requests; none, and no call of `findOlder`, for small
+   * files and listings without `xetHash`. An invalid answer ends it, and the download fetches the rest. An answer that lies makes wrong
+   * bytes, which only their hash shows: do not call it again after a mismatch. Errors of the sink are passed on unchanged.
    */
   reuse(
     file: HubFile,

@@ -21,7 +21,7 @@ export interface HubInfo {
   readonly restricted: boolean
   /** As the repository's card names it, e.g. `apache-2.0`; absent where the hub does not say. */
   readonly license?: string
-  /** How many files of the commit a mirror says that it does not have; absent for none, and where nothing is said. */
+  /** How many files of the commit a mirror says it lacks; absent for none, or if it does not say. */
   readonly leftOut?: number
 }
 
@@ -219,7 +219,7 @@ async function tryJson(
     signal?.throwIfAborted()
     if (errnoOf(error) === 'ERR_TOO_LARGE') {
       onBytes?.(net.limits.jsonBytes)
-      throw refusedListing(context.repoId, `sent a response of more than ${net.limits.jsonBytes} bytes`)
+      throw refusedListing(context.repoId, `a response has more than ${net.limits.jsonBytes} bytes`)
     }
     if (error instanceof SyntaxError || errnoOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA')
       throw unusable('does not respond with JSON; is the endpoint a model hub?', error)

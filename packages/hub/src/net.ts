@@ -30,7 +30,7 @@ export interface WalkRequest {
   readonly stopElsewhere?: boolean
 }
 
-/** How a URL is requested: with what in its head, and on whose word. */
+/** How a URL is requested: its headers, and on whose word. */
 interface Hop {
   readonly headers: Readonly<Record<string, string>>
   readonly policy: DialPolicy
@@ -103,7 +103,7 @@ export class Net {
     }
   }
 
-  /** One request to what the hub named, without its token, under the rules of `walk`; a redirect is an answer. @throws errors of the network */
+  /** Requests an address that the hub named, without the token, under the rules of `walk`; does not follow redirects. @throws errors of the network */
   async ask(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal | undefined): Promise<Response> {
     return this.#client.send({ url, headers, signal, policy: await this.#policyOf(url) })
   }
@@ -125,7 +125,7 @@ export class Net {
     }
   }
 
-  /** An address that is refused, as the hub's failure; other errors as they are. */
+  /** Makes a refused address the hub's failure; returns other errors unchanged. */
   refusal(error: unknown, at: URL): unknown {
     const redirect = error instanceof RedirectError ? error : undefined
     if (redirect === undefined && !isRefusedAddress(error)) return error
@@ -138,7 +138,7 @@ export class Net {
     )
   }
 
-  /** What a failure says besides the answer. */
+  /** What messages of failures say beside the answer. */
   about({ repoId, commit, path }: FailedRequest): OutcomeContext {
     const { endpoint, hasToken, tokenName, timings } = this
     return { endpoint, hasToken, tokenName, repoId, revision: commit, path, nowMs: timings.now() }

@@ -57,7 +57,7 @@ export function readPlainHead(
   }
 }
 
-/** Those that say how the body is to be read; undefined where a plain reader must not. */
+/** The headers that say how to read the body; undefined if a plain reader must not read it. */
 function headersOf(fields: readonly string[]): Record<string, string> | undefined {
   if (fields.length > MAX_FIELDS) return undefined
   const headers: Record<string, string> = Object.create(null)

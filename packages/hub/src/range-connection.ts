@@ -98,7 +98,7 @@ export class RangeConnection {
     return this.#gone
   }
 
-  /** It was used before: the server may have closed it without our knowing. */
+  /** It was used before: the server may have closed it unnoticed. */
   get wasUsed(): boolean {
     return this.#answered > 0
   }
@@ -123,9 +123,9 @@ export class RangeConnection {
   }
 
   /**
-   * Where to read bytes to: never empty, so that unexpected bytes are noticed, and even after the connection was
-   * closed. TLS still delivers the rest of a decrypted record then, and without room for it would retry for ever, in
-   * native code that nothing can stop.
+   * Where to put bytes: never empty, so that unexpected bytes are noticed, even after the connection was closed. TLS
+   * still delivers the rest of a decrypted record then; without room for it, it would retry for ever, in native code that
+   * nothing can stop.
    */
   #room(): Uint8Array {
     if (this.#gone) return this.#head

@@ -1,8 +1,8 @@
 import type { DialPolicy } from '@svc/internal-net'
 
 /**
- * One range that a thread fetches into a file. All decisions were made by the caller: the thread follows no redirects
- * and does not retry.
+ * One range that a thread fetches into a file. The caller makes all decisions: the thread follows no redirects and does
+ * not retry.
  */
 export interface RangeJob {
   readonly url: string

@@ -18,7 +18,7 @@ export interface HubQuery {
   readonly cursor?: string | undefined
 }
 
-/** A repository that the hub found; what it does not say, or says in a form that it never had, is absent. */
+/** A repository that the hub found. What the hub does not say, or says in an unknown form, is absent. */
 export interface HubHit {
   readonly repoId: string
   readonly gated: boolean
@@ -49,7 +49,7 @@ export async function searchHub(net: Net, query: HubQuery, options: ListingOptio
   const url = searchUrl(net.endpoint.base, query, limit)
   try {
     const { value, response } = await fetchJson(net, url, { repoId: 'a search' }, options)
-    if (!Array.isArray(value)) throw unusable('its answer is no list')
+    if (!Array.isArray(value)) throw unusable('its answer is not a list')
     // no more than were asked for, whatever it sends
     const hits = (value as unknown[]).slice(0, limit).flatMap(hitOf).filter(inRange(query))
     // only the cursor: the next request is of our own making
@@ -57,7 +57,7 @@ export async function searchHub(net: Net, query: HubQuery, options: ListingOptio
     return { hits, ...(cursor && cursor.length <= MAX_CURSOR_CHARS && { cursor }) }
   } catch (error) {
     if (!(error instanceof HubError)) throw error
-    // those speak of a repository
+    // these are about a repository
     if (error.reason === 'bad-listing') throw unusable(error.message.slice(error.message.indexOf(': ') + 2), error)
     if (ABOUT_REPOS.includes(error.reason)) throw unusable(`it answers ${error.details?.status}`, error)
     throw error
@@ -128,7 +128,7 @@ function countIn(object: unknown, key: string): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 }
 
-/** What a hub that knows no bounds sends all the same is left out; what it does not count stays. */
+/** Drops what a hub that ignores the bounds sends all the same; keeps what it does not count. */
 const inRange =
   ({ minParameters = 0, maxParameters = Number.POSITIVE_INFINITY }: HubQuery) =>
   ({ parameters = minParameters }: HubHit): boolean =>

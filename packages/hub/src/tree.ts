@@ -16,7 +16,7 @@ export interface HubFile {
   readonly sha256?: Sha256Digest
   /** 40 hex characters: git's name, for files that are kept in git itself. */
   readonly gitBlobSha1?: string
-  /** 64 hex characters: under which the hub's storage knows of which chunks the file consists. It proves nothing. */
+  /** 64 hex characters: the key to the file's chunks in the hub's storage. It proves nothing. */
   readonly xetHash?: string
 }
 
@@ -60,7 +60,7 @@ export class ListingCheck {
 
   finish(): readonly HubFile[] {
     for (const folder of this.#folders) this.#requireNoFile(folder)
-    // not each folder of each path is kept: a path of a thousand characters can have five hundred
+    // keeps not every folder of every path: a path of a thousand characters can have five hundred
     const looked = new Set<string>()
     for (const path of [...this.#names, ...this.#folders]) {
       const parent = path.slice(0, Math.max(0, path.lastIndexOf('/')))
@@ -126,7 +126,7 @@ export class ListingCheck {
   }
 }
 
-/** One that is not as it should be is left out: nothing depends on it. */
+/** An invalid one is left out: nothing depends on it. */
 function xetHashIn(entry: Readonly<Record<string, unknown>>): Pick<HubFile, 'xetHash'> {
   const xetHash = own(entry, 'xetHash')
   return typeof xetHash === 'string' && SHA256.test(xetHash) ? { xetHash } : {}

@@ -1,4 +1,4 @@
-/** An answer that is not of the protocol, or not within its bounds: the file is fetched as if there were no such service. */
+/** An answer that breaks the protocol or its bounds: the file is fetched without the service. */
 export class XetAnswerError extends Error {
   override readonly name = 'XetAnswerError'
 }

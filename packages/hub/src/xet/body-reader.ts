@@ -9,7 +9,7 @@ export class BodyReader {
     this.#chunks = body[Symbol.asyncIterator]()
   }
 
-  /** Valid until the next call. @throws XetAnswerError where the body ends before; errors of the network */
+  /** Valid until the next call. @throws XetAnswerError if the body ends first; errors of the network */
   async take(count: number): Promise<Uint8Array> {
     if (this.#held.length < count) {
       const parts = [this.#held]
@@ -38,7 +38,7 @@ export class BodyReader {
     }
   }
 
-  /** Ends the reading, whether or not all was read. */
+  /** Stops reading, at any point. */
   async close(): Promise<void> {
     await this.#chunks.return?.()
   }

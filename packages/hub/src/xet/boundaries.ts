@@ -8,13 +8,14 @@ interface Distance {
 }
 
 /**
- * How far the boundaries between chunks of a xorb are from one another, as far as the lengths of terms tell: a term says how far its two are apart, and
- * distances add up. So the place of chunks within a longer term is known once the rest of that term is, also where a service does not say the length of each chunk.
+ * Distances between the chunk boundaries of a xorb, as far as the lengths of terms tell them: a term gives the distance of its two
+ * ends, and distances add up. So the place of chunks within a longer term is known once the rest of that term is, even if a service
+ * does not give the length of each chunk.
  */
 export class Boundaries {
   readonly #links = new Map<string, Distance>()
 
-  /** @throws XetAnswerError where terms contradict each other */
+  /** @throws XetAnswerError if terms contradict each other */
   constructor(terms: readonly Term[]) {
     const ends = new Map<string, Set<number>>()
     for (const { xorb, start, end } of terms) {
@@ -26,13 +27,13 @@ export class Boundaries {
       let bytes = 0
       for (const [i, size] of chunkBytes.entries()) {
         bytes += size
-        // the others are asked for by nobody
+        // nobody asks for the others
         if (ends.get(xorb)!.has(start + i + 1)) this.#add(xorb, start, start + i + 1, bytes)
       }
     }
   }
 
-  /** Bytes from the start of chunk `from` to that of chunk `to`; undefined where nothing tells. */
+  /** Bytes from the start of chunk `from` to that of chunk `to`; undefined if unknown. */
   between(xorb: string, from: number, to: number): number | undefined {
     const [a, b] = [this.#find(`${xorb} ${from}`), this.#find(`${xorb} ${to}`)]
     return a.root === b.root ? b.bytes - a.bytes : undefined
@@ -53,7 +54,7 @@ export class Boundaries {
       at = link.parent
     }
     let bytes = 0
-    // each is linked to the root directly, so that the next search is short
+    // links each to the root, so that the next search is short
     for (const each of path.reverse()) {
       bytes += this.#links.get(each)!.bytes
       this.#links.set(each, { parent: at, bytes })

@@ -35,7 +35,7 @@ export interface XorbBody {
 
 const MAX_TOKEN_ANSWER_BYTES = 64 << 10
 const MAX_TOKEN_LENGTH = 16_000
-/** A token that ends sooner is not used any more. */
+/** A token that expires sooner is not used. */
 const SAFETY_MS = 60_000
 /** Without an answer the file is fetched as a whole, so it is not worth as many tries as a download. */
 const TRIES = 3
@@ -43,10 +43,10 @@ const MAX_ACCESSES = 16
 const MAX_LINE_BYTES = 1_024
 
 /**
- * The service that knows of which chunks the hub's files consist (Xet). What it says is checked, and decides nothing but where bytes are looked for.
+ * The service that knows which chunks the hub's files consist of (Xet). Its answers are checked, and decide only where to look for bytes.
  *
- * The hub's token goes to the hub alone, which gives one for this service; that one goes to the service's own address, and signed
- * addresses get neither. All of them are dialled on the hub's word, as its redirects are, and a redirect of theirs is not followed.
+ * The hub's token goes only to the hub, which gives one for this service. That one goes only to the service's own address; signed
+ * addresses get neither. All of them are dialled on the hub's word, like its redirects, and redirects of theirs are not followed.
  */
 export class Cas {
   readonly #net: Net
@@ -64,7 +64,7 @@ export class Cas {
     const headers = { accept: 'application/json', authorization: `Bearer ${token}` }
     const ask = (version: 1 | 2): Promise<Reconstruction | undefined> => {
       const base = cas.origin + cas.pathname.replace(/\/+$/, '')
-      // one that does not know the question says less
+      // a service that does not know the parameter says less
       const url = new URL(`${base}/v${version}/reconstructions/${file.xetHash}?chunk_byte_sizes=true`)
       return this.#tried(url, file, options, async () => {
         const response = await this.#net.ask(url, headers, options.signal)
@@ -152,7 +152,7 @@ export class Cas {
     }
   }
 
-  /** Another try helps only where the service is busy. */
+  /** Another attempt helps only if the service is busy. */
   #refused(response: Response, about: About): Error {
     const { status, url } = response
     void response.discard()
@@ -186,7 +186,7 @@ export class Cas {
   }
 }
 
-/** Several ranges come as parts, each with a head of its own (RFC 9110 §14.6). */
+/** Several ranges come as parts with heads of their own (RFC 9110 §14.6). */
 function partsOf(response: Response, reader: BodyReader, isMultipart: boolean): XorbBody['begin'] {
   const type = response.header('content-type') ?? ''
   const boundary = /^multipart\/byteranges\s*;\s*boundary="?([!-~]{1,70}?)"?\s*$/i.exec(type)?.[1]

@@ -3,7 +3,7 @@ import type { BodyReader } from './body-reader.ts'
 import { decodeLz4Frame } from './lz4-frame.ts'
 
 const HEADER_BYTES = 8
-/** Largest chunk, unpacked; one packed with a poor ratio may take twice as much. */
+/** Largest chunk, unpacked; a badly packed one may take twice as much. */
 export const MAX_CHUNK_BYTES = 128 << 10
 const MAX_PACKED_BYTES = 2 * MAX_CHUNK_BYTES
 
@@ -13,8 +13,8 @@ const LZ4 = 1
 const GROUPED_LZ4 = 2
 
 /**
- * Unpacks the `count` chunks that `lengthBytes` of a xorb hold, one after the other. Every length is checked before anything of that length is
- * allocated. @throws XetAnswerError; errors of the network
+ * Unpacks the `count` chunks in `lengthBytes` of a xorb, one by one. Checks every length before it allocates anything of that length.
+ * @throws XetAnswerError; errors of the network
  */
 export async function* readChunks(
   body: BodyReader,
@@ -41,7 +41,7 @@ export async function* readChunks(
   if (left !== 0) throw new XetAnswerError('a range of a xorb has more chunks than were named')
 }
 
-function unpack(packed: Uint8Array, packing: typeof LZ4 | typeof GROUPED_LZ4 | number, rawBytes: number): Uint8Array {
+function unpack(packed: Uint8Array, packing: number, rawBytes: number): Uint8Array {
   const raw = decodeLz4Frame(packed, rawBytes)
   return packing === LZ4 ? raw : ungrouped(raw)
 }

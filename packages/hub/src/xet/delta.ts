@@ -20,12 +20,12 @@ export interface OlderVersion {
   read(target: Uint8Array, offset: number): Promise<number>
 }
 
-/** What came of it: the rest is fetched by {@link Hub.download}. */
+/** The outcome; {@link Hub.download} fetches the rest. */
 export interface DeltaOutcome {
   readonly copiedBytes: number
   /** Bytes of packed chunks that were fetched. */
   readonly fetchedBytes: number
-  /** Why it ended early: no such service, or answers that are not used. */
+  /** Why it ended early: no such service, or unusable answers. */
   readonly failure?: Error
 }
 
@@ -67,7 +67,7 @@ export async function reuseOlder(
   }
 }
 
-/** A file under way, whose sink has ever more of it. */
+/** A file in progress. */
 class Delta {
   readonly #older: OlderVersion
   readonly #sink: HubSink
@@ -91,8 +91,8 @@ class Delta {
   }
 
   /**
-   * Reads and writes go through the thread pool. Blocks cannot be shared: Node has no call for ranges, and what was inserted rarely leaves the rest
-   * at a multiple of a block.
+   * Reads and writes go through the thread pool. Blocks cannot be shared: Node has no call that shares ranges of files, and an
+   * insertion rarely moves the rest by whole blocks.
    */
   async copy(copies: readonly Copy[]): Promise<void> {
     const pieces = copies.flatMap(({ from, to, lengthBytes }) =>
@@ -108,7 +108,7 @@ class Delta {
     })
   }
 
-  /** Puts the chunks of a body where terms have them. @param done what an earlier try has written, and this one writes */
+  /** Writes the chunks of a body where terms have them. @param done what earlier attempts have written, and this one adds */
   async take({ ranges, terms }: ChunkFetch, { reader, begin }: XorbBody, done: ByteRangeSet): Promise<void> {
     for (const range of ranges) {
       await begin(range)

@@ -7,8 +7,8 @@ const CONTENT_SIZE_BYTES = 8
 const MIN_MATCH = 4
 
 /**
- * Decompresses an LZ4 frame into exactly `rawBytes`: no input makes it allocate, write or read more. Its checksums are not compared, as the
- * SHA-256 of the file decides. Frames with a dictionary are refused, and so is what follows the end. @throws XetAnswerError
+ * Decompresses an LZ4 frame into exactly `rawBytes`: no input makes it allocate, write or read more. Does not compare checksums, as the
+ * SHA-256 of the file decides. Refuses frames with a dictionary, and bytes after the end. @throws XetAnswerError
  */
 export function decodeLz4Frame(frame: Uint8Array, rawBytes: number): Uint8Array {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength)

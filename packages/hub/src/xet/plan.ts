@@ -10,7 +10,7 @@ export interface Copy {
   readonly lengthBytes: number
 }
 
-/** Chunks that are fetched together, with the terms of the file that they are, and of each the ranges that are wanted. */
+/** Chunks that are fetched together, with the terms of the file that they serve and the wanted ranges of each. */
 export interface ChunkFetch extends XorbFetch {
   readonly terms: ReadonlyMap<Term, ByteRanges>
 }
@@ -21,7 +21,7 @@ export interface DeltaPlan {
   readonly fetches: readonly ChunkFetch[]
 }
 
-/** Whoever names the same chunks again and again does not keep this thread busy. */
+/** A service that names the same chunks again and again must not keep this thread busy. */
 const MAX_STEPS = 4_000_000
 /** A pair of terms that overlap costs more than one that does not. */
 const OVERLAP_STEPS = 64
@@ -29,8 +29,8 @@ const OVERLAP_STEPS = 64
 const MAX_TERMS_OF_FETCH = 1_000
 
 /**
- * What of `missing`, the ranges that the new file lacks, the older file has, and which signed ranges of xorbs cost less than the same bytes of the file.
- * The same chunks of the same xorb are the same bytes. What is in neither is left to plain ranges of the file. @throws XetAnswerError
+ * Which parts of `missing`, the ranges that the sink lacks, the older file has, and which signed ranges of xorbs cost less than the same bytes
+ * of the file. The same chunks of the same xorb are the same bytes. Plain ranges of the file bring the rest. @throws XetAnswerError
  */
 export function planDelta(older: Reconstruction, newer: Reconstruction, missing: ByteRanges): DeltaPlan {
   const shared = sharedBy(older, newer)
@@ -46,7 +46,7 @@ export function planDelta(older: Reconstruction, newer: Reconstruction, missing:
 
 const spanOf = ({ to, lengthBytes }: Copy): [number, number] => [to, to + lengthBytes]
 
-/** For each span what of it lies in `ranges`; both are in order, and without overlaps. */
+/** The parts of each span that lie in `ranges`; both are in order, without overlaps. */
 function partsIn(ranges: ByteRanges, spans: ByteRanges): [number, number][][] {
   let first = 0
   return spans.map(([start, end]) => {
@@ -81,7 +81,7 @@ function sharedBy(older: Reconstruction, newer: Reconstruction): Copy[] {
   return shared
 }
 
-/** The chunks that two terms share, where it is known at which byte of either they begin and end. */
+/** The chunks that two terms share, if it is known at which byte of either they begin and end. */
 function overlapOf(base: Term, term: Term, boundaries: Boundaries): Copy | undefined {
   const [start, end] = [Math.max(base.start, term.start), Math.min(base.end, term.end)]
   const inBase = boundaries.between(term.xorb, base.start, start)
@@ -94,7 +94,7 @@ function overlapOf(base: Term, term: Term, boundaries: Boundaries): Copy | undef
   return { from: base.offset + inBase, to: term.offset + inTerm, lengthBytes }
 }
 
-/** Each term is fetched once at most. A fetch that costs no less than the same bytes of the file is left out. */
+/** Fetches each term at most once, and only where that costs less than the same bytes of the file. */
 function fetchesFor({ terms, fetches }: Reconstruction, missing: ByteRanges): ChunkFetch[] {
   const spans = terms.map(({ offset, lengthBytes }) => [offset, offset + lengthBytes] as const)
   const wantedOf = new Map(partsIn(missing, spans).map((parts, i) => [terms[i]!, parts]))

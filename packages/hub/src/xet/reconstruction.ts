@@ -2,7 +2,7 @@ import { isObject, own } from '@svc/internal-http'
 import { XetAnswerError } from './answer-error.ts'
 import { MAX_CHUNK_BYTES } from './chunks.ts'
 
-/** Chunks `[start, end)` of a xorb, which stand in a file one after the other. */
+/** Chunks `[start, end)` of a xorb, which follow each other in a file. */
 export interface Term {
   readonly xorb: string
   readonly start: number
@@ -22,7 +22,7 @@ export interface XorbRange {
   readonly to: number
 }
 
-/** A signed address of a xorb. All of its ranges are asked for together, as they were signed. */
+/** A signed address of a xorb. Its ranges are requested together, as they were signed. */
 export interface XorbFetch {
   readonly xorb: string
   readonly url: URL
@@ -36,20 +36,20 @@ export interface Reconstruction {
 }
 
 const HASH = /^[0-9a-f]{64}$/
-/** Of the format: a xorb has no more chunks, and no more bytes besides their headers. */
+/** Limits of the format: chunks of a xorb, and its bytes with the headers of its chunks. */
 const MAX_CHUNKS = 8_192
 const MAX_XORB_BYTES = (64 << 20) + MAX_CHUNKS * 8
 /** A file of 37 GB without a history has about 600. */
 const MAX_TERMS = 50_000
-/** Of chunks whose lengths are said: services do so for up to 1 GiB. */
+/** Chunks whose lengths are given: services do that for up to 1 GiB. */
 const MAX_SIZED_CHUNKS = 150_000
 const MAX_FETCHES = 50_000
 const MAX_RANGES = 1_000
 const MAX_URL_LENGTH = 16_384
 
 /**
- * Checks an answer about a file of `sizeBytes`, of version 1 (`fetch_info`) or 2 (`xorbs`). `from` is where it came from: an address without TLS is
- * refused where that has it. @throws XetAnswerError
+ * Checks an answer about a file of `sizeBytes`, of version 1 (`fetch_info`) or 2 (`xorbs`). `from` sent it: if that uses TLS, addresses without
+ * it are refused. @throws XetAnswerError
  */
 export function parseReconstruction(value: unknown, sizeBytes: number, from: URL): Reconstruction {
   if (!isObject(value) || own(value, 'offset_into_first_range') !== 0) throw bad('does not begin where the file does')
