@@ -1,4 +1,4 @@
-import type { ByteRanges } from './byte-ranges.ts'
+import { type ByteRanges, totalBytes } from './byte-ranges.ts'
 
 /**
  * A set of byte positions as `[start, end)` pairs.
@@ -16,7 +16,7 @@ export class ByteRangeSet {
   }
 
   get totalBytes(): number {
-    return this.#ranges.reduce((sum, [start, end]) => sum + end - start, 0)
+    return totalBytes(this.#ranges)
   }
 
   /** End of the range that starts at 0; 0 if there is none. */

@@ -1,4 +1,4 @@
-/** What `Content-Range` says of a body: bytes `[start, end)` of a file, whose size may be left out. */
+/** What `Content-Range` says of a body: bytes `[start, end)` of a file, whose size may be missing. */
 interface ContentRange {
   readonly start: number
   readonly end: number

@@ -7,8 +7,8 @@ export interface Timer {
 }
 
 /**
- * Time, for whatever measures it or waits for it to pass. Rooms take a clock with their dependencies, so that a test passes one of its
- * own and decides when time passes. Budgets of CPU time and timeouts of sockets are no business of it: both are about the machine.
+ * Time, for whatever measures it or waits for it. Rooms take a clock with their dependencies, so that a test passes its own and decides
+ * when time passes. CPU budgets and socket timeouts do not use it: both are about the machine.
  */
 export interface Clock {
   /** The time of day in milliseconds since 1970. An administrator may set it, also back. */
@@ -39,7 +39,7 @@ class SystemTimer implements Timer {
 export const timestampOf = (clock: Pick<Clock, 'now'>, laterMs = 0): string =>
   new Date(clock.now() + laterMs).toISOString()
 
-/** Does work whose signal is aborted when the limit has passed, with a `TimeoutError`, or by `outer`, with its reason. */
+/** Does work whose signal is aborted after the limit, with a `TimeoutError`, or by `outer`, with its reason. */
 export async function within<T>(
   clock: Pick<Clock, 'after'>,
   limitMs: number,

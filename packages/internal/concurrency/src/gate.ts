@@ -6,11 +6,11 @@ export type AbortErrorOf = (signal: AbortSignal) => unknown
 
 const reasonOf: AbortErrorOf = (signal) => signal.reason
 
-/** A waiter's place among those that go first, the lowest first of all; undefined for one that waits its turn. Asked whenever a place is free. */
+/** The lowest rank goes first; undefined for a waiter that takes its turn after all others with a rank. Called whenever a place is free. */
 export type Rank = () => number | undefined
 
 /**
- * Admits at most `width` holders at once. Waiters are served in order of arrival, but for those with a {@link Rank}, and can give up
+ * Admits at most `width` holders at once. Waiters are served in order of arrival, those with a {@link Rank} first. They can give up
  * through their signal, at the same cost however many wait.
  *
  * Invariant: there are waiters only while all places are taken.

@@ -1,10 +1,10 @@
-/** Waits for all, whatever happens to one. @throws the first error */
+/** Waits for all, even if one fails. @throws the first error */
 export async function allOf<T>(running: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(running)
   return Promise.all(running)
 }
 
-/** The step's result, or as soon as `signal` is aborted the error that `aborted` makes: nobody waits for the step then. */
+/** The step's result or, as soon as `signal` is aborted, the error that `aborted` makes; the step is not awaited then. */
 export function orAbort<T>(step: Promise<T>, signal: AbortSignal, aborted: (signal: AbortSignal) => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(aborted(signal))

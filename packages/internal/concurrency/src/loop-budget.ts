@@ -25,12 +25,12 @@ export const yieldToEventLoop = (): Promise<void> => new Promise((resolve) => se
 const settled = (): Promise<void> => new Promise((resolve) => queueMicrotask(() => process.nextTick(resolve)))
 
 /**
- * Bounds the time that long work takes in one turn of the event loop, however many do some: a list of thousands of models, a flood of
- * small messages, uploads, reads from the page cache. The first to ask in a turn begins its time. Who asks after that time waits for a
- * later turn, in order of arrival; requests, timers and everybody else come in between. Ask before each step; a step should be far
- * shorter than a turn.
+ * Bounds the time of all long work together in one turn of the event loop: a list of thousands of models, a flood of small messages,
+ * uploads, reads from the page cache. The first to ask in a turn begins its time. Work that asks after that time waits for a later
+ * turn, in order of arrival; requests, timers and everything else come in between. Ask before each step; a step should be far shorter
+ * than a turn.
  *
- * Invariant: a turn has an end while it has begun, and while somebody waits.
+ * Invariant: the end of a turn is scheduled while the turn has begun, and while somebody waits.
  */
 export class LoopBudget {
   readonly #turnMs: number
@@ -38,7 +38,7 @@ export class LoopBudget {
   readonly #usedUp = new Map<LoopUser, number>(LOOP_USERS.map((user) => [user, 0]))
   /** When the time of this turn is used up; undefined: nobody has asked yet. */
   #endMs: number | undefined
-  /** Who was let through last; undefined: the time is known to be used up. */
+  /** The user that was let through last; undefined: the time is known to be used up. */
   #last: LoopUser | undefined
   #scheduled = false
 
@@ -71,7 +71,7 @@ export class LoopBudget {
     return this.#usedUp
   }
 
-  /** Runs `task` once in a later turn, after those that wait already. An error of it is uncaught. */
+  /** Runs `task` once in a later turn, after those that wait already. Its errors are uncaught. */
   later(user: LoopUser, task: () => void): void {
     this.#waiting.set(task, user)
     this.#schedule()
@@ -113,7 +113,7 @@ export class LoopBudget {
   }
 }
 
-/** Of this thread: all of its work shares its event loop. */
+/** The budget of this thread: all of its work shares its event loop. */
 export const loopBudget = processWide('loop-budget', () => new LoopBudget())
 
 /**

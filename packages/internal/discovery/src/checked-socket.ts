@@ -42,7 +42,7 @@ interface QueuedDatagram {
  * `check` returns them, only from senders that can be answered, and only a limited number per second. Sending to an
  * impossible port fails through the callback rather than by throwing. Our own queries are rate-limited; excess ones
  * wait. A flood, even from forged addresses, does not displace answers to our queries. An answer is shorter than three
- * times its query, so what an address is sent is less than three times what was sent in its name, over any time.
+ * times its query, so over any time an address gets less than three times what was sent in its name.
  */
 export class CheckedSocket extends EventEmitter {
   readonly #socket: Socket

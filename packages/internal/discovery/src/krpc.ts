@@ -43,7 +43,7 @@ export function checkKrpc(datagram: Uint8Array, allowPrivate: boolean): Uint8Arr
   return checked && encodeBencode({ ...checked, t })
 }
 
-/** The library's answer with at most 25 peers and 8 nodes, or as many as fit; undefined: it is too long without any. */
+/** The library's answer with at most 25 peers and 8 nodes, or as many as fit; undefined if it is too long without any. */
 export function fitAnswer(answer: Uint8Array, lessThanBytes: number): Uint8Array | undefined {
   const message = decodeBencode(answer, { allowUnsorted: true }) as BencodeDictionary
   const result = message.get('r')

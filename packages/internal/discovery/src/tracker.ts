@@ -65,7 +65,7 @@ class OneTracker {
   #busy: Promise<void> | undefined
   #next: AnnounceEvent | undefined
   #known = false
-  /** Cut off by closing: the tracker may have heard of us, although we never read its answer. */
+  /** Closing cut it off: the tracker may have heard of us, although we never read its answer. */
   #wasCut = false
   #retryMs = FIRST_RETRY_MS
   #timer: Timer | undefined

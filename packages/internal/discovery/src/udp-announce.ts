@@ -32,7 +32,7 @@ export async function announceUdp(
   try {
     const ask = conversation(socket, signal, clock)
     await new Promise<void>((resolve, reject) => {
-      // without a route there is an error, which the types leave out
+      // without a route it gets an error, which the types leave out
       const connected = (error?: Error): void => (error === undefined ? resolve() : reject(error))
       socket.connect(tracker.port, address, connected)
     })

@@ -1,4 +1,4 @@
-/** What programs test, beside the message, which is for people. */
+/** An error that programs tell by its code; the message is for people. */
 export abstract class CodedError<Code extends string, Details extends object = object> extends Error {
   /** Stable. */
   readonly code: Code

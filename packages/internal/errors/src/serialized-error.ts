@@ -4,7 +4,7 @@ export interface SerializedError {
   readonly message: string
   readonly stack: string | undefined
   readonly cause: SerializedError | undefined
-  /** What it has beside these: code, reason, details, or what a system error says. */
+  /** Its other properties: code, reason, details, or those of a system error. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
@@ -22,7 +22,7 @@ export function serializeError(error: unknown, depth = 0): SerializedError {
   return { name, message, stack, cause: further, fields }
 }
 
-/** Inverts {@link serializeError}. An error whose name is a key of `classes` is one of that class again; others are plain. */
+/** Inverts {@link serializeError}. An error whose name is a key of `classes` gets that class again; others are plain. */
 export function deserializeError(
   wire: SerializedError,
   classes: Readonly<Record<string, { readonly prototype: Error }>> = {}

@@ -7,9 +7,9 @@ export type FileStat = Pick<
 >
 
 /**
- * Every file operation of store and state, in this thread and in its workers. The `…Sync` half runs in worker threads, while
- * the store opens, and for what `QuickReads` lets through; the promised half on the event loop's thread. Semantics are those of `node:fs`; `read` and `write`
- * may be short. Tests replace it to make the N-th operation fail (see `Faults`).
+ * Every file operation of store and state, in this thread and in its workers. The `…Sync` half runs in worker threads, while the
+ * store opens, and for reads that `QuickReads` allows; the promised half on the event loop's thread. Semantics are those of `node:fs`;
+ * `read` and `write` may be short. Tests replace it to make the N-th operation fail (see `Faults`).
  */
 export interface FilePort {
   openSync(path: string, flags: number, mode?: number): number

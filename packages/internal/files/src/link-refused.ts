@@ -1,6 +1,6 @@
 import { errnoOf } from '@svc/internal-errors'
 
-/** Of file systems without links (FAT, many of servers), of a file with too many, and of a kernel that protects it. */
+/** From file systems without links (FAT, many network shares), for a file with too many, and from a kernel that protects it. */
 const REFUSALS: ReadonlySet<string | undefined> = new Set([
   'EPERM',
   'EMLINK',

@@ -3,7 +3,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tryFlock } from './flock.ts'
 import { type CopyInput, type CopyOptions, copyVerified } from './handle.ts'
 
-/** O_NONBLOCK: opening a pipe of that name would wait for its other side otherwise. */
+/** O_NONBLOCK: otherwise opening a pipe of that name would wait for its other end. */
 const READ = constants.O_RDONLY | constants.O_NONBLOCK
 const PARTIAL = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const OWN_FILE = 0o600
@@ -39,8 +39,8 @@ async function requireRegular(path: string, opening: Promise<FileHandle>): Promi
 }
 
 /**
- * Writes a source to a file that an earlier attempt may have left, as {@link copyVerified} does, and syncs it. Of mode 0600 it is before
- * anything is written to it.
+ * Writes a source to a file that an earlier attempt may have left, as {@link copyVerified} does, and syncs it. Mode 0600 is set before
+ * anything is written.
  * @returns false when the source's bytes do not match the digest; the file is gone then. @throws as {@link openRegular}
  */
 export async function writePartial(

@@ -14,8 +14,8 @@ const holders = processWide('quick-reads', () => ({ count: 0 }))
 /**
  * Decides which reads run on the event loop's thread. From the page cache a small read takes microseconds, and passing
  * it to the thread pool ten times as long; from a cold disk it takes milliseconds, in which no other request is served.
- * So reads run here until one was slow. Then they go to the pool for a while, which doubles as long as the first read
- * afterwards is slow again. Other requests wait for one such read at most, and come first when the time of a turn is used up
+ * So reads run here until one is slow. Then they go to the pool for a while, which doubles as long as the first read
+ * afterwards is slow again. Other requests wait for at most one such read, and come first when the time of a turn is used up
  * ({@link LoopBudget}). On a file system that may stop responding even one read is too much: see {@link QuickReads.holdOff}.
  */
 export class QuickReads {
@@ -45,8 +45,8 @@ export class QuickReads {
   }
 
   /**
-   * Runs `here` if it may run at once; undefined: use {@link QuickReads.run}, which waits for its turn. For those who read
-   * so much that promises cost as much as the reads.
+   * Runs `here` if it may run at once; undefined: use {@link QuickReads.run}, which waits for its turn. For so many reads that
+   * promises cost as much as they do.
    */
   tryNow<T extends NonNullable<unknown>>(here: () => T): T | undefined {
     return !this.allowed || this.#budget.isOver('file-reads') ? undefined : this.timed(here)

@@ -21,8 +21,8 @@ interface ReplaceOptions {
 
 /**
  * Replaces a small file atomically and durably: temporary file → fsync → rename → fsync of the folder, which must
- * exist. The file has mode 0600 (spec disk.6), unless it is to be like another. After a crash it has either the old or the new content; once this has
- * resolved, the new.
+ * exist. The file has mode 0600 (spec disk.6), unless `like` says otherwise. After a crash it has either the old or the new content;
+ * once this has resolved, the new.
  *
  * An error, even of fsync, is final and leaves no temporary file. The old content is then unchanged, unless only the
  * last step, the sync of the folder, failed: readers may see the new content in that case.

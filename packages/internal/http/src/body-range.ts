@@ -23,8 +23,8 @@ export class BodyRangeError extends Error {
 }
 
 /**
- * Which bytes of a file of `sizeBytes` the body of a 200 or 206 holds, whose request asked for `span`: all of them in a 200,
- * the first of those asked for, or all, in a 206. @throws BodyRangeError
+ * Which bytes of a file of `sizeBytes` the body of a 200 or 206 holds after a request for `span`: all of them in a 200, the
+ * span or its beginning in a 206. @throws BodyRangeError
  */
 export function bodyRange(
   { status, headers }: { readonly status: number; readonly headers: Headers },

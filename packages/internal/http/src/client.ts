@@ -13,7 +13,7 @@ import { type Response, ResponseHandler, type ResponseTimings } from './response
 const undici = async (): Promise<typeof import('undici')> =>
   ((await import('undici')) as unknown as { default: typeof import('undici') }).default
 
-/** What is used of undici's dispatchers. */
+/** The part of undici's dispatchers that is used. */
 interface Dispatching {
   dispatch(request: object, handler: ResponseHandler): boolean
 }
@@ -39,7 +39,7 @@ interface HttpRequest {
   readonly policy: DialPolicy
 }
 
-/** How one URL is requested, on the way along redirects. */
+/** How one URL is requested, on a walk along redirects. */
 type HopRequest = Pick<HttpRequest, 'headers' | 'policy'>
 
 interface RedirectOptions {
@@ -47,11 +47,11 @@ interface RedirectOptions {
   /** Most redirects in a row. */
   readonly redirects: number
   /**
-   * How a URL is requested: asked for the first, and again for each redirect, so that what is meant for one origin is sent to no
-   * other. Undefined: not at all, the way ends before it.
+   * How a URL is requested. Called for the first URL and for each redirect, so that what is meant for one origin is sent to no
+   * other. Undefined ends the walk before the URL.
    */
   readonly hop: (url: URL) => HopRequest | undefined | Promise<HopRequest | undefined>
-  /** Called with each answer, those that redirect among them; throws to refuse. */
+  /** Called with each answer, including redirects; throws to refuse. */
   readonly onAnswer?: (response: Response) => void
 }
 
@@ -105,7 +105,7 @@ export class HttpClient {
   }
 
   /**
-   * The answer at the end of redirects, or the URL before which the way ended. @throws RedirectError; errors of {@link send}, `hop` and
+   * The answer at the end of redirects, or the URL before which the walk ended. @throws RedirectError; errors of {@link send}, `hop` and
    * `onAnswer`
    */
   async follow(first: URL, { signal, redirects, hop, onAnswer }: RedirectOptions): Promise<Response | URL> {

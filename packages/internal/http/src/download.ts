@@ -20,15 +20,15 @@ export interface RangeSink {
 /** Who has the bytes, in the terms of its protocol. */
 export interface RangeSource {
   /**
-   * Asks for a span, or for the whole file. Undefined: the source has fetched the span by itself, and called `written` for what it wrote,
-   * in order.
+   * Requests a span, or the whole file. Undefined: the source has fetched the span by itself, and called `written` for what it wrote, in
+   * order.
    */
   open(span: ByteSpan | undefined, signal: AbortSignal, written: (end: number) => void): Promise<Response | undefined>
   /** @throws DownloadError for an answer other than a 200 or 206, or one that is refused */
   check?(response: Response): void
   /** What any other failure means: a DownloadError, or what ends the download. `url` is undefined if nobody answered. */
   failure(error: unknown, url: URL | undefined): unknown
-  /** Resolves when it has answered once: until then one request at a time is enough. */
+  /** Resolves after the first answer: until then one request at a time is enough. */
   readonly ready?: Promise<unknown>
 }
 
@@ -68,8 +68,8 @@ export class ForgetfulSinkError extends Error {
 const WRITE_BYTES = 1 << 20
 
 /**
- * Fetches what a sink lacks of `[from, to)`, in ranges, and tries again for as long as there is progress. The bytes are not verified. @throws errors
- * of the source, of the sink as they are; on abort the signal's reason
+ * Fetches what a sink lacks of `span`, in ranges, and tries again for as long as there is progress. The bytes are not verified.
+ * @throws errors of the source, of the sink as they are; on abort the signal's reason
  */
 export const download = (
   source: RangeSource,

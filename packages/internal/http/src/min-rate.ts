@@ -23,7 +23,7 @@ export class MinRate {
     this.#sinceMs = clock.monotonic()
   }
 
-  /** Counts bytes, also none; true, and a new beginning, when those since the last one have come fast enough. */
+  /** Counts bytes. True, and counting starts again, if those since the last start came fast enough. */
   keepsUpWith(bytes: number): boolean {
     this.#bytes += bytes
     const nowMs = this.#clock.monotonic()
@@ -33,7 +33,7 @@ export class MinRate {
     return true
   }
 
-  /** Leaves out a span in which nobody was asked. */
+  /** Leaves out a span without a request. */
   skip(spanMs: number): void {
     this.#sinceMs += spanMs
   }

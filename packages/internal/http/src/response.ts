@@ -30,7 +30,7 @@ class TooLargeError extends Error {
   }
 }
 
-/** What is used of a request that undici has under way: types that others see name no package that is bundled. */
+/** The part of undici's running request that is used: public types must not name a bundled package. */
 interface Controller {
   abort(reason: Error): void
   pause(): void
@@ -101,7 +101,7 @@ export class Response implements AsyncIterable<Uint8Array> {
     return Buffer.concat(chunks)
   }
 
-  /** The body is not wanted. Never rejects. */
+  /** For a body that is not wanted. Never rejects. */
   async discard(): Promise<void> {
     await this.bytes(DISCARD_BYTES, DISCARD_MS).catch(() => undefined)
   }
@@ -124,7 +124,7 @@ export class ResponseHandler {
   #queuedBytes = 0
   #paused = false
   #wasPaused = false
-  /** Of the body: in this span, and at all. */
+  /** Bytes of the body: in this span, and in total. */
   #arrivedBytes = 0
   #heardBytes = 0
   #isEnded = false
@@ -133,7 +133,7 @@ export class ResponseHandler {
   #stall: Timer | undefined
   #slow: Timer | undefined
 
-  /** @param isUpload the request is sent for as long as it takes: no stall until the head has come */
+  /** @param isUpload the request may take as long as it needs: no stall before the head has come */
   constructor(url: URL, timings: ResponseTimings, signal: AbortSignal | undefined, isUpload: boolean) {
     this.#url = url
     this.#timings = timings
@@ -148,7 +148,7 @@ export class ResponseHandler {
     return this.#head.promise
   }
 
-  /** Ends it with an error. @param forgets what has come, and was not read */
+  /** Ends it with an error. @param forgets drops bytes that have not been read */
   fail(error: unknown, forgets = false): void {
     if (forgets) this.#chunks.length = 0
     if (this.#isEnded || this.#error !== undefined) return
@@ -227,7 +227,7 @@ export class ResponseHandler {
     this.#stall?.cancel()
     this.#stall = clock.after(stallMs, () => {
       const heardBytes = this.#heardBytes
-      // a thread that was held up reads first what has come meanwhile
+      // a thread that was held up first reads what has come meanwhile
       setImmediate(() => {
         if (this.#paused) this.#watch()
         else if (this.#heardBytes === heardBytes) this.fail(new StallError('ERR_STALLED', 0, stallMs))

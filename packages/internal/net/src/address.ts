@@ -8,7 +8,7 @@ export interface PeerAddress {
   readonly port: number
 }
 
-/** From where an address can be reached: `other` is the link alone, nobody, or whoever a tunnel leads to. */
+/** Where an address can be reached from; `other`: only from the link, from nowhere, or through a tunnel. */
 export type AddressReach = 'public' | 'private' | 'loopback' | 'other'
 
 /**
@@ -40,7 +40,7 @@ export function addressReach(ip: string): AddressReach {
   return range === 'unicast' ? 'public' : 'other'
 }
 
-/** What is used of ipaddr.js's address: packages that bundle it name it in no type. */
+/** The part of ipaddr.js's address that is used: types of packages that bundle it must not name it. */
 interface IPv6Address {
   readonly parts: readonly number[]
   range(): string
@@ -55,7 +55,7 @@ function reachOfIPv4(ip: string): AddressReach {
   const range = ipaddr.IPv4.parse(ip).range()
   if (range === 'unicast') return 'public'
   if (range === 'loopback') return 'loopback'
-  // resolvers of tunnels answer with addresses of the range for benchmarks (RFC 2544): a private network as well
+  // resolvers of tunnels answer with addresses of the benchmark range (RFC 2544): a private network as well
   return range === 'private' || range === 'carrierGradeNat' || /^198\.1[89]\./.test(ip) ? 'private' : 'other'
 }
 

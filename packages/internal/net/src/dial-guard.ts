@@ -9,7 +9,7 @@ import { type AddressReach, addressReach } from './address.ts'
  */
 export type DialPolicy = 'owner' | 'machine' | 'network' | 'internet'
 
-/** `other`, link-local addresses among them, where clouds serve credentials, is for nobody but the owner to name. */
+/** Only the owner may name `other` addresses: clouds serve credentials at link-local ones. */
 const REACHES: Readonly<Record<Exclude<DialPolicy, 'owner'>, ReadonlySet<AddressReach>>> = {
   machine: new Set(['public', 'private', 'loopback']),
   network: new Set(['public', 'private']),
@@ -52,7 +52,7 @@ export class DialGuard {
 
   /**
    * Judges a host without asking a resolver: a literal address (which is connected to without {@link lookup}), or a
-   * name of this machine. IPv6 may have its brackets. @throws what the constructor was given
+   * name of this machine. IPv6 may have its brackets. @throws the constructor's `refusal`
    */
   check(host: string): void {
     const plain = withoutBrackets(host)
@@ -61,7 +61,7 @@ export class DialGuard {
     throw this.#refusal(host)
   }
 
-  /** The addresses of a host, at least one. @throws what the constructor was given; the resolver's error */
+  /** The addresses of a host, at least one. @throws the constructor's `refusal`; the resolver's error */
   async resolve(host: string): Promise<LookupAddress[]> {
     this.check(host)
     const found = await allAddresses(host)
@@ -95,8 +95,8 @@ export async function policyOfNamer(host: string): Promise<Exclude<DialPolicy, '
 }
 
 /**
- * On whose word URLs are requested that begin at a server: those at its host on the word of who named it, by default the owner; others on
- * that of the server, which may name no more than who named it.
+ * On whose word the URLs that a server leads to are requested: those at its own host on the word of whoever named the server, by default
+ * the owner; others on the server's word, which may not allow more.
  */
 export function policyFrom(server: URL, named: DialPolicy = 'owner'): (url: URL) => Promise<DialPolicy> {
   let others: Promise<DialPolicy> | undefined
