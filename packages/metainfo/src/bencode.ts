@@ -35,8 +35,8 @@ export interface DecodeOptions {
    */
   readonly allowTrailing?: boolean
   /**
-   * Accept dictionaries whose keys are in any order, as some trackers and peers send them (chihaya does in every other
-   * answer). Keys still have to be unique, and are sorted when they have been read. Not for what is hashed. Default false.
+   * Accept dictionaries whose keys are in any order, as some trackers and peers send them (chihaya in every other answer).
+   * Keys still have to be unique, and are sorted once read. Not for what is hashed. Default false.
    */
   readonly allowUnsorted?: boolean
 }

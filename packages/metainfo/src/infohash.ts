@@ -15,7 +15,7 @@ export function toHex(bytes: Uint8Array): string {
   return hex
 }
 
-/** In one go: a text put together from pieces keeps all of them alive, as many as 60 for each key of a map. */
+/** In one call: a string that is put together from pieces keeps all of them alive, up to 60 for each key of a map. */
 function hexOf(bytes: Uint8Array): string {
   const codes: number[] = []
   for (let i = 0; i < bytes.length; i++) codes.push(HEX_DIGITS[bytes[i]! >> 4]!, HEX_DIGITS[bytes[i]! & 15]!)

@@ -13,8 +13,8 @@ export interface LeafHasher {
   /** The leaf layer of all bytes so far, empty for none. Ends the hasher. */
   digest(): Uint8Array
   /**
-   * Called after `digest`, of more than one block: the pieces `root`, and of more than 1 MiB the nodes of `SUBTREE_LEVEL` (`subtrees`).
-   * They were folded as their leaves came, so that nobody waits for a hundred thousand hashes after the last byte.
+   * To be called after `digest`: for more than one block the pieces `root`, for more than 1 MiB also the nodes of `SUBTREE_LEVEL`
+   * (`subtrees`). These were folded as their leaves came, so that nobody waits for a hundred thousand hashes after the last byte.
    */
   further(): { root?: Uint8Array; subtrees?: Uint8Array }
 }
@@ -30,7 +30,7 @@ export default function createLeafHasher(_options?: unknown, sizeBytes?: number)
   /** The nodes above the leaves so far, of `SUBTREE_LEVEL`. */
   let subtrees = new Uint8Array(0)
   let folded = 0
-  /** Made for the first block that spans chunks, or does not fill one: a thousand small files need a thousand small ones. */
+  /** For a block that spans chunks or is the last, and no larger than the file: a thousand small files need a thousand of them. */
   let block = new Uint8Array(0)
   let held = 0
   const hold = (bytes: Uint8Array): void => {

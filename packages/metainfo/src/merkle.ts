@@ -1,8 +1,6 @@
 import { MetainfoError } from './errors.ts'
 import { sha256, sha256Into } from './sha256.ts'
 
-export { sha256 }
-
 // BEP 52 trees. A layer is the concatenation of the 32-byte hashes of one level, without padding. Level 0 holds the
 // leaves, one per 16 KiB block. Positions past the end of a level hold that level's pad hash.
 

@@ -37,7 +37,7 @@ export class PieceLayerAssembler {
     this.#chunks = new Array(Math.ceil(count / CHUNK_HASHES)).fill('missing')
   }
 
-  /** Stop asking for proofs, for peers that reject such requests. Chunks proven so far are kept. */
+  /** Stops asking for proofs, for peers that reject such requests. Chunks proven so far are kept. */
   dropProofs(): void {
     this.#proofs = false
   }
@@ -84,7 +84,7 @@ export class PieceLayerAssembler {
     return this.#settle()
   }
 
-  /** Every chunk is there: those that came without a proof are right together, or nobody knows which is wrong. */
+  /** Every chunk is there: those that came without a proof are all right, or nobody knows which is wrong. */
   #settle(): ReplyVerdict {
     if (this.#chunks.includes('held')) {
       const found = rootOfPieceLayer(this.#layer, this.shape.sizeBytes, this.shape.pieceLengthBytes)

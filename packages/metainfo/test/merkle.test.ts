@@ -13,9 +13,9 @@ import {
   pieceLayer,
   piecesRoot,
   rootOfPieceLayer,
-  sha256,
   verifyPieceLayer
 } from '../src/merkle.ts'
+import { sha256 } from '../src/sha256.ts'
 import { errorOf } from './error-of.ts'
 import { seededBytes } from './seeded-bytes.ts'
 

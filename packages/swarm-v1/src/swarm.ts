@@ -11,9 +11,9 @@ export interface V1SwarmOptions {
   /** `false` disables DHT and peer exchange; a list replaces the DHT's bootstrap nodes. */
   readonly dht: boolean | readonly string[]
   /**
-   * Where the listing comes from, on whose word trackers are contacted: this machine, a private network, the internet. Of the internet,
-   * only public addresses count, of trackers and of the peers that trackers, the DHT and peers name. Addresses in
-   * {@link V1JoinOptions.peers} are from the user and always dialled.
+   * Where the listing comes from, on whose word trackers are contacted: this machine, a private network, the internet. With `internet`,
+   * only public addresses are dialled, of trackers and of peers that trackers, the DHT and other peers name. Addresses in
+   * {@link V1JoinOptions.peers} come from the user and are always dialled.
    */
   readonly policy: 'machine' | 'network' | 'internet'
   /** Limit over all torrents; 0 is unlimited. */
@@ -30,8 +30,8 @@ const CLOSE_GRACE_MS = 5_000
 
 /**
  * BitTorrent v1 swarms through webtorrent: TCP peers, HTTP and UDP trackers, DHT and peer exchange. All of it runs in a
- * thread that may crash; it is then restarted and joins its torrents again, while the storages stay here. Messages from
- * peers are bounded and checked before webtorrent sees them, and metadata is validated by `parseV1Torrent`.
+ * thread that may crash; a new one then joins the torrents again, while the storages stay here. Messages from peers are
+ * bounded and checked before webtorrent sees them, and `parseV1Torrent` validates metadata.
  */
 export class V1Swarm {
   readonly #thread: SupervisedThread<ToThread, FromThread>

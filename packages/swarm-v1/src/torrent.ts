@@ -15,7 +15,7 @@ export interface V1JoinOptions {
   readonly trackers: readonly string[]
   /** `host:port`; invalid ones are ignored. */
   readonly peers: readonly string[]
-  /** Nobody but `peers` hears of it: no tracker, DHT or peer exchange is used. Default false. */
+  /** Only `peers` hear of it: no tracker, DHT or peer exchange is used. Default false. */
   readonly quiet?: boolean
   readonly metadataTimeoutMs: number
   /** Every piece is there and was verified by other means: only a sample is checked. */
@@ -113,7 +113,7 @@ export class JoinedTorrent implements V1Torrent {
     this.#owner.post({ kind: 'join', id: this.#id, infohash, info: this.#info, trackers, peers, quiet, complete })
   }
 
-  /** What this thread has uploaded counts on. */
+  /** Keeps the count of what this thread has uploaded. */
   #endProgress(): void {
     this.#uploadedBefore += this.#progress.uploadedBytes
     this.#progress = IDLE
@@ -188,7 +188,7 @@ export class JoinedTorrent implements V1Torrent {
     void this.leave()
   }
 
-  /** Every new thread sends it; validated, and the storage opened, only the first time. */
+  /** Every new thread sends it; only the first time it is validated and the storage opened. */
   async #metadata(info: Uint8Array): Promise<void> {
     if (this.#left !== undefined) return
     this.#timer.cancel()

@@ -9,18 +9,18 @@ interface Sent {
   readonly digest: string
 }
 
-/** Attempts that are kept of a piece that keeps failing; the latest ones. */
+/** Keeps the latest attempts at a piece that keeps failing. */
 const MAX_ATTEMPTS = 8
-/** How long a peer may have a piece that failed for itself, however it sends, and how long it waits for its next turn then. */
+/** How long a turn at a piece that failed lasts at most, however the peer sends, and how long that peer then waits for the next. */
 const MAX_TURN_MS = 60_000
 const PASSED_MS = 10_000
 
 interface Turn {
   owner: string | undefined
-  /** When the owner was last heard. */
+  /** When the owner last sent a block. */
   since: number
   begunMs: number
-  /** Who had a turn and let it pass, and when that was. */
+  /** Peers whose turn has passed, and when. */
   readonly passedMs: Map<string, number>
 }
 

@@ -6,20 +6,20 @@ export interface IncomingBounds {
   readonly total: number
   /** Of one host; an IPv6 host counts as its /64. */
   readonly perHost: number
-  /** When all places are taken, a connection older than this that was sent hardly anything makes room. */
+  /** When all places are taken, a connection older than this makes room if it was sent hardly anything. */
   readonly graceMs: number
 }
 
-/** All together: enough to seed, and few of a process's descriptors. */
+/** In total: enough to seed, and few of a process's descriptors. */
 export const MAX_INCOMING = 100
 const BOUNDS: IncomingBounds = { total: MAX_INCOMING, perHost: 16, graceMs: 15_000 }
-/** More than the greeting and the bitfield of most torrents, less than what anybody is sent who downloads. */
+/** More than the handshake and the bitfield of most torrents, less than any downloader is sent. */
 const HARDLY_ANYTHING_BYTES = 65_536
 
 /**
- * Limits the connections that strangers may open. The library takes all, and keeps each for 25 seconds before any
- * handshake: they would take the descriptors of the whole process. It also takes an error of a single connection for
- * the end of the listener.
+ * Limits the connections that strangers may open. The library accepts all, and keeps each for 25 seconds without a
+ * handshake: they could use up the descriptors of the process. It also takes an error of one connection for the end of
+ * the listener.
  *
  * @param accept the library's listener for `connection`
  */

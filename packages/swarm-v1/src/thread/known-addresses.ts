@@ -1,10 +1,10 @@
-/** The longest pause of the library before it tries an address again, and some more. */
+/** Longer than the library's longest pause before it tries an address again. */
 const RETRY_MS = 20_000
 
 /**
  * Limits the addresses of one torrent that strangers named. The library counts those that wait for a connection or have one,
- * but not those that failed and wait to be tried again, three times each: with a list of addresses that fail at once they
- * would make room for the next ones, without end.
+ * but not those that failed and wait for one of three more attempts: addresses that fail at once would make room for the
+ * next ones, without end.
  *
  * Invariant: at most `max` entries.
  */

@@ -98,7 +98,7 @@ export class ThreadTorrent {
     if (!isPrivate) deps.dht?.join(join.infohash, deps.port, (peer, allowed) => this.#found(peer, allowed))
   }
 
-  /** One that the user named: dialled, however many strangers named. */
+  /** A peer that the user named: dialled, however many strangers named. */
   addPeer(address: string): void {
     if (!this.#torrent.destroyed && !this.#blame.isBanned(address)) this.#dial(address)
   }
@@ -162,7 +162,7 @@ export class ThreadTorrent {
     }
   }
 
-  /** Peers name others with each connection, and webtorrent keeps them all; whoever waits is tried later. */
+  /** Peers name others with each connection, and webtorrent would keep them all. */
   #boundAddresses(): void {
     const torrent = this.#torrent
     if (typeof torrent._peersLength !== 'number') throw moved('counts its peers')
@@ -218,7 +218,7 @@ export class ThreadTorrent {
     const address = given ?? addressOf(wire)
     if (this.#blame.isBanned(address)) return wire.destroy()
     const unchoke = wire.unchoke.bind(wire)
-    // whoever is interested is unchoked there once, however many slots there are
+    // webtorrent unchokes each interested peer once, however many slots there are
     wire.unchoke = () => this.#mayUpload && unchoke()
     wire.on('piece', (piece: number, offset: number, block: Uint8Array) =>
       this.#blame.sent(piece, offset, block, addressOf(wire), this.#deps.clock.monotonic())

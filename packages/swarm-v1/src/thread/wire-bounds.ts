@@ -31,12 +31,12 @@ interface WireInternals {
 /** The largest message: a bitfield of 2,000,000 pieces. */
 const MAX_MESSAGE_BYTES = 262_144
 const MAX_BLOCK_BYTES = 1 << 17
-/** Fragments of a message that are shorter are joined as they come. */
+/** Shorter fragments of a message are joined as they come. */
 const SHORT_BYTES = 1_024
 const MAX_QUEUED_REQUESTS = 2_000
 const METADATA_PIECE_BYTES = 1 << 14
 const MAX_PEX_PEERS = 500
-/** Of one connection, of either kind; a message may bring 1,000 each minute. */
+/** Added and dropped peers each, of one connection; messages may name 1,000 a minute. */
 const MAX_PEX_KEPT = 2_000
 
 /** Message length by id, for fixed lengths (BEP 3, 5, 6). */
@@ -59,8 +59,8 @@ const EXACT: Readonly<Record<number, number>> = {
 /**
  * Limits what a peer of a BitTorrent v1 swarm may send. The library accepts any length up to 4 GiB, and copies a
  * partial message with each packet; here a message that is too long ends the connection before any of it is stored, and
- * long fragments are joined once. A message with fields of other types or lengths than the library expects ends the
- * connection, too; unsolicited blocks are dropped.
+ * long fragments are joined once. A message whose fields have other types or lengths than the library expects ends the
+ * connection, too. Unsolicited blocks are dropped.
  *
  * @throws SwarmV1Error `E_SWARM_V1`, reason `client`: another version of the library than the tested one.
  */
@@ -96,7 +96,7 @@ export function boundWires(): void {
   }
 }
 
-/** A fragment takes some hundred bytes besides its own, so that of short ones many are joined, each a few times only. */
+/** A fragment takes some hundred bytes besides its own, so short ones are joined, each byte only a few times. */
 function keep(fragments: Uint8Array[], latest: Uint8Array): void {
   let joined = latest
   while (joined.length < SHORT_BYTES && (fragments.at(-1)?.length ?? SHORT_BYTES) <= joined.length)
@@ -191,8 +191,8 @@ function isMetadataMessage(payload: Uint8Array): boolean {
 }
 
 /**
- * The library remembers for as long as the connection lasts what a peer named, to pass over what it names again. Without
- * that it is offered again, and passed over there.
+ * The library remembers what a peer named for as long as the connection lasts, to pass over it the next time. Forgotten
+ * addresses are offered again, and passed over there.
  */
 function forgetPex({ ut_pex: pex }: WireInternals): void {
   if (pex === undefined) return
