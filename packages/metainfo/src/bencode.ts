@@ -1,7 +1,7 @@
 import { BencodeDictionary, type BencodeValue, compareBytes } from './bencode-dictionary.ts'
 import { MetainfoError } from './errors.ts'
 
-export { BencodeDictionary, type BencodeList, type BencodeValue, compareBytes } from './bencode-dictionary.ts'
+export { BencodeDictionary, type BencodeList, type BencodeValue } from './bencode-dictionary.ts'
 export { type Encodable, encodeBencode, RawBencode } from './bencode-encoder.ts'
 
 /** Why {@link decodeBencode} refused its input. */

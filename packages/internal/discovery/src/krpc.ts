@@ -135,7 +135,9 @@ function resultOf(fields: BencodeDictionary, allowPrivate: boolean): Body | unde
   if (fields.has('nodes')) {
     const nodes = bytes(fields.get('nodes'), 0, NODE_BYTES * MAX_NODES)
     if (nodes === undefined || nodes.length % NODE_BYTES !== 0) return undefined
-    result.nodes = concat(chunks(nodes, NODE_BYTES).filter((node) => mayBeNamed(node.subarray(ID_BYTES), allowPrivate)))
+    result.nodes = Buffer.concat(
+      chunks(nodes, NODE_BYTES).filter((node) => mayBeNamed(node.subarray(ID_BYTES), allowPrivate))
+    )
   }
   if (fields.has('values')) {
     const values = fields.get('values')
@@ -167,5 +169,3 @@ const text = (value: BencodeValue | undefined): string | undefined =>
 function chunks(all: Uint8Array, length: number): Uint8Array[] {
   return Array.from({ length: all.length / length }, (_, index) => all.subarray(index * length, (index + 1) * length))
 }
-
-const concat = (parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts))

@@ -1,26 +1,16 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { type BencodeDictionary, decodeBencode, encodeBencode } from '@svc/metainfo'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { until } from '@svc/testkit/until'
+import { VirtualClock } from '@svc/testkit/virtual-clock'
+import { expect, onTestFinished, test } from 'vitest'
 import { DhtNode } from '../src/dht.ts'
 
 const HASH = Buffer.alloc(20, 9)
 const ID = Buffer.alloc(20, 7)
 
 test('lookups of a torrent without peers start after 2 s and back off to 15 minutes', async () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
-  // the clock's own function goes on to work, and is put back by useRealTimers: a spy of vitest would stay
-  const { setTimeout: fake } = globalThis
-  const pauses: (readonly [name: string, ms: number | undefined])[] = []
-  const noting = (callback: () => void, ms?: number): NodeJS.Timeout => {
-    pauses.push([callback.name, ms])
-    return fake(callback, ms)
-  }
-  globalThis.setTimeout = Object.assign(noting, fake)
-  onTestFinished(() => {
-    globalThis.setTimeout = fake
-    vi.useRealTimers()
-  })
+  const clock = new VirtualClock()
   // The whole DHT: a node that knows nobody.
   const other = createSocket('udp4')
   let lookups = 0
@@ -34,24 +24,18 @@ test('lookups of a torrent without peers start after 2 s and back off to 15 minu
   other.bind(0, '127.0.0.1')
   await once(other, 'listening')
   onTestFinished(() => void other.close())
-  const node = await DhtNode.start({ bootstrap: [`127.0.0.1:${other.address().port}`], host: '127.0.0.1' })
+  const node = await DhtNode.start({ bootstrap: [`127.0.0.1:${other.address().port}`], host: '127.0.0.1' }, clock)
   onTestFinished(() => node.close())
-  pauses.length = 0
   node.join(HASH.toString('hex'), undefined, () => expect.unreachable())
-  const expected = [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
-  // the library's own timer, which keeps its routing table fresh
-  const asked = (): unknown[] => pauses.filter(([name]) => name !== 'checkBucket').map(([, ms]) => ms)
-  for (const [index, seconds] of expected.entries()) {
-    // sockets have the clock of the machine
-    while (asked().length <= index) await new Promise((resolve) => setImmediate(resolve))
-    expect(asked()[index]).toBe(seconds * 1_000)
+  for (const seconds of [2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]) {
+    // the lookup has ended
+    await until(() => clock.pending === 1)
     const before = lookups
-    vi.advanceTimersByTime(seconds * 1_000 - 1)
-    await new Promise((resolve) => setImmediate(resolve))
-    expect(lookups).toBe(before)
-    vi.advanceTimersByTime(1)
+    await clock.advance(seconds * 1_000 - 1)
+    expect([lookups, clock.pending]).toEqual([before, 1])
+    await clock.advance(1)
+    await until(() => lookups > before)
   }
-  expect(lookups).toBeGreaterThanOrEqual(expected.length)
 })
 
 /** A whole DHT of one node, which knows these peers of everything. */
