@@ -16,7 +16,7 @@ const bytes = (text: string): Uint8Array => Uint8Array.from(text, (character) =>
 const text = (value: BencodeValue | undefined): string => String.fromCharCode(...(value as Uint8Array))
 const refusal = (input: string, options = {}): string => errorOf(() => decodeBencode(bytes(input), options))
 
-describe('what is decoded', () => {
+describe('decodes', () => {
   test.each<[string, BencodeValue]>([
     ['i0e', 0],
     ['i-1e', -1],
@@ -45,12 +45,12 @@ describe('what is decoded', () => {
     expect(value.keys().map(text)).toEqual(['', 'info', '\xff'])
   })
 
-  test('a dictionary with data behind it, as in extension messages', () => {
+  test('a dictionary with data after it, as in extension messages', () => {
     const { value, endOffset } = decodeBencodePrefix(bytes('d5:piecei3eeRAW'))
     expect([(value as BencodeDictionary).get('piece'), endOffset]).toEqual([3, 12])
   })
 
-  test('newlines behind the root, in files only', () => {
+  test('newlines after the root, in files only', () => {
     expect(decodeBencode(bytes('le\r\n\n'), { allowTrailing: true })).toEqual([])
     expect(refusal('le\n')).toBe('E_BENCODE trailing')
     expect(refusal('le\n ', { allowTrailing: true })).toBe('E_BENCODE trailing')
@@ -58,7 +58,7 @@ describe('what is decoded', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('refuses', () => {
   test.each([
     ['', 'truncated'],
     ['e', 'unexpected-byte'],
@@ -118,7 +118,7 @@ describe('what is refused', () => {
   })
 })
 
-describe('keys in any order, where that is allowed', () => {
+describe('keys in any order, if allowed', () => {
   const allowUnsorted = true
 
   test('are found, sorted and with the bytes they were read from', () => {

@@ -51,7 +51,7 @@ describe('refused', () => {
     expect(errorOf(() => parseMagnet(text))).toBe(`E_MAGNET ${reason}`)
   })
 
-  test('refuses values that no link can have', () => {
+  test('refuses values that a link cannot have', () => {
     expect(errorOf(() => formatMagnet({ name: 'x' }))).toBe('E_MAGNET no-topic')
     expect(errorOf(() => formatMagnet({ infohash: new Uint8Array(20) }))).toBe('E_MAGNET topic-format')
     expect(errorOf(() => formatMagnet({ infohash: new Uint8Array(32), name: '\ud800' }))).toBe('E_MAGNET encoding')

@@ -113,7 +113,7 @@ export const TORRENT_CASES: readonly TorrentCase[] = [
       ]
     })
   ),
-  loads('newlines behind the root', Uint8Array.from([...torrent(info()), 0x0d, 0x0a])),
+  loads('newlines after the root', Uint8Array.from([...torrent(info()), 0x0d, 0x0a])),
 
   refused(
     'hybrid: another length',
@@ -317,7 +317,7 @@ export const TORRENT_CASES: readonly TorrentCase[] = [
   refused('no info', 'E_METAINFO info-missing', encodeBencode({ announce: 'http://127.0.0.1/' })),
   refused('info that is a list', 'E_METAINFO not-a-dictionary', torrent([])),
   refused('a list', 'E_METAINFO not-a-dictionary', encodeBencode([])),
-  stricter('other bytes behind the root', 'E_BENCODE trailing', Uint8Array.from([...torrent(info()), 0x20])),
+  stricter('other bytes after the root', 'E_BENCODE trailing', Uint8Array.from([...torrent(info()), 0x20])),
   stricter('private that is a string', 'E_METAINFO private', torrent(info({ private: '1' }))),
   stricter('announce that is an integer', 'E_METAINFO hints', torrent(info(), undefined, { announce: 1 })),
   stricter('announce-list that is a string', 'E_METAINFO hints', torrent(info(), undefined, { 'announce-list': 'x' })),

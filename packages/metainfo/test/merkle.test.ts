@@ -69,7 +69,7 @@ describe('property: files of any size at any piece length', () => {
     pieceLengthBytes: fc.constantFrom(1, 2, 4, 8, 64).map((blocks) => blocks * BLOCK_BYTES)
   })
 
-  test('piece layer folds to the root; each piece folds to its entry; a flipped bit is seen', () => {
+  test('the piece layer folds to the root, each piece to its entry; a flipped bit is noticed', () => {
     fc.assert(
       fc.property(shapes, fc.nat(), ({ sizeBytes, pieceLengthBytes }, flip) => {
         const data = seededBytes(sizeBytes, sizeBytes)
@@ -97,7 +97,7 @@ describe('property: files of any size at any piece length', () => {
     )
   })
 
-  test('leaves of equal data are equal wherever they stand', () => {
+  test('leaves of equal data are equal, wherever they are', () => {
     const twice = leafLayer(new Uint8Array(2 * BLOCK_BYTES))
     expect(hex(twice.subarray(0, 32))).toBe(hex(twice.subarray(32)))
     expect(blockCount(2 * BLOCK_BYTES)).toBe(2)

@@ -56,7 +56,7 @@ describe.each([
   })
 })
 
-test('a bundle for browsers needs no module of Node, and comes to the same hashes', async () => {
+test('a bundle for browsers needs no module of Node, and gives the same hashes', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'metainfo-'))
   try {
     const outfile = join(folder, 'bundle.js')

@@ -52,7 +52,7 @@ describe('malformed torrents, one defect each', () => {
 })
 
 describe('building', () => {
-  test('files stand in tree order, pieces are counted per file', () => {
+  test('files are in tree order, pieces are counted per file', () => {
     const info = buildInfo(
       spec({
         files: [

@@ -13,7 +13,7 @@ function folderForTest(): string {
   return folder
 }
 
-test('what is not a regular file is refused without waiting for it, and so is a link', async () => {
+test('anything but a regular file is refused without waiting for it, links too', async () => {
   const folder = folderForTest()
   const [file, link, pipe] = ['file', 'link', 'pipe'].map((name) => join(folder, name)) as [string, string, string]
   writeFileSync(file, 'text')

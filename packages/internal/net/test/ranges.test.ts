@@ -21,7 +21,7 @@ describe('an address range', () => {
     '10.0.0.0/',
     '10.0.0.0/8 ',
     'fe80::1%eth0'
-  ])('%j is none', (text) => expect(tryParseRange(text)).toBeUndefined())
+  ])('%j is no range', (text) => expect(tryParseRange(text)).toBeUndefined())
 
   test.each([
     ['10.255.0.1', true],

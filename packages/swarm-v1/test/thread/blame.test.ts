@@ -14,7 +14,7 @@ test('a peer that alone sent a wrong piece is banned', () => {
   expect(blame.failed(0)).toEqual([])
 })
 
-test('of several senders, none is banned without proof, however many pieces fail', () => {
+test('none of several senders is banned without proof, however many pieces fail', () => {
   const blame = new Blame()
   for (let piece = 0; piece < 100; piece++) {
     blame.sent(piece, 0, bad, 'liar', 0)

@@ -90,7 +90,7 @@ test('messages are read the same however they are split', () => {
   )
 })
 
-test('of the addresses that a peer names by exchange for hours, only a few thousand are kept', async () => {
+test('a peer that names others for hours leaves only a few thousand addresses behind', async () => {
   // the library that webtorrent uses
   const webtorrent = pathToFileURL(createRequire(import.meta.url).resolve('webtorrent'))
   const { default: utPex } = (await import(new URL('../ut_pex/index.js', webtorrent).href)) as {
