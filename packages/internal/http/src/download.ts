@@ -1,5 +1,4 @@
 import { type ByteRanges, cutRanges, gapsOf, totalBytes } from '@svc/internal-byte-ranges'
-import { type Clock, systemClock } from '@svc/internal-clock'
 import { forEachLimited, type Gate, orAbort, type Rank } from '@svc/internal-concurrency'
 import { Backoff, type BackoffTimings, DownloadError, type RetryWait } from './backoff.ts'
 import { BodyRangeError, type ByteSpan, bodyRange } from './body-range.ts'
@@ -48,7 +47,6 @@ interface DownloadSettings {
   readonly lane?: Gate | undefined
   /** Among those that wait for one. */
   readonly rank?: Rank | undefined
-  readonly clock?: Pick<Clock, 'monotonic'>
 }
 
 /** The caller's sink failed: its error is passed on unchanged, without a retry. */
@@ -142,14 +140,14 @@ class Download {
   }
 
   async #piece(piece: Piece, signal: AbortSignal): Promise<void> {
-    const { timings, onWaiting, lane, rank, clock = systemClock } = this.#settings
+    const { timings, onWaiting, lane, rank } = this.#settings
     const backoff = new Backoff(timings, onWaiting)
-    const rate = new MinRate(clock)
+    const rate = new MinRate()
     while (this.#oneStream ? this.#gaps().length > 0 : piece.start < piece.end) {
       const before = this.#bytesDone
-      const queuedMs = clock.monotonic()
+      const begin = rate.pause()
       const attempt = (): Promise<void> => {
-        rate.skip(clock.monotonic() - queuedMs)
+        begin()
         return this.#attempt(piece, signal)
       }
       try {

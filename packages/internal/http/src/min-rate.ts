@@ -33,8 +33,11 @@ export class MinRate {
     return true
   }
 
-  /** Leaves out a span without a request. */
-  skip(spanMs: number): void {
-    this.#sinceMs += spanMs
+  /** Leaves out the time until the returned function is called, once: no request is made in it. */
+  pause(): () => void {
+    const fromMs = this.#clock.monotonic()
+    return () => {
+      this.#sinceMs += this.#clock.monotonic() - fromMs
+    }
   }
 }
