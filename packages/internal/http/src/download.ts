@@ -221,8 +221,10 @@ class Download {
           const [from, to] = gaps[0] ?? [body.end, body.end]
           if (from === body.end) return
           const count = Math.min(rest.length, (at < from ? from : to) - at, buffer.length - filled)
-          if (at >= from) buffer.set(rest.subarray(0, count), filled)
-          if (at >= from) filled += count
+          if (at >= from) {
+            buffer.set(rest.subarray(0, count), filled)
+            filled += count
+          }
           at += count
           rest = rest.subarray(count)
           if (filled === buffer.length || at === to) await flush()
