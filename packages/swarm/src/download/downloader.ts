@@ -48,8 +48,6 @@ export interface BlockOrder {
 
 /** When memory is short, blocks of a piece that received nothing for this long are requested from others as well. */
 const STANDSTILL_MS = 3_000
-/** Keeps this many attempts at a piece that keeps failing. */
-const MAX_ATTEMPTS = 8
 /** A source that had a suspicious piece alone and did not finish it gets it again after this long. */
 const PASSED_MS = 10_000
 /** How long a source may have a suspicious piece alone; twice as long after each that did not finish it. */
@@ -354,7 +352,7 @@ export class Downloader {
     const senders = buffer.senders()
     const bad = new Set<number>(senders.size === 1 ? senders : [])
     if (proven !== undefined) this.#nameLiars(buffer, proven)
-    else if (senders.size > 1) remember(buffer, leaves)
+    else if (senders.size > 1) buffer.remember(leaves)
     for (let block = 0; block < buffer.blockCount; block += 1) {
       if (proven !== undefined) {
         if (sameLeaf(proven, leaves, block)) continue
@@ -396,10 +394,6 @@ const writeError = (piece: number, cause: unknown): SwarmError =>
   cause instanceof SwarmError
     ? cause
     : new SwarmError('E_STORAGE', 'write', `writing piece ${piece} failed`, { cause, details: { piece } })
-
-function remember(buffer: PieceBuffer, leaves: Uint8Array): void {
-  if (buffer.wrong.push({ leaves, senders: buffer.allSenders() }) > MAX_ATTEMPTS) buffer.wrong.shift()
-}
 
 function hasPassed(buffer: PieceBuffer, source: number, nowMs: number): boolean {
   const at = buffer.passedAt.get(source)

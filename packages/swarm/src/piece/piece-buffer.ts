@@ -1,6 +1,8 @@
 import { BLOCK_BYTES } from '@svc/metainfo'
 import type { Slot } from './slot-pool.ts'
 
+/** Limit of kept attempts at a piece that keeps failing. */
+const MAX_ATTEMPTS = 8
 /** No sender. Senders are positive numbers. */
 export const NOBODY = 0
 const FREE = 0
@@ -198,8 +200,9 @@ export class PieceBuffer {
     return this.#sender[block]!
   }
 
-  allSenders(): Uint32Array {
-    return this.#sender.slice()
+  /** Keeps a wrong attempt; `leaves` are the hashes of its blocks. */
+  remember(leaves: Uint8Array): void {
+    if (this.wrong.push({ leaves, senders: this.#sender.slice() }) > MAX_ATTEMPTS) this.wrong.shift()
   }
 
   senders(): ReadonlySet<number> {
