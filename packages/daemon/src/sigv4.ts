@@ -1,4 +1,5 @@
 import { createHash, createHmac } from 'node:crypto'
+import { encodeSegment } from '@svc/internal-http'
 
 /** An access key of an object store. Never logged, and never part of a message. */
 export interface AccessKey {
@@ -97,7 +98,7 @@ function canonicalText(encoded: string): string {
   } catch {
     // a lone % stands for itself
   }
-  return encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
+  return encodeSegment(text)
 }
 
 const canonicalQuery = (query: SignedParts['query']): string =>

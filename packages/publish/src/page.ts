@@ -1,4 +1,4 @@
-import { encodeKey } from './key.ts'
+import { encodePath } from '@svc/internal-http'
 import type { ListedModel, Listing } from './listing.ts'
 
 /** Key of the human-readable index of a target. */
@@ -54,11 +54,11 @@ export function pageBytes({ url, models }: Listing): Uint8Array {
     const sum = files.reduce((total, { sizeBytes }) => total + sizeBytes, 0)
     const items = files.map(
       (file) =>
-        `<li><a href="${escaped(encodeKey(`${file.folder}/${file.name}`))}">${escaped(file.name)}</a> ${formatBytes(file.sizeBytes)}<br><code>${escaped(file.digest)}</code></li>`
+        `<li><a href="${escaped(encodePath(`${file.folder}/${file.name}`))}">${escaped(file.name)}</a> ${formatBytes(file.sizeBytes)}<br><code>${escaped(file.digest)}</code></li>`
     )
     return `<section>
 <h2>${escaped(ref ?? name)}</h2>
-<p>${formatBytes(sum)} in ${files.length} file${files.length === 1 ? '' : 's'} · <a href="${escaped(encodeKey(torrent))}">.torrent</a> · <a href="${escaped(magnet)}">magnet</a></p>
+<p>${formatBytes(sum)} in ${files.length} file${files.length === 1 ? '' : 's'} · <a href="${escaped(encodePath(torrent))}">.torrent</a> · <a href="${escaped(magnet)}">magnet</a></p>
 <pre>${escaped(importCommand(model, url))}</pre>
 <details><summary>Files</summary><ul>
 ${items.join('\n')}

@@ -1,6 +1,6 @@
+import { encodePath } from '@svc/internal-http'
 import { describe, expect, test } from 'vitest'
 import { PublishError, parsePlace } from '../src/index.ts'
-import { encodeKey } from '../src/key.ts'
 import { partBytesFor, partsAtOnce } from '../src/s3/multipart.ts'
 
 const MIB = 1 << 20
@@ -44,7 +44,7 @@ describe('a place', () => {
 })
 
 test('keys are encoded so that no server misreads a character', () => {
-  expect(encodeKey("a b+c/ü%20#?&=;'(1)*!~-._")).toBe('a%20b%2Bc/%C3%BC%2520%23%3F%26%3D%3B%27%281%29%2A%21~-._')
+  expect(encodePath("a b+c/ü%20#?&=;'(1)*!~-._")).toBe('a%20b%2Bc/%C3%BC%2520%23%3F%26%3D%3B%27%281%29%2A%21~-._')
 })
 
 test.each([

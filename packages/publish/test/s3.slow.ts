@@ -2,10 +2,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { encodePath } from '@svc/internal-http'
 import { haveS3Server, MIN_PART_BYTES, type S3Server, startS3Server } from '@svc/testkit/s3-server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openTarget, parseListing, parsePlace, publish, readerUrl, type S3Options, type Target } from '../src/index.ts'
-import { encodeKey } from '../src/key.ts'
 import { failure, makeModel, temporaryFolder } from './fixture.ts'
 
 const cleanups: (() => unknown)[] = []
@@ -32,8 +32,8 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
   test('serves ranges of every file under its name, and the list; a second run sends nothing', async () => {
     const model = makeModel(join(scratch, 'model'))
     const target = await bucket('pre fix+1/größe')
-    expect(target.url).toBe(`${server.endpoint}/models/${encodeKey('pre fix+1/größe/')}`)
-    const url = `${server.publicUrl}${encodeKey('pre fix+1/größe/')}`
+    expect(target.url).toBe(`${server.endpoint}/models/${encodePath('pre fix+1/größe/')}`)
+    const url = `${server.publicUrl}${encodePath('pre fix+1/größe/')}`
     const publication = await model.publication({ url })
     const total = publication.objects.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
     const seen: number[] = []
@@ -45,7 +45,7 @@ describe.skipIf(!haveS3Server)('a bucket', () => {
     expect(done).toMatchObject({ sentBytes: total, presentBytes: 0 })
     expect(Math.max(...seen)).toBe(total)
     for (const [path, bytes] of model.files) {
-      const answer = await fetch(`${url}${encodeKey(`${publication.name}/${path}`)}`)
+      const answer = await fetch(`${url}${encodePath(`${publication.name}/${path}`)}`)
       expect(answer.status, path).toBe(200)
       expect(Buffer.from(await answer.arrayBuffer()).equals(bytes), path).toBe(true)
       expect(answer.headers.get('cache-control')).toBe('public, max-age=31536000, immutable')

@@ -14,9 +14,9 @@ import {
   type S3ClientConfig,
   UploadPartCommand
 } from '@aws-sdk/client-s3'
+import { encodePath } from '@svc/internal-http'
 import { digestHex } from '@svc/ref'
 import { PublishError } from '../errors.ts'
-import { encodeKey } from '../key.ts'
 import type { Place } from '../place.ts'
 import type { PublishedObject } from '../target.ts'
 import { boundAnswers } from './answers.ts'
@@ -103,7 +103,7 @@ export class Bucket {
     const client = new S3Client(config)
     boundAnswers(client)
     try {
-      const path = place.prefix === '' ? '' : encodeKey(place.prefix)
+      const path = place.prefix === '' ? '' : encodePath(place.prefix)
       const known = endpoint ?? (await configuredEndpoint(client))
       if (known !== undefined) return new Bucket(client, place, `${known.replace(/\/+$/, '')}/${place.bucket}/${path}`)
       const host = `s3.${await client.config.region()}.amazonaws.com`

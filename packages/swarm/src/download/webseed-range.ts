@@ -1,16 +1,11 @@
-import { type BodyRangeError, bodyRange, type Headers, headerOf, parseRetryAfter } from '@svc/internal-http'
+import { type BodyRangeError, bodyRange, encodePath, type Headers, headerOf, parseRetryAfter } from '@svc/internal-http'
 import type { LayoutFile, TorrentLayout } from '@svc/metainfo'
 import { SwarmError } from '../errors.ts'
 
-/** Encodes all but unreserved characters (RFC 3986 §2.3), as signatures of object stores require. */
-const encodeSegment = (text: string): string =>
-  encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
-
 /** The URL of a file at a webseed (BEP 19): `<base>/<name>/<path>`, each segment percent-encoded. */
 export function webseedUrl(base: string, layout: TorrentLayout, file: LayoutFile): string {
-  const encode = (text: string): string => text.split('/').map(encodeSegment).join('/')
-  if (layout.singleFile) return base.endsWith('/') ? `${base}${encode(layout.name)}` : base
-  return `${base.endsWith('/') ? base : `${base}/`}${encode(layout.name)}/${encode(file.path)}`
+  if (layout.singleFile) return base.endsWith('/') ? `${base}${encodePath(layout.name)}` : base
+  return `${base.endsWith('/') ? base : `${base}/`}${encodePath(layout.name)}/${encodePath(file.path)}`
 }
 
 /** How a webseed's answer to a range request is to be handled. */
