@@ -25,6 +25,7 @@ interface ManifestFacts {
   readonly files?: readonly {
     readonly name: string
     readonly kind: string
+    readonly role?: string
     readonly digest: string
     readonly size: number
   }[]

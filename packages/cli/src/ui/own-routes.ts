@@ -114,13 +114,14 @@ async function commands({ session, query }: PageRequest): Promise<unknown> {
   const has = (kind: string): boolean => files.some((file) => file.kind === kind)
   const path = `"$(svc path ${ref})"`
   const folder = `"$(svc path ${ref} --dir)"`
-  const projector = files.some(({ kind }) => kind.includes('mmproj') || kind.includes('projector'))
+  // of several, the path of one would be ambiguous
+  const hasProjector = files.filter(({ role }) => role === 'vision-projector').length === 1
   if (has('weights.gguf'))
     return {
       commands: [
         {
           runtime: 'llama.cpp',
-          command: `llama-server -m ${path}${projector ? ` --mmproj "$(svc path '${ref}#mmproj')"` : ''}`
+          command: `llama-server -m ${path}${hasProjector ? ` --mmproj "$(svc path '${ref}#mmproj')"` : ''}`
         },
         {
           runtime: 'Ollama',

@@ -164,6 +164,15 @@ describe('routes of the bridge', () => {
       Ollama: 'echo "FROM $(svc path acme/tiny:q8_0)" > Modelfile && ollama create tiny -f Modelfile'
     })
     expect(Object.keys(await runtimes('acme/tiny:bf16'))).toEqual(['vLLM', 'transformers'])
+    const folder = join(daemon.folder, 'Vision')
+    mkdirSync(folder)
+    for (const [seed, name] of ['vision-q8_0.gguf', 'mmproj-f16.gguf'].entries())
+      writeFileSync(join(folder, name), makeGguf({ seed: 20 + seed }))
+    await done(page, 'POST v1/import/local', { paths: [folder], as: 'acme/vision' })
+    expect((await runtimes('acme/vision:q8_0'))['llama.cpp']).toBe(
+      `llama-server -m "$(svc path acme/vision:q8_0)" --mmproj "$(svc path 'acme/vision:q8_0#mmproj')"`
+    )
+    await of(page, 'DELETE v1/models/acme/vision')
   })
 
   it('plan an import, and say what fits this machine', async () => {
