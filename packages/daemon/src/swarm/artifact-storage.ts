@@ -39,6 +39,10 @@ interface Fetched {
 export class ArtifactStorage implements TorrentStorage {
   readonly #options: ArtifactStorageOptions
   readonly #fetching = new Map<number, Fetched>()
+  /** Files whose partial is becoming a blob, or is discarded: until that is over it cannot be read. */
+  readonly #ending = new Map<number, Promise<unknown>>()
+  /** Twins that are verified, and wait for the blob. */
+  readonly #verifiedTwins = new Set<number>()
   #files: readonly ArtifactFile[] = []
   #opening: Promise<void> = Promise.resolve()
   #closed = false
@@ -66,7 +70,15 @@ export class ArtifactStorage implements TorrentStorage {
 
   async read(fileIndex: number, offset: number, target: Uint8Array): Promise<number> {
     const fetched = this.#fetching.get(fileIndex)
-    if (fetched !== undefined) return fetched.partial.read(target, offset)
+    if (fetched !== undefined) {
+      try {
+        return await fetched.partial.read(target, offset)
+      } catch (error) {
+        if (!(error instanceof CasError) || error.code !== 'E_CLOSED') throw error
+        // Peers ask for a file until and while it is committed: the engine must not take its bytes for lost.
+        await this.#ending.get(fileIndex)
+      }
+    }
     return this.#options.blobs.read(this.#files[fileIndex]!.digest, offset, target)
   }
 
@@ -130,12 +142,12 @@ export class ArtifactStorage implements TorrentStorage {
     try {
       if (twin) {
         await partial.verify()
-        this.#fetching.delete(fileIndex)
-        await partial.discard()
+        this.#verifiedTwins.add(fileIndex)
+        await this.#discardTwins(file.digest)
         return 'ok'
       }
-      const result = await partial.commit()
-      this.#fetching.delete(fileIndex)
+      const result = await this.#end(fileIndex, partial.commit())
+      await this.#discardTwins(file.digest)
       const layer = leaves ?? result.attachments[LEAVES.name]!
       await this.#options.leafLayers.keepLeaves(result.digest, result.sizeBytes, layer)
       if (!result.existed) this.#options.onBlob?.(file.digest)
@@ -144,6 +156,30 @@ export class ArtifactStorage implements TorrentStorage {
       if (!(error instanceof CasError) || error.code !== 'E_DIGEST_MISMATCH') throw error
       this.#options.onWrong?.(file.path)
       return 'wrong'
+    }
+  }
+
+  /** Its reads wait for the end of `work`, and go to the blob from then on. */
+  async #end<T>(fileIndex: number, work: Promise<T>): Promise<T> {
+    this.#ending.set(
+      fileIndex,
+      work.catch(() => undefined)
+    )
+    try {
+      const result = await work
+      this.#fetching.delete(fileIndex)
+      return result
+    } finally {
+      this.#ending.delete(fileIndex)
+    }
+  }
+
+  /** Twins are read until there is a blob in their place. */
+  async #discardTwins(digest: Sha256Digest): Promise<void> {
+    if (this.fetching(digest) !== undefined) return
+    for (const [index, { file, partial }] of this.#fetching) {
+      if (file.digest !== digest || !this.#verifiedTwins.delete(index)) continue
+      await this.#end(index, partial.discard())
     }
   }
 
