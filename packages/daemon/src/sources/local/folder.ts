@@ -26,8 +26,14 @@ export class OpenFolder {
     this.#handle = handle
   }
 
+  /** Where the system looks a name up. */
   at(name: string): string {
-    return HAS_PROC_FD ? `/proc/self/fd/${this.#handle.fd}/${name}` : `${this.path === '/' ? '' : this.path}/${name}`
+    return HAS_PROC_FD ? `/proc/self/fd/${this.#handle.fd}/${name}` : this.pathOf(name)
+  }
+
+  /** For messages. */
+  pathOf(name: string): string {
+    return `${this.path === '/' ? '' : this.path}/${name}`
   }
 
   lstat(name: string): Promise<BigIntStats> {
@@ -59,26 +65,24 @@ export class OpenFolder {
 
   /** @throws DaemonError `E_SOURCE_NOT_REGULAR` for a link; other errors as they are. */
   async folder(name: string): Promise<OpenFolder> {
-    const path = `${this.path === '/' ? '' : this.path}/${name}`
     try {
-      return new OpenFolder(path, await open(this.at(name), FOLDER))
+      return new OpenFolder(this.pathOf(name), await open(this.at(name), FOLDER))
     } catch (error) {
-      throw await this.#explained(name, path, error)
+      throw await this.#explained(name, error)
     }
   }
 
   /** @throws DaemonError `E_SOURCE_NOT_REGULAR` unless it is a regular file; other errors as they are. */
   async file(name: string): Promise<{ readonly handle: FileHandle; readonly stat: BigIntStats }> {
-    const path = `${this.path === '/' ? '' : this.path}/${name}`
     let handle
     try {
       handle = await open(this.at(name), FILE)
     } catch (error) {
-      throw await this.#explained(name, path, error)
+      throw await this.#explained(name, error)
     }
     try {
       const stat = await handle.stat({ bigint: true })
-      if (!stat.isFile()) throw sourceNotRegular(path, stat)
+      if (!stat.isFile()) throw sourceNotRegular(this.pathOf(name), stat)
       return { handle, stat }
     } catch (error) {
       await handle.close()
@@ -91,7 +95,8 @@ export class OpenFolder {
   }
 
   /** ELOOP, ENOTDIR and ENXIO (a socket) mean that the kernel refused; find out what the file is. */
-  async #explained(name: string, path: string, error: unknown): Promise<unknown> {
+  async #explained(name: string, error: unknown): Promise<unknown> {
+    const path = this.pathOf(name)
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'ELOOP' && code !== 'ENOTDIR' && code !== 'EMLINK' && code !== 'ENXIO' && code !== 'EOPNOTSUPP')
       return error

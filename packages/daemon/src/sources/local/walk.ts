@@ -62,7 +62,7 @@ export async function walk(paths: readonly string[]): Promise<WalkedFile[]> {
 async function addPath(parent: OpenFolder, last: string | undefined, add: (file: WalkedFile) => void): Promise<void> {
   if (last === undefined) return addFolder(parent, '', 0, add)
   const stat = await parent.lstat(last)
-  const path = `${parent.path === '/' ? '' : parent.path}/${last}`
+  const path = parent.pathOf(last)
   if (stat.isFile()) return add({ name: last, path, identity: fileIdentityOf(stat) })
   if (!stat.isDirectory()) throw sourceNotRegular(path, stat)
   const folder = await parent.folder(last)
@@ -90,7 +90,7 @@ async function addFolder(
     const stats = await Promise.all(batch.map(({ name, isFile }) => (isFile ? lookAtFile(name) : folder.lstat(name))))
     for (const [at, { name }] of batch.entries()) {
       const stat = stats[at]!
-      const path = `${folder.path === '/' ? '' : folder.path}/${name}`
+      const path = folder.pathOf(name)
       if (stat.isFile()) add({ name: `${prefix}${name}`, path, identity: fileIdentityOf(stat) })
       else if (!stat.isDirectory()) throw sourceNotRegular(path, stat)
       else {
