@@ -1,9 +1,9 @@
-import type { BlobReader, BlobStore, ByteRanges, HashAttachment, HashResult, PartialBlob } from '@svc/cas'
-import { gitBlobSha1HasherUrl } from '@svc/hub'
+import type { BlobReader, BlobStore, ByteRanges, HashResult, PartialBlob } from '@svc/cas'
 import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import type { Proof } from '../../import/proof.ts'
 import { LEAVES } from '../../library/leaf-layers.ts'
+import { GIT_NAME, gitNameIn } from '../hub/listed-bytes.ts'
 import type { AnchorFile } from './anchor.ts'
 
 /** A file that a pull brings. */
@@ -20,8 +20,6 @@ export function wantedFile(path: string, sizeBytes: number, anchor: AnchorFile):
   const repo = anchor.repoId?.toLowerCase() ?? ''
   return { path, sizeBytes, anchor, key: anchor.sha256 ?? `git-blob-sha1:${anchor.gitBlobSha1} ${repo}` }
 }
-
-const GIT: HashAttachment = { name: 'gitBlobSha1', module: gitBlobSha1HasherUrl }
 
 /**
  * The bytes of one content while several sources fetch it: each writes the ranges still missing. A content that the
@@ -61,7 +59,7 @@ export class AnchoredContent {
     if (already !== undefined) return already
     const partial = await store.partial(
       { key, sizeBytes, ...(sha256 && { digest: sha256 }) },
-      { attachments: gitBlobSha1 ? [LEAVES, GIT] : [LEAVES], signal }
+      { attachments: gitBlobSha1 ? [LEAVES, GIT_NAME] : [LEAVES], signal }
     )
     // another import may have committed it while this one waited for the key
     const meanwhile = await here()
@@ -159,8 +157,7 @@ export class AnchoredContent {
 
   #checkGit(result: HashResult): void {
     const expected = this.file.anchor.gitBlobSha1
-    if (expected === undefined) return
-    if (Buffer.from(result.attachments.gitBlobSha1!).toString('hex') === expected) return
+    if (expected === undefined || gitNameIn(result) === expected) return
     this.#partial!.unmark(0, this.sizeBytes)
     throw new DaemonError('E_NOT_IMPORTABLE', 'the bytes do not match the anchor')
   }

@@ -17,6 +17,11 @@ export function hubFailure(error: unknown): unknown {
   })
 }
 
+/** For `catch`. @throws the {@link hubFailure} */
+export function throwHubFailure(error: unknown): never {
+  throw hubFailure(error)
+}
+
 /** For `catch`: damaged or missing local state counts as absent. @throws errors other than the daemon's own */
 export function orAbsent(error: unknown): undefined {
   if (!(error instanceof DaemonError)) throw error

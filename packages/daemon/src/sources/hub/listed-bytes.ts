@@ -1,11 +1,16 @@
-import { createHash } from 'node:crypto'
-import type { DiskBlobStore } from '@svc/cas'
-import type { HubFile } from '@svc/hub'
+import type { DiskBlobStore, HashAttachment, HashResult } from '@svc/cas'
+import { gitBlobSha1, gitBlobSha1HasherUrl, type HubFile } from '@svc/hub'
 import type { ManifestFile } from '@svc/manifest'
 import type { Sha256Digest } from '@svc/ref'
 import { readWholeBlob } from '../../library/small-blob.ts'
 
 const MAX_GIT_BYTES = 64 << 20
+
+/** Git's name of the bytes, computed while the store hashes them. */
+export const GIT_NAME: HashAttachment = { name: 'git-blob-sha1', module: gitBlobSha1HasherUrl }
+
+export const gitNameIn = ({ attachments }: Pick<HashResult, 'attachments'>): string =>
+  Buffer.from(attachments[GIT_NAME.name]!).toString('hex')
 
 /** Whether the hub lists a file's bytes. Those of files in git must be here. */
 export async function isListedAs(
@@ -28,10 +33,7 @@ export async function gitSha1Of(
   const reader = await store.open(digest).catch(() => undefined)
   if (reader === undefined) return undefined
   try {
-    return createHash('sha1')
-      .update(`blob ${sizeBytes}\0`)
-      .update(await readWholeBlob(reader))
-      .digest('hex')
+    return gitBlobSha1(await readWholeBlob(reader))
   } finally {
     await reader.close()
   }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import {
   type ArtifactPlan,
@@ -24,7 +24,7 @@ import {
 import type { ImportPlan } from '@svc/client/protocol'
 import { type Hub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { forEachLimited } from '@svc/internal-concurrency'
-import { digestFromBytes, type Sha256Digest } from '@svc/ref'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
 import { planSelected } from '../../import/choice.ts'
 import type { PlannedImport } from '../../import/plan.ts'
@@ -191,11 +191,7 @@ async function digestOf(hub: Pick<Hub, 'read'>, file: HubFile, bytes: Uint8Array
     const what = `${JSON.stringify(file.path)} is a licence file of ${file.sizeBytes} bytes, which no plan reads`
     throw new DaemonError('E_NOT_IMPORTABLE', what, { status: 502 })
   }
-  return digestFromBytes(
-    createHash('sha256')
-      .update(bytes ?? (await hub.read(file)))
-      .digest()
-  )
+  return digestFromHex(hash('sha256', bytes ?? (await hub.read(file))))
 }
 
 /** A plan is short; the hub's own limits bound it. */

@@ -1,15 +1,6 @@
 import { hash } from 'node:crypto'
-import type { HashAttachment, PartialBlob } from '@svc/cas'
-import {
-  type DownloadOptions,
-  gitBlobSha1HasherUrl,
-  type Hub,
-  type HubFile,
-  type HubListing,
-  type HubSink,
-  type OlderVersion,
-  type RetryWait
-} from '@svc/hub'
+import type { PartialBlob } from '@svc/cas'
+import type { DownloadOptions, Hub, HubFile, HubListing, HubSink, OlderVersion, RetryWait } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
 import { Lazy } from '@svc/internal-concurrency'
 import type { Sha256Digest } from '@svc/ref'
@@ -17,12 +8,10 @@ import { LRUCache } from 'lru-cache'
 import { DaemonError } from '../../errors.ts'
 import type { FetchContext, ImportSource, RemoteFile, Reuse } from '../../import/source.ts'
 import { hubFailure } from './errors.ts'
+import { GIT_NAME, gitNameIn } from './listed-bytes.ts'
 import type { HeldVersion, OlderVersions } from './older.ts'
 import { hubProvenance } from './provenance.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
-
-/** Git's name of the bytes, computed while the store hashes them. */
-const GIT_NAME: HashAttachment = { name: 'git-blob-sha1', module: gitBlobSha1HasherUrl }
 
 /** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
 export const MAX_STRANGER_FILES = 20_000
@@ -141,8 +130,8 @@ const byGitName = (
 ): Pick<RemoteFile, 'partialKey' | 'attachments' | 'accept'> => ({
   partialKey,
   attachments: [GIT_NAME],
-  accept: ({ attachments }) => {
-    const found = Buffer.from(attachments[GIT_NAME.name]!).toString('hex')
+  accept: (result) => {
+    const found = gitNameIn(result)
     if (found !== gitBlobSha1)
       throw new Error(`${name}: its git blob name is ${found}, the listing says ${gitBlobSha1}`)
   }

@@ -1,7 +1,7 @@
-import { createHash, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { DiskBlobStore } from '@svc/cas'
 import type { ImportPlan, Job } from '@svc/client/protocol'
-import type { Hub, HubFile, HubListing } from '@svc/hub'
+import { gitBlobSha1 as gitNameOf, type Hub, type HubFile, type HubListing } from '@svc/hub'
 import { timestampOf } from '@svc/internal-clock'
 import { COMPANION_BOUNDS } from '@svc/manifest'
 import { digestFromHex, formatRepoId, type RepoId } from '@svc/ref'
@@ -15,7 +15,7 @@ import { someOf } from '../../library/companions.ts'
 import type { Library } from '../../library/library.ts'
 import { SIGNATURE, type SignedListing } from '../../library/trust.ts'
 import type { LookOptions, UpstreamFile, UpstreamRepo } from '../../library/upstream-repo.ts'
-import { hubFailure } from './errors.ts'
+import { throwHubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
 import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
@@ -66,9 +66,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
   const planOf = (repo: UpstreamRepo): Promise<ImportPlan> => {
     const { asked, listing, branch, onBytes } = require(repo)
     const source = sourceOf(asked, listing, { branch, strangers: brought })
-    return planHub(counting(hub, onBytes), listing, source, NORMALIZED, asked, planDeps).catch((error: unknown) => {
-      throw hubFailure(error)
-    })
+    return planHub(counting(hub, onBytes), listing, source, NORMALIZED, asked, planDeps).catch(throwHubFailure)
   }
   const fileOf = (repo: UpstreamRepo, name: string): HubFile => {
     const file = require(repo).files.get(name)
@@ -80,10 +78,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
     if (rule?.mode !== 'require') return undefined
     const file = listed.files.find(({ path }) => path === SIGNATURE)
     if (file === undefined || file.sizeBytes > MAX_SMALL_BYTES) throw trust.refusal(rule)
-    const reading = counting(hub, onBytes).read(file)
-    const bytes = await reading.catch((error: unknown) => {
-      throw hubFailure(error)
-    })
+    const bytes = await counting(hub, onBytes).read(file).catch(throwHubFailure)
     const signed = await trust.signed(rule, bytes, clock)
     const complaint = complaintOf(signed, listed)
     if (complaint !== undefined) throw trust.refusal(rule, complaint)
@@ -123,9 +118,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
     async read(repo: UpstreamRepo, name: string): Promise<Uint8Array> {
       const file = fileOf(repo, name)
       if (file.sizeBytes > MAX_SMALL_BYTES) throw new Error(`${name} is too large to be read at once`)
-      const bytes = await hub.read(file).catch((error: unknown) => {
-        throw hubFailure(error)
-      })
+      const bytes = await hub.read(file).catch(throwHubFailure)
       const wrong = (what: string): DaemonError =>
         new DaemonError('E_NOT_IMPORTABLE', `the bytes of ${JSON.stringify(name)} do not match the ${what}`)
       const digest = digestFromHex(hash('sha256', bytes))
@@ -168,16 +161,14 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       const source = sourceOf(asked, listing, { branch, strangers: brought })
       const selection = { ...NORMALIZED, quants: [quant] }
       const ref = formatRepoId(target)
-      try {
-        const job = await importer.start({ kind: 'import-hf', ref, repo: target, source, selection, lane: 'demand' })
-        jobs.over(job.id).then(
-          ({ state }) => void (state === 'done' && checked.set(commitKey(repo), true)),
-          () => undefined
-        )
-        return job
-      } catch (error) {
-        throw hubFailure(error)
-      }
+      const job = await importer
+        .start({ kind: 'import-hf', ref, repo: target, source, selection, lane: 'demand' })
+        .catch(throwHubFailure)
+      jobs.over(job.id).then(
+        ({ state }) => void (state === 'done' && checked.set(commitKey(repo), true)),
+        () => undefined
+      )
+      return job
     },
     /** Whether the hub has given a file's bytes to strangers since the start. */
     hasBrought: (repo: UpstreamRepo, name: string): boolean =>
@@ -263,8 +254,7 @@ async function heldBytesOf(file: HubFile, store: DiskBlobStore, brought: Strange
 
 function isWhatWasListed({ sha256, gitBlobSha1, sizeBytes }: HubFile, bytes: Uint8Array, digest: string): boolean {
   if (bytes.length !== sizeBytes) return false
-  if (sha256 !== undefined) return digest === sha256
-  return createHash('sha1').update(`blob ${sizeBytes}\0`).update(bytes).digest('hex') === gitBlobSha1
+  return sha256 === undefined ? gitNameOf(bytes) === gitBlobSha1 : digest === sha256
 }
 
 const commitKey = ({ repo, commit }: UpstreamRepo): string => `${repo} ${commit}`
