@@ -7,7 +7,7 @@ import type { TorrentProgress } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
-import { type FetchTimeouts, SourceWatch } from './source-watch.ts'
+import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 
 export interface FetchRequest {
   readonly torrent: ArtifactTorrent
@@ -51,12 +51,11 @@ export async function fetchArtifact(
 ): Promise<readonly string[]> {
   const { torrent, layers, hints, heldManifest } = request
   const upload = request.upload && heldManifest === undefined
-  const { signal } = context
   const blobs = new Set<Sha256Digest>()
   const warnings = new Set<string>()
   let lied = false
-  const failed = Promise.withResolvers<never>()
-  failed.promise.catch(() => undefined)
+  const wrong = Promise.withResolvers<never>()
+  wrong.promise.catch(() => undefined)
   const joined = await artifacts.join(torrent, {
     layers,
     hints,
@@ -65,7 +64,7 @@ export async function fetchArtifact(
     seedOnly: false,
     heldManifest,
     onBlob: (digest) => blobs.add(digest),
-    onWrong: (path) => failed.reject(wrongAtTheSource(path)),
+    onWrong: (path) => wrong.reject(wrongAtTheSource(path)),
     onWarning: ({ kind, source, message, lied: proven }) => {
       lied ||= proven === true
       if (warnings.size < MAX_WARNINGS && (kind === 'peer' || kind === 'webseed'))
@@ -73,34 +72,37 @@ export async function fetchArtifact(
     }
   })
   const { handle } = joined
-  handle.once('failed', (error) => failed.reject(toDaemonError(error)))
-  const complete = handle.completed()
-  complete.catch(() => undefined)
-  let over = false
-  const whole = complete.then(() => {
-    over = true
-  })
+  let before: number | undefined
+  const report = (now: TorrentProgress): void => {
+    if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
+    context.onProgress({
+      blobsDone: blobs.size,
+      bytesDone: before === undefined ? 0 : now.verifiedBytes - before,
+      peers: now.peers,
+      sources: now.peers + now.webseeds,
+      rateBytesPerSecond: Math.round(now.downloadRate)
+    })
+  }
   try {
-    let before: number | undefined
-    const watch = new SourceWatch(context)
-    while (!over) {
-      signal.throwIfAborted()
-      if (artifacts.joined.get(torrent.manifestDigest) !== joined)
-        throw new DaemonError('E_SOURCE_UNAVAILABLE', 'the artifact left its swarm while it was fetched; try again')
-      const now = handle.progress()
-      if (now.state === 'fetching' || now.state === 'seeding') before ??= now.verifiedBytes
-      context.onProgress(progressOf(now, blobs.size, before))
-      if (now.state === 'checking') watch.rest()
-      const hasSource = now.peers + now.webseeds > 0
-      const why = watch.look(now.verifiedBytes + now.downloadedBytes, hasSource)
-      if (why !== undefined) throw gaveUp(why, context, warnings, lied && !hasSource)
-      await watch.next(whole, failed.promise)
-    }
-    context.onProgress(progressOf(handle.progress(), blobs.size, before))
+    await followFetch(
+      {
+        torrent: handle,
+        done: Promise.race([handle.completed(), wrong.promise]),
+        failure: toDaemonError,
+        onProgress(now) {
+          if (artifacts.joined.get(torrent.manifestDigest) !== joined)
+            throw new DaemonError('E_SOURCE_UNAVAILABLE', 'the artifact left its swarm while it was fetched; try again')
+          report(now)
+        },
+        gaveUp: (why, { peers, webseeds }) => gaveUp(why, context, warnings, lied && peers + webseeds === 0)
+      },
+      context
+    )
+    report(handle.progress())
     return [...warnings]
   } catch (error) {
     await artifacts.leave(torrent.manifestDigest)
-    signal.throwIfAborted()
+    context.signal.throwIfAborted()
     throw error
   }
 }
@@ -110,14 +112,6 @@ const wrongAtTheSource = (path: string): DaemonError =>
     'E_NOT_IMPORTABLE',
     `"${path}" has the merkle root of the manifest but another SHA-256: no source can have these bytes`
   )
-
-const progressOf = (now: TorrentProgress, blobsDone: number, before: number | undefined): FetchProgress => ({
-  blobsDone,
-  bytesDone: before === undefined ? 0 : now.verifiedBytes - before,
-  peers: now.peers,
-  sources: now.peers + now.webseeds,
-  rateBytesPerSecond: Math.round(now.downloadRate)
-})
 
 /** No source is left. If there were some that sent bad data, that is the reason (spec swarm.16, swarm.17). */
 function gaveUp(

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import {
   type ArtifactTorrent,
   COMPANION_BOUNDS,
@@ -19,11 +19,11 @@ import {
   type TorrentInfo,
   type TorrentLayout
 } from '@svc/metainfo'
-import { digestFromBytes, type Sha256Digest } from '@svc/ref'
-import type { FileState, FileWriter, Swarm, TorrentStorage } from '@svc/swarm'
+import { digestFromHex, type Sha256Digest } from '@svc/ref'
+import type { FileState, FileWriter, Swarm, TorrentProgress, TorrentStorage } from '@svc/swarm'
 import { DaemonError } from '../errors.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import { type FetchTimeouts, SourceWatch } from './source-watch.ts'
+import { type FetchTimeouts, followFetch } from './followed-fetch.ts'
 
 export interface PeerDocumentRequest {
   readonly pin: Sha256Digest
@@ -163,39 +163,39 @@ async function fetchInto<T>(
     disclose: false
   })
   storage.leaveOut = (file) => torrent.priority(file, 0)
-  const failed = Promise.withResolvers<never>()
-  failed.promise.catch(() => undefined)
-  torrent.once('failed', (error) =>
-    failed.reject(
-      error instanceof DaemonError
-        ? error
-        : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not arrive: ${error.message}`, { cause: error })
-    )
-  )
   const warnings = new Set<string>()
   torrent.on('warning', ({ kind, source, message, lied }) => {
     if (lied === true) onLie(`${kind} ${source}: ${message}`)
     if (warnings.size < 5) warnings.add(`${source}: ${message}`)
   })
-  const gaveUp = (why: string): DaemonError =>
-    new DaemonError(
+  const partOf = ({ state }: TorrentProgress): string => (state === 'metadata' ? 'the list of files' : what)
+  const gaveUp = (why: 'silent' | 'lonely', now: TorrentProgress): DaemonError => {
+    const silence = `no peer sent ${partOf(now)} for ${Math.round(timeouts.fillTimeoutMs / 1000)} s`
+    const loneliness = 'no peer answers, and neither a tracker nor the DHT can name another one'
+    const reasons = warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''
+    return new DaemonError(
       'E_SOURCE_UNAVAILABLE',
-      `${why}${warnings.size > 0 ? ` (${[...warnings].join('; ')})` : ''}; try again when one is available`
+      `${why === 'silent' ? silence : loneliness}${reasons}; try again when one is available`
     )
+  }
   try {
-    const watch = new SourceWatch(timeouts)
-    for (;;) {
-      signal.throwIfAborted()
-      const { peers, webseeds, downloadedBytes, state } = torrent.progress()
-      const part = state === 'metadata' ? 'the list of files' : what
-      const asked = `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${part}`
-      onProgress({ peers, message: peers === 0 ? 'looking for a peer that has it' : asked })
-      const why = watch.look(downloadedBytes, peers + webseeds > 0)
-      if (why === 'silent') throw gaveUp(`no peer sent ${part} for ${Math.round(timeouts.fillTimeoutMs / 1000)} s`)
-      if (why === 'lonely') throw gaveUp('no peer answers, and neither a tracker nor the DHT can name another one')
-      const done = await watch.next(storage.done, failed.promise)
-      if (done !== undefined) return done
-    }
+    return await followFetch(
+      {
+        torrent,
+        done: storage.done,
+        failure: (cause) =>
+          cause instanceof DaemonError
+            ? cause
+            : new DaemonError('E_SOURCE_UNAVAILABLE', `${what} did not arrive: ${cause.message}`, { cause }),
+        onProgress(now) {
+          const { peers } = now
+          const asked = `asking ${peers} ${peers === 1 ? 'peer' : 'peers'} for ${partOf(now)}`
+          onProgress({ peers, message: peers === 0 ? 'looking for a peer that has it' : asked })
+        },
+        gaveUp
+      },
+      { ...timeouts, signal }
+    )
   } finally {
     await torrent.remove()
   }
@@ -269,7 +269,7 @@ class MemoryStorage<T> implements TorrentStorage {
   async fileComplete(fileIndex: number): Promise<'ok'> {
     if (!this.#chosen.some(({ index }) => index === fileIndex)) return 'ok'
     const bytes = this.#bytes.get(fileIndex) ?? Buffer.alloc(0)
-    const digest = digestFromBytes(createHash('sha256').update(bytes).digest())
+    const digest = digestFromHex(hash('sha256', bytes))
     const root = bytes.length === 0 ? undefined : piecesRoot(leafLayer(bytes), bytes.length)
     this.#files.set(fileIndex, { bytes, digest, root })
     if (this.#files.size < this.#chosen.length) return 'ok'
