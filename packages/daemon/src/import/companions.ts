@@ -123,15 +123,6 @@ export function fetchedAnew(file: SourceFile, origin: ArtifactSource): SourceFil
   }
 }
 
-/** Whether a file that recognition does not know is read or fetched. */
-export const isFetched = (
-  name: string,
-  {
-    source,
-    companions
-  }: { readonly source: Pick<ImportSource, 'fetchUnrecognised'>; readonly companions: CompanionPlan }
-): boolean => source.fetchUnrecognised || companions.files.has(name)
-
 /** Files that are neither in an artifact nor beside it. */
 export const leftOut = ({ document }: Pick<Sealed<Companions>, 'document'>): readonly OmittedFile[] =>
   document.omitted.filter(({ reason }) => reason !== 'artifact')

@@ -15,7 +15,7 @@ import { comingModels, earlyHeaders } from './coming.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
 import { companionsOf, companionWarnings, leftOut, planCompanions } from './companions.ts'
 import { type IngestContext, type Ingested, ingestFiles } from './ingest.ts'
-import { companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
+import { bytesToRead, companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
 import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
@@ -112,7 +112,7 @@ export class Importer {
       const plan = this.#ruled(repo, await planSelected(source, selection, offload, signal))
       signal.throwIfAborted()
       return jobs.start(
-        { ...start, filesTotal: plan.source.files.length, bytesTotal: plan.bytesTotal },
+        { ...start, filesTotal: plan.source.files.length, bytesTotal: bytesToRead(plan) },
         (context) => this.#run(plan, selection, repo, { ...context, offload }),
         () => source.close()
       )
@@ -165,7 +165,7 @@ export class Importer {
     const { store, offload, holdings, artifacts, documents } = this.#deps
     const plan = this.#ruled(repo, await planListing(listed, offload))
     const alone = companionsAlone(plan)
-    update({ filesTotal: alone.companions.files.size, bytesTotal: alone.bytesTotal })
+    update({ filesTotal: alone.companions.files.size, bytesTotal: bytesToRead(alone) })
     const proof = new Proof(holdings, listed.origin)
     const progress = new ImportProgress(update)
     const ingested = await ingestFiles(alone, { ...this.#deps, mayEvict: false, signal, progress, proof })
@@ -432,7 +432,5 @@ function withSignature(plan: PlannedImport, rule: TrustRule | undefined): Planne
     files: new Map([...beside.files, [SIGNATURE, file]]),
     omitted: beside.omitted.filter(({ path }) => path !== SIGNATURE)
   }
-  let { bytesTotal } = plan
-  for (const [name, { sizeBytes }] of companions.files) if (!plan.companions.files.has(name)) bytesTotal += sizeBytes
-  return { ...plan, bytesTotal, companions }
+  return { ...plan, companions }
 }

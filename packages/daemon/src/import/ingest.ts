@@ -16,8 +16,8 @@ import { type BlobTree, LEAVES } from '../library/leaf-layers.ts'
 import type { Library } from '../library/library.ts'
 import { readSmallBlob } from '../library/small-blob.ts'
 import type { WantedBlobs } from '../library/wanted-blobs.ts'
-import { fetchedAnew, isFetched } from './companions.ts'
-import type { PlannedImport } from './plan.ts'
+import { fetchedAnew } from './companions.ts'
+import { filesToRead, type PlannedImport } from './plan.ts'
 import type { ImportProgress } from './progress.ts'
 import type { Proof } from './proof.ts'
 import { type FileHere, type HeldName, isRemote, type RemoteFile, readAs, type SourceFile } from './source.ts'
@@ -57,8 +57,7 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   await requireSpace(plan, context)
   const work = new FileIngest(plan, context)
   // files that describe the model first, then the largest
-  const inOrder = [...recognition.uses]
-    .filter(([name, { use }]) => use !== 'skip' || isFetched(name, plan))
+  const inOrder = filesToRead(plan)
     .map(([name, use]) => work.used(name, use))
     .sort((a, b) => Number(describes(b)) - Number(describes(a)) || b.file.sizeBytes - a.file.sizeBytes)
   const passed = recognition.uses.size - inOrder.length
@@ -67,12 +66,11 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   const left = new Set(units)
   const describing = new Set(units.filter((unit) => unit.some(describes)))
   let described: Ingested | undefined
-  const describe = async (signal: AbortSignal): Promise<Ingested> => {
+  const describe = async (signal: AbortSignal): Promise<void> => {
     const tars = recognition.entries.filter((entry) => entry.content.from === 'tar')
     await forEachLimited(tars, 2, signal, (entry, signal) => work.tar(entry, signal))
     described = { blobs: work.blobs, companions: work.companions, ...(await work.texts(signal)) }
     await context.onDescribed?.(described, signal)
-    return described
   }
   if (describing.size === 0) await describe(context.signal)
   await forEachLimited(units, source.concurrency, context.signal, async (_, signal) => {

@@ -1,7 +1,7 @@
-import { ClassifyError, type Recognition, recognise } from '@svc/classify'
+import { ClassifyError, type FileUse, type Recognition, recognise } from '@svc/classify'
 import { DaemonError } from '../errors.ts'
 import type { Offload } from '../offload/pool.ts'
-import { type CompanionPlan, isFetched, planCompanions } from './companions.ts'
+import { type CompanionPlan, planCompanions } from './companions.ts'
 import type { ImportSource, SourceFile } from './source.ts'
 
 /** The result of stage 1: the contents of a listing, by names alone. Nothing was read yet. */
@@ -12,8 +12,6 @@ export interface PlannedImport {
   readonly files: ReadonlyMap<string, SourceFile>
   /** The companions: of the whole listing, whatever the selection. */
   readonly companions: CompanionPlan
-  /** Bytes that will be read or fetched. */
-  readonly bytesTotal: number
   /** Number of files that the caller's choice excluded; absent if there was no choice. */
   readonly notChosen?: number
 }
@@ -43,35 +41,34 @@ function refused({ kind }: ImportSource, cause: unknown): unknown {
 
 function planned(source: ImportSource, recognition: Recognition): PlannedImport {
   const files = new Map(source.files.map((file) => [file.name, file]))
-  const companions = planCompanions(source, files, recognition.uses)
-  let bytesTotal = 0
-  for (const [name, { use }] of recognition.uses) {
-    if (use !== 'skip' || isFetched(name, { source, companions })) bytesTotal += files.get(name)!.sizeBytes
-  }
-  return { source, recognition, files, companions, bytesTotal }
+  return { source, recognition, files, companions: planCompanions(source, files, recognition.uses) }
 }
+
+/** The files that an import reads or fetches, and for what. */
+export const filesToRead = ({ source, recognition, companions }: PlannedImport): (readonly [string, FileUse])[] =>
+  [...recognition.uses].filter(
+    ([name, { use }]) => use !== 'skip' || source.fetchUnrecognised || companions.files.has(name)
+  )
+
+/** Their bytes. */
+export const bytesToRead = (plan: PlannedImport): number =>
+  filesToRead(plan).reduce((sum, [name]) => sum + plan.files.get(name)!.sizeBytes, 0)
 
 /** The part of a planned import that brings nothing but companions. */
 export function companionsAlone(plan: PlannedImport): PlannedImport {
-  const { files } = plan.companions
-  const { recognition } = plan
-  let bytesTotal = 0
-  for (const { sizeBytes } of files.values()) bytesTotal += sizeBytes
-  const uses = new Map([...recognition.uses].filter(([name]) => files.has(name)))
-  return { ...plan, recognition: { ...recognition, uses, entries: [], licences: [], config: undefined }, bytesTotal }
+  const { recognition, companions } = plan
+  const uses = new Map([...recognition.uses].filter(([name]) => companions.files.has(name)))
+  return { ...plan, recognition: { ...recognition, uses, entries: [], licences: [], config: undefined } }
 }
 
 /** The part of a planned import that brings these files of its artifacts, by their upstream names, and nothing beside them. */
 export function entriesAlone(plan: PlannedImport, names: ReadonlySet<string>): PlannedImport {
-  const { recognition, files, companions } = plan
+  const { recognition, companions } = plan
   const uses = new Map([...recognition.uses].filter(([name, { use }]) => use === 'entry' && names.has(name)))
   const entries = recognition.entries.filter(({ content }) => content.from === 'file' && uses.has(content.name))
-  let bytesTotal = 0
-  for (const name of uses.keys()) bytesTotal += files.get(name)!.sizeBytes
   return {
     ...plan,
     companions: { ...companions, files: new Map() },
-    recognition: { ...recognition, uses, entries, licences: [], config: undefined },
-    bytesTotal
+    recognition: { ...recognition, uses, entries, licences: [], config: undefined }
   }
 }

@@ -85,6 +85,9 @@ test('a client of the mirror gets every file of a signed model', async () => {
     expect(Buffer.from(await answer.arrayBuffer())).toEqual(Buffer.from(content))
   }
   expect((await api.open(REF)).body.missing).toBeUndefined()
+  const [job] = (await api.get('/v1/jobs')).body.jobs
+  const { bytesDone, bytesTotal } = await api.finished(job)
+  expect(bytesDone).toBe(bytesTotal)
 })
 
 test.each(Object.entries(SPOILT))(
