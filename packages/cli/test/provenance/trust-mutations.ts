@@ -13,22 +13,36 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/import/importer.ts', [
     {
       what: 'trust: an import asks for the rule',
-      find: `this.#ruled(repo, await planSelected(source, selection, offload, signal))`,
+      find: `ruledImport(repo, await planSelected(source, selection, offload, signal), trust)`,
       replace: `{ ...(await planSelected(source, selection, offload, signal)), rule: undefined }`,
       caughtBy: IMPORT('refused with the names')
     },
     {
       what: 'trust: an import within a job asks for the rule',
-      find: `this.#ruled(repo, await planSelected(source, selection, offload, context.signal))`,
+      find: `ruledImport(repo, await planSelected(source, selection, offload, context.signal), trust)`,
       replace: `{ ...(await planSelected(source, selection, offload, context.signal)), rule: undefined }`,
       caughtBy: { file: 'packages/cli/test/signature.test.ts', name: 'OCI artifact' }
     },
     {
       what: 'trust: companions that come later ask for the rule',
-      find: `this.#ruled(repo, await planListing(listed, offload))`,
+      find: `ruledImport(repo, await planListing(listed, offload), trust)`,
       replace: `{ ...(await planListing(listed, offload)), rule: undefined }`,
       caughtBy: HUB('does not cover are refused')
     },
+    {
+      what: 'trust: companions that come later are checked',
+      find: `await this.#doubts(plan, { entries, companions: files, omitted }, update)`,
+      replace: `[] as string[]`,
+      caughtBy: HUB('does not cover are refused')
+    },
+    {
+      what: 'trust: an import is checked',
+      find: `await this.#doubts(plan, brought, update)`,
+      replace: `[] as string[]`,
+      caughtBy: IMPORT('refused with the names')
+    }
+  ]),
+  ...of('daemon/src/import/ruled-import.ts', [
     {
       what: 'trust: a rule also matches the name of a model’s source',
       find: `trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])`,
@@ -46,18 +60,6 @@ export const TRUST: readonly Mutation[] = [
       find: ` || rule?.mode === 'require'`,
       replace: ``,
       caughtBy: MIRRORS('client caused is shown after a restart')
-    },
-    {
-      what: 'trust: companions that come later are checked',
-      find: `await this.#doubts(plan, { entries, companions: files, omitted }, update)`,
-      replace: `[] as string[]`,
-      caughtBy: HUB('does not cover are refused')
-    },
-    {
-      what: 'trust: an import is checked',
-      find: `await this.#doubts(plan, brought, update)`,
-      replace: `[] as string[]`,
-      caughtBy: IMPORT('refused with the names')
     }
   ]),
   ...of('daemon/src/library/trust.ts', [

@@ -7,17 +7,18 @@ import type { JobRegistry } from '../jobs/registry.ts'
 import type { ComingImport } from '../library/coming.ts'
 import type { Library } from '../library/library.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
-import { type BroughtModel, SIGNATURE, type TrustRule } from '../library/trust.ts'
+import { type BroughtModel, SIGNATURE } from '../library/trust.ts'
 import type { Offload } from '../offload/pool.ts'
 import { planSelected } from './choice.ts'
 import { classifyFiles } from './classify.ts'
 import { comingModels, earlyHeaders } from './coming.ts'
 import { commitArtifacts, requireVacancyBefore } from './commit.ts'
-import { companionsOf, companionWarnings, leftOut, planCompanions } from './companions.ts'
+import { companionsOf, companionWarnings, leftOut } from './companions.ts'
 import { type IngestContext, type Ingested, ingestFiles } from './ingest.ts'
 import { bytesToRead, companionsAlone, entriesAlone, type PlannedImport, planListing } from './plan.ts'
 import { ImportProgress } from './progress.ts'
 import { Proof } from './proof.ts'
+import { besideOf, type RuledImport, ruledImport } from './ruled-import.ts'
 import { type SealedArtifact, sealArtifacts, writeDocument } from './seal.ts'
 import type { ImportSelection } from './selection.ts'
 import type { ImportSource } from './source.ts'
@@ -70,10 +71,6 @@ export interface CompanionsRequest {
   readonly source: (signal: AbortSignal) => Promise<ImportSource>
 }
 
-interface RuledImport extends PlannedImport {
-  readonly rule: TrustRule | undefined
-}
-
 interface ImportContext extends JobContext, Pick<IngestContext, 'onDescribed'> {
   readonly offload: Offload
   readonly proof: Proof
@@ -105,11 +102,11 @@ export class Importer {
    */
   async start(request: ImportRequest): Promise<Job> {
     const { kind, ref, repo, source, selection, lane, signal = UNSTOPPED } = request
-    const { jobs, offload: owners, strangersOffload } = this.#deps
+    const { jobs, offload: owners, strangersOffload, trust } = this.#deps
     const offload = lane === 'demand' ? strangersOffload : owners
     const start = { kind, ref, as: formatRepoId(repo), ...(lane !== undefined && { lane }) }
     try {
-      const plan = this.#ruled(repo, await planSelected(source, selection, offload, signal))
+      const plan = ruledImport(repo, await planSelected(source, selection, offload, signal), trust)
       signal.throwIfAborted()
       return jobs.start(
         { ...start, filesTotal: plan.source.files.length, bytesTotal: bytesToRead(plan) },
@@ -132,9 +129,9 @@ export class Importer {
     { repo, source, selection }: Pick<ImportRequest, 'repo' | 'source' | 'selection'>,
     context: JobContext
   ): Promise<JobOutcome> {
-    const { offload } = this.#deps
+    const { offload, trust } = this.#deps
     try {
-      const plan = this.#ruled(repo, await planSelected(source, selection, offload, context.signal))
+      const plan = ruledImport(repo, await planSelected(source, selection, offload, context.signal), trust)
       return await this.#run(plan, selection, repo, { ...context, offload })
     } finally {
       await source.close()
@@ -162,8 +159,8 @@ export class Importer {
     { repo, manifestDigest }: { readonly repo: RepoId; readonly manifestDigest: Sha256Digest },
     { signal, update }: JobContext
   ): Promise<JobOutcome> {
-    const { store, offload, holdings, artifacts, documents } = this.#deps
-    const plan = this.#ruled(repo, await planListing(listed, offload))
+    const { store, offload, holdings, artifacts, documents, trust } = this.#deps
+    const plan = ruledImport(repo, await planListing(listed, offload), trust)
     const alone = companionsAlone(plan)
     update({ filesTotal: alone.companions.files.size, bytesTotal: bytesToRead(alone) })
     const proof = new Proof(holdings, listed.origin)
@@ -237,11 +234,10 @@ export class Importer {
     repo: RepoId,
     context: JobContext & { readonly offload: Offload }
   ): Promise<JobOutcome> {
-    const { source, rule } = plan
+    const { source, rule, recognition } = plan
     // before any byte is read
-    requireImportable(plan.recognition)
+    requireImportable(recognition)
     if (rule?.mode === 'require' && !plan.files.has(SIGNATURE)) throw this.#deps.trust.refusal(rule)
-    const { recognition } = plan
     const early = [...source.warnings, ...warningsOfNames(recognition).map(({ message }) => message)]
     if (early.length > 0) context.update({ warnings: early })
     const named = new Set(recognition.entries.flatMap(({ quant }) => (quant === undefined ? [] : [quant])))
@@ -249,11 +245,7 @@ export class Importer {
     const proof = new Proof(this.#deps.holdings, source.origin)
     const beganAt = timestampOf(this.#deps.clock)
     const coming = await this.#begin(plan, selection, repo, { ...context, proof, beganAt })
-    const headers = coming && earlyHeaders(plan, context.signal)
-    headers?.catch(() => undefined)
-    const onDescribed: IngestContext['onDescribed'] = async (described, signal) => {
-      if (coming !== undefined) await this.#describe(coming, plan, described, headers!, signal)
-    }
+    const onDescribed = coming && this.#describing(coming, plan, context.signal)
     try {
       return await this.#bring(plan, selection, repo, { ...context, proof, beganAt, coming, onDescribed })
     } finally {
@@ -294,20 +286,18 @@ export class Importer {
   }
 
   /** A failure to show a model does not end the import. */
-  async #describe(
-    by: ComingImport,
-    plan: PlannedImport,
-    described: Ingested,
-    headers: ReturnType<typeof earlyHeaders>,
-    signal: AbortSignal
-  ): Promise<void> {
+  #describing(by: ComingImport, plan: PlannedImport, signal: AbortSignal): IngestContext['onDescribed'] {
     const { coming, store, log } = this.#deps
-    try {
-      coming.describe(by, await comingModels(plan, described, await headers, store, signal))
-    } catch (error) {
-      signal.throwIfAborted()
-      log.info({ err: error, name: by.name }, 'mirrors show a model only once it is complete')
-      coming.end(by)
+    const headers = earlyHeaders(plan, signal)
+    headers.catch(() => undefined)
+    return async (described, signal) => {
+      try {
+        coming.describe(by, await comingModels(plan, described, await headers, store, signal))
+      } catch (error) {
+        signal.throwIfAborted()
+        log.info({ err: error, name: by.name }, 'mirrors show a model only once it is complete')
+        coming.end(by)
+      }
     }
   }
 
@@ -322,7 +312,7 @@ export class Importer {
     const { mayReplace, keepBefore, mayEvict } = selection
     const progress = new ImportProgress(update)
     const ingested = await ingestFiles(plan, { ...this.#deps, mayEvict, signal, progress, proof, onDescribed })
-    const { companions, brought } = this.#beside(plan, ingested)
+    const { companions, brought } = besideOf(plan, ingested)
     // before documents are written that make a model of the blobs
     const doubts = await this.#doubts(plan, brought, update)
     const artifacts = await classifyFiles(plan, ingested, store, offload)
@@ -365,13 +355,6 @@ export class Importer {
     }
   }
 
-  /** The plan with the rule for signatures that applies to this source and name. */
-  #ruled(repo: RepoId, plan: PlannedImport): RuledImport {
-    const { origin, annotations } = plan.source
-    const rule = this.#deps.trust.ruleFor(formatRepoId(repo), origin.repo, annotations['svc.hf.repo'])
-    return { ...withSignature(plan, rule), rule }
-  }
-
   /** @throws DaemonError `E_NOT_IMPORTABLE` if the rule refuses the import @returns warnings */
   async #doubts({ rule }: RuledImport, brought: BroughtModel, update: JobContext['update']): Promise<string[]> {
     const { store, clock, trust } = this.#deps
@@ -379,19 +362,6 @@ export class Importer {
     const warnings = await trust.check(rule, brought, { store, clock, onReading: (message) => update({ message }) })
     update({ message: undefined })
     return warnings
-  }
-
-  /** The companions of an import, and all files that its signature must cover. */
-  #beside({ source, recognition, companions: planned, rule }: RuledImport, ingested: Ingested) {
-    const companions = companionsOf(planned, source, ingested.companions)
-    const entries = recognition.entries.map(({ kind, name }) => {
-      const { digest, sizeBytes: size } = ingested.blobs.get(name)!
-      return { kind, name, digest, size }
-    })
-    const brought = { entries, companions: companions?.document.files ?? [], omitted: planned.omitted }
-    // mirrors check the signature again later
-    const isKept = source.origin.onDemand !== true || rule?.mode === 'require'
-    return { companions: isKept ? companions : undefined, brought }
   }
 
   async #withheld(repo: RepoId, sealed: readonly Pick<SealedArtifact, 'member'>[]): Promise<string[]> {
@@ -420,17 +390,3 @@ const weightsOf = ({ recognition }: PlannedImport, { blobs }: Ingested): readonl
   recognition.entries
     .filter(({ kind }) => kind.startsWith('weights.') || kind === 'adapter')
     .map(({ name }) => blobs.get(name)!.digest)
-
-/** A rule needs the signature and all companions, whatever the selection, also for imports that a mirror's client caused. */
-function withSignature(plan: PlannedImport, rule: TrustRule | undefined): PlannedImport {
-  const { source, recognition, files } = plan
-  const file = files.get(SIGNATURE)
-  if (rule === undefined || file === undefined) return plan
-  const { onDemand, ...origin } = source.origin
-  const beside = onDemand === true ? planCompanions({ origin }, files, recognition.uses) : plan.companions
-  const companions = {
-    files: new Map([...beside.files, [SIGNATURE, file]]),
-    omitted: beside.omitted.filter(({ path }) => path !== SIGNATURE)
-  }
-  return { ...plan, companions }
-}
