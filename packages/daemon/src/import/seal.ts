@@ -2,6 +2,7 @@ import type { DiskBlobStore } from '@svc/cas'
 import type { ArtifactPlan, ManifestEntry, PlannedArtifacts } from '@svc/classify'
 import { loopBudget } from '@svc/internal-concurrency'
 import {
+  type ArtifactTorrent,
   CONFIG_NAME,
   type IndexMember,
   type Manifest,
@@ -14,7 +15,8 @@ import {
   sealRecord,
   torrentOf
 } from '@svc/manifest'
-import { leafLayer } from '@svc/metainfo'
+import { leafLayer, type PieceLayers } from '@svc/metainfo'
+import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { type BlobTree, LEAVES } from '../library/leaf-layers.ts'
 import type { Library } from '../library/library.ts'
@@ -78,16 +80,26 @@ async function sealArtifact(
   await loopBudget.next('seals')
   const torrent = torrentOf(manifest)
   await loopBudget.next('seals')
-  const layers = await leafLayers.pieceLayers(torrent, { signal })
-  const pieceLayersBytes = pieceLayersOf(torrent, layers)
-  const { digest: pieceLayersDigest } = await store.ingest(oneChunk(pieceLayersBytes), {
-    sizeBytes: pieceLayersBytes.length,
-    signal
-  })
-  const record = sealRecord({ manifest, pieceLayersDigest })
   await writeDocument(store, manifest, signal)
+  const distribution = await writeRecord(manifest, torrent, context)
+  return { member: { quant: artifact.quant, manifest: manifest.digest, distribution }, manifest }
+}
+
+/**
+ * Writes the piece layers and the distribution record of an artifact whose blobs are here: every node has the same ones.
+ * @param known piece layers that need not be computed
+ */
+export async function writeRecord(
+  manifest: Sealed<Manifest>,
+  torrent: ArtifactTorrent,
+  { store, leafLayers, signal }: SealContext,
+  known?: PieceLayers
+): Promise<Sha256Digest> {
+  const bytes = pieceLayersOf(torrent, await leafLayers.pieceLayers(torrent, { known, signal }))
+  const { digest: pieceLayersDigest } = await store.ingest(oneChunk(bytes), { sizeBytes: bytes.length, signal })
+  const record = sealRecord({ manifest, pieceLayersDigest })
   await writeDocument(store, record, signal)
-  return { member: { quant: artifact.quant, manifest: manifest.digest, distribution: record.digest }, manifest }
+  return record.digest
 }
 
 export const manifestFile = ({ kind, name, part, role, variant }: ManifestEntry, tree: BlobTree): ManifestFile => ({

@@ -1,6 +1,6 @@
 import { read } from 'node:fs'
 import { promisify } from 'node:util'
-import { CasError, type HashAttachment, type PartialBlob, type PartialKey } from '@svc/cas'
+import { CasError, type HashAttachment, type HashResult, type PartialBlob, type PartialKey } from '@svc/cas'
 import { DaemonError } from '../errors.ts'
 import type { Library } from '../library/library.ts'
 import type { ImportProgress } from './progress.ts'
@@ -121,8 +121,8 @@ const isWrongBytes = (error: unknown): boolean =>
 
 /** The source's own check, with its refusals marked. */
 export const acceptOf =
-  (file: SourceFile): ((result: Parameters<NonNullable<SourceFile['accept']>>[0]) => Promise<void>) =>
-  async (result) => {
+  (file: SourceFile) =>
+  async (result: HashResult): Promise<void> => {
     try {
       await file.accept?.(result)
     } catch (cause) {

@@ -1,18 +1,10 @@
 import type { Job } from '@svc/client/protocol'
-import {
-  type ArtifactTorrent,
-  type Manifest,
-  parseManifest,
-  pieceLayersOf,
-  type Sealed,
-  sealRecord,
-  torrentOf
-} from '@svc/manifest'
+import { type ArtifactTorrent, type Manifest, parseManifest, type Sealed, torrentOf } from '@svc/manifest'
 import type { PieceLayers } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../errors.ts'
 import { type CommitContext, commitArtifacts } from '../import/commit.ts'
-import { writeDocument } from '../import/seal.ts'
+import { writeDocument, writeRecord } from '../import/seal.ts'
 import type { JobContext, JobOutcome } from '../jobs/job-work.ts'
 import { type JobRegistry, UnwantedError } from '../jobs/registry.ts'
 import type { Room } from '../jobs/room.ts'
@@ -21,7 +13,7 @@ import { storedConfigQuant } from '../library/config-quant.ts'
 import type { Library } from '../library/library.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { type Provenance, withheldNotice, withMark } from '../library/provenance.ts'
-import { oneChunk, readSmallBlob } from '../library/small-blob.ts'
+import { readSmallBlob } from '../library/small-blob.ts'
 import type { TrustRule } from '../library/trust.ts'
 import type { ArtifactFetchContext, FetchProgress, FetchRequest } from './artifact-fetch.ts'
 import type { PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
@@ -45,7 +37,6 @@ export interface ImportBtContext extends CommitContext, Pick<Library, 'clock' | 
 export interface ImportBtDeps extends CompanionsDeps {
   readonly context: ImportBtContext
   readonly manifestFromPeers: (request: PeerDocumentRequest, context: PeerDocumentContext) => Promise<Uint8Array>
-  /** Resolves when the engine has started. */
   readonly fetch: (
     request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints' | 'heldManifest'>,
     context: Pick<ArtifactFetchContext, 'signal' | 'onProgress'>
@@ -321,19 +312,11 @@ class BtImport {
     if (!isToBe) stop.abort(new DaemonError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`))
   }
 
-  /** Writes the record and the layers, which are pure functions of the manifest: every node has the same ones. */
   async #record(torrent: PinnedTorrent, layers: PieceLayers | undefined): Promise<Sha256Digest> {
-    const { store, artifacts, leafLayers } = this.#deps.context
-    const { signal } = this.#job
-    const bytes = pieceLayersOf(torrent, await leafLayers.pieceLayers(torrent, { known: layers, signal }))
-    const { digest: pieceLayersDigest } = await store.ingest(oneChunk(bytes), {
-      sizeBytes: bytes.length,
-      signal
-    })
-    const record = sealRecord({ manifest: torrent.manifest, pieceLayersDigest })
-    await writeDocument(store, record, signal)
-    await artifacts.record({ ...this.#state(), record: record.digest })
-    return record.digest
+    const { context } = this.#deps
+    const record = await writeRecord(torrent.manifest, torrent, { ...context, signal: this.#job.signal }, layers)
+    await context.artifacts.record({ ...this.#state(), record })
+    return record
   }
 
   #report(torrent: ArtifactTorrent, { blobsDone, bytesDone, peers, sources, rateBytesPerSecond }: FetchProgress): void {

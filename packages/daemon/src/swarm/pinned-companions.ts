@@ -1,6 +1,4 @@
-import type { DiskBlobStore } from '@svc/cas'
 import type { ImportResult } from '@svc/client/protocol'
-import type { Clock } from '@svc/internal-clock'
 import type { ArtifactTorrent, Companions, Manifest } from '@svc/manifest'
 import { formatMagnet } from '@svc/metainfo'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
@@ -8,22 +6,16 @@ import { DaemonError } from '../errors.ts'
 import { companionWarnings, leftOut } from '../import/companions.ts'
 import { writeDocument } from '../import/seal.ts'
 import type { JobContext } from '../jobs/job-work.ts'
-import type { ArtifactState, Artifacts } from '../library/artifacts.ts'
-import type { Documents } from '../library/documents.ts'
-import { LEAVES, type LeafLayers } from '../library/leaf-layers.ts'
+import type { ArtifactState } from '../library/artifacts.ts'
+import { LEAVES } from '../library/leaf-layers.ts'
+import type { Library } from '../library/library.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import type { Provenance } from '../library/provenance.ts'
 import { oneChunk } from '../library/small-blob.ts'
 import type { TrustRule, TrustRules } from '../library/trust.ts'
 import type { FetchedCompanions, PeerDocumentContext, PeerDocumentRequest } from './peer-documents.ts'
+import type { CompanionsPin, PinnedImport } from './pinned-import.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
-
-/** The pin of companions, and their torrent. */
-export interface CompanionsPin {
-  readonly digest: Sha256Digest
-  /** `btmh:1220<64 hex>` */
-  readonly infohash: string
-}
 
 /** The command that imports an artifact with its companions on another machine. */
 export function importBtCommand({
@@ -45,14 +37,7 @@ export function importBtCommand({
 }
 
 export interface CompanionsDeps {
-  readonly context: {
-    readonly store: DiskBlobStore
-    readonly leafLayers: LeafLayers
-    readonly artifacts: Artifacts
-    readonly documents: Documents
-    readonly trust: TrustRules
-    readonly clock: Clock
-  }
+  readonly context: Pick<Library, 'store' | 'leafLayers' | 'artifacts' | 'documents' | 'trust' | 'clock'>
   readonly reading: WebseedReading
   /** They are here, and public. */
   readonly hasCompanions: (digest: Sha256Digest) => boolean
@@ -78,11 +63,7 @@ export interface BroughtCompanions {
   readonly warnings: readonly string[]
 }
 
-interface PinnedCompanionsRequest {
-  readonly pin: Sha256Digest
-  readonly repo: RepoId | undefined
-  readonly hints: SwarmHints
-}
+type PinnedCompanionsRequest = Pick<PinnedImport, 'pin' | 'repo' | 'hints'>
 
 /**
  * Brings in all companions of an artifact, or none. The artifact stays whatever becomes of them: old peers do not know

@@ -6,7 +6,13 @@ import { type MayReplace, mayReplaceOf } from '../import/selection.ts'
 import { importTarget } from '../import/target.ts'
 import { checkedHints, isHttpUrl, isPeerAddress, isTrackerUrl } from '../library/hints.ts'
 import type { SwarmHints } from '../library/origin.ts'
-import type { CompanionsPin } from './pinned-companions.ts'
+
+/** The pin of companions, and their torrent. */
+export interface CompanionsPin {
+  readonly digest: Sha256Digest
+  /** `btmh:1220<64 hex>` */
+  readonly infohash: string
+}
 
 export interface PinnedImport {
   readonly pin: Sha256Digest
