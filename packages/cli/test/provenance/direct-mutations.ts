@@ -237,10 +237,10 @@ export const DIRECT: readonly Mutation[] = [
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'held-back model' }
     }
   ]),
-  ...of('daemon/src/swarm/swarm-client.ts', [
+  ...of('daemon/src/swarm/pinned-imports.ts', [
     {
       what: 'a private import without its manifest does not announce',
-      find: `isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given`,
+      find: `isWithheld: (artifact) => !verdictOf(artifact, 'swarm', config).given`,
       replace: `isWithheld: () => false`,
       caughtBy: { file: `${TESTS}/swarm/private.test.ts`, name: 'is not announced while it looks' }
     }

@@ -7,6 +7,7 @@ import type { FileWriter, Swarm, SwarmTorrent, TorrentStorage } from '@svc/swarm
 import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isEvictable } from '../library/eviction.ts'
+import type { ArtifactTorrents } from './artifact-torrents.ts'
 
 /** Of one artifact: a magnet may name a hundred. They are asked in sequence, so that no other peer can answer for one. */
 const MAX_ASKED = 4
@@ -18,8 +19,7 @@ const PIECES = 2
 export interface PeerCopiesDeps {
   readonly engine: Pick<Swarm, 'add'>
   readonly clock: Clock
-  readonly torrentOf: (manifestDigest: Sha256Digest) => Promise<ArtifactTorrent | undefined>
-  readonly layersOf: (torrent: ArtifactTorrent, state: ArtifactState, signal: AbortSignal) => Promise<PieceLayers>
+  readonly torrents: Pick<ArtifactTorrents, 'of' | 'layersOf'>
   /** Does it while the artifact takes no part in its swarm. */
   readonly aside: <T>(manifestDigest: Sha256Digest, signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 }
@@ -36,15 +36,15 @@ export class PeerCopies implements CopyWitness {
   }
 
   async ask(manifest: Manifest, state: ArtifactState, signal: AbortSignal): Promise<readonly CopyAnswer[]> {
-    const { torrentOf, layersOf, aside } = this.#deps
+    const { torrents, aside } = this.#deps
     const { manifestDigest } = state
     const peers = state.hints.peers.slice(0, MAX_ASKED)
-    const torrent = peers.length === 0 ? undefined : await torrentOf(manifestDigest)
+    const torrent = peers.length === 0 ? undefined : await torrents.of(manifestDigest)
     if (torrent === undefined) return []
     const weights = new Set(manifest.files.filter(isEvictable).map(({ digest }) => digest))
     const answers: CopyAnswer[] = []
     try {
-      const layers = await layersOf(torrent, state, signal)
+      const layers = await torrents.layersOf(torrent, state, signal)
       await aside(manifestDigest, signal, async () => {
         for (const where of peers) {
           const answer = await this.#ask(where, torrent, layers, weights, signal)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type Clock, within } from '@svc/internal-clock'
 import { diskErrorOf, type HttpClient, isIdentity } from '@svc/internal-http'
 import { type ArtifactTorrent, MAX_DOCUMENT_BYTES, manifestPath, torrentName } from '@svc/manifest'
@@ -68,7 +68,7 @@ export class WebseedDocuments {
   /** The bytes that match the pin, from the first webseed that has them; undefined when none has. */
   manifest(pin: Sha256Digest, signal: AbortSignal): Promise<Uint8Array | undefined> {
     return this.#first(`${torrentName(pin)}/${manifestPath(pin)}`, MAX_DOCUMENT_BYTES, signal, (bytes) => {
-      const actual = createHash('sha256').update(bytes).digest('hex')
+      const actual = hash('sha256', bytes)
       if (actual !== digestHex(pin))
         throw new Error(`sent bytes that do not match the pinned manifest (sha256:${actual})`)
       return bytes
@@ -171,7 +171,7 @@ export class WebseedDocuments {
   }
 }
 
-const urlBelow = (webseed: string, path: string): string => `${webseed.replace(/\/+$/, '')}/${path}`
+export const urlBelow = (webseed: string, path: string): string => `${webseed.replace(/\/+$/, '')}/${path}`
 
 /** Signatures are valid for 15 minutes: with a clock that is off by more, every key seems wrong. */
 function clockTrouble(date: string | undefined, nowMs: number): string {

@@ -1,7 +1,6 @@
 import type { ImportBtBody, Job, ShareResult, SwarmStatus, TorrentStatus } from '@svc/client/protocol'
 import { HttpClient } from '@svc/internal-http'
-import { formatAddress, TokenBucket } from '@svc/internal-net'
-import { formatMagnet, parseInfohash } from '@svc/metainfo'
+import { formatAddress, type PeerAddress, TokenBucket } from '@svc/internal-net'
 import type { Sha256Digest } from '@svc/ref'
 import { createSwarm, type Swarm, type UploadLimit } from '@svc/swarm'
 import { configuredAddress } from '../config/address.ts'
@@ -9,47 +8,33 @@ import type { SwarmConfig } from '../config/config.ts'
 import type { WebseedKeyConfig } from '../config/webseed.ts'
 import { DaemonError, StartError } from '../errors.ts'
 import type { Listeners } from '../http/traffic.ts'
-import { importTarget } from '../import/target.ts'
 import type { CopyWitness } from '../jobs/copies.ts'
 import { type EnsureDeps, ensure } from '../jobs/ensure.ts'
-import type { Beside, FillContext, Filler, FillRequest } from '../jobs/fill.ts'
-import { companionsUnder } from '../library/artifact-record.ts'
-import type { ArtifactState } from '../library/artifacts.ts'
+import type { FillContext, Filler, FillRequest } from '../jobs/fill.ts'
 import type { Library } from '../library/library.ts'
 import type { Needed } from '../library/needed.ts'
-import { heldBackReason, verdictOf } from '../library/provenance.ts'
-import { readSmallBlob } from '../library/small-blob.ts'
+import { NO_HINTS } from '../library/origin.ts'
 import { TRANSFER_NICE } from '../thread-priority.ts'
 import { waysIn } from './addresses.ts'
 import { ArtifactSwarm, type SwarmTotals } from './artifact-swarm.ts'
 import { ArtifactTorrents } from './artifact-torrents.ts'
 import { CompanionsSwarm } from './companions-swarm.ts'
-import { Fetches, lonelyTimeoutMs } from './fetches.ts'
-import { type ImportBtContext, startImportBt } from './import-bt.ts'
+import { Fetches } from './fetches.ts'
+import type { ImportBtContext } from './import-bt.ts'
 import { PeerCopies } from './peer-copies.ts'
-import {
-  companionsFromPeers,
-  manifestFromPeers,
-  type PeerDocumentContext,
-  type PeerDocumentOptions,
-  type PeerDocumentRequest
-} from './peer-documents.ts'
-import { bringCompanions, type CompanionsDeps, importBtCommand } from './pinned-companions.ts'
-import { type PinnedImport, parseImportBt } from './pinned-import.ts'
+import { parseImportBt } from './pinned-import.ts'
+import { PinnedImports } from './pinned-imports.ts'
 import { WebseedDocuments, type WebseedReading } from './pinned-manifest.ts'
 import type { Reading, Readings } from './readings.ts'
 import { ArtifactSeeding } from './seeding.ts'
+import { type ShareRequest, share } from './share.ts'
 import { SignedRequests } from './signed-requests.ts'
-import { isWhole } from './space.ts'
 import { WebseedCopies } from './webseed-copies.ts'
 import { WebseedKeys } from './webseed-keys.ts'
 import { WebseedListener } from './webseed-listener.ts'
 
 /** Bootstrap nodes of the DHT without `[swarm] dht_bootstrap`. */
 const PUBLIC_DHT_NODES = ['router.bittorrent.com:6881', 'router.utorrent.com:6881', 'dht.transmissionbt.com:6881']
-/** The model is here by then: peers without companions are not awaited longer. */
-const COMPANIONS_TIMEOUT_MS = 30_000
-const NO_HINTS = { trackers: [], webseeds: [], peers: [] }
 
 export interface SwarmClientDeps
   extends ImportBtContext,
@@ -67,15 +52,6 @@ export interface SwarmAddresses {
   readonly webseed?: string
 }
 
-export interface ShareRequest {
-  readonly ref: string
-  readonly manifestDigest: Sha256Digest
-  /** `ns/name`, whose companions are shared. */
-  readonly name: string
-  /** Announce it first, if nothing prevents that. */
-  readonly join: boolean
-}
-
 export interface SwarmClientOptions {
   /** The start waits for the verification no longer than this; default ten seconds (spec swarm.6). */
   readonly startLimitMs?: number
@@ -88,7 +64,7 @@ export class SwarmClient {
   readonly filler: Filler = {
     canFill: () => true,
     fill: (request, context) => this.#fill(request, context),
-    fillBeside: (manifestDigest, context) => this.#fillBeside(manifestDigest, context)
+    fillBeside: (...args) => this.#pinned.fillBeside(...args)
   }
   /** Which artifacts web servers, buckets and peers still have. */
   readonly copies: readonly CopyWitness[]
@@ -103,12 +79,11 @@ export class SwarmClient {
   readonly #companions: CompanionsSwarm
   readonly #seeding: ArtifactSeeding
   readonly #fetches: Fetches
-  readonly #web: HttpClient
   readonly #keys: WebseedKeys
   readonly #reading: WebseedReading
   readonly #limit: TokenBucket
   readonly #signed: SignedRequests
-  readonly #companionsTimeoutMs: number
+  readonly #pinned: PinnedImports
   #closing: Promise<void> | undefined
 
   private constructor(
@@ -126,21 +101,12 @@ export class SwarmClient {
     this.#webseed = webseed
     this.#peerHost = peerHost
     this.#keys = keys
-    this.#web = new HttpClient({ clock })
-    this.#reading = { web: this.#web, keys, clock }
+    this.#reading = { web: new HttpClient({ clock }), keys, clock }
     this.#limit = limit
-    this.#companionsTimeoutMs = options.companionsTimeoutMs ?? COMPANIONS_TIMEOUT_MS
     this.#torrents = new ArtifactTorrents(context)
-    const torrentOf: ArtifactTorrents['of'] = (digest) => this.#torrents.of(digest)
     this.copies = [
-      new WebseedCopies({ store, mark: context.listeners?.mark, reading: this.#reading, torrentOf }),
-      new PeerCopies({
-        engine,
-        clock,
-        torrentOf,
-        layersOf: (...asked) => this.#torrents.layersOf(...asked),
-        aside: (...work) => this.#aside(...work)
-      })
+      new WebseedCopies({ store, mark: context.listeners?.mark, reading: this.#reading, torrents: this.#torrents }),
+      new PeerCopies({ engine, clock, torrents: this.#torrents, aside: (...work) => this.#aside(...work) })
     ]
     const engines = { ...context, swarm: engine, webseed: () => this.#webseed, trackers: config.swarm.trackers }
     this.#beside = new ArtifactSwarm(engines)
@@ -155,6 +121,17 @@ export class SwarmClient {
     this.#signed = new SignedRequests({ ...parts, keys, onRestricted })
     this.#fetches = new Fetches(parts)
     this.#seeding = new ArtifactSeeding({ ...parts, startLimitMs: options.startLimitMs })
+    this.#pinned = new PinnedImports({
+      ...parts,
+      engine,
+      reading: this.#reading,
+      fetches: this.#fetches,
+      signed: this.#signed,
+      companions: this.#companions,
+      beside: this.#beside,
+      joinWhenDone: (digest) => this.#joinWhenDone(digest),
+      companionsTimeoutMs: options.companionsTimeoutMs
+    })
   }
 
   /** @throws StartError, ConfigError when an address is unavailable. */
@@ -227,109 +204,19 @@ export class SwarmClient {
   }
 
   async importBt(body: ImportBtBody): Promise<Job> {
-    return this.#import(parseImportBt(body))
+    return this.#pinned.start(parseImportBt(body))
   }
 
-  get #companionsDeps(): CompanionsDeps {
-    return {
-      context: this.#context,
-      reading: this.#reading,
-      isWithheld: (artifact) => !verdictOf(artifact, 'swarm', this.#context.config.swarm).given,
-      hasCompanions: (digest) => this.#beside.joined.has(digest),
-      companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch)
-    }
-  }
-
-  #import(request: PinnedImport): Job {
-    return startImportBt(request, {
-      ...this.#companionsDeps,
-      context: this.#context,
-      manifestFromPeers: (request, context) =>
-        // one at a time: the engine can join a swarm only once
-        this.#fetches.turns.run(request.pin, context.signal, async () => {
-          const present = await readSmallBlob(this.#context.store, request.pin)
-          return present ?? manifestFromPeers(this.#engine, request, context, this.#optionsFor(request))
-        }),
-      fetch: (request, fetching) => this.#fetches.run(request, fetching),
-      joinWhenDone: (digest) => this.#joinWhenDone(digest)
+  /** The details that another node needs to fetch an artifact. @throws DaemonError `E_NOT_FOUND` */
+  share(request: ShareRequest): Promise<ShareResult> {
+    return share(request, waysIn(this.#peer, this.#webseed?.address), {
+      ...this.#context,
+      config: this.#context.config.swarm,
+      torrents: this.#torrents,
+      swarm: this.#artifacts,
+      seeding: this.#seeding,
+      companions: this.#companions
     })
-  }
-
-  #optionsFor(request: PeerDocumentRequest, maxTimeoutMs = Number.POSITIVE_INFINITY): PeerDocumentOptions {
-    const { clock, config } = this.#context
-    const { trackers } = config.swarm
-    const fillTimeoutMs = Math.min(config.swarm.fillTimeoutMs, maxTimeoutMs)
-    return {
-      clock,
-      trackers,
-      fillTimeoutMs,
-      lonelyTimeoutMs: lonelyTimeoutMs({ ...config.swarm, fillTimeoutMs }, request)
-    }
-  }
-
-  async #companionsFromPeers(
-    request: PeerDocumentRequest,
-    context: PeerDocumentContext
-  ): ReturnType<CompanionsDeps['companionsFromPeers']> {
-    const { pin, infohashText } = request
-    const options = this.#optionsFor(request, this.#companionsTimeoutMs)
-    try {
-      return await this.#fetches.turns.run(pin, context.signal, async () =>
-        this.#beside.joined.has(pin)
-          ? undefined
-          : this.#signed.watching(parseInfohash(infohashText), () =>
-              companionsFromPeers(this.#engine, request, context, options)
-            )
-      )
-    } finally {
-      this.#companions.fetched(pin)
-    }
-  }
-
-  /** The details that another node needs. */
-  async share({ ref, manifestDigest, name, join }: ShareRequest): Promise<ShareResult> {
-    const { store, artifacts, config } = this.#context
-    const torrent = await this.#torrents.of(manifestDigest)
-    if (torrent === undefined)
-      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    const standing = await artifacts.standing(manifestDigest)
-    const heldBack = heldBackReason(standing, config.swarm)
-    const state = standing === 'damaged' ? undefined : standing
-    const isAnnounced = (): boolean => this.#artifacts.joined.get(manifestDigest)?.seeding === true
-    if (join && heldBack === undefined && !isAnnounced()) await this.#seeding.join(manifestDigest)
-    const announced = isAnnounced()
-    const { port } = this.#engine
-    const ways = waysIn(port === undefined ? undefined : { host: this.#peerHost, port }, this.#webseed?.address)
-    const [peers, webseeds] = [[...ways.peers], [...ways.webseeds]]
-    const trackers = [...new Set([...(state?.hints.trackers ?? []), ...config.swarm.trackers])]
-    const note = announced
-      ? ways.note
-      : (heldBack ??
-        (this.#seeding.awaitsVerification(manifestDigest)
-          ? 'it is being verified after the start, and is announced when that is done'
-          : undefined) ??
-        ((await isWhole(store, torrent))
-          ? 'it is not announced yet: svc share announces it now, the next start of the daemon does too, and [swarm] seed_on_import = true announces every import'
-          : 'it is not complete here; svc pull fetches the rest'))
-    const hints = { trackers, webseeds, peers }
-    const magnet = formatMagnet({ infohash: torrent.infohash, name: torrent.name, ...hints })
-    const given = companionsUnder(state, name)
-    const beside = given && (await this.#companions.torrentOf(given, state!))
-    const companions = beside && { digest: beside.manifestDigest, infohash: beside.infohashText }
-    return {
-      ref,
-      manifestDigest,
-      infohash: torrent.infohashText,
-      name: torrent.name,
-      magnet,
-      webseeds,
-      peers,
-      trackers,
-      announced,
-      ...(note !== undefined && { note }),
-      ...(companions && { companions }),
-      command: importBtCommand({ torrent, pin: manifestDigest, companions, hints })
-    }
   }
 
   /** How far the verification at the start is; part of {@link status}, which asks every torrent. */
@@ -388,11 +275,15 @@ export class SwarmClient {
     }
   }
 
-  addresses(): SwarmAddresses {
+  get #peer(): PeerAddress | undefined {
     const { port } = this.#engine
-    const webseed = this.#webseed?.address
+    return port === undefined ? undefined : { host: this.#peerHost, port }
+  }
+
+  addresses(): SwarmAddresses {
+    const [peer, webseed] = [this.#peer, this.#webseed?.address]
     return {
-      ...(port !== undefined && { peer: formatAddress({ host: this.#peerHost, port }) }),
+      ...(peer !== undefined && { peer: formatAddress(peer) }),
       ...(webseed !== undefined && { webseed: formatAddress(webseed) })
     }
   }
@@ -403,24 +294,8 @@ export class SwarmClient {
    */
   async fetchRest(manifestDigest: Sha256Digest): Promise<Job> {
     const state = await this.#context.artifacts.read(manifestDigest)
-    if (state?.futureName !== undefined) return this.#resume(state, state.futureName)
+    if (state?.futureName !== undefined) return this.#pinned.resume(state, state.futureName)
     return ensure(`svc:///by/digest@${manifestDigest}`, { ...this.#context, filler: this.filler, lane: 'demand' })
-  }
-
-  async #resume({ manifestDigest, hints, futureCompanions }: ArtifactState, futureName: string): Promise<Job> {
-    const torrent = await this.#torrents.of(manifestDigest)
-    if (torrent === undefined)
-      throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
-    return this.#import({
-      pin: manifestDigest,
-      infohashText: torrent.infohashText,
-      hints,
-      manifestFromPeers: true,
-      companions: futureCompanions,
-      repo: importTarget(futureName, 'as'),
-      private: false,
-      isResumed: true
-    })
   }
 
   /** Notes that a reader waits for blobs of an artifact: its fetch takes them first. */
@@ -454,7 +329,7 @@ export class SwarmClient {
       await this.#companions.close()
       await this.#artifacts.close()
       await this.#engine.close()
-      await this.#web.close()
+      await this.#reading.web.close()
     })()
     return this.#closing
   }
@@ -478,26 +353,6 @@ export class SwarmClient {
       }
     )
     await this.#joinWhenDone(manifestDigest)
-  }
-
-  async #fillBeside(
-    manifestDigest: Sha256Digest,
-    context: Parameters<Filler['fillBeside']>[1]
-  ): Promise<Beside | undefined> {
-    try {
-      const state = await this.#context.artifacts.read(manifestDigest)
-      const torrent = state?.futureCompanions && (await this.#torrents.of(manifestDigest))
-      if (torrent === undefined) return undefined
-      const wanted = state!.futureCompanions!
-      const repo = wanted.name === '' ? undefined : importTarget(wanted.name, 'as')
-      const request = { pin: manifestDigest, repo, hints: state!.hints }
-      const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#companionsDeps, context)
-      return { ...result, ...(warnings.length > 0 && { warnings: [...warnings] }) }
-    } catch (error) {
-      // the model is here, whatever becomes of its companions
-      context.signal.throwIfAborted()
-      return { warnings: [`the companions are not here: ${(error as Error).message}`] }
-    }
   }
 
   /** The engine can join a swarm only once, and would find itself there. */

@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import type { DiskBlobStore } from '@svc/cas'
 import { within } from '@svc/internal-clock'
-import type { ArtifactTorrent, Manifest, ManifestFile } from '@svc/manifest'
-import type { Sha256Digest } from '@svc/ref'
+import type { Manifest, ManifestFile } from '@svc/manifest'
 import type { CopyAnswer, CopyWitness } from '../jobs/copies.ts'
 import type { ArtifactState } from '../library/artifacts.ts'
 import { isEvictable } from '../library/eviction.ts'
-import type { WebseedReading } from './pinned-manifest.ts'
+import type { ArtifactTorrents } from './artifact-torrents.ts'
+import { urlBelow, type WebseedReading } from './pinned-manifest.ts'
 
 /** Of one artifact: a record of strangers may name a hundred. */
 const MAX_ASKED = 4
@@ -22,7 +22,7 @@ export interface WebseedCopiesDeps {
   /** `Listeners.mark` */
   readonly mark: string | undefined
   readonly reading: WebseedReading
-  readonly torrentOf: (manifestDigest: Sha256Digest) => Promise<ArtifactTorrent | undefined>
+  readonly torrents: Pick<ArtifactTorrents, 'of'>
 }
 
 interface FileSample {
@@ -41,8 +41,8 @@ export class WebseedCopies implements CopyWitness {
   }
 
   async ask(manifest: Manifest, { manifestDigest, hints }: ArtifactState, signal: AbortSignal): Promise<CopyAnswer[]> {
-    const { reading, torrentOf } = this.#deps
-    const torrent = hints.webseeds.length === 0 ? undefined : await torrentOf(manifestDigest)
+    const { reading, torrents } = this.#deps
+    const torrent = hints.webseeds.length === 0 ? undefined : await torrents.of(manifestDigest)
     if (torrent === undefined) return []
     const answers: CopyAnswer[] = []
     const weights = manifest.files.filter(isEvictable)
@@ -53,7 +53,7 @@ export class WebseedCopies implements CopyWitness {
         let lacking: string | undefined
         for (const [i, { name, size }] of weights.entries()) {
           const path = [torrent.name, ...name.split('/')].map(encodeURIComponent).join('/')
-          const url = new URL(`${where.replace(/\/+$/, '')}/${path}`)
+          const url = new URL(urlBelow(where, path))
           const has = (limited: AbortSignal): Promise<boolean> => this.#has(url, size, samples[i]!, limited)
           if (lacking === undefined && !(await within(reading.clock, TIMEOUT_MS, signal, has))) lacking = name
         }
