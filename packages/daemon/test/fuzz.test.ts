@@ -9,8 +9,8 @@ import { ARTIFACT_RECORD } from '../src/library/artifact-record.ts'
 import { parseStateRecord } from '../src/library/record.ts'
 import { REPO_RECORD } from '../src/library/repos.ts'
 import { CorruptStateError } from '../src/library/strict.ts'
-import { parseCatalogListing } from '../src/sources/catalog/listing.ts'
-import { parseDigestList } from '../src/sources/catalog/record.ts'
+import { tryParseCatalogLine } from '../src/sources/catalog/listing.ts'
+import { digestLines } from '../src/sources/catalog/record.ts'
 import { recordText } from './support/records.ts'
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -82,14 +82,14 @@ describeFuzz([
       `org/model  4.1 GB  12 seeds  magnet:?xt=urn:btih:${'a'.repeat(40)}&dn=m-q4_0.gguf&tr=udp%3A%2F%2Ft.example%3A1&ws=https%3A%2F%2Fh%2Forg%2Fmodel%2Fresolve%2F${'b'.repeat(40)}`
     ],
     dictionary: ['  ', ' seeds', 'magnet:?xt=urn:btih:', '&tr=', '&ws=', '&dn=', 'udp://x:0', '%00', '\r\n', '\n'],
-    run: (input) => String(Math.min(parseCatalogListing(decoder.decode(input)).length, 4)),
+    run: (input) => typeof tryParseCatalogLine(decoder.decode(input)),
     expected
   },
   {
     name: 'catalog-record',
     seeds: [`{"manifest":"${'e'.repeat(64)}  m.gguf\\n${'f'.repeat(64)}  config.json"}`],
     dictionary: ['"manifest":"', '\\n', '\\"', '  ', 'e'.repeat(64), '"', '\\'],
-    run: (input) => String(Math.min(parseDigestList(decoder.decode(input))?.size ?? 0, 4)),
+    run: (input) => String(Math.min([...digestLines(decoder.decode(input))].filter(Boolean).length, 4)),
     expected
   },
   {

@@ -26,27 +26,22 @@ const MAX_LINES = 10_000
 const MAX_LINE_CHARACTERS = 16_384
 const MAX_TRACKERS = 50
 
-/** Parses text lines of four fields separated by two spaces (spec cat.2). Invalid lines are skipped. */
-export const parseCatalogListing = (text: string): ListedTorrent[] =>
-  [...entriesOf(text)].filter((entry) => entry !== undefined)
-
-/** {@link parseCatalogListing} in turns of the event loop: four megabytes can name hundreds of thousands of trackers. */
-export async function parseCatalogListingInTurns(text: string): Promise<ListedTorrent[]> {
+/**
+ * Parses text lines of four fields separated by two spaces (spec cat.2), in turns of the event loop: four megabytes can
+ * name hundreds of thousands of trackers. Invalid lines are skipped.
+ */
+export async function parseCatalogListing(text: string): Promise<ListedTorrent[]> {
   const entries: ListedTorrent[] = []
-  for (const entry of entriesOf(text)) {
+  for (const line of text.split('\n', MAX_LINES)) {
+    const entry = tryParseCatalogLine(line)
     if (entry) entries.push(entry)
     if (loopBudget.isOver('lists')) await loopBudget.next('lists')
   }
   return entries
 }
 
-function* entriesOf(text: string): Iterable<ListedTorrent | undefined> {
-  for (const line of text.split('\n', MAX_LINES))
-    yield line.length <= MAX_LINE_CHARACTERS ? parseLine(line.replace(/\r$/, '')) : undefined
-}
-
-function parseLine(line: string): ListedTorrent | undefined {
-  const match = LINE.exec(line)
+export function tryParseCatalogLine(line: string): ListedTorrent | undefined {
+  const match = line.length <= MAX_LINE_CHARACTERS ? LINE.exec(line.replace(/\r$/, '')) : null
   if (!match) return undefined
   const [, repo, sizeLabel, seeds, magnet] = match as unknown as [string, string, string, string, string]
   if (!REPO.test(repo)) return undefined

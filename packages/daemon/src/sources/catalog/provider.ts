@@ -1,8 +1,8 @@
 import { type Clock, within } from '@svc/internal-clock'
 import type { HttpClient } from '@svc/internal-http'
 import { DaemonError } from '../../errors.ts'
-import { type ListedTorrent, parseCatalogListingInTurns } from './listing.ts'
-import { parseDigestListInTurns } from './record.ts'
+import { type ListedTorrent, parseCatalogListing } from './listing.ts'
+import { parseDigestList } from './record.ts'
 
 const MAX_LISTING_BYTES = 4 << 20
 const MAX_RECORD_BYTES = 16 << 20
@@ -27,7 +27,7 @@ export class CatalogProvider {
   /** @throws DaemonError `E_SOURCE_UNAVAILABLE` (502). An empty response or 404 gives no entries. */
   async search(terms: string, signal?: AbortSignal): Promise<ListedTorrent[]> {
     const text = await this.#get(`/s/${encodeURIComponent(terms)}`, MAX_LISTING_BYTES, signal)
-    return text === undefined ? [] : parseCatalogListingInTurns(text)
+    return text === undefined ? [] : parseCatalogListing(text)
   }
 
   /**
@@ -37,7 +37,7 @@ export class CatalogProvider {
   async record(repo: string, signal?: AbortSignal): Promise<ReadonlyMap<string, string> | undefined> {
     const path = repo.split('/').map(encodeURIComponent).join('/')
     const text = await this.#get(`/${path}`, MAX_RECORD_BYTES, signal)
-    return text === undefined ? undefined : parseDigestListInTurns(text)
+    return text === undefined ? undefined : parseDigestList(text)
   }
 
   async #get(path: string, maxBytes: number, signal: AbortSignal | undefined): Promise<string | undefined> {

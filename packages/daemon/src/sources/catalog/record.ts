@@ -9,18 +9,12 @@ const STEP_CHARACTERS = 65_536
 
 /**
  * The SHA-256 list in a provider's page: lines `<sha256>  <path>` in a JSON string property `manifest`, anywhere on the
- * page (spec cat.8). Undefined when there is none, or when two lists contradict each other.
+ * page (spec cat.8). Undefined when there is none, or when two lists contradict each other. In turns of the event loop:
+ * a page can have a million lists.
  */
-export function parseDigestList(page: string): ReadonlyMap<string, string> | undefined {
+export async function parseDigestList(page: string): Promise<ReadonlyMap<string, string> | undefined> {
   const files = new Map<string, string>()
-  for (const line of linesOf(page)) if (line !== undefined && !note(files, line)) return undefined
-  return files.size > 0 ? files : undefined
-}
-
-/** {@link parseDigestList} in turns of the event loop: a page can have a million lists. */
-export async function parseDigestListInTurns(page: string): Promise<ReadonlyMap<string, string> | undefined> {
-  const files = new Map<string, string>()
-  for (const line of linesOf(page)) {
+  for (const line of digestLines(page)) {
     if (line !== undefined && !note(files, line)) return undefined
     if (loopBudget.isOver('lists')) await loopBudget.next('lists')
   }
@@ -38,7 +32,7 @@ function note(files: Map<string, string>, line: string): boolean {
 }
 
 /** The lines of all lists; undefined after a step without a line. */
-function* linesOf(page: string): Iterable<string | undefined> {
+export function* digestLines(page: string): Iterable<string | undefined> {
   const key = /"manifest"\s{0,64}:\s{0,64}(?=")/g
   for (let found = key.exec(page); found; found = key.exec(page)) {
     const start = key.lastIndex
