@@ -106,8 +106,9 @@ export async function quantFacts({ recognition, files }: PlannedImport, signal: 
 
 async function withBytesOf<T>(file: SourceFile, signal: AbortSignal, use: (readAt: ReadAt) => Promise<T>): Promise<T> {
   if (isRemote(file)) {
-    if (file.peek === undefined) throw new Error(`${file.name} cannot be read before it is fetched`)
-    return use(file.peek(signal))
+    if (file.peek !== undefined) return use(file.peek(signal))
+    const what = `the quant is unknown, since ${JSON.stringify(file.name)} cannot be read before it is fetched`
+    throw new DaemonError('E_BAD_REQUEST', `${what}; choose with "files" instead of "quants"`)
   }
   const opened = await file.open(signal)
   try {

@@ -125,3 +125,13 @@ test('titles in a foreign artifact become companions by the same rules', async (
     { path: 'notes.bin', size: (1 << 20) + 1, reason: 'large' }
   ])
 })
+
+test('a quant of safetensors cannot be chosen before they are fetched, and the error says how to choose', async () => {
+  const { client } = await node()
+  const path = layout([{ name: 'model.safetensors' }])
+  const job = await client.waitJob(await client.importOci({ path, as: 'me/chosen', quants: ['bf16'] }), {
+    intervalMs: 10
+  })
+  expect(job).toMatchObject({ state: 'failed', error: { code: 'E_BAD_REQUEST' } })
+  expect(job.error!.message).toContain('"files"')
+})
