@@ -6,6 +6,7 @@ import { HttpClient } from '@svc/internal-http'
 import { DialGuard, type DialPolicy, policyOfNamer } from '@svc/internal-net'
 import { formatRepoId, type RepoId, type Sha256Digest } from '@svc/ref'
 import { V1Swarm } from '@svc/swarm-v1'
+import { configuredAddress } from '../../config/address.ts'
 import type { CatalogConfig, HubConfig, SwarmConfig } from '../../config/config.ts'
 import { DaemonError } from '../../errors.ts'
 import type { Importer } from '../../import/importer.ts'
@@ -309,7 +310,7 @@ export class Catalog {
   #started(): Promise<V1Swarm> {
     if (this.#closed) throw new DaemonError('E_SHUTTING_DOWN', 'the daemon is stopping')
     const { swarm, catalog } = this.#context.config
-    const host = swarm.peerAddr.slice(0, swarm.peerAddr.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1')
+    const { host } = configuredAddress(swarm.peerAddr, '[swarm] peer_addr')
     this.#swarm ??= (async () =>
       V1Swarm.start({
         // Another port, since the v2 engine has the configured one.
