@@ -248,18 +248,17 @@ class FileIngest {
   }
 
   async #text(file: SourceFile, maxBytes: number, signal: AbortSignal): Promise<Pick<LicenceFact, 'bytes' | 'digest'>> {
+    const isKept = file.sizeBytes <= maxBytes
     const digest = this.companions.get(file.name)?.digest
-    if (digest !== undefined) {
-      const bytes = file.sizeBytes <= maxBytes ? await readSmallBlob(this.#context.store, digest) : undefined
-      return { digest, bytes }
-    }
+    if (digest !== undefined)
+      return { digest, bytes: isKept ? await readSmallBlob(this.#context.store, digest) : undefined }
     const hash = createHash('sha256')
     const chunks: Uint8Array[] = []
     for await (const chunk of this.#bytes(file, signal)) {
       hash.update(chunk)
-      if (file.sizeBytes <= maxBytes) chunks.push(chunk)
+      if (isKept) chunks.push(chunk)
     }
-    const bytes = file.sizeBytes <= maxBytes ? new Uint8Array(Buffer.concat(chunks)) : undefined
+    const bytes = isKept ? new Uint8Array(Buffer.concat(chunks)) : undefined
     return { digest: digestFromBytes(hash.digest()), bytes }
   }
 

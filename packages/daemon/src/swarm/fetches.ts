@@ -4,7 +4,7 @@ import type { SwarmConfig } from '../config/config.ts'
 import type { Library } from '../library/library.ts'
 import type { SwarmHints } from '../library/origin.ts'
 import { heldBackReason, verdictOf } from '../library/provenance.ts'
-import { type ArtifactFetchContext, type FetchProgress, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
+import { type ArtifactFetchContext, type FetchRequest, fetchArtifact } from './artifact-fetch.ts'
 import type { ArtifactSwarm } from './artifact-swarm.ts'
 import { isWhole } from './space.ts'
 
@@ -110,7 +110,7 @@ export class Fetches {
             signal: AbortSignal.any([signal, stop.signal]),
             onProgress: (now) => {
               done = { blobsDone: before.blobsDone + now.blobsDone, bytesDone: before.bytesDone + now.bytesDone }
-              onProgress({ ...now, ...done } satisfies FetchProgress)
+              onProgress({ ...now, ...done })
             },
             clock,
             fillTimeoutMs: config.fillTimeoutMs,

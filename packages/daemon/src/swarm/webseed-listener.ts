@@ -14,6 +14,12 @@ export interface ServedArtifact {
   readonly layers: PieceLayers
 }
 
+interface ServedEntry extends ServedArtifact {
+  /** Running responses. */
+  readonly answers: Set<ServerResponse>
+  layersBytes?: Uint8Array
+}
+
 export interface WebseedListenerDeps extends Pick<Library, 'store' | 'log' | 'clock'> {
   /** That of the peers: `[swarm] upload_limit` applies to both together (spec swarm.9). Absent: no limit. */
   readonly budget?: SendBudget | undefined
@@ -29,8 +35,8 @@ const WEBSEED_CHUNK_BYTES = 256 << 10
 export class WebseedListener {
   readonly #deps: WebseedListenerDeps
   readonly #pool = new BufferPool(WEBSEED_CHUNK_BYTES)
-  readonly #byName = new Map<string, ServedArtifact & { readonly answers: Set<ServerResponse> }>()
-  readonly #byInfohash = new Map<string, ServedArtifact & { layersBytes?: Uint8Array }>()
+  readonly #byName = new Map<string, ServedEntry>()
+  readonly #byInfohash = new Map<string, ServedEntry>()
   #listener!: GuardedListener
 
   private constructor(deps: WebseedListenerDeps) {
@@ -56,8 +62,9 @@ export class WebseedListener {
   }
 
   serve(artifact: ServedArtifact): void {
-    this.#byName.set(artifact.torrent.name, { ...artifact, answers: new Set() })
-    this.#byInfohash.set(toHex(artifact.torrent.infohash), { ...artifact })
+    const entry: ServedEntry = { ...artifact, answers: new Set() }
+    this.#byName.set(artifact.torrent.name, entry)
+    this.#byInfohash.set(toHex(artifact.torrent.infohash), entry)
   }
 
   /** Running responses end, too. */

@@ -2,10 +2,10 @@ import { workerData } from 'node:worker_threads'
 import { normalisedNames, recognise, requireImportable } from '@svc/classify'
 import { createHub, HubError, type HubFile, type HubListing } from '@svc/hub'
 import { type CallContext, serveCalls, yieldToOthers } from '@svc/internal-workers'
+import type { UpstreamFile } from '../../library/upstream-repo.ts'
 import { RECOGNITION_NICE } from '../../thread-priority.ts'
 import { probeAccess } from './access-probe.ts'
 import {
-  type HubListedFile,
   type ListingRequest,
   type ListingTasks,
   listingErrors,
@@ -46,12 +46,12 @@ function keptOf({
   requireImportable(recognition)
   const { entries, uses } = recognition
   const weights = new Set(entries.filter(({ kind }) => kind.startsWith('weights.')).map(({ name }) => name))
-  const kept: HubListedFile[] = []
+  const kept: UpstreamFile[] = []
   const skipped: HubFile[] = []
   for (const [name, use] of uses) {
     const file = upstream.get(name)!
     if (use.use === 'skip') skipped.push(file)
-    else kept.push(listedFile(file, use.use === 'entry' && weights.has(use.entry)))
+    else kept.push(upstreamFile(file, use.use === 'entry' && weights.has(use.entry)))
   }
   if (kept.length > MAX_KEPT_FILES)
     throw new HubError('E_NOT_IMPORTABLE', 'bad-listing', `${repoId} has more than ${MAX_KEPT_FILES} model files`)
@@ -59,18 +59,18 @@ function keptOf({
   for (const file of skipped) {
     if (file.sizeBytes > MAX_SMALL_BYTES) left.push({ name: file.path, reason: 'large' })
     else if (kept.length === MAX_KEPT_FILES) left.push({ name: file.path, reason: 'many' })
-    else kept.push(listedFile(file, false))
+    else kept.push(upstreamFile(file, false))
   }
   const leftOut = left.slice(0, MAX_LEFT_OUT)
   return { files: kept, leftOut, more: left.length - leftOut.length + unlisted }
 }
 
-const listedFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, isWeights: boolean): HubListedFile => ({
+const upstreamFile = ({ path: name, sizeBytes, sha256, gitBlobSha1 }: HubFile, isWeights: boolean): UpstreamFile => ({
   name,
   sizeBytes,
   sha256,
   gitBlobSha1,
-  isWeights
+  isLarge: isWeights || sizeBytes > MAX_SMALL_BYTES
 })
 
 yieldToOthers(RECOGNITION_NICE)

@@ -72,7 +72,7 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   const provenance = hubProvenance(listing, options)
   return {
     kind: 'hf',
-    files: listing.files.map((file) => hubFile(hub, file, { ...options, isRestricted: listing.restricted }, repoId)),
+    files: listing.files.map((file) => hubFile(hub, file, { ...options, isRestricted: listing.restricted })),
     annotations: { 'svc.hf.repo': repoId, 'svc.hf.revision': commit },
     fetchUnrecognised: options.fetchUnrecognised,
     concurrency: CONCURRENCY,
@@ -91,8 +91,8 @@ export function hubSource(hub: Hub, listing: HubListing, options: HubSourceOptio
   }
 }
 
-function hubFile(hub: Hub, file: HubFile, options: FileOptions, repoId: string): RemoteFile {
-  const { path: name, sizeBytes, sha256, gitBlobSha1 } = file
+function hubFile(hub: Hub, file: HubFile, options: FileOptions): RemoteFile {
+  const { path: name, sizeBytes, sha256, gitBlobSha1, repoId } = file
   return {
     name,
     sizeBytes,

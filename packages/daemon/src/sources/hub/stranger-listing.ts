@@ -1,24 +1,16 @@
 import type { HubErrorCode, HubOptions } from '@svc/hub'
 import { type ErrorCodec, plainErrors, WorkerThread, workerUrl } from '@svc/internal-workers'
-import type { Sha256Digest } from '@svc/ref'
 import { DaemonError } from '../../errors.ts'
+import type { UpstreamFile } from '../../library/upstream-repo.ts'
 import { STRANGERS_HEAP_MIB } from '../../offload/pool.ts'
-
-/** A file that can be had, by its upstream name. */
-export interface HubListedFile {
-  readonly name: string
-  readonly sizeBytes: number
-  readonly sha256: Sha256Digest | undefined
-  readonly gitBlobSha1: string | undefined
-  readonly isWeights: boolean
-}
 
 /** A repository as strangers may see it: nothing that needs a token. */
 export interface StrangerListing {
   /** In the hub's spelling. */
   readonly repoId: string
   readonly commit: string
-  readonly files: readonly HubListedFile[]
+  /** Those that can be had, by their upstream names. */
+  readonly files: readonly UpstreamFile[]
   /** No parts of a model, and too large to be read alone, or too many; the names of the first ones. */
   readonly leftOut: readonly { readonly name: string; readonly reason: 'large' | 'many' }[]
   readonly more: number

@@ -18,7 +18,7 @@ import type { LookOptions, UpstreamFile, UpstreamRepo } from '../../library/upst
 import { throwHubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
-import { type HubListedFile, MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
+import { MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
 export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {
@@ -101,7 +101,7 @@ export function createUpstream({ clock, hub, listings, importer, jobs, trust, so
       const listing = { repoId, commit, private: false, gated: false, restricted: false, files: listed }
       const signed = await signedOf(asked, { repoId, files: listed, leftOut, more }, onBytes)
       const given = files.filter((_, at) => signed === undefined || mayBeSigned(signed, listed[at]!))
-      const kept = new Map(given.map((file) => [file.name, upstreamFileOf(file)]))
+      const kept = new Map(given.map((file) => [file.name, file]))
       const reasons = new Map(leftOut.map(({ name, reason }) => [name, reason]))
       const found: UpstreamRepo = { repo: repoId, commit, files: kept, leftOut: { reasons, more } }
       known.set(found, {
@@ -230,7 +230,7 @@ function strangersName({ repoId, commit }: HubListing): RepoId {
 const hubFileOf = (
   repoId: string,
   commit: string,
-  { name, sizeBytes, sha256, gitBlobSha1 }: HubListedFile
+  { name, sizeBytes, sha256, gitBlobSha1 }: UpstreamFile
 ): HubFile => ({
   repoId,
   commit,
@@ -238,11 +238,6 @@ const hubFileOf = (
   sizeBytes,
   ...(sha256 !== undefined && { sha256 }),
   ...(gitBlobSha1 !== undefined && { gitBlobSha1 })
-})
-
-const upstreamFileOf = ({ isWeights, ...file }: HubListedFile): UpstreamFile => ({
-  ...file,
-  isLarge: isWeights || file.sizeBytes > MAX_SMALL_BYTES
 })
 
 async function heldBytesOf(file: HubFile, store: DiskBlobStore, brought: StrangerBytes): Promise<number> {
