@@ -7,7 +7,7 @@ import type { Ingested } from './ingest.ts'
 import type { PlannedImport } from './plan.ts'
 import { manifestFile, writeDocument } from './seal.ts'
 
-/** For facts that the name does not tell and no quant depends on. */
+/** For facts that the name does not show and no quant depends on. */
 const NOTHING_READ: HeaderSummary = { format: 'gguf', version: 3, bigEndian: false, complete: false }
 
 /** Headers of weights before the weights are here, by name: those of safetensors, if the quant depends on them. */

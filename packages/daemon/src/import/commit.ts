@@ -91,7 +91,7 @@ export async function commitArtifacts(
 /**
  * Refuses before the first byte what {@link commitArtifacts} will refuse for certain: a manifest names its repository and
  * commit of the hub, so one that names others is another one. Says nothing about sources without a repository, nor about
- * quants that only headers tell. @throws DaemonError `E_NOT_IMPORTABLE`
+ * quants that only headers show. @throws DaemonError `E_NOT_IMPORTABLE`
  */
 export async function requireVacancyBefore(
   repo: RepoId,

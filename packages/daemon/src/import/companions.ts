@@ -73,8 +73,8 @@ export function planCompanions(
 }
 
 /**
- * The document of the imported companions; undefined if the source has only the manifests' files. The hub gets one
- * anyway: an artifact of the hub without one is older than companions.
+ * The document of the imported companions; undefined if the source has only the manifests' files. An import from the
+ * hub gets one anyway: an artifact of the hub without one is older than companions.
  * @param blobs by the names that recognition sees; unreadable files are absent
  */
 export function companionsOf(
@@ -106,7 +106,7 @@ export function companionsOf(
 }
 
 /**
- * A companion is asked of its source again although its bytes may be here: a digest in a listing proves nothing, and what another
+ * A companion is fetched from its source even if its bytes are here: a digest in a listing proves nothing, and what another
  * artifact keeps must not leave with this one (spec add.37).
  */
 export function fetchedAnew(file: SourceFile, origin: ArtifactSource): SourceFile {
@@ -128,10 +128,10 @@ export const leftOut = ({ document }: Pick<Sealed<Companions>, 'document'>): rea
   document.omitted.filter(({ reason }) => reason !== 'artifact')
 
 const TOLD = {
-  large: 'more than 1 MiB, and in no artifact',
+  large: 'larger than 1 MiB, and in no artifact',
   many: 'one of too many small files',
-  name: 'with a name that no folder may have',
-  secret: 'the name is that of a secret',
+  name: 'no folder may have such names',
+  secret: 'such names are those of secrets',
   unreadable: 'unreadable'
 } as const
 
@@ -144,7 +144,7 @@ export async function companionWarnings(
   const omitted = leftOut(companions)
   const lists = Object.entries(TOLD).flatMap(([reason, what]) => {
     const paths = omitted.filter((file) => file.reason === reason).map(({ path }) => path)
-    return paths.length === 0 ? [] : [`not kept, since ${what}: ${someOf(paths)}`]
+    return paths.length === 0 ? [] : [`not kept (${what}): ${someOf(paths)}`]
   })
   const own = companions.document.files.filter(({ own }) => own === true).map(({ path }) => path)
   if (own.length > 0)

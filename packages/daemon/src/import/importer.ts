@@ -56,7 +56,7 @@ export interface ImportRequest {
   readonly selection: ImportSelection
   /** As in {@link JobStart}. */
   readonly lane?: JobStart['lane']
-  /** Of the planning. */
+  /** Stops the planning. */
   readonly signal?: AbortSignal
 }
 
@@ -67,7 +67,7 @@ export interface CompanionsRequest {
   /** The requested name of the artifact. */
   readonly repo: RepoId
   readonly manifestDigest: Sha256Digest
-  /** Lists the source, which is always closed then. @throws DaemonError when it is not that of the artifact */
+  /** Lists the source, which is always closed afterwards. @throws DaemonError when it is not the artifact's */
   readonly source: (signal: AbortSignal) => Promise<ImportSource>
 }
 
@@ -193,7 +193,7 @@ export class Importer {
 
   /**
    * Fetches files of a source again, by their upstream names. The record of their artifact does not change.
-   * The source is closed then. @throws as an import's job
+   * The source is closed afterwards. @throws as an import's job
    */
   async bringBack(
     source: ImportSource,
@@ -213,7 +213,7 @@ export class Importer {
   }
 
   /**
-   * Whether a name has artifacts of clients of the mirrors alone, or none: nothing that its owner chose.
+   * Whether a name has only artifacts that clients of the mirrors caused, or none: nothing that its owner chose.
    * @throws DaemonError `E_NO_INDEX`, `E_INVALID_INDEX`
    */
   async isStrangers({ ns, name }: RepoId): Promise<boolean> {

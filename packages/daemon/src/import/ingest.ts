@@ -27,7 +27,7 @@ import { acceptOf, fetchRemote, localBytes, stagedBytes } from './staged.ts'
 export interface Ingested {
   /** By entry name. */
   readonly blobs: ReadonlyMap<string, BlobTree>
-  /** By upstream name; unreadable files of a disk are absent. */
+  /** By upstream name; unreadable local files are absent. */
   readonly companions: ReadonlyMap<string, BlobTree>
   /** Bytes of the root `config.json`; `tooLarge` if it was not read; absent if there is none. */
   readonly config: Uint8Array | 'tooLarge' | undefined
@@ -82,7 +82,7 @@ export async function ingestFiles(plan: PlannedImport, context: IngestContext): 
   return described!
 }
 
-/** Files of other names are in large-file storage from this size on. */
+/** The hub keeps files with other names in large-file storage from this size on. */
 const LARGE_BYTES = 10 << 20
 
 /** The documents that say which files an artifact has. */
@@ -104,7 +104,7 @@ async function requireSpace({ recognition, files, companions }: PlannedImport, c
     const key = file?.digest ?? file?.partialKey
     needed += Math.max(0, entry.sizeBytes - (key === undefined ? 0 : (store.partialStatus(key)?.writtenBytes ?? 0)))
   }
-  // rare, so files are tried only now
+  // space is rarely short: only then are files tried
   if (here.length > 0 && (await room.shortBytes(needed)) > 0)
     for (const file of here) if (await isShareable(file, store, signal)) needed -= file.sizeBytes
   await room.require(needed, { mayEvict, signal })
@@ -318,7 +318,7 @@ class FileIngest {
     await fetchRemote(file, { ...this.#context, signal }, { settle })
   }
 
-  /** All bytes of a member or text; counts one of this machine, which is read only now. */
+  /** All bytes of a member or text. A local file is read, and counted, only now. */
   async *#bytes(file: SourceFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { progress, proof } = this.#context
     if (isRemote(file)) return yield* stagedBytes(file, { ...this.#context, signal })
@@ -336,11 +336,11 @@ class FileIngest {
   }
 }
 
-/** Small files that go to the store together: few messages for many files, and little work behind one failure. */
+/** Small files that go to the store together: few messages for many files, and little to repeat after a failure. */
 const MAX_GROUP_FILES = 64
 const MAX_GROUP_BYTES = 8 << 20
 
-/** Puts small files into groups; each other file is one of its own. The order of the groups is that of their first files. */
+/** Groups small files; each other file is a group of its own. Groups are in the order of their first files. */
 function groupSmall(files: readonly UsedFile[]): readonly (readonly UsedFile[])[] {
   const groups: UsedFile[][] = []
   let open: UsedFile[] | undefined

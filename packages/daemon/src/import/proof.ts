@@ -32,7 +32,7 @@ export class Proof {
     this.#key = sourceKey(source)
   }
 
-  /** The store had it. */
+  /** The store had the file. */
   took({ name, digest, stored }: NamedDigest & Pick<SourceFile, 'stored'>): void {
     if (digest === undefined || this.#arrived.has(digest)) return
     if (stored?.isSeen === true) this.#arrived.add(digest)
@@ -41,7 +41,7 @@ export class Proof {
 
   /**
    * Before bytes are fetched into the partial blob that has a file's digest as its key.
-   * @returns whether no other source's are in it
+   * @returns whether it holds no bytes of other sources
    */
   async begin({ name, digest }: NamedDigest, { isEmpty }: { readonly isEmpty: boolean }): Promise<boolean> {
     if (digest === undefined) return true
@@ -55,10 +55,10 @@ export class Proof {
 
   /**
    * Before bytes of the blob `of` are copied into a file's partial blob, because the source says that they are the
-   * same. It does not give them: whoever knows the digest of something made from a private file could have the rest
-   * put together here, and fetch it. So where the listing of `of` itself would prove nothing, the file is unproven,
-   * whatever the source gives of it besides. That is noted before the first byte is copied, so that a later import
-   * does not take all of it for given.
+   * same. The source does not give them: whoever knows the digest of something made from a private file could have
+   * the rest assembled here, and fetch it. So if a listing of `of` itself would prove nothing, the file is unproven,
+   * whatever else the source gives of it. This is noted before the first byte is copied, so that a later import does
+   * not count all of it as given.
    */
   async reuse(
     { name, digest }: NamedDigest,
@@ -72,7 +72,7 @@ export class Proof {
   }
 
   /**
-   * Before the owner's own bytes become a blob: an unfinished artifact that names them did not bring them, also when
+   * Before the owner's own bytes become a blob: an unfinished artifact that names them did not bring them, even if
    * this import fails.
    */
   async own(digest: Sha256Digest): Promise<void> {
@@ -90,7 +90,7 @@ export class Proof {
 
   /**
    * The provenance of each artifact, from what the source says of itself. @param entries digests of all files that
-   * artifacts consist of @param weights of these, what bytes on this machine's disks may inherit a provenance for
+   * artifacts consist of @param weights of these, those for which bytes from local disks may inherit a provenance
    */
   async provenances(
     facts: Provenance,

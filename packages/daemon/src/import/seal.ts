@@ -76,7 +76,7 @@ async function sealArtifact(
     ...artifact.entries.map((entry) => manifestFile(entry, ingested.blobs.get(entry.name)!))
   ]
   const manifest = sealManifest(files, { ...artifact.annotations, ...annotations })
-  // of a thousand files each of these takes 10 to 25 ms: others have their turns between
+  // for a thousand files, each of these takes 10 to 25 ms: others get their turns in between
   await loopBudget.next('seals')
   const torrent = torrentOf(manifest)
   await loopBudget.next('seals')

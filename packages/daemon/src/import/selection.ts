@@ -3,8 +3,8 @@ import type { ImportHfBody, ImportLocalBody } from '@svc/client/protocol'
 import { DaemonError } from '../errors.ts'
 
 /**
- * Which artifacts may lose a quant of the name: any (`true`, the default), none, or none but those that came from the
- * same repository of the hub, which is how a newer commit takes the place of an older one (spec add.45).
+ * Which artifacts an import may replace under its name: any (`true`, the default), none, or only those from the same
+ * repository of the hub, so that a newer commit can replace an older one (spec add.45).
  */
 export type MayReplace = boolean | 'same-repository'
 

@@ -22,9 +22,9 @@ export interface HeldName {
   release(): Promise<void>
 }
 
-/** What a source says of bytes that it takes from another blob of the store. */
+/** What a source reports about bytes that it takes from another blob of the store. */
 export interface Reuse {
-  /** Before the first of them. @param source whether access to the source is restricted now */
+  /** Called before the first of them. @param source whether access to the source is restricted now */
   begin(of: Sha256Digest, source: { readonly isRestricted: boolean }): Promise<void>
   took(bytes: number): void
 }
@@ -33,15 +33,15 @@ export interface FetchContext {
   readonly signal: AbortSignal
   /** Called with the number of bytes of this file that are there, whenever it changes noticeably. */
   readonly onProgress: (bytesDone: number) => void
-  /** For a source that takes some bytes from another blob of the store; absent where it has to give all of them itself. */
+  /** For a source that can take some bytes from another blob of the store; absent if it must give all of them itself. */
   readonly reuse?: Reuse | undefined
-  /** Why nothing is transferred (a rate limit, a pause before a retry), for people; `undefined` when it continues. */
+  /** Called with why nothing is transferred (a rate limit, a pause before a retry), for people; with `undefined` when it continues. */
   readonly onWaiting: (message: string | undefined) => void
   /** Whether readers wait for this file: the lowest number comes first. Asked before each request. */
   readonly rank: () => number | undefined
 }
 
-/** What a source says of one of its files. */
+/** What a source says about one of its files. */
 interface SourceFileFacts {
   /** Artifact-relative path separated by `/`; the plan refuses the paths that spec rec.22 refuses. */
   readonly name: string
@@ -50,11 +50,11 @@ interface SourceFileFacts {
   readonly digest?: Sha256Digest
   /** The same for a file that is fetched even if the store has it. */
   readonly readAs?: Sha256Digest
-  /** Of a file that the source itself has just brought into the store and hashed: it is not read again. */
+  /** Set if the source has just brought the file into the store and hashed it: the file is not read again. */
   readonly tree?: BlobTree
-  /** The source has brought it into the store itself. `isSeen`: it gave all of its bytes just now. */
+  /** Set if the source has brought the file into the store. `isSeen`: it gave all bytes just now. */
   readonly stored?: { readonly isSeen: boolean }
-  /** The partial blob's key where no SHA-256 is known, as `git-blob-sha1:<hex>`. A remote file has one of both. */
+  /** The partial blob's key if no SHA-256 is known, as `git-blob-sha1:<hex>`. A remote file has one or the other. */
   readonly partialKey?: string
   /** Further hashes for `accept`, computed in the same pass. The name `leaves` is reserved. */
   readonly attachments?: readonly HashAttachment[]
@@ -97,7 +97,7 @@ export const isRemote = (file: SourceFile): file is RemoteFile => 'fetch' in fil
 export interface ImportSource {
   readonly kind: SourceKind
   readonly files: readonly SourceFile[]
-  /** How many files the place that it is fetched from says that it does not have itself. Default none. */
+  /** How many files the place that it is fetched from says that it lacks. Default none. */
   readonly leftOut?: number | undefined
   /** The owner said that every companion may leave with the model (spec rec.24). Default false. */
   readonly givesAll?: boolean

@@ -74,7 +74,7 @@ export async function fetchRemote<T>(
       if (file.stored === undefined) await proof.begin(file, { isEmpty: partial.ranges().length === 0 })
       const missing = partial.ranges().reduce((left, [start, end]) => left - (end - start), file.sizeBytes)
       let reused = 0
-      // a partial with another key than its digest comes from its source alone, and so does a file that was wrong
+      // a partial whose key is not its digest comes from its source alone, and so does a file that was wrong
       const mayReuse = file.digest !== undefined && !again
       const reuse: Reuse | undefined = mayReuse
         ? {
@@ -92,7 +92,7 @@ export async function fetchRemote<T>(
       return outcome
     } catch (error) {
       if (!settled || !isWrongBytes(error)) {
-        // This error is the reason; bytes that cannot be recorded as well, on a full disk for example, are fetched again.
+        // this error is the reason; bytes that cannot be recorded either, on a full disk for example, are fetched again
         await partial.release().catch(() => undefined)
         throw error
       }

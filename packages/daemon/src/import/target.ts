@@ -2,7 +2,7 @@ import { isReservedNamespace, parseRepoId, type RepoId, tryParseRepoId } from '@
 import { DaemonError } from '../errors.ts'
 
 /**
- * The repository to import into: `as`, else the name at the source in lower case, as far as that is one here.
+ * The repository to import into: `as`, else the name at the source in lower case, if that is a valid name here.
  * @throws DaemonError `E_BAD_REQUEST` naming the field
  */
 export function targetFor({ repo, as }: { readonly repo: string; readonly as?: string | undefined }): RepoId {

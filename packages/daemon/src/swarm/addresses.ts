@@ -41,7 +41,7 @@ export function waysIn(peer: PeerAddress | undefined, webseed: PeerAddress | und
   }
 }
 
-/** Empty if the system refuses to list them, like a sandbox without netlink sockets does: sharing works without. */
+/** Empty if the system refuses to list them, as a sandbox without netlink sockets does: sharing works without them. */
 function interfaceAddresses(): (NetworkInterfaceInfo[] | undefined)[] {
   try {
     return Object.values(networkInterfaces())

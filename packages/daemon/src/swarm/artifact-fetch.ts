@@ -113,7 +113,7 @@ const wrongAtTheSource = (path: string): DaemonError =>
     `"${path}" has the merkle root of the manifest but another SHA-256: no source can have these bytes`
   )
 
-/** No source is left. If there were some that sent bad data, that is the reason (spec swarm.16, swarm.17). */
+/** No source is left. If some sent bad data, that is the reason (spec swarm.16, swarm.17). */
 function gaveUp(
   why: 'silent' | 'lonely',
   { fillTimeoutMs }: ArtifactFetchContext,

@@ -31,7 +31,7 @@ export interface JoinOptions extends Pick<ArtifactStorageOptions, 'heldManifest'
   readonly hints: SwarmHints
   /** Nothing is missing, and nothing will be requested. */
   readonly seedOnly: boolean
-  /** This is where its bytes come from at first: see the engine's `firstSeed`. */
+  /** Its bytes come from here first: see the engine's `firstSeed`. */
   readonly firstSeed?: boolean
   /** Bytes are uploaded as well. */
   readonly upload: boolean
@@ -166,8 +166,8 @@ export class ArtifactSwarm {
   }
 
   /**
-   * What has become complete is seeded as it is, with the connections that it has. False where it must be joined anew: it is not
-   * complete, or was fetched without giving or telling.
+   * Seeds an artifact that has become complete, with the connections that it has. False if it must be joined anew: it is
+   * incomplete, or was fetched without uploading or announcing.
    */
   async seed(torrent: ArtifactTorrent, layers: PieceLayers): Promise<boolean> {
     const entry = this.#entries.get(torrent.manifestDigest)

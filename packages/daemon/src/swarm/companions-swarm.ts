@@ -32,7 +32,7 @@ export class CompanionsSwarm {
 
   constructor(deps: CompanionsSwarmDeps) {
     this.#deps = deps
-    // an import brings other ones perhaps, under another name or the same
+    // an import may bring other companions, under the same name or another
     deps.artifacts.listen((manifestDigest) => {
       if (this.#given.has(manifestDigest)) void this.follow(manifestDigest)
     })

@@ -303,11 +303,11 @@ class BtImport {
     return state?.futureName === formatRepoId(repo)
   }
 
-  /** Nothing is fetched for others that the owner has given up since. */
+  /** What the owner has given up since is not fetched for others. */
   async #stopUnwanted(stop: AbortController): Promise<void> {
     const { repo, isResumed } = this.#request
     if (repo === undefined || isResumed !== true) return
-    // unreadable files are requested again
+    // an unreadable state says nothing
     const isToBe = await this.#isToBe(repo).catch(() => true)
     if (!isToBe) stop.abort(new DaemonError('E_ABORTED', `the name ${formatRepoId(repo)} is no longer wanted`))
   }

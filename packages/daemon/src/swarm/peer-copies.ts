@@ -9,24 +9,25 @@ import type { ArtifactState } from '../library/artifacts.ts'
 import { isEvictable } from '../library/eviction.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 
-/** Of one artifact: a magnet may name a hundred. They are asked in sequence, so that no other peer can answer for one. */
+/** A magnet may name a hundred. Peers are asked one at a time, so that no other can answer for one. */
 const MAX_ASKED = 4
 const CONNECT_MS = 5_000
 const TIMEOUT_MS = 20_000
-/** At unpredictable places. */
+/** Pieces to ask for, at unpredictable places. */
 const PIECES = 2
 
 export interface PeerCopiesDeps {
   readonly engine: Pick<Swarm, 'add'>
   readonly clock: Clock
   readonly torrents: Pick<ArtifactTorrents, 'of' | 'layersOf'>
-  /** Does it while the artifact takes no part in its swarm. */
+  /** Runs `work` while the artifact takes no part in its swarm. */
   readonly aside: <T>(manifestDigest: Sha256Digest, signal: AbortSignal, work: () => Promise<T>) => Promise<T>
 }
 
 /**
- * Whether the peers that an import named have its weights still: they say that they have everything, and give two pieces. The claim alone
- * costs nothing, and whom a tracker or the DHT names may be gone tomorrow: those are not asked.
+ * Whether the peers that an import named still have its weights: they say that they have everything, and give two
+ * pieces, since the claim alone costs nothing. Peers that a tracker or the DHT names may be gone tomorrow: they are not
+ * asked.
  */
 export class PeerCopies implements CopyWitness {
   readonly #deps: PeerCopiesDeps

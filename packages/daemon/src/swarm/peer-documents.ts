@@ -29,7 +29,7 @@ export interface PeerDocumentRequest {
   readonly pin: Sha256Digest
   /** `btmh:1220<64 hex>` */
   readonly infohashText: string
-  /** Known where a webseed gave it; else peers do. */
+  /** Known if a webseed gave it; else peers do. */
   readonly info?: TorrentInfo | undefined
   readonly hints: SwarmHints
   /** Only the hinted sources are contacted, and it is not announced. */
@@ -41,7 +41,7 @@ export interface PeerDocumentOptions extends FetchTimeouts {
   readonly trackers: readonly string[]
 }
 
-/** Of the job that waits. */
+/** The job that waits. */
 export interface PeerDocumentContext {
   readonly signal: AbortSignal
   /** Called for a source that was proven wrong and dropped. */
@@ -75,7 +75,7 @@ export function manifestFromPeers(
   return fetchInto(storage, 'the manifest', engine, request, context, options)
 }
 
-/** Companions that were fetched, in memory still. */
+/** Fetched companions, still in memory. */
 export interface FetchedCompanions {
   readonly companions: Sealed<Companions>
   readonly bytes: ReadonlyMap<Sha256Digest, Uint8Array>
@@ -212,7 +212,7 @@ interface MemoryFile {
 interface WantedFiles<T> {
   /** Undefined for a torrent that is not the right one. */
   choose(layout: TorrentLayout): readonly LayoutFile[] | undefined
-  /** What the files are, as chosen; undefined if they are wrong: by their roots, no other peer could send other bytes. */
+  /** What the chosen files are; undefined if they are wrong: given their roots, no peer can send other bytes. */
   check(files: readonly MemoryFile[]): T | undefined
   refuse(): DaemonError
 }
@@ -220,7 +220,7 @@ interface WantedFiles<T> {
 /** Keeps chosen files of a torrent in memory, and accepts no other. */
 class MemoryStorage<T> implements TorrentStorage {
   readonly done: Promise<T>
-  /** Of a file that was not chosen. */
+  /** Called for each file that was not chosen. */
   leaveOut: (fileIndex: number) => void = () => undefined
   readonly #wanted: WantedFiles<T>
   readonly #result = Promise.withResolvers<T>()

@@ -67,7 +67,7 @@ type PinnedCompanionsRequest = Pick<PinnedImport, 'pin' | 'repo' | 'hints'>
 
 /**
  * Brings in all companions of an artifact, or none. The artifact stays whatever becomes of them: old peers do not know
- * their torrent. @param checked what {@link fetchCompanions} gave, checked already @throws what the disk does; the
+ * their torrent. @param checked what {@link fetchCompanions} gave, already checked @throws errors of the disk; the
  * signal's reason
  */
 export async function bringCompanions(

@@ -87,7 +87,7 @@ function infohashOf({ infohash }: ImportBtBody): string {
   throw bad('the field "infohash" must be "btmh:1220" and 64 lower-case hex characters')
 }
 
-/** Those of a magnet that are of another kind are ignored: other programs wrote it. */
+/** Other kinds of hints in a magnet are ignored: other programs wrote it. */
 function hintsOf(body: ImportBtBody, magnet: Magnet | undefined): SwarmHints {
   const of = (field: 'trackers' | 'webseeds' | 'peers', what: string, isOne: (text: string) => boolean) =>
     checkedHints([...(body[field] ?? []), ...(magnet?.[field] ?? []).filter(isOne)], field, what, isOne)

@@ -23,12 +23,12 @@ export interface WebseedReading {
   readonly clock: Pick<Clock, 'now' | 'after'>
 }
 
-/** `Cache-Control: private`, among other words of it perhaps. */
+/** `Cache-Control: private`, perhaps among other directives. */
 const MARK = /(?:^|[\s,])private(?:$|[\s,=])/i
 
 interface Answered {
   readonly bytes: Uint8Array
-  /** Not for others, says who answered. */
+  /** The server says that it is not for others. */
   readonly isMarked: boolean
 }
 
@@ -56,7 +56,7 @@ export class WebseedDocuments {
   isSigned = false
   /** Who marked the model as not for others, and how, as `svc publish --withheld` does (spec add.39). */
   markedBy: string | undefined
-  /** Gave the manifest. */
+  /** The webseed that gave the manifest. */
   #publisher: string | undefined
 
   constructor(reading: WebseedReading, webseeds: readonly string[], complain: Complain) {
@@ -76,8 +76,8 @@ export class WebseedDocuments {
   }
 
   /**
-   * Reads what the listing of a publication says of a model: that of the webseed that gave the manifest; where it was here
-   * before, of the first that answers.
+   * Reads what a publication's listing says about a model: the listing of the webseed that gave the manifest, or if the
+   * manifest was already here, of the first that answers.
    */
   async readListing(pin: Sha256Digest, signal: AbortSignal): Promise<void> {
     const { LISTING_KEY, parseListing, PublishError } = await import('@svc/publish')
@@ -110,7 +110,7 @@ export class WebseedDocuments {
     })
   }
 
-  /** The info dictionary with this infohash, of the first webseed that has it, and which that is. */
+  /** The info dictionary with this infohash, from the first webseed that has it, and which webseed that is. */
   info(
     infohashText: string,
     signal: AbortSignal

@@ -3,8 +3,8 @@ import type { Sha256Digest } from '@svc/ref'
 import type { FileRange } from '@svc/swarm'
 
 /**
- * How far ahead of a reader pieces come first. Enough that it is never the order of pieces that it waits for, and no more: what all
- * nodes of a fleet fetch in the same order they cannot give one another.
+ * How far ahead of a reader pieces come first. Enough that the order of pieces never makes it wait, and no more: nodes
+ * of a fleet that fetch everything in the same order have nothing to give one another.
  */
 const AHEAD_BYTES = 16 << 20
 /** After this many more bytes the engine hears where a reader is. */
@@ -12,7 +12,7 @@ const STEP_BYTES = 4 << 20
 
 /** Verified bytes of a blob that an artifact's swarm is fetching. */
 export interface FetchedBlob {
-  /** Up to where the bytes from `offset` on have passed the proofs of their pieces, looked for until `end`. */
+  /** Where the verified bytes from `offset` on end, at `end` at the latest. */
   until(offset: number, end: number): number
   /** Reads such bytes; 0 if they were taken back. */
   read(target: Uint8Array, offset: number): Promise<number>

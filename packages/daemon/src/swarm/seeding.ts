@@ -124,7 +124,7 @@ export class ArtifactSeeding {
     })
   }
 
-  /** The failure of one artifact is logged, and no other's. */
+  /** Logs the failure of one artifact, so that the others go on. */
   async #attempt<T>(manifestDigest: Sha256Digest, work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()
@@ -170,7 +170,7 @@ export class ArtifactSeeding {
     await this.#leave(manifestDigest)
   }
 
-  /** A seed leaves. One that is joining looked at its state before it changed perhaps: it leaves when it has joined. */
+  /** A seed leaves. One that is joining may have read its state before the change: it leaves once it has joined. */
   async #leave(manifestDigest: Sha256Digest): Promise<void> {
     const { swarm } = this.#deps
     await this.#joins.get(manifestDigest)
@@ -250,7 +250,7 @@ export class ArtifactSeeding {
           bytesDone += bytes
           report()
         })
-        // a damaged one may be repaired from now on, and joins then
+        // a damaged one may be repaired from now on, and then joins
         this.#unverified.delete(next.state.manifestDigest)
         if (sound) await this.#join(next)
         artifactsDone++
@@ -322,7 +322,7 @@ export class ArtifactSeeding {
 
   async #joinOnce({ state, torrent }: SeedCandidate): Promise<void> {
     const { swarm, torrents, config } = this.#deps
-    // peers gave some of them; the rest has its first seed here
+    // what peers gave has other seeds
     const firstSeed = config.trusted.length > 0 && state.source.kind !== 'bt'
     if (this.#stop.signal.aborted || swarm.joined.has(torrent.manifestDigest)) return
     await this.#attempt(torrent.manifestDigest, async () => {

@@ -378,7 +378,7 @@ export class SwarmClient {
   }
 }
 
-/** Undefined where nothing is shared, or none is configured. @throws ConfigError, and the error of `listen` */
+/** Undefined if nothing is shared, or none is configured. @throws ConfigError, and the error of `listen` */
 async function listenAsWebseed(
   { config, store, log, clock, listeners }: SwarmClientDeps,
   limit: UploadLimit,

@@ -9,12 +9,12 @@ import { isEvictable } from '../library/eviction.ts'
 import type { ArtifactTorrents } from './artifact-torrents.ts'
 import { urlBelow, type WebseedReading } from './pinned-manifest.ts'
 
-/** Of one artifact: a record of strangers may name a hundred. */
+/** A stranger's record may name a hundred. */
 const MAX_ASKED = 4
 const TIMEOUT_MS = 20_000
 /** Of each file, at an unpredictable place: different weights differ nearly everywhere. */
 const SAMPLE_BYTES = 4 << 10
-/** Of an offset that `randomInt` draws. */
+/** The largest bound of `randomInt`. */
 const MAX_RANDOM = 2 ** 48 - 1
 
 export interface WebseedCopiesDeps {
@@ -32,7 +32,7 @@ interface FileSample {
   readonly bytes?: Buffer
 }
 
-/** Whether the web servers and buckets that an artifact came from have its weights still, by their sizes and a sample of each. */
+/** Whether the web servers and buckets that an artifact came from still have its weights, by their sizes and a sample of each. */
 export class WebseedCopies implements CopyWitness {
   readonly #deps: WebseedCopiesDeps
 
@@ -70,7 +70,7 @@ export class WebseedCopies implements CopyWitness {
     return answers
   }
 
-  /** Read beside the store, since asking is no use that keeps a blob. @throws errors of the disk */
+  /** Reads past the store, since asking is not a use that keeps a blob. @throws errors of the disk */
   async #sampleOf({ digest, size }: ManifestFile): Promise<FileSample> {
     const file = await open(this.#deps.store.blobPath(digest)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOENT') throw error
@@ -86,7 +86,7 @@ export class WebseedCopies implements CopyWitness {
     }
   }
 
-  /** It gives the sample, of so many bytes. Redirects are not followed, as for its documents. */
+  /** Whether it gives the sample, and says this size. Redirects are not followed, as for documents. */
   async #has(url: URL, sizeBytes: number, { start, length, bytes }: FileSample, signal: AbortSignal): Promise<boolean> {
     const { mark, reading } = this.#deps
     const { web, keys } = reading

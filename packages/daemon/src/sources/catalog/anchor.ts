@@ -16,7 +16,7 @@ interface RecordedFile {
   readonly repoId?: undefined
 }
 
-/** The expected content of a file, whatever source its bytes come from. If the hub has it, that is another one. */
+/** The expected content of a file, whatever source its bytes come from. A file of the hub has the hub as one more. */
 export type AnchorFile = HubFile | RecordedFile
 
 /**

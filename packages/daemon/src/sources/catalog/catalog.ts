@@ -253,7 +253,7 @@ export class Catalog {
     }
   }
 
-  /** For the listing's webseed, which serves the hub's addresses on its own origin, or is the hub. */
+  /** The listing's webseed, which serves the hub's paths on its own origin, and the hub. */
   async #webSources(entry: ListedTorrent, anchor: Anchor, hub: Hub): Promise<Hub[]> {
     const sources: Hub[] = anchor.kind === 'hub' ? [hub] : []
     const suffix = `/${entry.repo}/resolve/${entry.webseed?.revision}`

@@ -19,7 +19,7 @@ export interface PullTimings {
   /** After this long without a byte from any source the pull fails. */
   readonly fillTimeoutMs: number
   readonly tickMs: number
-  /** How much time's work a crash may lose. */
+  /** A crash loses at most the work of this time. */
   readonly checkpointMs: number
 }
 

@@ -120,7 +120,7 @@ export class V1Seeds {
     } catch (error) {
       this.#log.warn(
         { err: error, infohash: seed.infohash },
-        'a BitTorrent v1 torrent is not complete any more and is not seeded'
+        'a BitTorrent v1 torrent is no longer complete, and is not seeded'
       )
       return undefined
     }

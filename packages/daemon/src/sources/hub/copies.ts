@@ -16,13 +16,13 @@ import type { OwnersHub, SignedHub } from './owners-hub.ts'
 
 /** Files asked for at once. */
 const CONCURRENCY = 4
-/** A limit of the hub's rate is no answer; another time gives one. */
+/** A rate limit is no answer; another time gives one. */
 const MAX_WAIT_MS = 10_000
 
 export interface HubCopiesDeps extends Pick<Library, 'store' | 'artifacts'> {
   readonly importer: Pick<Importer, 'bringBack'>
   readonly owners: Pick<OwnersHub, 'now'>
-  /** The same, as this daemon's own listeners do not answer it. */
+  /** The same, for requests that this daemon's own listeners do not answer. */
   readonly others: Pick<OwnersHub, 'now'>
   readonly sourceOf: (signed: SignedHub, asked: string, listing: HubListing) => ImportSource
 }
@@ -89,7 +89,7 @@ export class HubCopies implements CopyWitness, SourceFiller {
       })
     } catch (error) {
       const failure = hubFailure(error)
-      // it is no place that has it
+      // the hub does not have these bytes
       if (failure instanceof DaemonError && failure.code === 'E_NOT_IMPORTABLE')
         await artifacts.setCopy(request.manifestDigest, { ...placeOf(origin), at: undefined })
       throw failure
@@ -106,7 +106,7 @@ class OtherFileError extends Error {
 const placeOf = ({ repo, revision }: { readonly repo: string; readonly revision: string }) =>
   ({ kind: 'hub', where: `${repo}@${revision}` }) as const
 
-/** The hub, or its storage, said something about the file; unlike a machine that is not reached. */
+/** Whether the hub, or its storage, said something about the file; false if it was not reached. */
 function isAnswer(error: unknown): boolean {
   if (!(error instanceof HubError)) return false
   const { reason, details } = error

@@ -27,7 +27,7 @@ import { followedBy, hubTarget } from './target.ts'
 import { createUpstream } from './upstream.ts'
 import { hubOriginOf, requireWeightsOf } from './weights-listed.ts'
 
-/** While a client waits for its response; within a job, five minutes. A limit that requires more is reported at once. */
+/** Longer rate limits are reported at once, since a client waits for its response. Within a job: five minutes. */
 const MAX_LISTING_WAIT_MS = 60_000
 /** A client that waits for its response gets one before its connection is closed as idle. */
 const MAX_RESPONSE_MS = 100_000
@@ -57,7 +57,7 @@ export function createHubImports(context: HubDeps, more: Pick<HubOptions, 'limit
   const { endpoint, skipUnrecognized } = config.hub
   const common = { ...(endpoint !== undefined && { endpoint }), userAgent: `svcd/${version}` }
   const owners = new OwnersHub(config.hub, { userAgent: common.userAgent, threadNice: TRANSFER_NICE, ...more })
-  // a mirror of this daemon is no other place
+  // a mirror of this daemon does not count as another place
   const others = new OwnersHub(config.hub, { ...more, userAgent: `${common.userAgent} (${context.listeners.mark})` })
   const open = (options: HubOptions): Hub =>
     atStart(() => createHub({ ...common, threadNice: TRANSFER_NICE, ...options }))
@@ -219,8 +219,8 @@ const shortWarning = ({ leftOut }: HubListing): string[] =>
 const MAX_ANSWERS = 1_000
 
 /**
- * When the hub said of which commits that they are the default branch's: `svc` plans without a revision, and imports the
- * commit of the plan.
+ * When the hub said that a commit is the default branch's: `svc` plans without a revision, and imports the plan's
+ * commit.
  */
 class BranchAnswers {
   readonly #at = new LRUCache<string, string>({ max: MAX_ANSWERS })

@@ -42,7 +42,7 @@ function keptOf({
   const names = normalisedNames(files.map(({ path }) => path))
   const upstream = new Map(files.map((file) => [names.get(file.path)!, file]))
   const recognition = recognise([...upstream].map(([name, { sizeBytes }]) => ({ name, sizeBytes })))
-  // a client would believe the files beside the weights to be all
+  // a client would take the files beside the weights for all of the model
   requireImportable(recognition)
   const { entries, uses } = recognition
   const weights = new Set(entries.filter(({ kind }) => kind.startsWith('weights.')).map(({ name }) => name))

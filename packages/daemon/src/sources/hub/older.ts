@@ -42,7 +42,7 @@ export class OlderVersions {
     this.#deps = deps
   }
 
-  /** The latest one of a file, with the same path. */
+  /** The latest earlier version of a file, at the same path. */
   async of({ path, sha256 }: HubFile, signal: AbortSignal | undefined): Promise<HeldVersion | undefined> {
     for (const { commit, files } of await (this.#earlier ??= this.#find())) {
       const digest = files.get(path)
@@ -78,7 +78,7 @@ export class OlderVersions {
     const asked = this.#hub
       .listing(this.#now.repoId, commit, { ...(signal && { signal }), tries: TRIES, maxRateWaitMs: 0 })
       .catch((error: unknown) => {
-        // a branch may have been written anew; whatever it is, the file can be fetched
+        // a branch may have been rewritten; in any case the file can be fetched
         if (!(error instanceof HubError)) throw error
         return undefined
       })

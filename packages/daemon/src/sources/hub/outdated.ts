@@ -20,7 +20,7 @@ import type { OwnersHub, SignedHub } from './owners-hub.ts'
 
 /** Repositories asked about at once. */
 const CONCURRENCY = 4
-/** Of a question: another day answers it, too. */
+/** Per question; another day can answer it, too. */
 const TRIES = 3
 const MAX_REASON_LENGTH = 300
 
@@ -118,7 +118,7 @@ class OutdatedCheck {
     return models
   }
 
-  /** All of one revision of one repository. */
+  /** Asks about all models at one revision of a repository. */
   async #ask(signed: SignedHub, group: readonly Following[]): Promise<void> {
     const { repo, revision } = group[0]!
     const isOffline = this.#failure instanceof HubError && this.#failure.reason === 'unreachable'
@@ -152,7 +152,7 @@ class OutdatedCheck {
     await probeAccess(hub, listing, this.#timeouts())
     for (const [commit, models] of Map.groupBy(group, (one) => one.commit)) {
       const before = await hub.listing(info.repoId, commit, this.#timeouts()).catch((error: unknown) => {
-        // a branch may have been written anew
+        // a branch may have been rewritten
         if (error instanceof HubError && error.code === 'E_UNKNOWN_REF') return undefined
         throw error
       })
@@ -161,7 +161,7 @@ class OutdatedCheck {
     }
   }
 
-  /** The content of a model's upgrade. */
+  /** What an upgrade of a model would bring. */
   async #change(
     signed: SignedHub,
     listing: HubListing,

@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { HubConfig } from '../../config/config.ts'
 import { DaemonError, StartError } from '../../errors.ts'
 
-/** The hub with the token of the moment, and whether there is one. */
+/** The hub with the current token, and whether there is one. */
 export interface SignedHub {
   readonly hub: Hub
   readonly hasToken: boolean
@@ -25,14 +25,14 @@ export function atStart(make: () => Hub): Hub {
 const MAX_TOKEN_BYTES = 4096
 /** O_NONBLOCK: a FIFO of that name would block otherwise. */
 const READ = constants.O_RDONLY | constants.O_NONBLOCK
-/** Clients of earlier tokens, which imports may use still. */
+/** Clients of earlier tokens, which imports may still use. */
 const MAX_CLIENTS = 8
 
 /** Each import asks for the client, so that a login or logout needs no restart of the daemon (spec hub.4). */
 export class OwnersHub {
   readonly #config: HubConfig
   readonly #options: HubOptions
-  /** By their tokens; that without one has the key ''. */
+  /** By token; the client without one has the key ''. */
   readonly #clients = new LRUCache<string, Hub>({ max: MAX_CLIENTS, dispose: (hub) => void hub.close() })
 
   /** @throws StartError when the endpoint or the token of the environment is invalid */

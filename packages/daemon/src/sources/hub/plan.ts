@@ -112,7 +112,7 @@ export async function planHub(
 const sum = (entries: readonly { readonly sizeBytes: number }[]): number =>
   entries.reduce((bytes, { sizeBytes }) => bytes + sizeBytes, 0)
 
-/** The memory of a running model. */
+/** Whether a running model has it in memory. */
 const isLoaded = (entry: ArtifactPlan['entries'][number]): boolean =>
   isWeights(entry) || entry.role === 'vision-projector'
 
@@ -179,12 +179,12 @@ async function readFacts(hub: Pick<Hub, 'read'>, { recognition }: PlannedImport,
       })
     }
     if (!known)
-      openQuestions.push('the headers of the safetensors are too large for a plan: their quant is told by the import')
+      openQuestions.push('the headers of the safetensors are too large for a plan: the import finds out their quant')
   }
   return { headers, licences, config, openQuestions }
 }
 
-/** One that is too large to be kept is read only if the listing gives no SHA-256. */
+/** A text that is too large to keep is read only if the listing gives no SHA-256. */
 async function digestOf(hub: Pick<Hub, 'read'>, file: HubFile, bytes: Uint8Array | undefined): Promise<Sha256Digest> {
   if (file.sha256 !== undefined) return file.sha256
   if (bytes === undefined && file.sizeBytes > MAX_TEXT_BYTES) {

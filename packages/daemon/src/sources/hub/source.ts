@@ -13,7 +13,7 @@ import type { HeldVersion, OlderVersions } from './older.ts'
 import { hubProvenance } from './provenance.ts'
 import { HeaderTooLarge, windowOf } from './window.ts'
 
-/** Keys of some hundred bytes: of the latest this many a cancelled import need not fetch a finished file again. */
+/** A cancelled import need not fetch a finished file again while its key, of some hundred bytes, is among the latest. */
 export const MAX_STRANGER_FILES = 20_000
 
 /** Files fetched concurrently; the hub object limits their requests, over all jobs. */

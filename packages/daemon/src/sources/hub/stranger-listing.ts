@@ -11,7 +11,7 @@ export interface StrangerListing {
   readonly commit: string
   /** Those that can be had, by their upstream names. */
   readonly files: readonly UpstreamFile[]
-  /** No parts of a model, and too large to be read alone, or too many; the names of the first ones. */
+  /** Not parts of a model, and too large or too many to be read alone; the names of the first ones. */
   readonly leftOut: readonly { readonly name: string; readonly reason: 'large' | 'many' }[]
   readonly more: number
 }

@@ -185,11 +185,11 @@ function sizeOfSmall(files: readonly HubFile[]): number {
   )
 }
 
-/** For a small file, unknown before it is read. */
+/** Unknown of a small file before it is read. */
 const mayBeSigned = (signed: SignedListing, { path, sha256 }: Pick<HubFile, 'path' | 'sha256'>): boolean =>
   sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)
 
-/** A listing of a stranger's. */
+/** A listing for strangers. */
 interface StrangersFiles {
   readonly repoId: string
   readonly files: readonly HubFile[]

@@ -60,7 +60,7 @@ export async function adoptedSource(
     for (const file of files) listed.push(await adoptedFile(file, parents, store))
     const warnings: string[] = []
     const word = hub === undefined ? undefined : wordOf(hub, known ? files : undefined, confirmation, stop.signal)
-    // asked while files are read, and not heard before they are
+    // asked while files are read; the answer is used after that
     word?.catch(() => undefined)
     return {
       kind: 'local',

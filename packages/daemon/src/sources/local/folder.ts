@@ -47,8 +47,8 @@ export class OpenFolder {
   }
 
   /**
-   * {@link lstat} for many files of this folder: a look at what the system has in memory is made here, since it costs
-   * five times as much through the thread pool. Not on file systems that may stop responding.
+   * {@link lstat} for many files of this folder. A look at what the system has in memory is made on this thread, since
+   * the thread pool costs five times as much; not on file systems that may stop responding.
    */
   async looks(): Promise<(name: string) => Promise<BigIntStats>> {
     if (!HAS_PROC_FD || (await isOnNetworkFileSystem(nodeFilePort, this.#here))) return (name) => this.lstat(name)
