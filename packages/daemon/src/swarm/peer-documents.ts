@@ -54,25 +54,23 @@ export interface PeerDocumentContext {
  * infohash, then that one file, which must match the pin. Nothing else is requested, uploaded or stored. @throws
  * DaemonError `E_SOURCE_UNAVAILABLE`; `E_NOT_IMPORTABLE` when the torrent has no such manifest; the signal's reason
  */
-export function manifestFromPeers(
+export async function manifestFromPeers(
   engine: Swarm,
   request: PeerDocumentRequest,
   context: PeerDocumentContext,
   options: PeerDocumentOptions
 ): Promise<Uint8Array> {
   const { pin } = request
-  const refuse = (): DaemonError => notBound(pin, 'it contains no manifest')
-  // a joined torrent has its manifest in the store, and the pin was not found there
-  if (engine.get(parseInfohash(request.infohashText)) !== undefined) throw refuse()
-  const storage = new MemoryStorage({
+  const wanted: WantedFiles<Uint8Array> = {
+    what: 'the manifest',
     choose(layout) {
       const own = documentIn(layout, pin)
       return own && [own]
     },
     check: ([own]) => (own!.digest === pin ? own!.bytes : undefined),
-    refuse
-  })
-  return fetchInto(storage, 'the manifest', engine, request, context, options)
+    refuse: () => notBound(pin, 'it contains no manifest')
+  }
+  return fetchWanted(wanted, engine, request, context, options)
 }
 
 /** Fetched companions, still in memory. */
@@ -92,10 +90,8 @@ export async function companionsFromPeers(
   options: PeerDocumentOptions
 ): Promise<FetchedCompanions> {
   const { pin, infohashText } = request
-  const refuse = (): DaemonError => notBound(pin, 'it does not contain the companions')
-  // a joined torrent is an artifact's, or that of companions with another pin
-  if (engine.get(parseInfohash(infohashText)) !== undefined) throw refuse()
-  const storage = new MemoryStorage({
+  const wanted: WantedFiles<FetchedCompanions> = {
+    what: 'the companions',
     choose(layout) {
       const own = documentIn(layout, pin)
       const others = layout.files.filter((file) => file !== own)
@@ -106,9 +102,9 @@ export async function companionsFromPeers(
       return own && isBounded ? [own, ...others] : undefined
     },
     check: (files) => checkedCompanions(files, pin, infohashText),
-    refuse
-  })
-  return fetchInto(storage, 'the companions', engine, request, context, options)
+    refuse: () => notBound(pin, 'it does not contain the companions')
+  }
+  return fetchWanted(wanted, engine, request, context, options)
 }
 
 /** The document that a torrent has its name from, if it is in it. */
@@ -145,16 +141,20 @@ function checkedCompanions(
   return { companions, bytes: new Map(files.map(({ digest, bytes }) => [digest, bytes])) }
 }
 
-async function fetchInto<T>(
-  storage: MemoryStorage<T>,
-  what: string,
+async function fetchWanted<T>(
+  wanted: WantedFiles<T>,
   engine: Swarm,
   { infohashText, info, hints, quiet }: PeerDocumentRequest,
   { signal, onProgress, onLie }: PeerDocumentContext,
   { trackers, ...timeouts }: PeerDocumentOptions
 ): Promise<T> {
+  const { what } = wanted
+  const infohash = parseInfohash(infohashText)
+  // what a joined torrent has is in the store, and the pin was not found there
+  if (engine.get(infohash) !== undefined) throw wanted.refuse()
+  const storage = new MemoryStorage(wanted)
   const torrent = engine.add({
-    ...(info === undefined ? { infohash: parseInfohash(infohashText) } : { info, webseeds: hints.webseeds }),
+    ...(info === undefined ? { infohash } : { info, webseeds: hints.webseeds }),
     storage,
     peers: hints.peers,
     trackers: quiet ? [] : [...new Set([...hints.trackers, ...trackers])],
@@ -210,6 +210,8 @@ interface MemoryFile {
 }
 
 interface WantedFiles<T> {
+  /** For people. */
+  readonly what: string
   /** Undefined for a torrent that is not the right one. */
   choose(layout: TorrentLayout): readonly LayoutFile[] | undefined
   /** What the chosen files are; undefined if they are wrong: given their roots, no peer can send other bytes. */

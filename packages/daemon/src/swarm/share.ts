@@ -38,8 +38,7 @@ export async function share(
   { store, artifacts, config, torrents, swarm, seeding, companions: beside }: ShareParts
 ): Promise<ShareResult> {
   const torrent = await torrents.of(manifestDigest)
-  if (torrent === undefined)
-    throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
+  if (torrent === undefined) throw new DaemonError('E_NOT_FOUND', `the manifest ${manifestDigest} is not in the store`)
   const standing = await artifacts.standing(manifestDigest)
   const state = standing === 'damaged' ? undefined : standing
   const heldBack = heldBackReason(standing, config)

@@ -181,19 +181,11 @@ export class CatalogPull {
     const wanted = layout.files.map(({ path, sizeBytes, pad }) => {
       if (pad) return undefined
       const named = isSingle || anchor.files.has(path) ? anchoredByName(anchor, path) : undefined
-      if (named === undefined) {
-        throw new DaemonError(
-          'E_NOT_IMPORTABLE',
-          `the torrent of ${entry.repo} holds "${path}", which its anchor does not name`
-        )
-      }
+      if (named === undefined)
+        throw refusal(`the torrent of ${entry.repo} holds "${path}", which its anchor does not name`)
       const [anchored, expected] = named
-      if (expected.sizeBytes !== undefined && expected.sizeBytes !== sizeBytes) {
-        throw new DaemonError(
-          'E_NOT_IMPORTABLE',
-          `"${path}" has ${sizeBytes} bytes in the torrent and ${expected.sizeBytes} in its anchor`
-        )
-      }
+      if (expected.sizeBytes !== undefined && expected.sizeBytes !== sizeBytes)
+        throw refusal(`"${path}" has ${sizeBytes} bytes in the torrent and ${expected.sizeBytes} in its anchor`)
       return wantedFile(anchored, sizeBytes, expected)
     })
     await this.#want(
@@ -304,18 +296,14 @@ export class CatalogPull {
     } catch (error) {
       if (!isWrongBytes(error)) throw error
       const { path } = content.file
-      const refusal = new DaemonError(
-        'E_NOT_IMPORTABLE',
-        `"${path}" does not match the anchor: its bytes have another digest`,
-        { cause: error }
-      )
+      const refused = refusal(`"${path}" does not match the anchor: its bytes have another digest`, error)
       // of several sources only the anchor shows that one was wrong: fetch once more from the start, from the web
       const hubFile = this.#webBytes ? this.#hubFile(content.file) : undefined
-      if (hubFile === undefined) throw refusal
+      if (hubFile === undefined) throw refused
       const { signal } = this.#job
       await this.#download(hubFile, content, signal, () => content.verify()).catch(() => {
         signal.throwIfAborted()
-        throw refusal
+        throw refused
       })
     }
   }
@@ -338,6 +326,9 @@ export class CatalogPull {
   }
 }
 
+const refusal = (message: string, cause?: unknown): DaemonError =>
+  new DaemonError('E_NOT_IMPORTABLE', message, { cause })
+
 /** Finds a file by its whole path, else by a base name that only one file has. */
 function anchoredByName(anchor: Anchor, name: string): readonly [string, AnchorFile] | undefined {
   const exact = anchor.files.get(name)
@@ -357,7 +348,7 @@ const isWrongBytes = (error: unknown): boolean =>
 
 function toDaemonError(error: unknown): unknown {
   if (!(error instanceof SwarmV1Error)) return error
-  if (error.reason === 'metadata') return new DaemonError('E_NOT_IMPORTABLE', error.message, { cause: error })
+  if (error.reason === 'metadata') return refusal(error.message, error)
   return new DaemonError('E_INTERNAL', error.message, { cause: error })
 }
 

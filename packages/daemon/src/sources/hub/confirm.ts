@@ -1,3 +1,4 @@
+import type { AdoptBody } from '@svc/client/protocol'
 import { type Hub, HubError, type HubFile } from '@svc/hub'
 import type { Clock } from '@svc/internal-clock'
 import type { ManifestFile } from '@svc/manifest'
@@ -8,12 +9,6 @@ import type { Library } from '../../library/library.ts'
 import { upstreamName } from '../../library/origin.ts'
 import { probeAccess } from './access-probe.ts'
 import { isListedAs } from './listed-bytes.ts'
-
-/** The hash that a source states for a file of a repository. */
-interface Claim {
-  readonly sha256?: string | undefined
-  readonly gitSha1?: string | undefined
-}
 
 /** `public`: the hub serves the repository, with these files at this commit, without a token. */
 export type HubAnswer = 'public' | 'not-public' | 'other-files' | 'no-answer'
@@ -57,7 +52,10 @@ export function createConfirmation(hub: Pick<Hub, 'listing' | 'probe'>, clock: P
 export type HubConfirmation = ReturnType<typeof createConfirmation>
 
 /** Whether a listed file has the hash that a cache gives it. */
-export const isClaimed = (listed: HubFile | undefined, { sha256, gitSha1 }: Claim): boolean =>
+export const isClaimed = (
+  listed: HubFile | undefined,
+  { sha256, gitSha1 }: Pick<AdoptBody['files'][number], 'sha256' | 'gitSha1'>
+): boolean =>
   listed !== undefined &&
   (listed.sha256 !== undefined ? listed.sha256 === sha256 : gitSha1 !== undefined && listed.gitBlobSha1 === gitSha1)
 

@@ -18,7 +18,7 @@ import type { LookOptions, UpstreamFile, UpstreamRepo } from '../../library/upst
 import { throwHubFailure } from './errors.ts'
 import { type PlanDeps, planHub } from './plan.ts'
 import { type HubSourceOptions, MAX_STRANGER_FILES, StrangerBytes, strangerKey } from './source.ts'
-import { MAX_SMALL_BYTES, type StrangerListings } from './stranger-listing.ts'
+import { MAX_SMALL_BYTES, type StrangerListing, type StrangerListings } from './stranger-listing.ts'
 import { hubTarget } from './target.ts'
 
 export interface UpstreamDeps extends PlanDeps, Pick<Library, 'clock' | 'trust'> {
@@ -190,12 +190,7 @@ const mayBeSigned = (signed: SignedListing, { path, sha256 }: Pick<HubFile, 'pat
   sha256 === undefined ? signed.names(path) : signed.covers(path, sha256)
 
 /** A listing for strangers. */
-interface StrangersFiles {
-  readonly repoId: string
-  readonly files: readonly HubFile[]
-  readonly leftOut: readonly { readonly name: string }[]
-  readonly more: number
-}
+type StrangersFiles = Pick<HubListing, 'repoId' | 'files'> & Pick<StrangerListing, 'leftOut' | 'more'>
 
 /** The reason why an import of a listing would certainly be refused. */
 function complaintOf(signed: SignedListing, { files, leftOut, more }: StrangersFiles): string | undefined {

@@ -105,7 +105,7 @@ async function wordOf(
 ): Promise<HubAnswer> {
   if (files === undefined) return 'other-files'
   if (confirmation === undefined) return 'no-answer'
-  const byName = new Map(files.map(({ name, sha256, gitSha1 }) => [name, { sha256, gitSha1 }]))
+  const byName = new Map(files.map((file) => [file.name, file]))
   return confirmation.ask(
     repo,
     revision,

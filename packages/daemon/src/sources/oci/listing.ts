@@ -1,4 +1,4 @@
-import type { FetchOptions, OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
+import type { OciDocument, OciFile, OciModel, RegistryOptions } from '@svc/oci'
 import type { FetchContext, ImportSource } from '../../import/source.ts'
 import type { Provenance } from '../../library/provenance.ts'
 import { type Oci, ociFailure } from './errors.ts'
@@ -61,15 +61,11 @@ export async function listRegistry(
       provenance: () =>
         repository.usedCredentials ? { access: 'restricted', by: 'registry-login' } : { access: 'public' },
       fetch: async ({ digest }, into, { signal, onProgress, onWaiting }) => {
-        const fetchOptions: FetchOptions = {
-          signal,
-          onProgress: (bytesDone) => {
-            onWaiting(undefined)
-            onProgress(bytesDone)
-          },
-          onWaiting
+        const goesOn = (bytesDone: number): void => {
+          onWaiting(undefined)
+          onProgress(bytesDone)
         }
-        await oci.fetchBlob(repository, digest, into, fetchOptions)
+        await oci.fetchBlob(repository, digest, into, { signal, onProgress: goesOn, onWaiting })
       },
       close: () => repository.close()
     }

@@ -58,13 +58,13 @@ describe('a listing', () => {
 
 describe('the choice of a torrent', () => {
   const entries = [
-      line('A/b', 'm-q4_k_m.gguf', '1'.repeat(40)),
-      line('A/b', 'm-q4_k_s.gguf', '2'.repeat(40)),
-      line('A/b', 'm-q8_0.gguf', '3'.repeat(40)),
-      line('A/one', 'm.gguf', '4'.repeat(40)),
-      line('A/raw', 'm-Q4_K_M.gguf', '5'.repeat(40)),
-      line('A/raw', 'm-Q8_0.gguf', '6'.repeat(40))
-    ].map((listed) => tryParseCatalogLine(listed)!)
+    line('A/b', 'm-q4_k_m.gguf', '1'.repeat(40)),
+    line('A/b', 'm-q4_k_s.gguf', '2'.repeat(40)),
+    line('A/b', 'm-q8_0.gguf', '3'.repeat(40)),
+    line('A/one', 'm.gguf', '4'.repeat(40)),
+    line('A/raw', 'm-Q4_K_M.gguf', '5'.repeat(40)),
+    line('A/raw', 'm-Q8_0.gguf', '6'.repeat(40))
+  ].map((listed) => tryParseCatalogLine(listed)!)
   const failure = (code: string, candidates?: string[]) =>
     expect.objectContaining({ code, ...(candidates ? { candidates } : {}) })
 
