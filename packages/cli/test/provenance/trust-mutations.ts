@@ -73,7 +73,7 @@ export const TRUST: readonly Mutation[] = [
   ...of('daemon/src/swarm/import-bt.ts', [
     {
       what: 'trust: a pinned import asks for the rule',
-      find: `const rule = ruleFor(context.trust, repo, torrent.manifest.document)`,
+      find: `const rule = ruleFor(trust, repo, torrent.manifest.document)`,
       replace: `const rule = undefined as TrustRule | undefined`,
       caughtBy: PINNED('refused, and nothing of it')
     },
@@ -85,7 +85,7 @@ export const TRUST: readonly Mutation[] = [
     },
     {
       what: 'trust: a pinned import is checked before it is visible',
-      find: `await checkBrought(rule, torrent.manifest.document, brought, context, this.#job)`,
+      find: `await checkBrought(rule, torrent.manifest.document, brought, this.#deps, this.#job)`,
       replace: ``,
       caughtBy: PINNED('refused, and nothing of it')
     }
@@ -99,7 +99,7 @@ export const TRUST: readonly Mutation[] = [
     },
     {
       what: 'trust: companions of a pinned import are checked',
-      find: `isToCheck ? await checkBrought(rule, manifest!, { document }, deps.context, job) : []`,
+      find: `isToCheck ? await checkBrought(rule, manifest!, { document }, deps, job) : []`,
       replace: `isToCheck ? [] : []`,
       caughtBy: PINNED('warn lets a changed model in')
     },

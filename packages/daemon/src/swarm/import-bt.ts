@@ -34,8 +34,7 @@ export interface ImportBtContext extends CommitContext, Pick<Library, 'clock' | 
   readonly jobs: JobRegistry
 }
 
-export interface ImportBtDeps extends CompanionsDeps {
-  readonly context: ImportBtContext
+export interface ImportBtDeps extends ImportBtContext, CompanionsDeps {
   readonly manifestFromPeers: (request: PeerDocumentRequest, context: PeerDocumentContext) => Promise<Uint8Array>
   readonly fetch: (
     request: Pick<FetchRequest, 'torrent' | 'layers' | 'hints' | 'heldManifest'>,
@@ -46,7 +45,7 @@ export interface ImportBtDeps extends CompanionsDeps {
 
 /** Accepts a validated request: identity first, then bytes (spec swarm.14, swarm.15). */
 export function startImportBt(request: PinnedImport, deps: ImportBtDeps): Job {
-  const { jobs, artifacts } = deps.context
+  const { jobs, artifacts } = deps
   const { infohashText: ref, repo, pin, isResumed = false } = request
   const as = repo && formatRepoId(repo)
   return jobs.start(
@@ -87,15 +86,14 @@ class BtImport {
 
   async run(): Promise<JobOutcome> {
     const { pin, infohashText, repo, mayEvict } = this.#request
-    const { context, fetch, joinWhenDone } = this.#deps
-    const { store, artifacts } = context
+    const { store, artifacts, trust, fetch, joinWhenDone } = this.#deps
     const { torrent, hints } = await this.#torrent()
-    await requireSpaceFor(torrent, context, { mayEvict: mayEvict === true, signal: this.#job.signal })
+    await requireSpaceFor(torrent, this.#deps, { mayEvict: mayEvict === true, signal: this.#job.signal })
     if (hints.webseeds.length > 0) await this.#documents.readListing(pin, this.#job.signal)
     // peers have the layers that no webseed has: the engine asks them
     const layers =
       hints.webseeds.length === 0 ? undefined : await this.#documents.pieceLayers(torrent, this.#job.signal)
-    const rule = ruleFor(context.trust, repo, torrent.manifest.document)
+    const rule = ruleFor(trust, repo, torrent.manifest.document)
     const checked = rule?.mode === 'require' ? await this.#checked(rule, { torrent, layers, hints }) : undefined
     // from here on ensure can continue it, whatever happens to this job
     await writeDocument(store, torrent.manifest, this.#job.signal)
@@ -122,7 +120,7 @@ class BtImport {
     const { companions } = this.#request
     const beside =
       companions && (await bringCompanions(companions, this.#request, torrent, this.#deps, this.#job, checked))
-    if (rule !== undefined && companions === undefined) this.#warnings.push(context.trust.refusal(rule).message)
+    if (rule !== undefined && companions === undefined) this.#warnings.push(trust.refusal(rule).message)
     const all = [...this.#warnings, ...warnings, ...(beside?.warnings ?? []), ...(await this.#withheld(named))]
     const files = torrent.manifest.document.files.length
     this.#job.update({ filesDone: files, filesTotal: files, bytesDone: sizeOf(torrent.manifest.document.files) })
@@ -148,8 +146,7 @@ class BtImport {
     rule: TrustRule,
     { torrent, layers, hints }: Pick<FetchRequest, 'layers' | 'hints'> & { readonly torrent: PinnedTorrent }
   ): Promise<UnclaimedCompanions> {
-    const { context, fetch } = this.#deps
-    const { artifacts, trust, store, clock } = context
+    const { artifacts, trust, store, clock, fetch } = this.#deps
     const { pin, companions } = this.#request
     if (companions === undefined) throw trust.refusal(rule)
     const { futureName: _, futureCompanions: __, ...state } = this.#state()
@@ -159,7 +156,7 @@ class BtImport {
     const onProgress = (progress: FetchProgress): void => this.#report(torrent, progress)
     const request = { torrent, layers, hints, heldManifest: torrent.manifest.bytes }
     await fetch(request, { signal: this.#job.signal, onProgress })
-    await checkBrought(rule, torrent.manifest.document, brought, context, this.#job)
+    await checkBrought(rule, torrent.manifest.document, brought, this.#deps, this.#job)
     return brought
   }
 
@@ -174,7 +171,7 @@ class BtImport {
   }> {
     const { pin, infohashText } = this.#request
     let { hints } = this.#request
-    const { store } = this.#deps.context
+    const { store } = this.#deps
     let bytes = await readSmallBlob(store, pin)
     if (bytes === undefined && hints.webseeds.length > 0) {
       this.#job.update({ message: 'asking the webseeds for the manifest' })
@@ -220,8 +217,8 @@ class BtImport {
 
   async #manifestFromPeers(onLie: (peer: string) => void): Promise<Uint8Array> {
     const { pin, infohashText, hints } = this.#request
-    const { context, manifestFromPeers, isWithheld } = this.#deps
-    const before = await context.artifacts.standing(pin)
+    const { artifacts, manifestFromPeers, isWithheld } = this.#deps
+    const before = await artifacts.standing(pin)
     const quiet = isWithheld({ provenance: this.#provenance }) || (before !== undefined && isWithheld(before))
     try {
       return await manifestFromPeers(
@@ -241,14 +238,14 @@ class BtImport {
       ? { access: 'restricted', by: 'webseed-key' }
       : { access: 'public' }
     const marked = this.#documents.markedBy !== undefined ? { marked: true as const } : {}
-    return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.context.clock)
+    return withMark({ ...facts, ...marked }, this.#request.private, this.#deps.clock)
   }
 
   /** A web server may send the mark by habit: the notice says so, and how to share the model anyway. */
   async #withheld(named: NamedIndex | undefined): Promise<string[]> {
     const { pin, repo } = this.#request
     const ref = repo && named ? `${formatRepoId(repo)}:${named.quants[0]}` : `svc:///pinned/model@${pin}`
-    const notice = withheldNotice(ref, await this.#deps.context.artifacts.standing(pin))
+    const notice = withheldNotice(ref, await this.#deps.artifacts.standing(pin))
     if (notice === undefined) return []
     const { markedBy } = this.#documents
     return [markedBy === undefined ? notice : `${markedBy}: ${notice}`]
@@ -275,8 +272,8 @@ class BtImport {
     { manifest }: Pick<PinnedTorrent, 'manifest'>,
     distribution: Sha256Digest
   ): Promise<NamedIndex> {
-    const { context } = this.#deps
-    const quant = await storedConfigQuant(context.store, manifest.document)
+    const { store, artifacts } = this.#deps
+    const quant = await storedConfigQuant(store, manifest.document)
     const sealed = [{ member: { quant, manifest: manifest.digest, distribution }, manifest }]
     const { hints, isResumed = false, mayReplace = true } = this.#request
     const source = {
@@ -286,20 +283,20 @@ class BtImport {
       mayReplace: isResumed ? false : mayReplace,
       ...(isResumed && { isWanted: () => this.#isToBe(repo) })
     } as const
-    const { indexDigest, replaced } = await commitArtifacts(repo, sealed, source, context).catch(
+    const { indexDigest, replaced } = await commitArtifacts(repo, sealed, source, this.#deps).catch(
       async (error: unknown) => {
         // another artifact has the name: the next start need not try again
         if (!isResumed && error instanceof DaemonError && error.code === 'E_NOT_IMPORTABLE')
-          await context.artifacts.endFutureName(manifest.digest, formatRepoId(repo))
+          await artifacts.endFutureName(manifest.digest, formatRepoId(repo))
         throw error
       }
     )
-    await context.artifacts.endFutureName(manifest.digest, formatRepoId(repo))
+    await artifacts.endFutureName(manifest.digest, formatRepoId(repo))
     return { indexDigest, quants: [quant], ...(replaced.length > 0 && { replaced: [...replaced] }) }
   }
 
   async #isToBe(repo: RepoId): Promise<boolean> {
-    const state = await this.#deps.context.artifacts.known(this.#request.pin)
+    const state = await this.#deps.artifacts.known(this.#request.pin)
     return state?.futureName === formatRepoId(repo)
   }
 
@@ -313,8 +310,8 @@ class BtImport {
   }
 
   async #record(torrent: PinnedTorrent, layers: PieceLayers | undefined): Promise<Sha256Digest> {
-    const { context } = this.#deps
-    const record = await writeRecord(torrent.manifest, torrent, { ...context, signal: this.#job.signal }, layers)
+    const context = { ...this.#deps, signal: this.#job.signal }
+    const record = await writeRecord(torrent.manifest, torrent, context, layers)
     await context.artifacts.record({ ...this.#state(), record })
     return record
   }

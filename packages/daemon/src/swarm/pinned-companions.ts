@@ -36,8 +36,8 @@ export function importBtCommand({
   return `svc import bt '${formatMagnet({ infohash, name, ...hints })}' --pin ${pin}${second}${named}`
 }
 
-export interface CompanionsDeps {
-  readonly context: Pick<Library, 'store' | 'leafLayers' | 'artifacts' | 'documents' | 'trust' | 'clock'>
+export interface CompanionsDeps
+  extends Pick<Library, 'store' | 'leafLayers' | 'artifacts' | 'documents' | 'trust' | 'clock'> {
   readonly reading: WebseedReading
   /** They are here, and public. */
   readonly hasCompanions: (digest: Sha256Digest) => boolean
@@ -78,7 +78,7 @@ export async function bringCompanions(
   job: Pick<JobContext, 'signal' | 'update'>,
   checked?: UnclaimedCompanions
 ): Promise<BroughtCompanions> {
-  const { store, artifacts, documents, trust } = deps.context
+  const { store, artifacts, documents, trust } = deps
   const { pin, repo, hints } = request
   const as = repo && formatRepoId(repo)
   try {
@@ -86,7 +86,7 @@ export async function bringCompanions(
     const manifest = await documents.manifest(pin)
     const rule = manifest && ruleFor(trust, repo, manifest)
     const isToCheck = checked === undefined && rule !== undefined
-    const doubts = isToCheck ? await checkBrought(rule, manifest!, { document }, deps.context, job) : []
+    const doubts = isToCheck ? await checkBrought(rule, manifest!, { document }, deps, job) : []
     await artifacts.addCompanions(pin, as ?? '', { digest: wanted.digest, facts })
     const names = new Set(manifest?.files.map(({ name }) => name))
     return {
@@ -109,7 +109,7 @@ export const checkBrought = (
   rule: TrustRule,
   manifest: Manifest,
   { document }: Pick<UnclaimedCompanions, 'document'>,
-  { store, clock, trust }: CompanionsDeps['context'],
+  { store, clock, trust }: Pick<CompanionsDeps, 'store' | 'clock' | 'trust'>,
   { update }: Pick<JobContext, 'update'>
 ): Promise<string[]> =>
   trust.checkStored(rule, manifest, document, { store, clock, onReading: (message) => update({ message }) })
@@ -121,10 +121,10 @@ const isOfSource = (error: unknown): error is DaemonError =>
 export async function fetchCompanions(
   wanted: CompanionsPin,
   { pin, hints }: PinnedCompanionsRequest,
-  { context, reading, companionsFromPeers, hasCompanions, isWithheld }: CompanionsDeps,
+  deps: CompanionsDeps,
   { signal, update }: Pick<JobContext, 'signal' | 'update'>
 ): Promise<UnclaimedCompanions> {
-  const { store, leafLayers, artifacts, documents } = context
+  const { store, leafLayers, artifacts, documents, reading, isWithheld } = deps
   const complaints: string[] = []
   const webseeds = new WebseedDocuments(reading, hints.webseeds, (message) => complaints.push(message))
   // bytes that are already public here prove nothing new
@@ -136,7 +136,7 @@ export async function fetchCompanions(
     const found = await webseeds.info(wanted.infohash, signal)
     const state = await artifacts.standing(pin)
     const isQuiet = state === undefined || isWithheld(state)
-    const answer = await companionsFromPeers(
+    const answer = await deps.companionsFromPeers(
       {
         pin: wanted.digest,
         infohashText: wanted.infohash,
@@ -163,7 +163,7 @@ export async function fetchCompanions(
   const without = (why: string, cause?: unknown): DaemonError =>
     new DaemonError('E_SOURCE_UNAVAILABLE', `the companions are not here: ${why}`, { cause })
   try {
-    const brought = (hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
+    const brought = (deps.hasCompanions(wanted.digest) ? await known() : undefined) ?? (await fetched())
     if (brought !== undefined) return brought
   } catch (error) {
     signal.throwIfAborted()

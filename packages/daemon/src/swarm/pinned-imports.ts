@@ -40,35 +40,27 @@ export interface PinnedImportsDeps extends ImportBtContext {
 
 /** Imports of artifacts and companions by their pins. */
 export class PinnedImports {
-  readonly #deps: PinnedImportsDeps
-  readonly #companionsDeps: CompanionsDeps
+  readonly #deps: PinnedImportsDeps & ImportBtDeps
 
   constructor(deps: PinnedImportsDeps) {
-    const { reading, beside, config } = deps
-    this.#deps = deps
-    this.#companionsDeps = {
-      context: deps,
-      reading,
+    const { store, engine, fetches, beside, config } = deps
+    this.#deps = {
+      ...deps,
       isWithheld: (artifact) => !verdictOf(artifact, 'swarm', config).given,
       hasCompanions: (digest) => beside.joined.has(digest),
-      companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch)
-    }
-  }
-
-  start(request: PinnedImport): Job {
-    const { store, engine, fetches, joinWhenDone } = this.#deps
-    return startImportBt(request, {
-      ...this.#companionsDeps,
-      context: this.#deps,
+      companionsFromPeers: (...fetch) => this.#companionsFromPeers(...fetch),
       manifestFromPeers: (wanted, context) =>
         // one at a time: the engine can join a swarm only once
         fetches.turns.run(wanted.pin, context.signal, async () => {
           const present = await readSmallBlob(store, wanted.pin)
           return present ?? manifestFromPeers(engine, wanted, context, this.#optionsFor(wanted))
         }),
-      fetch: (...fetch) => fetches.run(...fetch),
-      joinWhenDone
-    })
+      fetch: (...fetch) => fetches.run(...fetch)
+    }
+  }
+
+  start(request: PinnedImport): Job {
+    return startImportBt(request, this.#deps)
   }
 
   /** Continues an interrupted import, for a client of a mirror. @throws DaemonError `E_NOT_FOUND` for an unknown manifest */
@@ -101,7 +93,7 @@ export class PinnedImports {
       const wanted = state!.futureCompanions!
       const repo = wanted.name === '' ? undefined : importTarget(wanted.name, 'as')
       const request = { pin: manifestDigest, repo, hints: state!.hints }
-      const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#companionsDeps, context)
+      const { result, warnings } = await bringCompanions(wanted, request, torrent, this.#deps, context)
       return { ...result, ...(warnings.length > 0 && { warnings: [...warnings] }) }
     } catch (error) {
       // the model is here, whatever becomes of its companions
