@@ -143,6 +143,7 @@ function UploadLimitField({ bytesPerSecond }: { readonly bytesPerSecond: number 
         step="any"
         value={bytesPerSecond / MIB}
         onChange={({ currentTarget: { value } }) => {
+          if (value === '') return
           const limit = Math.round(Number(value) * MIB)
           void attempt(
             () => bridge.limitUpload(limit),
