@@ -27,7 +27,7 @@ const PROJECTORS = ['f16', 'bf16', 'f32']
 export const isWeights = ({ kind }: { readonly kind: string }): boolean =>
   kind === 'weights.gguf' || kind === 'weights.safetensors'
 
-/** True when {@link notChosen} needs the quant of the safetensors, which names alone do not show. */
+/** True when {@link notChosen} needs the quant of the safetensors, which names alone do not tell. */
 export const needsSafetensorsQuant = ({ entries }: Recognition, { quants }: FileSelection): boolean =>
   quants !== undefined && entries.some(({ kind }) => kind === 'weights.safetensors')
 
@@ -101,14 +101,21 @@ function auxNotChosen(
     const message = `there is no ${JSON.stringify(absent.slice(0, 80))} beside the weights; there is ${some(candidates, 12) || 'nothing'}`
     throw new ClassifyError('E_NO_MEMBER', message, { candidates })
   }
-  const ones = new Map<string, string>()
-  for (const [{ name, role }, word] of wanted.has('one') ? words : []) {
-    const other = ones.get(folderOf(name))
-    if (role !== 'imatrix' && (other === undefined || rankOf(word) < rankOf(other))) ones.set(folderOf(name), word)
+  const best = wanted.has('one') ? bestProjectors(words) : undefined
+  const isWanted = ({ name }: ManifestEntry, word: string): boolean =>
+    wanted.has(word) || best?.get(folderOf(name)) === word
+  return new Set(there.filter((entry) => !isWanted(entry, words.get(entry)!)))
+}
+
+/** The precision of the best projectors in each folder. */
+function bestProjectors(words: ReadonlyMap<ManifestEntry, string>): ReadonlyMap<string, string> {
+  const best = new Map<string, string>()
+  for (const [{ name, role }, word] of words) {
+    if (role === 'imatrix') continue
+    const other = best.get(folderOf(name))
+    if (other === undefined || rankOf(word) < rankOf(other)) best.set(folderOf(name), word)
   }
-  return new Set(
-    there.filter((each) => !wanted.has(words.get(each)!) && ones.get(folderOf(each.name)) !== words.get(each))
-  )
+  return best
 }
 
 /** `imatrix`, or the precision of a projector, however its name is spelled; empty for one that names none. */
