@@ -74,10 +74,6 @@ export class JobRegistry {
     return this.#ended
   }
 
-  get(id: string): Job | undefined {
-    return this.#jobs.get(id)?.job.snapshot
-  }
-
   /** @throws DaemonError `E_NOT_FOUND` */
   require(id: string): Job {
     return this.#require(id).snapshot
