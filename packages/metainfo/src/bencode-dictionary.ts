@@ -19,18 +19,9 @@ export function compareBytes(a: Uint8Array, b: Uint8Array): number {
 const encoder = new TextEncoder()
 const MAX_SHORT = 32
 
-/** A start with thousands of torrents asks for these keys a million times. */
-const USUAL_KEYS: ReadonlyMap<string, Uint8Array> = new Map(
-  ['', 'file tree', 'files', 'length', 'meta version', 'name', 'piece length', 'pieces', 'pieces root', 'private'].map(
-    (key) => [key, encoder.encode(key)]
-  )
-)
-
-/** UTF-8 of a key given as text; not to be written to. @internal */
+/** UTF-8 of a key given as text. @internal */
 export function toKey(key: string | Uint8Array): Uint8Array {
   if (typeof key !== 'string') return key
-  const usual = USUAL_KEYS.get(key)
-  if (usual !== undefined) return usual
   if (key.length > MAX_SHORT) return encoder.encode(key)
   // keys of dictionaries are a few ASCII characters: an encoder costs ten times as much for them
   const bytes = new Uint8Array(key.length)
