@@ -1,5 +1,6 @@
 import type { Job } from '@svc/client'
-import { EXIT, type Exit, exitOf } from './exit-codes.ts'
+import { CodedError } from '@svc/internal-errors'
+import { type Exit, exitOf } from './exit-codes.ts'
 
 export interface CliErrorDetails {
   readonly code?: string
@@ -10,23 +11,17 @@ export interface CliErrorDetails {
 }
 
 /** A failure that is printed as `svc: <message>`, with its exit code. */
-export class CliError extends Error {
+export class CliError extends CodedError<string> {
   override readonly name = 'CliError'
   readonly exit: Exit
-  readonly code: string
   readonly candidates: readonly string[]
   readonly hint: string | undefined
 
   constructor(exit: Exit, message: string, details: CliErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    super(details.code ?? (exit === 'usage' ? 'E_USAGE' : 'E_FAILED'), message, {}, details.cause)
     this.exit = exit
-    this.code = details.code ?? (exit === 'usage' ? 'E_USAGE' : 'E_FAILED')
     this.candidates = details.candidates ?? []
     this.hint = details.hint
-  }
-
-  get exitCode(): number {
-    return EXIT[this.exit]
   }
 }
 

@@ -78,6 +78,6 @@ it.each(vectors.filter(complete))('$input, which the daemon refuses, is taken', 
 it('an import needs a name, and suggests one', () => {
   expect(importName('acme/tiny', '/x')).toBe('acme/tiny')
   expect(() => importName(undefined, '/data/My Model.gguf')).toThrow(
-    expect.objectContaining({ exitCode: 2, hint: 'add --as my/my-model' })
+    expect.objectContaining({ exit: 'usage', hint: 'add --as my/my-model' })
   )
 })

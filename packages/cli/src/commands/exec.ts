@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { View } from '@svc/client'
+import { errnoOf } from '@svc/internal-errors'
 import { ChildEnded, usage } from '../errors.ts'
 import { withHeldView } from '../models/held-view.ts'
 import { loadPath, splitTarget } from '../models/runtime-view.ts'
@@ -49,7 +50,7 @@ async function runWith(
     throw new ChildEnded(exitCode)
   } catch (cause) {
     if (cause instanceof ChildEnded) throw cause
-    const isAbsent = (cause as NodeJS.ErrnoException).code === 'ENOENT'
+    const isAbsent = errnoOf(cause) === 'ENOENT'
     session.terminal.stderr.write(`svc: ${program} ${isAbsent ? 'was not found' : 'cannot be run'}\n`)
     throw new ChildEnded(isAbsent ? NOT_FOUND : NOT_RUNNABLE)
   } finally {

@@ -1,40 +1,28 @@
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Readable } from 'node:stream'
 import { hubTokenFile } from '@svc/client/protocol'
+import { ifAbsent } from '@svc/internal-errors'
+import { nodeFilePort, replaceFile } from '@svc/internal-files'
 import { CliError, usage } from '../errors.ts'
 import { canAsk } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 
-/** `svc login hf`: keeps a token where the hub's own client does, and where the daemon looks at each import. */
+/** `svc login hf`: stores a token in the file of the hub's own client, which the daemon reads at each import. */
 export async function login(session: Session): Promise<void> {
   const file = fileOf(session)
   const token = (await (canAsk(session) ? hidden(session, 'Token of the hub: ') : firstLine(session))).trim()
   if (!/^[\x21-\x7e]{1,4000}$/.test(token))
     throw usage('the input is not a token', 'paste one line from Settings, Access Tokens of the hub')
   await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${process.pid}`
-  try {
-    await writeFile(draft, token, { mode: 0o600, flag: 'wx' })
-    await chmod(draft, 0o600)
-    await rename(draft, file)
-  } catch (error) {
-    await rm(draft, { force: true })
-    throw error
-  }
+  await replaceFile(nodeFilePort, file, Buffer.from(token))
   if (session.json) return session.document({ file })
   session.note(`stored in ${file}; the daemon reads it at the next import`)
 }
 
 export async function logout(session: Session): Promise<void> {
   const file = fileOf(session)
-  const wasThere = await rm(file).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    }
-  )
+  const wasThere = (await rm(file).then(() => true, ifAbsent)) === true
   if (session.json) return session.document({ file, removed: wasThere })
   session.note(wasThere ? `removed ${file}` : `there is no token in ${file}`)
 }

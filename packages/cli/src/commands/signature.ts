@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { isLeftOut, normalisedName } from '@svc/classify'
 import type { View } from '@svc/client'
+import { errnoOf } from '@svc/internal-errors'
 import { digestHex } from '@svc/ref'
 import {
   type Comparison,
@@ -182,8 +183,7 @@ export async function sign(session: Session, ref: string, options: SignOptions):
   try {
     await writeFile(options.output, bytes, { flag: 'wx' })
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === 'EEXIST')
-      throw usage(`${options.output} exists already`, 'name another file with --output')
+    if (errnoOf(cause) === 'EEXIST') throw usage(`${options.output} exists already`, 'name another file with --output')
     throw new CliError('failed', `${options.output} cannot be written: ${(cause as Error).message}`, { cause })
   }
   if (session.json) return session.document({ ref: view.ref, signature: options.output, files: files.length })

@@ -1,5 +1,6 @@
 import type { DamagedRecord, Status } from '@svc/client'
 import type { Clock } from '@svc/internal-clock'
+import { errnoOf } from '@svc/internal-errors'
 
 /** `bad` prevents the store from working; `warn` will cause trouble at some time; `note` is for information. */
 export type Level = 'ok' | 'note' | 'warn' | 'bad'
@@ -43,4 +44,4 @@ export const say = {
   bad: (text: string, advice: string): Found => ({ level: 'bad', text, advice })
 }
 
-export const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? String(error)
+export const codeOf = (error: unknown): string => errnoOf(error) ?? String(error)

@@ -1,6 +1,7 @@
-import { lstat, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { lstat, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { makeFolders } from '@svc/internal-files'
+import { ifAbsent } from '@svc/internal-errors'
+import { listFolderIfPresent, makeFolders } from '@svc/internal-files'
 import { parseRef } from '@svc/ref'
 import { usage } from '../errors.ts'
 
@@ -71,18 +72,12 @@ export async function writeComfyuiPaths(base: string): Promise<string> {
 }
 
 async function foldersIn(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw error
-  })
+  const entries = await listFolderIfPresent(path)
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name)
 }
 
 async function checkOwn(path: string): Promise<void> {
-  const found = await lstat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  })
+  const found = await lstat(path).catch(ifAbsent)
   if (found === undefined) return
   if (found.isFile() && (await readFile(path, 'utf8')).startsWith(HEAD)) return
   throw usage(`svc did not write ${path}`, 'choose another folder for the models')

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { errnoOf, ifAbsent } from '@svc/internal-errors'
 import { makeFoldersSync } from '@svc/internal-files'
 import { CliError } from '../errors.ts'
 
@@ -45,8 +46,7 @@ export interface Ran {
 /** Runs a program of the manager and waits for it. `code` is 127 when it is absent. */
 export function runProgram([program, ...args]: readonly string[], env: NodeJS.ProcessEnv): Ran {
   const { status, stdout, stderr, error } = spawnSync(program!, args, { encoding: 'utf8', env, timeout: 60_000 })
-  if (error !== undefined && (error as NodeJS.ErrnoException).code === 'ENOENT')
-    return { code: 127, stdout: '', stderr: `${program} is not installed` }
+  if (errnoOf(error) === 'ENOENT') return { code: 127, stdout: '', stderr: `${program} is not installed` }
   return { code: status ?? 1, stdout: stdout ?? '', stderr: (stderr || error?.message) ?? '' }
 }
 
@@ -83,7 +83,6 @@ export function contentOf(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    return ifAbsent(error)
   }
 }

@@ -87,7 +87,7 @@ describe('the units', () => {
       { encoding: 'utf8', env: { ...process.env, XDG_RUNTIME_DIR: folder } }
     )
     expect(stdout + stderr).toBe('')
-    expect(() => systemdUnits(['/a "b"/svcd'], ['/usr/bin/svc'])).toThrow(expect.objectContaining({ exitCode: 2 }))
+    expect(() => systemdUnits(['/a "b"/svcd'], ['/usr/bin/svc'])).toThrow(expect.objectContaining({ exit: 'usage' }))
   })
 })
 
