@@ -72,10 +72,10 @@ export async function foundModels(
     for (const found of chosen) {
       const { hereBytes, sharedBytes } = await bytesSpared(session, found, brought)
       const quants = await quantsOf(session, found, options)
-      const as = await names.of({ found, quants })
-      const refs = quants.map((quant) => `${as}:${quant}`).filter((ref) => here.has(ref))
+      const as = await names.of(found, quants)
       const taken: string[] = []
-      for (const ref of refs) if (await isAnother(session, ref, found)) taken.push(ref)
+      for (const ref of quants.map((quant) => `${as}:${quant}`))
+        if (here.has(ref) && (await isAnother(session, ref, found))) taken.push(ref)
       const takesBytes = cost === 'reflink' ? 0 : Math.max(0, found.sizeBytes - hereBytes - sharedBytes)
       models.push({ found, root: cache.root.path, as, quants, taken, hereBytes, sharedBytes, takesBytes, by: cost })
     }

@@ -3,27 +3,22 @@ import { digestOfFile } from '../models/file-digest.ts'
 
 const MAX_NAME_CHARS = 128
 
-interface Quants {
-  readonly found: FoundModel
-  readonly quants: readonly string[]
-}
-
 /** The tool's names, numbered where another model of this run has the name and a quant, unless both are the same. */
 export class Names {
   /** By `ns/name:quant`. */
   readonly #made = new Map<string, FoundModel>()
 
   /** The name of a model, which is taken from now on. */
-  async of({ found, quants }: Quants): Promise<string> {
+  async of(found: FoundModel, quants: readonly string[]): Promise<string> {
     for (let number = 1; ; number++) {
       const as = numbered(found.suggested, number)
-      if (!(await this.#isFree(as, { found, quants }))) continue
+      if (!(await this.#isFree(as, found, quants))) continue
       for (const quant of quants) this.#made.set(`${as}:${quant}`, found)
       return as
     }
   }
 
-  async #isFree(as: string, { found, quants }: Quants): Promise<boolean> {
+  async #isFree(as: string, found: FoundModel, quants: readonly string[]): Promise<boolean> {
     for (const quant of quants) {
       const other = this.#made.get(`${as}:${quant}`)
       if (other !== undefined && !(await isSame(other, found))) return false

@@ -2,19 +2,15 @@ import { resolve } from 'node:path'
 import { TOOLS, type Tool } from '@svc/view'
 import { type AdoptableModel, foundModels } from '../adopt/found-models.ts'
 import { MovedFiles } from '../adopt/moved.ts'
-import { type AdoptOutcome, TakeOver } from '../adopt/take-over.ts'
+import { type AdoptOutcome, TakeOver, type TakeOverOptions } from '../adopt/take-over.ts'
 import { CliError } from '../errors.ts'
 import { count, formatBytes } from '../format.ts'
 import { canAsk, saysYes } from '../questions/question.ts'
 import type { Session } from '../session.ts'
 
-export interface AdoptOptions {
+export interface AdoptOptions extends TakeOverOptions {
   readonly dryRun?: boolean
   readonly move?: boolean
-  readonly replace?: boolean
-  readonly private?: boolean
-  readonly keepNames?: boolean
-  readonly yes?: boolean
 }
 
 /** `svc adopt [TOOL|DIR…]`: imports models from the caches of other tools; asks on a terminal. @throws CliError */
@@ -75,18 +71,18 @@ async function document(
   outcomes: readonly AdoptOutcome[],
   removedBytes: number | undefined
 ): Promise<void> {
-  const withheld: (readonly Withheld[])[] = []
-  for (const outcome of outcomes) withheld.push(await withheldOf(session, outcome))
-  session.document({
-    models: outcomes.map(({ model, members, damaged, error }, i) => ({
+  const models: object[] = []
+  for (const outcome of outcomes) {
+    const { model, members, damaged, error } = outcome
+    models.push({
       ...rowOf(model),
       refs: members.map(({ ref }) => ref),
-      withheld: withheld[i],
+      withheld: await withheldOf(session, outcome),
       damaged: damaged.map(({ name, path }) => ({ name, path })),
       ...(error !== undefined && { error: { code: error.code, message: error.message } })
-    })),
-    removedBytes
-  })
+    })
+  }
+  session.document({ models, removedBytes })
 }
 
 const isTool = (word: string): word is Tool => (TOOLS as readonly string[]).includes(word)

@@ -112,10 +112,11 @@ export async function importHf(session: Session, text: string, options: HfOption
   const { repo, quant } = source
   const file = options.file ?? (source.file === undefined ? undefined : [escapeGlob(source.file)])
   const { revision = source.revision, as, all } = options
+  const choice = { ...options, ...(file !== undefined && { file }), ...(quant !== undefined && { quant }) }
   const body: ImportHfBody = {
     repo,
-    ...choiceOf({ ...options, ...(file !== undefined && { file }), ...(quant !== undefined && { quant }) }),
-    ...auxOf({ ...options, ...(file !== undefined && { file }) }),
+    ...choiceOf(choice),
+    ...auxOf(choice),
     ...(revision !== undefined && { revision }),
     ...(as !== undefined && { as: importName(as, repo) })
   }
@@ -123,11 +124,11 @@ export async function importHf(session: Session, text: string, options: HfOption
     const plan = await askingHub(session, body, session.client.planHf(body))
     return session.json ? session.document(plan) : printPlan(session, plan)
   }
-  const chosen = quant !== undefined || file !== undefined || all === true
-  const { warnings, ...choice } = chosen ? { ...body, warnings: [] } : await choose(session, body)
+  const isChosen = quant !== undefined || file !== undefined || all === true
+  const { warnings, ...chosen } = isChosen ? { ...body, warnings: [] } : await choose(session, body)
   if (options.private !== true) await tellSharingOnce(session)
   const start = (field: ReplaceField): Promise<Job> =>
-    askingHub(session, choice, session.client.importHf({ ...choice, ...field }))
+    askingHub(session, chosen, session.client.importHf({ ...chosen, ...field }))
   await finishImport(session, start, options, warnings)
 }
 

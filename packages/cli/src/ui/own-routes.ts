@@ -3,7 +3,7 @@ import { homedir } from 'node:os'
 import { isDigest } from '@svc/ref'
 import { examine } from '../commands/doctor.ts'
 import { planWithFit } from '../commands/remote.ts'
-import { tryParseHubAddress, tryParseHubSource } from '../hub/hub-source.ts'
+import { type HubSource, tryParseHubAddress, tryParseHubSource } from '../hub/hub-source.ts'
 import { readDiskUse } from '../models/disk-use.ts'
 import { readManifestBlob } from '../models/documents.ts'
 import { asRepo, canonicalRef, shortRef } from '../models/reference.ts'
@@ -61,7 +61,7 @@ async function removal({ session, query }: PageRequest): Promise<unknown> {
   return { ref, quants, freeableBytes: use.aloneBytes, sharedBytes: use.sharedBytes }
 }
 
-const hubSourceOf = ({ repo, revision, quant, file }: NonNullable<ReturnType<typeof tryParseHubSource>>) => ({
+const hubSourceOf = ({ repo, revision, quant, file }: HubSource) => ({
   repo,
   ...(revision !== undefined && { revision }),
   ...(quant !== undefined && { quants: quant.split(',') }),
