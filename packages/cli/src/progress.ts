@@ -88,8 +88,11 @@ function liveParts(job: Shown, perSecond: number | undefined): string[] {
 
 export const silent: Progress = { update: () => {}, tell: () => {}, end: () => {} }
 
-/** Plain lines: when the state or the message changes, otherwise at most one every few seconds. */
-export function lineProgress(write: (line: string) => void, clock: Pick<Clock, 'monotonic'>, everyMs = 5000): Progress {
+const LINE_EVERY_MS = 5000
+const CHANGED_LINE_EVERY_MS = 1000
+
+/** Plain lines: at most one every few seconds, or one a second when the state or the message changes. */
+export function lineProgress(write: (line: string) => void, clock: Pick<Clock, 'monotonic'>): Progress {
   const rate = new Rate()
   let lastAtMs = Number.NEGATIVE_INFINITY
   let lastKey = ''
@@ -100,7 +103,7 @@ export function lineProgress(write: (line: string) => void, clock: Pick<Clock, '
       const perSecond = rate.update(job.bytesDone ?? 0, atMs)
       const key = `${job.state} ${job.message ?? ''}`
       if (job.state === 'done' || job.state === 'failed') return
-      if (atMs - lastAtMs < (key === lastKey ? everyMs : Math.min(1000, everyMs))) return
+      if (atMs - lastAtMs < (key === lastKey ? LINE_EVERY_MS : CHANGED_LINE_EVERY_MS)) return
       const queued = job.state === 'waiting' && lastLine !== '' ? ', waiting for its turn' : ''
       const line = printable(`${describe(job, perSecond)}${queued}`)
       if (line === lastLine) return

@@ -24,33 +24,31 @@ export async function ls(session: Session, text: string | undefined, options: Ls
   const seeded = new Set(
     swarm.torrents.flatMap(({ state, manifestDigest = '' }) => (state === 'seeding' ? [manifestDigest] : []))
   )
-  const wanted = (text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? '').split(' ')
+  const words = (text?.toLowerCase().replace(/^svc:\/\/\//, '') ?? '').split(' ')
+  const isWanted = (name: string): boolean => words.every((word) => name.includes(word))
   const all = membersOf(inventory).map((member) => lineOf(member, seeded, swarm.enabled && swarm.seed))
   const lines = all
     .sort(SORTS[options.sort ?? 'name'])
-    .filter((line) => wanted.every((word) => line.ref.includes(word)) && tests.every((test) => test(line)))
-  // repositories without readable quants are listed, too, unless a filter or a text applies
-  const listed = new Set(lines.map(({ repo }) => repo))
-  const namespaces = inventory.namespaces.filter(({ ns, name, members }) =>
-    members.length === 0
-      ? tests.length === 0 && wanted.every((word) => `${ns}/${name}`.includes(word))
-      : listed.has(`${ns}/${name}`)
-  )
+    .filter((line) => isWanted(line.ref) && tests.every((test) => test(line)))
+  // repositories without readable quants are listed, too, unless a filter applies
+  const broken = inventory.namespaces
+    .filter(({ ns, name, members }) => members.length === 0 && tests.length === 0 && isWanted(`${ns}/${name}`))
+    .map(({ ns, name, indexPresent }) => ({
+      ref: `${ns}/${name}`,
+      what: `its list of quants ${indexPresent ? 'cannot be read' : 'is gone'}`
+    }))
   if (format === 'ids') return lines.forEach(({ ref }) => session.print(ref))
   if (format === 'csv') return printCsv(session, lines)
-  const broken = namespaces.filter(({ members }) => members.length === 0)
   const tags = Map.groupBy(inventory.tags, ({ repo }) => repo)
+  const tagsOf = (repo: string): string[] => (tags.get(repo) ?? []).map(({ tag }) => tag)
   if (format === 'json')
     return session.document({
       models: lines.map(({ state: _, shared, repo, ...line }) => ({
         ...line,
         shared: shared === 'yes',
-        tags: (tags.get(repo) ?? []).map(({ tag }) => tag)
+        tags: tagsOf(repo)
       })),
-      damaged: [
-        ...broken.map(({ ns, name, indexPresent }) => ({ ref: `${ns}/${name}`, what: whatIsBroken(indexPresent) })),
-        ...(inventory.damaged ?? [])
-      ]
+      damaged: [...broken, ...(inventory.damaged ?? [])]
     })
   tellDamaged(session, inventory)
   if (lines.length === 0 && broken.length === 0) {
@@ -59,7 +57,6 @@ export async function ls(session: Session, text: string | undefined, options: Ls
       'no models yet; import one with: svc import hf ORG/NAME, svc import local PATH --as ns/name, or svc adopt'
     )
   }
-  const tagsOf = (repo: string): string => (tags.get(repo) ?? []).map(({ tag }) => tag).join(', ')
   const rows = lines.map((line) => [
     line.ref,
     formatBytes(line.sizeBytes),
@@ -67,17 +64,13 @@ export async function ls(session: Session, text: string | undefined, options: Ls
     line.shared,
     formatSince(line.importedAt, session.clock.now()),
     formatSince(line.lastUsedAt, session.clock.now()),
-    tagsOf(line.repo)
+    tagsOf(line.repo).join(', ')
   ])
-  for (const { ns, name, indexPresent } of broken)
-    rows.push([`${ns}/${name}`, '', `DAMAGED: ${whatIsBroken(indexPresent)}`, '', '', '', ''])
+  for (const { ref, what } of broken) rows.push([ref, '', `DAMAGED: ${what}`, '', '', '', ''])
   const head = ['MODEL', 'SIZE', 'STATE', 'SHARED', 'IMPORTED', 'USED', rows.some((row) => row[6]) ? 'TAGS' : '']
   const { isTTY, columns } = session.terminal.stdout
   session.table(fitted([head, ...rows], isTTY === true ? columns : undefined))
 }
-
-const whatIsBroken = (indexPresent: boolean): string =>
-  `its list of quants ${indexPresent ? 'cannot be read' : 'is gone'}`
 
 /** Names are not cut below this width while other columns could go instead. */
 const NAME_COLUMNS = 30

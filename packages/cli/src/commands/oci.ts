@@ -158,10 +158,9 @@ async function look(
       pin: annotations[oci.PIN_ANNOTATION]
     })
     if (!existsSync(path)) {
-      if (oci.tryParseRegistryReference(source) === undefined) {
+      const reference = oci.tryParseRegistryReference(source)
+      if (reference === undefined)
         throw new CliError('notFound', `${source} is not a file, a folder or a registry/name:tag`)
-      }
-      const reference = oci.parseRegistryReference(source)
       const repository = new oci.Repository(reference, { userAgent: 'svc', plainHttp })
       try {
         const { bytes, mediaType } = await repository.manifest(reference.digest ?? reference.tag, session)

@@ -1,5 +1,7 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { userInfo } from 'node:os'
+import { errnoOf } from '@svc/internal-errors'
 import { DIRECTORY, FILES } from '@svc/ui'
 import { usage } from '../errors.ts'
 import type { Session } from '../session.ts'
@@ -29,10 +31,7 @@ export async function ui(session: Session, options: UiOptions): Promise<void> {
     const canType = terminal.stdin?.isTTY === true
     session.note(`Each link works once${canType ? '; Enter makes a new one' : ''}. Ctrl-C ends the page.`)
     if (canType) terminal.stdin.on('data', open)
-    await new Promise<void>((ended) => {
-      if (signal.aborted) return ended()
-      signal.addEventListener('abort', () => ended(), { once: true })
-    })
+    if (!signal.aborted) await once(signal, 'abort')
   } finally {
     terminal.stdin?.off('data', open).pause()
     forget()
@@ -44,7 +43,7 @@ async function startBridge(session: Session, port: number): Promise<Bridge> {
   try {
     return await Bridge.start(session, { files: await pageFiles(), port })
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
+    const code = errnoOf(error)
     if (code === 'EADDRINUSE') throw usage(`port ${port} is taken`, 'without --port any free one is used')
     if (code === 'EACCES') throw usage(`port ${port} needs privileges`, 'without --port any free one is used')
     throw error

@@ -1,6 +1,7 @@
 import type { Job } from '@svc/client'
 import { parseRef } from '@svc/ref'
 import { readManifestBlob } from '../models/documents.ts'
+import { membersOf } from '../models/models-here.ts'
 import type { Session } from '../session.ts'
 
 /** The origin of an artifact at the hub, and how to fetch it again. */
@@ -23,15 +24,13 @@ export async function hubOrigin({ client }: Session, ref: string): Promise<HubOr
   if (repo === undefined || revision === undefined) return undefined
   // the name of a digest, or of a tag's older snapshot, may refer to something else by now
   const { ns, name } = parseRef(ref)
-  const { namespaces } = await client.models()
-  const homes = namespaces.filter(({ members }) => members.some(({ manifest }) => manifest === result.manifestDigest))
-  const home = homes.find((each) => each.ns === ns && each.name === name) ?? homes[0]
-  const held = home?.members.find(({ manifest }) => manifest === result.manifestDigest)
+  const held = membersOf(await client.models()).filter(({ manifest }) => manifest === result.manifestDigest)
+  const home = held.find((member) => member.repo === `${ns}/${name}`) ?? held[0]
   return {
     repo,
     revision,
-    as: home && `${home.ns}/${home.name}`,
-    isPrivate: held?.private === true,
+    as: home?.repo,
+    isPrivate: home?.private === true,
     weights: files.filter(({ kind }) => kind.startsWith('weights.')).map((file) => file.name)
   }
 }

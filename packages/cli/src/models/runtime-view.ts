@@ -5,6 +5,7 @@ import { follow } from '../follow.ts'
 import { count } from '../format.ts'
 import { makingRoom } from '../questions/making-room.ts'
 import type { Session } from '../session.ts'
+import { membersOf } from './models-here.ts'
 import { canonicalRef, shortRef } from './reference.ts'
 
 export function splitTarget(text: string): { readonly ref: string; readonly file: string | undefined } {
@@ -32,8 +33,7 @@ export async function madeView(session: Session, ref: string, wanted: Omit<ViewB
 /** Fetches the weights of a model that was evicted. @returns false for one that is not complete for another reason */
 async function bringBack(session: Session, canonical: string): Promise<boolean> {
   const { manifestDigest } = await session.client.resolve(canonical)
-  const { namespaces } = await session.client.models()
-  const members = namespaces.flatMap((each) => each.members)
+  const members = membersOf(await session.client.models())
   if (!members.some(({ manifest, away }) => manifest === manifestDigest && away === true)) return false
   session.note(`${shortRef(canonical)} is away: fetching it`)
   await makingRoom(session, {}, async (field) => {

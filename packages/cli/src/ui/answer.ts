@@ -1,6 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { ClientError } from '@svc/client'
 import { CliError } from '../errors.ts'
+import type { Exit } from '../exit-codes.ts'
 import { reportOf } from '../report.ts'
 
 const POLICY = [
@@ -76,9 +77,9 @@ export function sendError(response: ServerResponse, error: unknown): void {
     const { status, code, message } = error
     return sendJson(response, status, { error: { code, message } })
   }
-  const { code, message, candidates, hint } = reportOf(error)
+  const { exit, code, message, candidates, hint } = reportOf(error)
   const said = { code, message, ...(candidates.length > 0 && { candidates }), ...(hint !== undefined && { hint }) }
-  sendJson(response, statusOf(error), { error: said })
+  sendJson(response, statusOf(error, exit), { error: said })
 }
 
 const CLIENT_STATUS: Readonly<Record<string, number>> = {
@@ -88,15 +89,14 @@ const CLIENT_STATUS: Readonly<Record<string, number>> = {
   E_BAD_RESPONSE: 502
 }
 
-function statusOf(error: unknown): number {
+function statusOf(error: unknown, exit: Exit): number {
   if (error instanceof ClientError) return CLIENT_STATUS[error.code] ?? error.status ?? 502
-  const { exit } = reportOf(error)
   return exit === 'usage' ? 400 : exit === 'notFound' ? 404 : error instanceof CliError ? 502 : 500
 }
 
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** The JSON object of a request. @throws Refusal */
+/** The JSON object of a request. @throws BridgeRefusal */
 export async function readBody(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
   const { headers } = request
   if (headers['content-type']?.split(';', 1)[0]?.trim() !== 'application/json')
@@ -119,7 +119,7 @@ export async function readBody(request: IncomingMessage): Promise<Readonly<Recor
 
 const MAX_TEXT_CHARACTERS = 8_192
 
-/** A field or parameter that is a text. @throws Refusal */
+/** A field or parameter that is a text. @throws BridgeRefusal */
 export function textOf(value: unknown): string {
   if (typeof value === 'string' && value.length <= MAX_TEXT_CHARACTERS) return value
   throw new BridgeRefusal(400, 'E_BAD_REQUEST', 'a text is missing, or too long')
