@@ -196,6 +196,15 @@ it('before the first import from the hub, svc says what is shared, from when, an
   expect((await daemon.svcWith(['import', REPO], other)).stderr).not.toMatch(told)
 })
 
+it('svc asks once whether to share own models, and again after an answer that is neither yes nor no', async () => {
+  const daemon = await daemonOf(await given())
+  writeFileSync(join(daemon.folder, 'own-q8_0.gguf'), makeGguf({ seed: 2 }))
+  const stdin = Object.assign(new PassThrough(), { isTTY: true as const }).end('constructor\nNo\n')
+  const words = ['import', 'local', 'own-q8_0.gguf', '--as', 'me/own']
+  expect(await daemon.svcWith(words, { columns: 100, stdin })).toMatchObject({ code: 0, stdout: 'me/own:q8_0\n' })
+  expect(JSON.parse((await daemon.svc('status', '--json')).stdout).seedLocal).toBe(false)
+})
+
 it('doctor reports whether models are shared', async () => {
   const daemon = await daemonOf(await given())
   const sharing = async () =>

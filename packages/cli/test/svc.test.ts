@@ -143,6 +143,8 @@ describe('svc, against the real daemon', () => {
     [['cat', '0'.repeat(64)], 3, 'E_NOT_FOUND'],
     [['jobs', 'abc'], 3, 'E_NOT_FOUND'],
     [['cancel', 'abc'], 3, 'E_NOT_FOUND'],
+    [['ls', '--filter', 'constructor'], 2, 'E_USAGE'],
+    [['ls', '--filter', 'size>1constructor'], 2, 'E_USAGE'],
     [['import', 'local', 'Tiny'], 2, 'E_USAGE'],
     [['import', 'local', 'Absent', '--as', 'a/b'], 2, 'E_BAD_REQUEST'],
     [['import', 'bt', 'btmh:1220'], 2, 'E_USAGE']

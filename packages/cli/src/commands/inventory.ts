@@ -140,46 +140,47 @@ const SORTS: Readonly<Record<string, (a: ListedMember, b: ListedMember) => numbe
   used: (a, b) => (b.lastUsedAt ?? '').localeCompare(a.lastUsedAt ?? '')
 }
 
-const FILTER = /^(size|imported|used)([<>])(\d+(?:\.\d+)?)([a-z]*)$/i
-const WORDS: Readonly<Record<string, (line: ListedMember) => boolean>> = {
-  complete: ({ complete }) => complete,
-  incomplete: ({ complete }) => !complete,
-  away: ({ away }) => away === true,
-  damaged: ({ damaged }) => damaged === true,
-  private: (line) => line.private
-}
-const SIZES: Readonly<Record<string, number>> = {
-  '': 1,
-  b: 1,
-  kb: 1e3,
-  mb: 1e6,
-  gb: 1e9,
-  tb: 1e12,
-  kib: 2 ** 10,
-  mib: 2 ** 20,
-  gib: 2 ** 30,
-  tib: 2 ** 40
-}
-const SPANS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+const FILTER = /^(size|imported|used)([<>])(\d+(?:\.\d+)?)([a-z]*)$/
+const WORDS: ReadonlyMap<string, (line: ListedMember) => boolean> = new Map([
+  ['complete', ({ complete }) => complete],
+  ['incomplete', ({ complete }) => !complete],
+  ['away', ({ away }) => away === true],
+  ['damaged', ({ damaged }) => damaged === true],
+  ['private', (line) => line.private]
+])
+const SIZES: ReadonlyMap<string, number> = new Map([
+  ['', 1],
+  ['b', 1],
+  ['kb', 1e3],
+  ['mb', 1e6],
+  ['gb', 1e9],
+  ['tb', 1e12],
+  ['kib', 2 ** 10],
+  ['mib', 2 ** 20],
+  ['gib', 2 ** 30],
+  ['tib', 2 ** 40]
+])
+const SPANS: ReadonlyMap<string, number> = new Map([
+  ['s', 1],
+  ['m', 60],
+  ['h', 3600],
+  ['d', 86_400],
+  ['w', 604_800]
+])
 
 /** `size>1GB`, `used>30d` (longer ago, or never), `imported<7d`, or one of {@link WORDS}. @throws CliError */
 function filterOf(text: string, nowMs: number): (line: ListedMember) => boolean {
-  const word = WORDS[text]
+  const word = WORDS.get(text)
   if (word !== undefined) return word
-  const match = FILTER.exec(text)
-  const [, field, sign, number, unit] = (match ?? []) as unknown as [string, string, string, string, string]
-  const scale = match === null ? undefined : (field.toLowerCase() === 'size' ? SIZES : SPANS)[unit.toLowerCase()]
+  const [, field = '', sign, number, unit = ''] = FILTER.exec(text.toLowerCase()) ?? []
+  const scale = number === undefined ? undefined : (field === 'size' ? SIZES : SPANS).get(unit)
   if (scale === undefined)
     throw usage(`"${text}" is not a filter`, "--filter 'size>1GB', 'used>30d', 'imported<7d' or damaged")
   const bound = Number(number) * scale
   return (line) => {
-    const at = field.toLowerCase() === 'used' ? line.lastUsedAt : line.importedAt
-    const value =
-      field.toLowerCase() === 'size'
-        ? line.sizeBytes
-        : at === undefined
-          ? Number.POSITIVE_INFINITY
-          : (nowMs - Date.parse(at)) / 1000
+    const at = field === 'used' ? line.lastUsedAt : line.importedAt
+    const ageSeconds = at === undefined ? Number.POSITIVE_INFINITY : (nowMs - Date.parse(at)) / 1000
+    const value = field === 'size' ? line.sizeBytes : ageSeconds
     return sign === '>' ? value > bound : value < bound
   }
 }

@@ -50,8 +50,8 @@ export async function settleOwnModels(session: Session): Promise<string | undefi
       const answer = await ask(question)
       if (answer === undefined || answer === '')
         throw usage('nothing was imported: the question about sharing was not answered', '--private skips the question')
-      const said = ANSWERS[answer.toLowerCase()]
-      if (said !== undefined) return said
+      const said = /^(?:(y|yes)|n|no)$/i.exec(answer)
+      if (said !== null) return said[1] !== undefined
       question = 'Please answer yes or no: '
     }
   })
@@ -66,5 +66,3 @@ export const tellShared = (session: Session, as: string, from: string): void =>
   session.note(
     `others can fetch it from here, ${from}. To keep it to yourself: svc private ${as}, or import with --private; all models of your own: seed_local = false below [swarm] in the configuration`
   )
-
-const ANSWERS: Readonly<Record<string, boolean>> = { y: true, yes: true, n: false, no: false }
