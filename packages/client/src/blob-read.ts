@@ -49,7 +49,7 @@ export function openBlobRead(response: IncomingMessage, slice: BlobSlice, signal
     response.statusCode === (whole ? 200 : 206) && end - start === length && range?.start === start && range.end === end
   if (!right) {
     response.destroy()
-    throw new ClientError('E_BAD_RESPONSE', "the daemon's answer is not the range that was asked for", {
+    throw new ClientError('E_BAD_RESPONSE', "the daemon's answer is not the requested range", {
       status: response.statusCode
     })
   }

@@ -82,9 +82,9 @@ export interface Client {
   importBt(body: ImportBtBody, options?: CallOptions): Promise<Job>
   importCatalog(body: ImportCatalogBody, options?: CallOptions): Promise<Job>
   importOci(body: ImportOciBody, options?: CallOptions): Promise<Job>
-  /** Fetches what lies beside an artifact at the hub, and nothing else (spec add.49). */
+  /** Fetches the companions of an artifact from the hub, and nothing else (spec add.49). */
   companions(body: CompanionsBody, options?: CallOptions): Promise<Job>
-  /** With `names`, quants are those that an import with normalized names would make. */
+  /** With `names`, lists the quants that an import with normalized names would make. */
   searchCatalog(terms: string, options?: CallOptions & { readonly names?: 'normalized' }): Promise<CatalogSearch>
   /** One page; `next` of the result is the `cursor` of the following one. */
   search(query: SearchQuery, options?: CallOptions): Promise<SearchResult>
@@ -94,34 +94,34 @@ export interface Client {
   removeModel(model: ModelName, options?: CallOptions): Promise<RemovedModel>
   /** Releases a pinned import without a name. `digest` is that of its manifest. */
   unpin(digest: string, options?: CallOptions): Promise<RemovedModel>
-  /** Deletes everything that is no longer needed; the job's result has `blobs` and `bytes`. */
+  /** Deletes everything that nothing needs any more; the job's result has `blobs` and `bytes`. */
   gc(body?: GcBody, options?: CallOptions): Promise<Job>
   /** Frees the weights of a model; the job's result has `blobs` and `bytes`. */
   evict(body: EvictBody, options?: CallOptions): Promise<Job>
-  /** One complete state of the store, for a backup; held for two minutes, and by {@link holdSnapshot} for longer. */
+  /** One complete state of the store, for a backup; held for two minutes, which {@link holdSnapshot} extends. */
   makeSnapshot(options?: CallOptions): Promise<Snapshot>
   holdSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
   releaseSnapshot(id: string, options?: CallOptions): Promise<Snapshot>
   /** Asks the hub for newer commits; the job's result has `models`. */
   outdated(body?: OutdatedBody, options?: CallOptions): Promise<Job>
   setPrivate(body: PrivateBody, options?: CallOptions): Promise<PrivateResult>
-  /** Keeps the bytes of an artifact here whatever the quota, or lets it take them again. */
+  /** Protects the bytes of an artifact from the quota, or stops protecting them. */
   setPinned(body: PinBody, options?: CallOptions): Promise<PinResult>
   status(options?: CallOptions): Promise<Status>
   /** Turns sharing on or off, at once; saved in the daemon's configuration. */
   decideSeed(body: SeedBody, options?: CallOptions): Promise<SeedResult>
   /** Decides whether imports from disk are shared from now on; saved in the daemon's configuration. */
   decideSeedLocal(body: SeedLocalBody, options?: CallOptions): Promise<SeedLocalResult>
-  /** Limits what is given to others, at once; saved in the daemon's configuration. */
+  /** Limits the upload rate, at once; saved in the daemon's configuration. */
   limitUpload(body: UploadLimitBody, options?: CallOptions): Promise<UploadLimitResult>
   share(ref: string, options?: CallOptions): Promise<ShareResult>
-  /** To whom an artifact is given, by which door, and from which facts that follows (spec add.38). */
+  /** Who may get an artifact, through which door, and why (spec add.38). */
   why(ref: string, options?: CallOptions): Promise<WhyResult>
   /** Like {@link share}, but also announces the artifact now; if that is not possible, `note` says why. */
   joinShare(ref: string, options?: CallOptions): Promise<ShareResult>
   /** Imports files that are stored under other names, such as in the caches of other tools. */
   adopt(body: AdoptBody, options?: CallOptions): Promise<Job>
-  /** The quants that it would make; nothing is stored. */
+  /** The quants that {@link adopt} would make; stores nothing. */
   planAdopt(body: AdoptBody, options?: CallOptions): Promise<AdoptPlan>
   /** No time-out: mode `copy` takes long. After an abort the daemon continues; {@link removeView} cancels it. */
   makeView(body: ViewBody, options?: CallOptions): Promise<View>
@@ -152,7 +152,7 @@ export interface Client {
 /** Adds the scheme to a short reference; anything else is passed on for the daemon to check. */
 const canonical = (ref: string): string => (/^[^/:@\s]+\/[^/:@\s]+[:@]/.test(ref) ? `svc:///${ref}` : ref)
 
-/** How many times as long these routes may take; 0: there is no time-out. */
+/** How many times as long these routes may take; 0: no time-out. */
 const TIMEOUT_FACTORS: Readonly<Partial<Record<RouteId, number>>> = {
   importLocal: 10,
   importHf: 10,

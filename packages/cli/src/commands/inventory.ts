@@ -173,7 +173,7 @@ function filterOf(text: string, nowMs: number): (line: ListedMember) => boolean 
   const word = WORDS.get(text)
   if (word !== undefined) return word
   const [, field = '', sign, number, unit = ''] = FILTER.exec(text.toLowerCase()) ?? []
-  const scale = number === undefined ? undefined : (field === 'size' ? SIZES : SPANS).get(unit)
+  const scale = (field === 'size' ? SIZES : SPANS).get(unit)
   if (scale === undefined)
     throw usage(`"${text}" is not a filter`, "--filter 'size>1GB', 'used>30d', 'imported<7d' or damaged")
   const bound = Number(number) * scale

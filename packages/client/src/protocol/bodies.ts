@@ -8,20 +8,20 @@ import { count, flag, listOf, named, text } from './schema.ts'
  */
 
 const AsSchema = text('`ns/name`, lower case')
-const PrivateSchema = flag('not announced, and given to nobody')
+const PrivateSchema = flag('neither announced nor shared')
 const ReplaceSchema = flag(
-  'false: the job fails where a quant of that name is another artifact here, unless it came from the same repository of the hub; true when absent'
+  'false: the job fails if a quant of that name is another artifact here, unless that came from the same hub repository; true when absent'
 )
 
 const EvictSchema = flag(
-  'where it does not fit, models go that can be had again; else the job fails and names them (additive)'
+  'if space is short, evicts models that can be fetched again; else the job fails and names them (additive)'
 )
 
 /** Fields that imports from disk, hub, catalog and OCI have in common (spec add.1, add.6, add.10, add.45). */
 const selectionFields = {
   names: Type.Optional(
     Type.Enum(['upstream', 'normalized'], {
-      description: 'how names of `*.gguf` are taken; `upstream` when absent'
+      description: 'which names `*.gguf` files get; `upstream` when absent'
     })
   ),
   quants: Type.Optional(listOf(Type.String(), 'only these; compared in lower case')),
@@ -35,7 +35,7 @@ const AuxSchema = Type.Union(
   [Type.Literal('all'), Type.Literal('none'), Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })],
   {
     description:
-      'which projectors and importance matrices come along: precisions (`f16`), `imatrix`, and `one` for one projector a folder; `all` when absent'
+      'which projectors and importance matrices to import: precisions (`f16`), `imatrix`, and `one` for one projector per folder; `all` when absent'
   }
 )
 
@@ -54,7 +54,7 @@ export const ImportLocalBodySchema = named('ImportLocalBody', {
   companions: Type.Optional(
     Type.Enum(['loaders', 'all'], {
       description:
-        'which small files beside the model leave with it: those with names that loaders read (when absent), or all but secrets (additive)'
+        'which companions are shared with the model: those that loaders read by name (when absent), or all but secrets (additive)'
     })
   ),
   aux: Type.Optional(AuxSchema),
@@ -67,7 +67,7 @@ export const AdoptBodySchema = named('AdoptBody', {
   as: AsSchema,
   files: Type.Array(
     Type.Object({
-      name: text('in the artifact; a path with `/`'),
+      name: text('in the artifact, with `/` between folders'),
       path: text('absolute path of the regular file; no component is a link'),
       sha256: Type.Optional(text('`sha256:<hex>` that the bytes must have')),
       gitSha1: Type.Optional(text("40 hex characters, git's name of the blob"))
@@ -77,7 +77,7 @@ export const AdoptBodySchema = named('AdoptBody', {
   hub: Type.Optional(
     Type.Object(
       { repo: Type.String(), revision: Type.String() },
-      { description: 'where the files came from; noted when each of them has a digest that was checked' }
+      { description: 'where the files came from; recorded if every file has a digest, which is checked' }
     )
   ),
   names: selectionFields.names,
@@ -90,8 +90,12 @@ export type AdoptBody = Type.Static<typeof AdoptBodySchema>
 export const ImportHfBodySchema = named('ImportHfBody', {
   repo: text('`org/name` on the hub, or `name` for one without an owner'),
   revision: Type.Optional(text('branch, tag or commit; the default branch when absent')),
-  follows: Type.Optional(text('the branch or tag that `revision`, a commit, was found at; it is followed (additive)')),
-  keepBefore: Type.Optional(flag('what the name stands for now gets the tag `before-<date>` if it changes (additive)')),
+  follows: Type.Optional(
+    text('the branch or tag at which `revision`, a commit, was found; the model follows it (additive)')
+  ),
+  keepBefore: Type.Optional(
+    flag('if the name changes its artifact, the old one gets the tag `before-<date>` (additive)')
+  ),
   as: Type.Optional(AsSchema),
   aux: Type.Optional(AuxSchema),
   ...selectionFields
@@ -105,7 +109,8 @@ export const ImportHfPlanBodySchema = named('ImportHfPlanBody', {
     Type.Integer({
       minimum: 0,
       maximum: 1e9,
-      description: 'adds what each artifact needs of memory at so many tokens; 0: as the model says, at most 32,768'
+      description:
+        'adds the memory that each artifact needs for this many tokens; 0: as many as the model supports, at most 32,768'
     })
   )
 })
@@ -121,10 +126,10 @@ export const ImportBtBodySchema = named('ImportBtBody', {
   peers: Type.Optional(PeerListSchema),
   companions: Type.Optional({
     ...CompanionsPinSchema,
-    description: 'the second pin of a share: what lies beside the artifact (additive)'
+    description: 'the second pin of a share: the companions of the artifact (additive)'
   }),
   manifestFromPeers: Type.Optional(
-    flag('no webseed is needed: peers may give the manifest, which must hash to the pin')
+    flag('peers may send the manifest, which must hash to the pin, so no webseed is needed')
   ),
   as: Type.Optional(AsSchema),
   private: Type.Optional(PrivateSchema),
@@ -150,9 +155,9 @@ export const ImportOciBodySchema = named('ImportOciBody', {
   path: Type.Optional(
     text('absolute path of an OCI image layout, a folder or a tar; exactly one of `path` and `image`')
   ),
-  manifest: Type.Optional(text('which of a layout, by tag or digest; not needed where there is one')),
+  manifest: Type.Optional(text('which manifest of a layout, by tag or digest; not needed if there is only one')),
   image: Type.Optional(text('`registry/name:tag` or `registry/name@sha256:<hex>`')),
-  plainHttp: Type.Optional(flag('without TLS; as it is done with registries on this machine')),
+  plainHttp: Type.Optional(flag('without TLS, as always with registries on this machine')),
   as: AsSchema,
   ...selectionFields
 })
@@ -162,23 +167,23 @@ export type ImportOciBody = Type.Static<typeof ImportOciBodySchema>
 export const GcBodySchema = named('GcBody', {
   dryRun: Type.Optional(flag('only count')),
   graceSeconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e12, description: 'what is younger is kept; 86400 when absent' })
+    Type.Integer({ minimum: 0, maximum: 1e12, description: 'keeps anything younger; 86400 when absent' })
   ),
   beforeOlderThanSeconds: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 1e12,
-      description: 'tags `before-<date>` of upgrades that are older go first (additive)'
+      description: 'first removes older tags `before-<date>` of upgrades (additive)'
     })
   ),
-  views: Type.Optional(flag('managed views go first that nobody holds, of artifacts without a name, tag or pin'))
+  views: Type.Optional(flag('first removes managed views that nobody holds, of artifacts without a name, tag or pin'))
 })
 export type GcBody = Type.Static<typeof GcBodySchema>
 
 /** Body of `POST /v1/evict`. */
 export const EvictBodySchema = named('EvictBody', {
   ref: RefSchema,
-  force: Type.Optional(flag('also where nothing else was seen to have the bytes'))
+  force: Type.Optional(flag('even if no other copy is known'))
 })
 export type EvictBody = Type.Static<typeof EvictBodySchema>
 
@@ -197,7 +202,7 @@ export const PinBodySchema = named('PinBody', { ref: RefSchema, pinned: flag('tr
 export type PinBody = Type.Static<typeof PinBodySchema>
 
 /** Body of `PUT /v1/seed`. */
-export const SeedBodySchema = named('SeedBody', { seed: flag('false: nothing is announced or given to others') })
+export const SeedBodySchema = named('SeedBody', { seed: flag('false: announces and shares nothing') })
 export type SeedBody = Type.Static<typeof SeedBodySchema>
 
 /** Body of `PUT /v1/seed-local` (spec add.10). */

@@ -11,7 +11,7 @@ export const InfohashSchema = Type.String({
   description: '`btmh:1220` and the 64 lower-case hex characters of a BitTorrent v2 infohash'
 })
 
-/** What lies beside an artifact, as another node needs it. The grammar of a request's is checked by the daemon. */
+/** The companions of an artifact, as another node needs them. In requests, the daemon checks the grammar. */
 export const CompanionsPinSchema = Type.Object({
   digest: text('the pin of the document, `sha256:<hex>`'),
   infohash: text('`btmh:1220<hex>`')

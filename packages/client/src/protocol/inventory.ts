@@ -13,11 +13,11 @@ export const ModelMemberSchema = named('ModelMember', {
   importedAt: Type.Optional(TimestampSchema),
   lastUsedAt: Type.Optional(TimestampSchema),
   missingBytes: Type.Optional(count('of files that are not here')),
-  damaged: Type.Optional(flag('some of what is missing was found corrupt')),
+  damaged: Type.Optional(flag('some of the missing files were found corrupt')),
   withheld: Type.Optional(WithheldSchema),
   restricted: Type.Optional(flag('its hub repository needed access')),
-  companions: Type.Optional(digest('the document of the files beside it (additive)')),
-  away: Type.Optional(flag('evicted: what is missing comes back with `POST /v1/ensure` (additive)')),
+  companions: Type.Optional(digest('the document that lists its companions (additive)')),
+  away: Type.Optional(flag('evicted: `POST /v1/ensure` fetches what is missing (additive)')),
   pinned: Type.Optional(flag('`PUT /v1/pin` keeps its bytes here (additive)')),
   origin: Type.Optional(OriginSchema),
   newer: Type.Optional(text('the newer commit that the last `POST /v1/outdated` found'))
@@ -30,7 +30,7 @@ export const NamespaceEntrySchema = named('NamespaceEntry', {
   name: Type.String(),
   indexDigest: DigestSchema,
   indexPresent: Type.Boolean(),
-  quants: listOf(Type.String(), 'of the current index, where it is present and valid'),
+  quants: listOf(Type.String(), 'of the current index, if it is present and valid'),
   members: listOf(ModelMemberSchema, 'in the order of `quants`')
 })
 export type NamespaceEntry = Type.Static<typeof NamespaceEntrySchema>
@@ -47,7 +47,7 @@ export type TagEntry = Type.Static<typeof TagEntrySchema>
 /** A record below `state/` that cannot be read; what it names is left out (spec disk.19). */
 export const DamagedRecordSchema = named('DamagedRecord', {
   file: text('relative to the store, as in `state/repos/ns/name.json`'),
-  what: text('what is the matter with it, and how to go on')
+  what: text('what is wrong with it, and what to do')
 })
 export type DamagedRecord = Type.Static<typeof DamagedRecordSchema>
 

@@ -41,25 +41,28 @@ export const ImportResultSchema = named('ImportResult', {
   ),
   skipped: count(),
   notChosen: Type.Optional(count('weights and aux files that the choice left out, where there was one')),
-  before: Type.Optional(text('the tag that keeps what the name stood for before (additive)')),
-  fetchedBytes: Type.Optional(bytes('bytes of files that came from the source in this run, unpacked (additive)')),
+  before: Type.Optional(text('the tag of the artifact that the name had before (additive)')),
+  fetchedBytes: Type.Optional(bytes('unpacked bytes of files that this run fetched from the source (additive)')),
   reusedBytes: Type.Optional(
-    bytes('bytes of files that were copied from older versions here; absent for none (additive)')
+    bytes('bytes of files that were copied from older versions here; absent without any (additive)')
   ),
-  companions: Type.Optional(digest('the document of the files beside the artifacts (additive)')),
-  omitted: Type.Optional(count('files that are neither in an artifact nor beside it (additive)'))
+  companions: Type.Optional(digest('the document that lists the companions (additive)')),
+  omitted: Type.Optional(count('files that are neither in an artifact nor companions (additive)'))
 })
 export type ImportResult = Type.Static<typeof ImportResultSchema>
 
 /** `result` of a finished garbage collection (spec add.13). */
 export const GcResultSchema = named('GcResult', {
-  blobs: count('removed, or with `dryRun` what would be'),
+  blobs: count('removed; with `dryRun`, that would be removed'),
   bytes: bytes(),
   unreadable: Type.Optional(
-    Type.Integer({ minimum: 1, description: 'records that cannot be read: what they could name was kept (additive)' })
+    Type.Integer({
+      minimum: 1,
+      description: 'records that cannot be read; everything that they could name was kept (additive)'
+    })
   ),
-  tags: Type.Optional(count('where `beforeOlderThanSeconds` was asked for: tags that went, or would go')),
-  views: Type.Optional(count('where `views` was asked for: managed views that went, or would go'))
+  tags: Type.Optional(count('with `beforeOlderThanSeconds`: tags that were removed, or would be')),
+  views: Type.Optional(count('with `views`: managed views that were removed, or would be'))
 })
 export type GcResult = Type.Static<typeof GcResultSchema>
 
@@ -113,16 +116,13 @@ export const JobSchema = named('Job', {
   bytesTotal: Type.Optional(bytes()),
   startedAt: Type.Optional(TimestampSchema),
   finishedAt: Type.Optional(TimestampSchema),
-  message: Type.Optional(text('one line for people on what is going on, e.g. a wait for a rate limit')),
+  message: Type.Optional(text('one line for people on what is happening, e.g. a wait for a rate limit')),
   warnings: Type.Optional(
-    listOf(
-      Type.String(),
-      'on imports at work: what the names give reason to, before the bytes are in; the result has all'
-    )
+    listOf(Type.String(), 'on running imports: warnings that names alone cause; the result has all')
   ),
   files: Type.Optional(Type.Array(ActiveFileSchema, { maxItems: MAX_ACTIVE_FILES, description: 'files in flight' })),
   peers: Type.Optional(count('connected peers of the swarm')),
-  sources: Type.Optional(count('webseeds and peers that give bytes')),
+  sources: Type.Optional(count('webseeds and peers that send bytes')),
   rateBytesPerSecond: Type.Optional(bytes())
 })
 /** A value of {@link JobSchema}: a snapshot, which does not change as the job progresses. */

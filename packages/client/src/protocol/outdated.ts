@@ -17,7 +17,7 @@ export const OutdatedModelSchema = named('OutdatedModel', {
   origin: Type.Optional(OriginSchema),
   commit: Type.Optional(text('what the revision points to now')),
   movedTo: Type.Optional(text("the repository's new name")),
-  files: Type.Optional(count('on `newer`: of it, new or changed')),
+  files: Type.Optional(count('on `newer`: its new or changed files')),
   bytes: Type.Optional(bytes('on `newer`: the bytes of these files')),
   bytesPresent: Type.Optional(bytes('on `newer`: of these, bytes that the store has')),
   reason: Type.Optional(text('on `gone`, `gated` and `unknown`, for people')),

@@ -12,18 +12,18 @@ export const PlanFileSchema = named('PlanFile', {
   kind: Type.Optional(text('kind of the entry that it becomes or joins')),
   quant: Type.Optional(text('on weights')),
   reason: Type.Optional(text('on `skip`')),
-  companion: Type.Optional(flag('true where it is kept beside the artifacts, although no manifest has it (additive)')),
-  upstream: Type.Optional(text('its name on the hub, where it is imported under another one'))
+  companion: Type.Optional(flag('true if it is kept as a companion, in no manifest (additive)')),
+  upstream: Type.Optional(text('its name on the hub, if it is imported under another one'))
 })
 export type PlanFile = Type.Static<typeof PlanFileSchema>
 
 /** An artifact that an import would make. */
 export const PlanArtifactSchema = named('PlanArtifact', {
   quant: Type.String(),
-  files: count('entries, those that it shares with other artifacts included'),
+  files: count('entries, including those that it shares with other artifacts'),
   bytes: bytes(),
   bytesPresent: count('of these, bytes that the store has'),
-  weightsBytes: Type.Optional(bytes('of weights and projectors, where `memory` was asked for'))
+  weightsBytes: Type.Optional(bytes('of weights and projectors, if `context` was given'))
 })
 export type PlanArtifact = Type.Static<typeof PlanArtifactSchema>
 
@@ -44,17 +44,17 @@ export const ImportPlanSchema = named('ImportPlan', {
     skipBytes: bytes()
   }),
   quants: Type.Array(Type.String()),
-  artifacts: listOf(PlanArtifactSchema, 'one a quant, in the same order'),
+  artifacts: listOf(PlanArtifactSchema, 'one per quant, in the same order'),
   license: Type.Optional(text('SPDX expression of the texts; without any, what the hub names')),
-  gated: Type.Optional(flag('true where the hub asks for consent')),
-  private: Type.Optional(flag('true where the hub shows it to some only')),
+  gated: Type.Optional(flag('true if the hub asks for consent')),
+  private: Type.Optional(flag('true if the hub shows it only to some')),
   memory: Type.Optional(
     Type.Union(
       [
         named('MemoryNeed', { contextTokens: count(), cacheBytes: bytes(), computeBytes: bytes() }),
-        named('MemoryUnknown', { unknown: text('why nobody can tell') })
+        named('MemoryUnknown', { unknown: text('why it is unknown') })
       ],
-      { description: 'where `context` was given: what every artifact needs beside its weights, about' }
+      { description: 'if `context` was given: an estimate of what every artifact needs besides its weights' }
     )
   ),
   warnings: Type.Array(Type.String())

@@ -15,11 +15,11 @@ export const RemovedModelSchema = named('RemovedModel', {
     Type.Object({
       quant: Type.String(),
       manifest: DigestSchema,
-      needed: flag('true where another name, a tag, a pin or a view still needs it'),
+      needed: flag('true if another name, a tag, a pin or a view still needs it'),
       holders: Type.Optional(listOf(HolderSchema, 'who still needs it, or uses its files now; absent without any'))
     })
   ),
-  tags: listOf(Type.String(), 'tags that were taken away as well'),
+  tags: listOf(Type.String(), 'tags that were removed as well'),
   freeableBytes: bytes()
 })
 export type RemovedModel = Type.Static<typeof RemovedModelSchema>

@@ -32,13 +32,13 @@ export const OpenFileSchema = named('OpenFile', {
 export type OpenFile = Type.Static<typeof OpenFileSchema>
 
 const companion = {
-  path: text('as the source has it'),
+  path: text('at the source'),
   digest: DigestSchema,
   size: bytes(),
-  own: Type.Optional(flag("true: the owner's own, which no road out takes (additive)"))
+  own: Type.Optional(flag("true: the owner's own, which never leaves this store (additive)"))
 }
 
-/** A file of the source that lies beside the artifact's own (spec doc.21). */
+/** A companion of an artifact (spec doc.21). */
 export const CompanionFileSchema = named('CompanionFile', { ...companion, blobPath: text('absolute path of the blob') })
 export type CompanionFile = Type.Static<typeof CompanionFileSchema>
 
@@ -49,11 +49,11 @@ export const OmittedFileSchema = named('OmittedFile', {
   reason: text(
     "`artifact`: a manifest has it; `large`: over 1 MiB; `many`: beyond 1,000 files or 64 MiB; `hidden`, `secret`, `unreadable`: on its owner's disk; `name`"
   ),
-  own: Type.Optional(flag('true: no road out tells the name (additive)'))
+  own: Type.Optional(flag('true: its name never leaves this store (additive)'))
 })
 export type OmittedFile = Type.Static<typeof OmittedFileSchema>
 
-/** What lies beside an artifact's files at its source, as far as it is here (spec doc.21, add.48). */
+/** The companions of an artifact, as far as they are here (spec doc.21, add.48). */
 export const OpenCompanionsSchema = named('OpenCompanions', {
   digest: digest('of the document that lists them'),
   files: Type.Array(CompanionFileSchema),

@@ -214,7 +214,7 @@ const CONTRACTS = {
     jobErrors: [...FETCH_JOB, 'E_UNKNOWN_REF', 'E_SOURCE_FORBIDDEN', 'E_RATE_LIMITED', 'E_BAD_REQUEST', 'E_NO_MEMBER']
   },
   companions: {
-    summary: 'Fetch what lies beside an artifact at the hub, and nothing else',
+    summary: 'Fetch the companions of an artifact from the hub, and nothing else',
     body: CompanionsBodySchema,
     ...JOB,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404, E_SOURCE_UNAVAILABLE: 502 },
@@ -319,13 +319,13 @@ const CONTRACTS = {
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
   },
   setPinned: {
-    summary: 'Keep the bytes of an artifact here whatever the quota, or stop doing so',
+    summary: 'Protect the bytes of an artifact from the quota, or stop protecting them',
     body: PinBodySchema,
     response: PinResultSchema,
     errors: { ...RESOLUTION, E_NOT_FOUND: 404 }
   },
   seed: {
-    summary: 'Share what is here with others, or share nothing; takes effect at once',
+    summary: 'Turn sharing on or off; takes effect at once',
     body: SeedBodySchema,
     response: SeedResultSchema,
     errors: { E_BAD_REQUEST: 400 }
@@ -337,7 +337,7 @@ const CONTRACTS = {
     errors: { E_BAD_REQUEST: 400 }
   },
   uploadLimit: {
-    summary: 'Limit how much is uploaded per second; takes effect at once',
+    summary: 'Limit the upload rate; takes effect at once',
     body: UploadLimitBodySchema,
     response: UploadLimitResultSchema,
     errors: { E_BAD_REQUEST: 400 }
@@ -360,13 +360,13 @@ const CONTRACTS = {
     errors: RESOLUTION
   },
   joinShare: {
-    summary: 'Say who may get an artifact, and announce it now if nothing prevents that',
+    summary: 'Announce an artifact now if nothing prevents that, and return what another node needs',
     body: ShareBodySchema,
     response: ShareResultSchema,
     errors: { ...RESOLUTION, E_NOT_IMPLEMENTED: 501, E_NOT_FOUND: 404 }
   },
   adopt: {
-    summary: 'Import files that lie under other names',
+    summary: 'Import files that are stored under other names',
     body: AdoptBodySchema,
     maxBodyBytes: MAX_ADOPT_BODY_BYTES,
     ...JOB,

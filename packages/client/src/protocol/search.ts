@@ -18,7 +18,7 @@ export type HubEntry = Type.Static<typeof HubEntrySchema>
 /** `GET /v1/search` (additive). */
 export const SearchResultSchema = named('SearchResult', {
   entries: listOf(HubEntrySchema, 'of the hub, the most downloaded first'),
-  catalog: Type.Optional(listOf(CatalogEntrySchema, 'where `source` is `catalog`')),
+  catalog: Type.Optional(listOf(CatalogEntrySchema, 'if `source` is `catalog`')),
   next: Type.Optional(text('the `cursor` of the next page; absent on the last one'))
 })
 export type SearchResult = Type.Static<typeof SearchResultSchema>
@@ -27,13 +27,13 @@ export type SearchResult = Type.Static<typeof SearchResultSchema>
 export const SearchQuerySchema = Type.Object({
   q: text('words, at most 200 characters'),
   source: Type.Optional(
-    Type.String({ enum: ['hub', 'catalog'], description: '`hub` when absent; the rest is for it' })
+    Type.String({ enum: ['hub', 'catalog'], description: '`hub` when absent; the other fields are only for it' })
   ),
   format: Type.Optional(Type.String({ enum: ['gguf', 'safetensors'] })),
   license: Type.Optional(text('as the hub names it, such as `apache-2.0`')),
   minParameters: Type.Optional(text('a whole number')),
   maxParameters: Type.Optional(text('a whole number')),
   limit: Type.Optional(text('1 to 100 entries; 20 when absent')),
-  cursor: Type.Optional(text('`next` of the page before'))
+  cursor: Type.Optional(text('`next` of the previous page'))
 })
 export type SearchQuery = Type.Static<typeof SearchQuerySchema>

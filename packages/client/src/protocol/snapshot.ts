@@ -10,7 +10,7 @@ export const SnapshotSchema = named('Snapshot', {
   path: text('a file of JSON lines: the state files of that moment, and the blobs that they need'),
   blobs: count(),
   bytes: bytes(),
-  missingBlobs: count('blobs that the state names and that are not here: of unfinished models, or lost'),
+  missingBlobs: count('blobs that the state names but that are not here: of unfinished models, or lost'),
   heldUntil: TimestampSchema
 })
 export type Snapshot = Type.Static<typeof SnapshotSchema>

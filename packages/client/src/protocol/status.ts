@@ -42,7 +42,7 @@ export const SwarmStatusSchema = named('SwarmStatus', {
   peers: count(),
   downBytesPerSecond: bytes(),
   upBytesPerSecond: bytes(),
-  uploadLimitBytesPerSecond: Type.Optional(bytes('`[swarm] upload_limit`; absent where there is none')),
+  uploadLimitBytesPerSecond: Type.Optional(bytes('`[swarm] upload_limit`; absent without one')),
   peerAddress: Type.Optional(text('`host:port` that is listened on')),
   webseedAddress: Type.Optional(text('`host:port` that is listened on')),
   dhtPort: Type.Optional(Type.Integer({ description: 'UDP port of the DHT node; absent when the DHT is off' })),
@@ -54,7 +54,7 @@ export const SwarmStatusSchema = named('SwarmStatus', {
         credentialsFile: Type.Optional(text("absent: the key of the daemon's environment")),
         problem: Type.Optional(text('why the key cannot be used now'))
       }),
-      { description: 'absent where none is configured' }
+      { description: 'absent without any' }
     )
   )
 })
@@ -87,10 +87,7 @@ export const StatusSchema = named('Status', {
   swarm: SwarmStatusSchema,
   catalog: Type.Optional(CatalogStatusSchema),
   damaged: Type.Optional(
-    listOf(
-      DamagedRecordSchema,
-      'records of the state that cannot be read, looked at a few seconds ago; absent without any'
-    )
+    listOf(DamagedRecordSchema, 'records of the state that could not be read a few seconds ago; absent without any')
   ),
   seedLocal: Type.Optional(flag('`[swarm] seed_local`; absent while nobody has decided, which means true'))
 })
@@ -126,9 +123,9 @@ export const ShareResultSchema = named('ShareResult', {
   announced: flag('whether the artifact is being served to the swarm now'),
   companions: Type.Optional({
     ...CompanionsPinSchema,
-    description: 'what lies beside it, where others may have that: announced with it (additive)'
+    description: 'its companions, if others may have them: announced with it (additive)'
   }),
-  note: Type.Optional(text('why not, or what limits who can reach it')),
+  note: Type.Optional(text('why it is not announced, or what limits who can reach it')),
   command: text('what to type on the other side')
 })
 export type ShareResult = Type.Static<typeof ShareResultSchema>

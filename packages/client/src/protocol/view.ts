@@ -8,14 +8,14 @@ import { bytes, flag, listOf, named, text } from './schema.ts'
 export const ViewLayoutSchema = Type.Enum(['files', 'hf'], {
   title: 'ViewLayout',
   description:
-    '`files`: every file at its own name; `hf`: a hub cache, to which a view of another model at the same path is added'
+    '`files`: every file at its own name; `hf`: a hub cache; a view of another model at the same path is added to it'
 })
 export type ViewLayout = Type.Static<typeof ViewLayoutSchema>
 
 /** How a view gets the store's bytes. Links take no space; a copy may be modified and outlives the store. */
 export const ViewModeSchema = Type.Enum(['symlink', 'copy', 'hardlink'], {
   title: 'ViewMode',
-  description: 'how the files come by their bytes'
+  description: 'how the files get their bytes'
 })
 export type ViewMode = Type.Static<typeof ViewModeSchema>
 
@@ -32,7 +32,7 @@ export const ViewBodySchema = named('ViewBody', {
     Type.Integer({
       minimum: 1,
       maximum: MAX_HOLD_SECONDS,
-      description: 'nobody removes the managed view for so long; ask again to prolong it'
+      description: 'protects the managed view from removal for this long; ask again to extend it'
     })
   )
 })
@@ -48,13 +48,13 @@ export type RemoveViewBody = Type.Static<typeof RemoveViewBodySchema>
 /** A file of a view. */
 export const ViewFileSchema = named('ViewFile', {
   name: text('within the model'),
-  path: text('absolute; to be handed on as it is, links not resolved'),
+  path: text('absolute; pass it on unchanged, without resolving links'),
   size: bytes(),
-  kind: text('of the entry in the manifest; that of the tar for what was in one; `companion` beside the manifest'),
+  kind: text('of the entry in the manifest; of the tar for files unpacked from one; `companion` for companions'),
   role: Type.Optional(Type.String()),
   variant: Type.Optional(Type.String()),
   part: Type.Optional(Type.Integer({ minimum: 1 })),
-  own: Type.Optional(flag("true: the owner's own, which no road out takes (additive)")),
+  own: Type.Optional(flag("true: the owner's own, which never leaves this store (additive)")),
   digest: Type.Optional(DigestSchema)
 })
 export type ViewFile = Type.Static<typeof ViewFileSchema>
@@ -72,17 +72,13 @@ const place = {
 export const ViewSchema = named('View', {
   ref: RefSchema,
   ...place,
-  made: flag('false when the same view was there already, whole'),
-  folder: text('what a runtime that takes a folder is given'),
+  made: flag('false if the same view was already there and complete'),
+  folder: text('the path for runtimes that take a folder'),
   loads: Type.Optional(
-    text(
-      'what a runtime is given: the GGUF, the first shard of a split one, else the folder; absent where several could be meant'
-    )
+    text('the path for runtimes: the GGUF, the first shard of a split one, or else the folder; absent if several fit')
   ),
   files: Type.Array(ViewFileSchema),
-  warnings: Type.Optional(
-    listOf(Type.String(), 'what a loader may find wrong with the folder; absent without any (additive)')
-  )
+  warnings: Type.Optional(listOf(Type.String(), 'why loaders may refuse the folder; absent without any (additive)'))
 })
 export type View = Type.Static<typeof ViewSchema>
 
@@ -93,10 +89,8 @@ export const MakingSchema = named('Making', { bytesDone: bytes(), bytesTotal: by
 export const ViewEntrySchema = named('ViewEntry', {
   ...place,
   others: Type.Optional(listOf(DigestSchema, 'in a hub cache: the artifacts of the other models in it (additive)')),
-  present: flag('false where it cannot be found now: on a disk that is away, or not made yet'),
-  needed: Type.Optional(
-    flag('false where no name, tag or pin stands for its artifact any more, so that only views keep it')
-  ),
+  present: flag('false if it cannot be found now: its disk is not mounted, or it is not made yet'),
+  needed: Type.Optional(flag('false if no name, tag or pin refers to its artifact any more: only views keep it')),
   making: Type.Optional(MakingSchema)
 })
 export type ViewEntry = Type.Static<typeof ViewEntrySchema>
@@ -108,6 +102,6 @@ export type ViewList = Type.Static<typeof ViewListSchema>
 /** The response of `DELETE /v1/views`. */
 export const RemovedViewSchema = named('RemovedView', {
   path: Type.String(),
-  removed: flag('false when the folder was gone already')
+  removed: flag('false if the folder was already gone')
 })
 export type RemovedView = Type.Static<typeof RemovedViewSchema>

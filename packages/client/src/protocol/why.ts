@@ -48,16 +48,16 @@ export const WhyResultSchema = named('WhyResult', {
         where: Type.String(),
         at: TimestampSchema
       }),
-      { description: 'where its weights were seen beside this store, and when (additive)' }
+      { description: 'where else its weights were seen, and when (additive)' }
     )
   ),
   companions: Type.Optional(
     Type.Object(
       {
-        given: count('files that leave with the artifact'),
-        own: listOf(Type.String(), "the owner's own, which no road out takes")
+        given: count('files that are shared with the artifact'),
+        own: listOf(Type.String(), "the owner's own, which never leave this store")
       },
-      { description: 'the files beside it; absent without any (additive)' }
+      { description: 'its companions; absent without any (additive)' }
     )
   ),
   doors: Type.Array(

@@ -75,11 +75,11 @@ class OpenFile:
 @dataclass(frozen=True, kw_only=True)
 class CompanionFile:
     path: str
-    """as the source has it"""
+    """at the source"""
     digest: Digest
     size: Bytes
     own: bool | None = None
-    """true: the owner's own, which no road out takes (additive)"""
+    """true: the owner's own, which never leaves this store (additive)"""
     blob_path: str
     """absolute path of the blob"""
 
@@ -87,11 +87,11 @@ class CompanionFile:
 @dataclass(frozen=True, kw_only=True)
 class OpenCompanionsMissing:
     path: str
-    """as the source has it"""
+    """at the source"""
     digest: Digest
     size: Bytes
     own: bool | None = None
-    """true: the owner's own, which no road out takes (additive)"""
+    """true: the owner's own, which never leaves this store (additive)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class OmittedFile:
     `hidden`, `secret`, `unreadable`: on its owner's disk; `name`
     """
     own: bool | None = None
-    """true: no road out tells the name (additive)"""
+    """true: its name never leaves this store (additive)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,28 +168,28 @@ class ImportResult:
     not_chosen: int | None = None
     """weights and aux files that the choice left out, where there was one"""
     before: str | None = None
-    """the tag that keeps what the name stood for before (additive)"""
+    """the tag of the artifact that the name had before (additive)"""
     fetched_bytes: int | None = None
-    """bytes of files that came from the source in this run, unpacked (additive)"""
+    """unpacked bytes of files that this run fetched from the source (additive)"""
     reused_bytes: int | None = None
-    """bytes of files that were copied from older versions here; absent for none (additive)"""
+    """bytes of files that were copied from older versions here; absent without any (additive)"""
     companions: str | None = None
-    """the document of the files beside the artifacts (additive)"""
+    """the document that lists the companions (additive)"""
     omitted: int | None = None
-    """files that are neither in an artifact nor beside it (additive)"""
+    """files that are neither in an artifact nor companions (additive)"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GcResult:
     blobs: int
-    """removed, or with `dryRun` what would be"""
+    """removed; with `dryRun`, that would be removed"""
     bytes: Bytes
     unreadable: int | None = None
-    """records that cannot be read: what they could name was kept (additive)"""
+    """records that cannot be read; everything that they could name was kept (additive)"""
     tags: int | None = None
-    """where `beforeOlderThanSeconds` was asked for: tags that went, or would go"""
+    """with `beforeOlderThanSeconds`: tags that were removed, or would be"""
     views: int | None = None
-    """where `views` was asked for: managed views that went, or would go"""
+    """with `views`: managed views that were removed, or would be"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,29 +220,30 @@ class ImportHfBody:
     revision: str | None = None
     """branch, tag or commit; the default branch when absent"""
     follows: str | None = None
-    """the branch or tag that `revision`, a commit, was found at; it is followed (additive)"""
+    """the branch or tag at which `revision`, a commit, was found; the model follows it (additive)
+    """
     keep_before: bool | None = None
-    """what the name stands for now gets the tag `before-<date>` if it changes (additive)"""
+    """if the name changes its artifact, the old one gets the tag `before-<date>` (additive)"""
     as_: str | None = None
     """`ns/name`, lower case"""
     aux: str | list[str] | None = None
-    """which projectors and importance matrices come along: precisions (`f16`), `imatrix`, and `one`
-    for one projector a folder; `all` when absent
+    """which projectors and importance matrices to import: precisions (`f16`), `imatrix`, and `one`
+    for one projector per folder; `all` when absent
     """
     names: Literal["upstream", "normalized"] | None = None
-    """how names of `*.gguf` are taken; `upstream` when absent"""
+    """which names `*.gguf` files get; `upstream` when absent"""
     quants: list[str] | None = None
     """only these; compared in lower case"""
     files: list[str] | None = None
     """globs: only these weights and aux files"""
     private: bool | None = None
-    """not announced, and given to nobody"""
+    """neither announced nor shared"""
     replace: bool | None = None
-    """false: the job fails where a quant of that name is another artifact here, unless it came from
-    the same repository of the hub; true when absent
+    """false: the job fails if a quant of that name is another artifact here, unless that came from
+    the same hub repository; true when absent
     """
     evict: bool | None = None
-    """where it does not fit, models go that can be had again; else the job fails and names them
+    """if space is short, evicts models that can be fetched again; else the job fails and names them
     (additive)
     """
 
@@ -258,7 +259,7 @@ class OutdatedModel:
     moved_to: str | None = None
     """the repository's new name"""
     files: int | None = None
-    """on `newer`: of it, new or changed"""
+    """on `newer`: its new or changed files"""
     bytes: int | None = None
     """on `newer`: the bytes of these files"""
     bytes_present: int | None = None
@@ -312,17 +313,15 @@ class Job:
     started_at: Timestamp | None = None
     finished_at: Timestamp | None = None
     message: str | None = None
-    """one line for people on what is going on, e.g. a wait for a rate limit"""
+    """one line for people on what is happening, e.g. a wait for a rate limit"""
     warnings: list[str] | None = None
-    """on imports at work: what the names give reason to, before the bytes are in; the result has
-    all
-    """
+    """on running imports: warnings that names alone cause; the result has all"""
     files: list[ActiveFile] | None = None
     """files in flight"""
     peers: int | None = None
     """connected peers of the swarm"""
     sources: int | None = None
-    """webseeds and peers that give bytes"""
+    """webseeds and peers that send bytes"""
     rate_bytes_per_second: Bytes | None = None
 
 
@@ -343,9 +342,9 @@ class PlanFile:
     reason: str | None = None
     """on `skip`"""
     companion: bool | None = None
-    """true where it is kept beside the artifacts, although no manifest has it (additive)"""
+    """true if it is kept as a companion, in no manifest (additive)"""
     upstream: str | None = None
-    """its name on the hub, where it is imported under another one"""
+    """its name on the hub, if it is imported under another one"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,12 +363,12 @@ class ImportPlanTotals:
 class PlanArtifact:
     quant: str
     files: int
-    """entries, those that it shares with other artifacts included"""
+    """entries, including those that it shares with other artifacts"""
     bytes: Bytes
     bytes_present: int
     """of these, bytes that the store has"""
     weights_bytes: int | None = None
-    """of weights and projectors, where `memory` was asked for"""
+    """of weights and projectors, if `context` was given"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -382,7 +381,7 @@ class MemoryNeed:
 @dataclass(frozen=True, kw_only=True)
 class MemoryUnknown:
     unknown: str
-    """why nobody can tell"""
+    """why it is unknown"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -396,21 +395,21 @@ class ImportPlan:
     totals: ImportPlanTotals
     quants: list[str]
     artifacts: list[PlanArtifact]
-    """one a quant, in the same order"""
+    """one per quant, in the same order"""
     license: str | None = None
     """SPDX expression of the texts; without any, what the hub names"""
     gated: bool | None = None
-    """true where the hub asks for consent"""
+    """true if the hub asks for consent"""
     private: bool | None = None
-    """true where the hub shows it to some only"""
+    """true if the hub shows it only to some"""
     memory: MemoryNeed | MemoryUnknown | None = None
-    """where `context` was given: what every artifact needs beside its weights, about"""
+    """if `context` was given: an estimate of what every artifact needs besides its weights"""
     warnings: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportBtCompanions:
-    """the second pin of a share: what lies beside the artifact (additive)"""
+    """the second pin of a share: the companions of the artifact (additive)"""
 
     digest: str
     """the pin of the document, `sha256:<hex>`"""
@@ -458,7 +457,7 @@ class SearchResult:
     entries: list[HubEntry]
     """of the hub, the most downloaded first"""
     catalog: list[CatalogEntry] | None = None
-    """where `source` is `catalog`"""
+    """if `source` is `catalog`"""
     next: str | None = None
     """the `cursor` of the next page; absent on the last one"""
 
@@ -483,14 +482,14 @@ class ModelMember:
     missing_bytes: int | None = None
     """of files that are not here"""
     damaged: bool | None = None
-    """some of what is missing was found corrupt"""
+    """some of the missing files were found corrupt"""
     withheld: Withheld | None = None
     restricted: bool | None = None
     """its hub repository needed access"""
     companions: str | None = None
-    """the document of the files beside it (additive)"""
+    """the document that lists its companions (additive)"""
     away: bool | None = None
-    """evicted: what is missing comes back with `POST /v1/ensure` (additive)"""
+    """evicted: `POST /v1/ensure` fetches what is missing (additive)"""
     pinned: bool | None = None
     """`PUT /v1/pin` keeps its bytes here (additive)"""
     origin: Origin | None = None
@@ -505,7 +504,7 @@ class NamespaceEntry:
     index_digest: Digest
     index_present: bool
     quants: list[str]
-    """of the current index, where it is present and valid"""
+    """of the current index, if it is present and valid"""
     members: list[ModelMember]
     """in the order of `quants`"""
 
@@ -524,7 +523,7 @@ class DamagedRecord:
     file: str
     """relative to the store, as in `state/repos/ns/name.json`"""
     what: str
-    """what is the matter with it, and how to go on"""
+    """what is wrong with it, and what to do"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -550,7 +549,7 @@ class RemovedModelQuant:
     quant: str
     manifest: Digest
     needed: bool
-    """true where another name, a tag, a pin or a view still needs it"""
+    """true if another name, a tag, a pin or a view still needs it"""
     holders: list[RemovedModelQuantHolder] | None = None
     """who still needs it, or uses its files now; absent without any"""
 
@@ -561,7 +560,7 @@ class RemovedModel:
     """`ns/name`, or `ns/name:quant`"""
     quants: list[RemovedModelQuant]
     tags: list[str]
-    """tags that were taken away as well"""
+    """tags that were removed as well"""
     freeable_bytes: Bytes
 
 
@@ -576,7 +575,7 @@ class Snapshot:
     blobs: int
     bytes: Bytes
     missing_blobs: int
-    """blobs that the state names and that are not here: of unfinished models, or lost"""
+    """blobs that the state names but that are not here: of unfinished models, or lost"""
     held_until: Timestamp
 
 
@@ -694,7 +693,7 @@ class SwarmStatus:
     down_bytes_per_second: Bytes
     up_bytes_per_second: Bytes
     upload_limit_bytes_per_second: int | None = None
-    """`[swarm] upload_limit`; absent where there is none"""
+    """`[swarm] upload_limit`; absent without one"""
     peer_address: str | None = None
     """`host:port` that is listened on"""
     webseed_address: str | None = None
@@ -704,7 +703,7 @@ class SwarmStatus:
     seed_on_import: bool | None = None
     """true: imports are shared at once; absent: from the next start on"""
     signed_webseeds: list[SwarmStatusSignedWebseed] | None = None
-    """absent where none is configured"""
+    """absent without any"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -728,14 +727,14 @@ class Status:
     swarm: SwarmStatus
     catalog: CatalogStatus | None = None
     damaged: list[DamagedRecord] | None = None
-    """records of the state that cannot be read, looked at a few seconds ago; absent without any"""
+    """records of the state that could not be read a few seconds ago; absent without any"""
     seed_local: bool | None = None
     """`[swarm] seed_local`; absent while nobody has decided, which means true"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShareResultCompanions:
-    """what lies beside it, where others may have that: announced with it (additive)"""
+    """its companions, if others may have them: announced with it (additive)"""
 
     digest: str
     """the pin of the document, `sha256:<hex>`"""
@@ -759,9 +758,9 @@ class ShareResult:
     announced: bool
     """whether the artifact is being served to the swarm now"""
     companions: ShareResultCompanions | None = None
-    """what lies beside it, where others may have that: announced with it (additive)"""
+    """its companions, if others may have them: announced with it (additive)"""
     note: str | None = None
-    """why not, or what limits who can reach it"""
+    """why it is not announced, or what limits who can reach it"""
     command: str
     """what to type on the other side"""
 
@@ -791,12 +790,12 @@ class WhyResultCopie:
 
 @dataclass(frozen=True, kw_only=True)
 class WhyResultCompanions:
-    """the files beside it; absent without any (additive)"""
+    """its companions; absent without any (additive)"""
 
     given: int
-    """files that leave with the artifact"""
+    """files that are shared with the artifact"""
     own: list[str]
-    """the owner's own, which no road out takes"""
+    """the owner's own, which never leave this store"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -826,16 +825,16 @@ class WhyResult:
     """whoever exported it marked it as not for others"""
     decision: WhyResultDecision | None = None
     copies: list[WhyResultCopie] | None = None
-    """where its weights were seen beside this store, and when (additive)"""
+    """where else its weights were seen, and when (additive)"""
     companions: WhyResultCompanions | None = None
-    """the files beside it; absent without any (additive)"""
+    """its companions; absent without any (additive)"""
     doors: list[WhyResultDoor]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptFile:
     name: str
-    """in the artifact; a path with `/`"""
+    """in the artifact, with `/` between folders"""
     path: str
     """absolute path of the regular file; no component is a link"""
     sha256: str | None = None
@@ -846,7 +845,7 @@ class AdoptFile:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptHub:
-    """where the files came from; noted when each of them has a digest that was checked"""
+    """where the files came from; recorded if every file has a digest, which is checked"""
 
     repo: str
     revision: str
@@ -860,7 +859,7 @@ class AdoptPlan:
 @dataclass(frozen=True, kw_only=True)
 class AdoptPlanFile:
     name: str
-    """in the artifact; a path with `/`"""
+    """in the artifact, with `/` between folders"""
     path: str
     """absolute path of the regular file; no component is a link"""
     sha256: str | None = None
@@ -871,7 +870,7 @@ class AdoptPlanFile:
 
 @dataclass(frozen=True, kw_only=True)
 class AdoptPlanHub:
-    """where the files came from; noted when each of them has a digest that was checked"""
+    """where the files came from; recorded if every file has a digest, which is checked"""
 
     repo: str
     revision: str
@@ -882,17 +881,17 @@ class ViewFile:
     name: str
     """within the model"""
     path: str
-    """absolute; to be handed on as it is, links not resolved"""
+    """absolute; pass it on unchanged, without resolving links"""
     size: Bytes
     kind: str
-    """of the entry in the manifest; that of the tar for what was in one; `companion` beside the
-    manifest
+    """of the entry in the manifest; of the tar for files unpacked from one; `companion` for
+    companions
     """
     role: str | None = None
     variant: str | None = None
     part: int | None = None
     own: bool | None = None
-    """true: the owner's own, which no road out takes (additive)"""
+    """true: the owner's own, which never leaves this store (additive)"""
     digest: Digest | None = None
 
 
@@ -909,16 +908,16 @@ class View:
     mode: ViewMode
     held_until: Timestamp | None = None
     made: bool
-    """false when the same view was there already, whole"""
+    """false if the same view was already there and complete"""
     folder: str
-    """what a runtime that takes a folder is given"""
+    """the path for runtimes that take a folder"""
     loads: str | None = None
-    """what a runtime is given: the GGUF, the first shard of a split one, else the folder; absent
-    where several could be meant
+    """the path for runtimes: the GGUF, the first shard of a split one, or else the folder; absent
+    if several fit
     """
     files: list[ViewFile]
     warnings: list[str] | None = None
-    """what a loader may find wrong with the folder; absent without any (additive)"""
+    """why loaders may refuse the folder; absent without any (additive)"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -940,10 +939,9 @@ class ViewEntry:
     others: list[Digest] | None = None
     """in a hub cache: the artifacts of the other models in it (additive)"""
     present: bool
-    """false where it cannot be found now: on a disk that is away, or not made yet"""
+    """false if it cannot be found now: its disk is not mounted, or it is not made yet"""
     needed: bool | None = None
-    """false where no name, tag or pin stands for its artifact any more, so that only views keep it
-    """
+    """false if no name, tag or pin refers to its artifact any more: only views keep it"""
     making: Making | None = None
 
 
@@ -956,7 +954,7 @@ class ViewList:
 class RemovedView:
     path: str
     removed: bool
-    """false when the folder was gone already"""
+    """false if the folder was already gone"""
 
 
 class Routes:
@@ -1066,9 +1064,9 @@ class Routes:
         return self._call("POST /v1/import/oci", Job, locals())
 
     def companions(self, ref: str) -> Job:
-        """Fetch what lies beside an artifact at the hub, and nothing else. The job can fail with:
-        E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_NOT_IMPORTABLE, E_SOURCE_UNAVAILABLE,
-        E_NO_SPACE, E_ABORTED, E_INTERNAL.
+        """Fetch the companions of an artifact from the hub, and nothing else. The job can fail
+        with: E_UNKNOWN_REF, E_SOURCE_FORBIDDEN, E_RATE_LIMITED, E_NOT_IMPORTABLE,
+        E_SOURCE_UNAVAILABLE, E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
         return self._call("POST /v1/companions", Job, locals())
 
@@ -1146,11 +1144,11 @@ class Routes:
         return self._call("PUT /v1/private", PrivateResult, locals())
 
     def set_pinned(self, *, ref: str, pinned: bool) -> PinResult:
-        """Keep the bytes of an artifact here whatever the quota, or stop doing so."""
+        """Protect the bytes of an artifact from the quota, or stop protecting them."""
         return self._call("PUT /v1/pin", PinResult, locals())
 
     def seed(self, seed: bool) -> SeedResult:
-        """Share what is here with others, or share nothing; takes effect at once."""
+        """Turn sharing on or off; takes effect at once."""
         return self._call("PUT /v1/seed", SeedResult, locals())
 
     def seed_local(self, seed_local: bool) -> SeedLocalResult:
@@ -1158,7 +1156,7 @@ class Routes:
         return self._call("PUT /v1/seed-local", SeedLocalResult, locals())
 
     def upload_limit(self, bytes_per_second: int) -> UploadLimitResult:
-        """Limit how much is uploaded per second; takes effect at once."""
+        """Limit the upload rate; takes effect at once."""
         return self._call("PUT /v1/upload-limit", UploadLimitResult, locals())
 
     def status(self) -> Status:
@@ -1170,7 +1168,7 @@ class Routes:
         return self._call("GET /v1/share", ShareResult, locals())
 
     def join_share(self, ref: str) -> ShareResult:
-        """Say who may get an artifact, and announce it now if nothing prevents that."""
+        """Announce an artifact now if nothing prevents that, and return what another node needs."""
         return self._call("POST /v1/share", ShareResult, locals())
 
     def why(self, ref: str) -> WhyResult:
@@ -1182,7 +1180,7 @@ class Routes:
         names: Literal["upstream", "normalized"] | None = None, private: bool | None = None,
         replace: bool | None = None
     ) -> Job:
-        """Import files that lie under other names. The job can fail with: E_NOT_IMPORTABLE,
+        """Import files that are stored under other names. The job can fail with: E_NOT_IMPORTABLE,
         E_INVALID_INDEX, E_SOURCE_NOT_REGULAR, E_NO_SPACE, E_ABORTED, E_INTERNAL.
         """
         return self._call("POST /v1/adopt", Job, locals())
